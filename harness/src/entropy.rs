@@ -1,0 +1,30 @@
+//! The one place where randomness comes from: everything else is derived from a run's seed.
+
+use rand::rngs::{StdRng, SysRng};
+use rand::{SeedableRng, TryRng};
+
+/// A seed from the operating system, for a run that was given none. Never zero is not promised.
+///
+/// # Errors
+/// Where the operating system has no entropy to give.
+pub fn fresh_seed() -> Result<u64, rand::rngs::SysError> {
+    // Seeds are typed by hand when a run is repeated: 32 bits are easier to read aloud.
+    Ok(u64::from(SysRng.try_next_u32()?))
+}
+
+/// A generator for one purpose of one run: different purposes never share a stream.
+pub fn stream(seed: u64, purpose: &str, index: u64) -> StdRng {
+    StdRng::seed_from_u64(derive(seed, purpose, index))
+}
+
+/// A seed for one purpose, derived from the run's (FNV-1a over the parts).
+pub fn derive(seed: u64, purpose: &str, index: u64) -> u64 {
+    let bytes = seed
+        .to_le_bytes()
+        .into_iter()
+        .chain(purpose.bytes())
+        .chain(index.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

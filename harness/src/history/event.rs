@@ -1,0 +1,224 @@
+//! What happened, in the order in which the driver saw it.
+//!
+//! Every time is read from the driver's one monotonic clock, in nanoseconds since the run began,
+//! so no two clocks are ever compared.
+
+use serde::{Deserialize, Serialize};
+
+/// One line of a history, after the header.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When the driver saw it: nanoseconds since the run began.
+    pub at_ns: u64,
+    /// What it saw.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What the driver saw.
+///
+/// `op` numbers the attempts to buy; all events of one attempt carry the same number, and no two
+/// attempts of a run share one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "worker, op and key mean the same everywhere; see above")]
+pub enum What {
+    /// The request to acquire was sent to the worker.
+    Acquire {
+        worker: usize,
+        op: u64,
+        key: u32,
+        ttl_ms: u64,
+        wait_ms: u64,
+    },
+    /// A grant arrived: the hold begins.
+    Granted {
+        worker: usize,
+        op: u64,
+        token: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fence: Option<u64>,
+        /// How long from its grant the client may believe that it holds, by its own word.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        valid_ms: Option<u64>,
+        /// How long after reading the request the worker wrote the grant, on its own monotonic
+        /// clock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        elapsed_ms: Option<u64>,
+    },
+    /// Somebody else has the lock.
+    Refused { worker: usize, op: u64 },
+    /// The attempt ended in an error. `definite`: it certainly took nothing.
+    AcquireFailed {
+        worker: usize,
+        op: u64,
+        message: String,
+        definite: bool,
+    },
+    /// A background renewal was reported. `elapsed_ms`: since the acquire request was read.
+    Extended {
+        worker: usize,
+        op: u64,
+        valid_ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        elapsed_ms: Option<u64>,
+    },
+    /// The subject itself said that the lease is gone.
+    Lost { worker: usize, op: u64 },
+    /// The holder read the stock.
+    StockRead {
+        worker: usize,
+        op: u64,
+        key: u32,
+        stock: i64,
+    },
+    /// The holder changed the stock.
+    StockChanged {
+        worker: usize,
+        op: u64,
+        key: u32,
+        from: i64,
+        to: i64,
+    },
+    /// The resource refused an access: its fencing token was lower than the highest seen.
+    FencedOff {
+        worker: usize,
+        op: u64,
+        key: u32,
+        fence: u64,
+        highest: u64,
+    },
+    /// The request to release is about to be sent: the hold ends.
+    Release { worker: usize, op: u64 },
+    /// The release was answered. `released`: the subject claims "it was mine until now".
+    Released {
+        worker: usize,
+        op: u64,
+        released: bool,
+        /// When the last command of this release that names the lock's key went out on the wire;
+        /// left out without a wire log.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_command_ns: Option<u64>,
+    },
+    /// The release ended in an error.
+    ReleaseFailed {
+        worker: usize,
+        op: u64,
+        message: String,
+        definite: bool,
+    },
+    /// A worker process is ready. `incarnation` counts its starts, from 0.
+    WorkerUp { worker: usize, incarnation: u32 },
+    /// A worker is gone: killed by the nemesis or by itself. Whatever it held ends here.
+    WorkerDown {
+        worker: usize,
+        /// True when the nemesis killed it.
+        by_fault: bool,
+        /// Exit status or reason in words.
+        reason: String,
+    },
+    /// A worker did something that the protocol does not know, or nothing in time.
+    Misbehaved {
+        worker: usize,
+        kind: Misbehaviour,
+        detail: String,
+    },
+    /// A fault began. `id` pairs it with its end.
+    FaultBegan {
+        id: u32,
+        fault: String,
+        /// In words, for people: `pause-client of worker 1 for 1.5 s`.
+        detail: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        workers: Vec<usize>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        nodes: Vec<usize>,
+    },
+    /// A fault is over.
+    FaultEnded { id: u32 },
+    /// A planned fault could not be done in this world, or its moment never came.
+    FaultMissed {
+        fault: String,
+        reason: String,
+        optional: bool,
+    },
+    /// After the buyers were done: one more attempt to take the lock, by a client of its own.
+    Probe {
+        key: u32,
+        granted: bool,
+        waited_ms: u64,
+    },
+    /// After the run: the key was still on the node. `ttl_ms` −1: it never expires.
+    KeyLeft { node: usize, key: u32, ttl_ms: i64 },
+    /// The end: what the resource says.
+    End {
+        reason: EndReason,
+        /// Units left, one for each key.
+        stock_left: Vec<i64>,
+        /// Units sold, one for each key, as the buyers counted them.
+        sold: Vec<i64>,
+    },
+}
+
+impl What {
+    /// The worker that the event is about, if it is about one.
+    pub fn worker(&self) -> Option<usize> {
+        match *self {
+            What::Acquire { worker, .. }
+            | What::Granted { worker, .. }
+            | What::Refused { worker, .. }
+            | What::AcquireFailed { worker, .. }
+            | What::Extended { worker, .. }
+            | What::Lost { worker, .. }
+            | What::StockRead { worker, .. }
+            | What::StockChanged { worker, .. }
+            | What::FencedOff { worker, .. }
+            | What::Release { worker, .. }
+            | What::Released { worker, .. }
+            | What::ReleaseFailed { worker, .. }
+            | What::WorkerUp { worker, .. }
+            | What::WorkerDown { worker, .. }
+            | What::Misbehaved { worker, .. } => Some(worker),
+            _ => None,
+        }
+    }
+
+    /// The key that the event names, by its position in the header.
+    pub fn key(&self) -> Option<u32> {
+        match *self {
+            What::Acquire { key, .. }
+            | What::StockRead { key, .. }
+            | What::StockChanged { key, .. }
+            | What::FencedOff { key, .. }
+            | What::Probe { key, .. }
+            | What::KeyLeft { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+}
+
+/// What a worker did wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Misbehaviour {
+    /// A line that is not a message of the protocol.
+    Garbage,
+    /// No answer within the deadline.
+    Hung,
+    /// An answer to something that was not asked.
+    OutOfTurn,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// Every buyer saw an empty stock, or left.
+    SoldOut,
+    /// The scenario's limit was reached.
+    Limit,
+    /// The user interrupted the run.
+    Interrupted,
+    /// No worker was left.
+    NoWorkers,
+}

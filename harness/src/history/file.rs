@@ -1,0 +1,119 @@
+//! Histories as files: JSON lines, the header first.
+
+use std::io::{BufRead, Write};
+
+use super::{Event, FORMAT, Header, History};
+
+/// Why a text is not a history.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The file could not be read or written.
+    #[error("cannot read the history: {0}")]
+    Io(#[from] std::io::Error),
+    /// There is nothing in it.
+    #[error("the history is empty: expected a header line with \"format\": \"{FORMAT}\"")]
+    Empty,
+    /// The first line is not a header of this format.
+    #[error("line 1: not a picklock history: {0}")]
+    Header(String),
+    /// A newer or unknown format.
+    #[error("line 1: format `{0}` is not known here; this picklock reads `{FORMAT}`")]
+    Version(String),
+    /// A later line is not an event.
+    #[error("line {line}: not an event: {reason}")]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What the parser said.
+        reason: String,
+    },
+    /// Time ran backwards, or an event speaks of a worker or key that the header does not have.
+    #[error("line {line}: {reason}")]
+    Inconsistent {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Reads a history.
+///
+/// # Errors
+/// Names the line that is not what it should be.
+pub fn read_history(input: impl BufRead) -> Result<History, HistoryError> {
+    let mut lines = input.lines();
+    let first = lines.next().ok_or(HistoryError::Empty)??;
+    let header = read_header(&first)?;
+    let mut events: Vec<Event> = Vec::new();
+    let mut latest_ns = 0;
+    for (index, line) in lines.enumerate() {
+        let line_number = index + 2;
+        let text = line?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let event: Event = serde_json::from_str(&text).map_err(|error| HistoryError::Line {
+            line: line_number,
+            reason: error.to_string(),
+        })?;
+        check_event(&header, &event, latest_ns).map_err(|reason| HistoryError::Inconsistent {
+            line: line_number,
+            reason,
+        })?;
+        latest_ns = event.at_ns;
+        events.push(event);
+    }
+    Ok(History { header, events })
+}
+
+fn read_header(line: &str) -> Result<Header, HistoryError> {
+    let value: serde_json::Value =
+        serde_json::from_str(line).map_err(|error| HistoryError::Header(error.to_string()))?;
+    match value.get("format").and_then(|format| format.as_str()) {
+        Some(FORMAT) => {}
+        Some(other) => return Err(HistoryError::Version(other.to_owned())),
+        None => return Err(HistoryError::Header("no `format` key".into())),
+    }
+    serde_json::from_value(value).map_err(|error| HistoryError::Header(error.to_string()))
+}
+
+fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), String> {
+    if event.at_ns < latest_ns {
+        return Err(format!(
+            "time runs backwards: {} ns after {latest_ns} ns",
+            event.at_ns
+        ));
+    }
+    if let Some(worker) = event.what.worker()
+        && worker >= header.workers
+    {
+        return Err(format!(
+            "worker {worker} is not one of the header's {}",
+            header.workers
+        ));
+    }
+    if let Some(key) = event.what.key()
+        && key as usize >= header.keys.len()
+    {
+        return Err(format!(
+            "key {key} is not one of the header's {}",
+            header.keys.len()
+        ));
+    }
+    Ok(())
+}
+
+/// Writes a history, one line for the header and one for each event.
+///
+/// # Errors
+/// Whatever the writer says.
+pub fn write_history(history: &History, mut output: impl Write) -> std::io::Result<()> {
+    serde_json::to_writer(&mut output, &history.header)?;
+    output.write_all(b"\n")?;
+    for event in &history.events {
+        serde_json::to_writer(&mut output, event)?;
+        output.write_all(b"\n")?;
+    }
+    output.flush()
+}

@@ -1,0 +1,38 @@
+//! The first line of a history: what a checker must know besides the events.
+
+use picklock_scenarios::Update;
+use serde::{Deserialize, Serialize};
+
+/// Format and version of a history file; the `format` key of its first line.
+pub const FORMAT: &str = "picklock-history/1";
+
+/// What a checker must know besides the events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Always [`FORMAT`].
+    pub format: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the subject.
+    pub subject: String,
+    /// Name of the world.
+    pub backend: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// How many workers.
+    pub workers: usize,
+    /// How many independent nodes.
+    pub nodes: usize,
+    /// Names of the locks' keys; events call them by position.
+    pub keys: Vec<String>,
+    /// Lease time, milliseconds.
+    pub ttl_ms: u64,
+    /// Units in stock at the start, for each key.
+    pub stock_start: i64,
+    /// How a sale changes the stock.
+    pub update: Update,
+    /// Fewer grants than this are too little to judge.
+    pub min_grants: u64,
+    /// Bound on progress, milliseconds.
+    pub progress_within_ms: u64,
+}

@@ -1,0 +1,18 @@
+//! The history: the one record of what happened, and the only thing that checkers read.
+
+mod event;
+mod file;
+mod header;
+
+pub use event::{EndReason, Event, Misbehaviour, What};
+pub use file::{HistoryError, read_history, write_history};
+pub use header::{FORMAT, Header};
+
+/// A whole history: header and events in the order in which the driver saw them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct History {
+    /// What a checker must know besides the events.
+    pub header: Header,
+    /// What happened; `at_ns` never decreases.
+    pub events: Vec<Event>,
+}

@@ -1,0 +1,139 @@
+//! The run record: the one document that a run leaves, and all that reports read.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::Verdicts;
+
+/// Format and version of a run record.
+pub const FORMAT: &str = "picklock-run/1";
+
+/// What a run was, and what came out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Always [`FORMAT`].
+    pub format: String,
+    /// Version of picklock that made it.
+    pub picklock: String,
+    /// The subject.
+    #[serde(rename = "impl")]
+    pub subject: Subject,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The scenario's own summary.
+    pub summary: String,
+    /// Name of the world.
+    pub backend: String,
+    /// Why that world.
+    pub backend_reason: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// The Redis servers.
+    pub redis: Redis,
+    /// Number of workers.
+    pub workers: usize,
+    /// Number of independent nodes.
+    pub nodes: usize,
+    /// Lease time, milliseconds.
+    pub ttl_ms: u64,
+    /// One for each property.
+    pub verdicts: Verdicts,
+    /// How often what happened.
+    pub counts: Counts,
+    /// By operation: `acquire`, `release`.
+    pub latency: BTreeMap<String, Latency>,
+    /// Faults as they struck.
+    pub faults: Vec<StruckFault>,
+    /// Workers that did not keep to the protocol or died by themselves, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trouble: Vec<String>,
+    /// How long the phases took.
+    pub phases: Phases,
+    /// True when the user interrupted the run.
+    #[serde(default)]
+    pub interrupted: bool,
+    /// The command that repeats it.
+    pub reproduce: String,
+}
+
+/// The lock under test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// As given after `--impl`, or as the adapter calls itself.
+    pub name: String,
+    /// The adapter's own, or picklock's for built-in subjects.
+    pub version: String,
+}
+
+/// The Redis servers of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redis {
+    /// `redis` or `valkey`.
+    pub server: String,
+    /// As the server tells it.
+    pub version: String,
+}
+
+/// How often what happened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Grants.
+    pub granted: u64,
+    /// Refusals.
+    pub refused: u64,
+    /// Attempts and releases that ended in an error.
+    pub failed: u64,
+    /// Renewals.
+    pub extended: u64,
+    /// Releases that claimed success.
+    pub released: u64,
+    /// Units sold, all keys together.
+    pub sold: i64,
+    /// Units at the start, all keys together.
+    pub stock_start: i64,
+    /// Units left, all keys together.
+    pub stock_left: i64,
+}
+
+/// Latency of one operation, from its HdrHistogram.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "percentiles in microseconds; the names say which")]
+pub struct Latency {
+    pub count: u64,
+    pub p50_us: u64,
+    pub p90_us: u64,
+    pub p99_us: u64,
+    pub p999_us: u64,
+    pub max_us: u64,
+    /// HdrHistogram V2, deflate, base64; values in microseconds.
+    pub histogram: String,
+}
+
+/// A fault as it struck.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StruckFault {
+    /// Its kind.
+    pub fault: String,
+    /// In words.
+    pub detail: String,
+    /// When it began, nanoseconds since the run began; `None`: it never struck.
+    pub began_ns: Option<u64>,
+    /// When it was over; `None`: it lasted to the end.
+    pub ended_ns: Option<u64>,
+    /// Workers it struck.
+    #[serde(default)]
+    pub workers: Vec<usize>,
+    /// Nodes it struck.
+    #[serde(default)]
+    pub nodes: Vec<usize>,
+}
+
+/// How long the phases of a run took, milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say which")]
+pub struct Phases {
+    pub setup_ms: u64,
+    pub workload_ms: u64,
+    pub teardown_ms: u64,
+}

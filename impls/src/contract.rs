@@ -1,0 +1,167 @@
+//! The lock contract: what a subject must be able to do, and how it may fail.
+//!
+//! A strategy implements [`Lock`]. The harness only ever sees the object-safe twin
+//! [`DynLock`], which every `Lock` is by itself.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// What a client may believe after the lock was given to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The name under which the lock is held. Whoever can say it can extend and release.
+    pub token: String,
+    /// Fencing token, strictly increasing from grant to grant, for subjects that have one
+    /// (Kleppmann 2016, "How to do distributed locking").
+    pub fence: Option<u64>,
+    /// How long, from the moment that `acquire` returns and on the client's own monotonic clock,
+    /// the client may believe that it holds. `None`: the subject does not tell.
+    pub valid_for: Option<Duration>,
+}
+
+/// What a lock can say without being asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A background task renewed the lease: believe it for this long from now.
+    Extended {
+        /// Token of the grant.
+        token: String,
+        /// Counted from the moment that the notice is sent.
+        valid_for: Duration,
+    },
+    /// The lease is gone, or could not be renewed in time: the holder must stop.
+    Lost {
+        /// Token of the grant.
+        token: String,
+    },
+}
+
+/// Why a lock could not do as it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Redis said no, and nothing was changed by the refused command.
+    #[error("Redis refused: {0}")]
+    Refused(String),
+    /// No answer, or half of one: the command may or may not have been carried out.
+    #[error("no certain answer from Redis: {0}")]
+    Ambiguous(String),
+    /// The call itself was wrong (a TTL of zero, an unknown token); nothing was sent.
+    #[error("bad call: {0}")]
+    BadCall(String),
+}
+
+impl LockError {
+    /// True when it is certain that the operation had no effect. When in doubt: false.
+    pub fn is_definite(&self) -> bool {
+        !matches!(self, LockError::Ambiguous(_))
+    }
+}
+
+impl From<redis::RedisError> for LockError {
+    fn from(error: redis::RedisError) -> Self {
+        // An error reply is Redis's own word. Anything else (timeout, reset, bad protocol) leaves
+        // open whether the command was carried out.
+        match error.kind() {
+            redis::ErrorKind::Server(_) => LockError::Refused(error.to_string()),
+            _ => LockError::Ambiguous(error.to_string()),
+        }
+    }
+}
+
+/// A distributed lock as one client sees it.
+///
+/// One value serves one client and is never called twice at the same time. Background work is
+/// started with [`tokio::task::spawn_local`], so that a frozen client really stands still.
+pub trait Lock {
+    /// Tries to take `key` for `ttl`, trying again for at most `wait` (zero: one attempt).
+    ///
+    /// `Ok(None)` says that somebody else has it.
+    fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> impl Future<Output = Result<Option<Grant>, LockError>>;
+
+    /// Asks for `ttl` more, counted from now. `Ok(None)`: the lock was no longer ours.
+    fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> impl Future<Output = Result<Option<Grant>, LockError>>;
+
+    /// Gives the lock back. `Ok(true)` claims: it was ours until now, and is free.
+    fn release(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+    ) -> impl Future<Output = Result<bool, LockError>>;
+
+    /// The next unprompted word of the lock. Must be cancel-safe; the default never speaks.
+    fn notice(&mut self) -> impl Future<Output = Notice> {
+        std::future::pending()
+    }
+}
+
+/// A boxed future of a lock call; not `Send`, because a client lives on one thread.
+pub type LockFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// [`Lock`] behind a pointer. Implemented for every `Lock`; never implement it by hand.
+pub trait DynLock {
+    /// See [`Lock::acquire`].
+    fn acquire<'a>(
+        &'a mut self,
+        key: &'a str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> LockFuture<'a, Result<Option<Grant>, LockError>>;
+    /// See [`Lock::extend`].
+    fn extend<'a>(
+        &'a mut self,
+        key: &'a str,
+        grant: &'a Grant,
+        ttl: Duration,
+    ) -> LockFuture<'a, Result<Option<Grant>, LockError>>;
+    /// See [`Lock::release`].
+    fn release<'a>(
+        &'a mut self,
+        key: &'a str,
+        grant: &'a Grant,
+    ) -> LockFuture<'a, Result<bool, LockError>>;
+    /// See [`Lock::notice`].
+    fn notice(&mut self) -> LockFuture<'_, Notice>;
+}
+
+impl<L: Lock> DynLock for L {
+    fn acquire<'a>(
+        &'a mut self,
+        key: &'a str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> LockFuture<'a, Result<Option<Grant>, LockError>> {
+        Box::pin(Lock::acquire(self, key, ttl, wait))
+    }
+
+    fn extend<'a>(
+        &'a mut self,
+        key: &'a str,
+        grant: &'a Grant,
+        ttl: Duration,
+    ) -> LockFuture<'a, Result<Option<Grant>, LockError>> {
+        Box::pin(Lock::extend(self, key, grant, ttl))
+    }
+
+    fn release<'a>(
+        &'a mut self,
+        key: &'a str,
+        grant: &'a Grant,
+    ) -> LockFuture<'a, Result<bool, LockError>> {
+        Box::pin(Lock::release(self, key, grant))
+    }
+
+    fn notice(&mut self) -> LockFuture<'_, Notice> {
+        Box::pin(Lock::notice(self))
+    }
+}

@@ -1,0 +1,179 @@
+//! What goes wrong, and when: the vocabulary of the nemesis.
+
+use serde::{Deserialize, Serialize};
+
+use crate::span::Span;
+
+/// One fault of a plan: what, to whom, and at which moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultPlan {
+    /// What goes wrong.
+    pub kind: FaultKind,
+    /// Strike at this time after the workload began. Give this or `when`.
+    #[serde(default)]
+    pub at: Option<Span>,
+    /// Strike at this event. Give this or `at`.
+    #[serde(default)]
+    pub when: Option<Trigger>,
+    /// How long it lasts; left out: for good (for `crash-client`, `crash-node`: never restarted).
+    #[serde(default, rename = "for")]
+    pub duration: Option<Span>,
+    /// Which worker (client faults), and whose links (link faults). Left out: for client faults
+    /// the one at whom the moment happened, for link faults all.
+    #[serde(default)]
+    pub workers: Option<Workers>,
+    /// Which nodes (node faults, link faults). Left out: for node faults the one at which the
+    /// moment happened, for link faults all.
+    #[serde(default)]
+    pub nodes: Option<Nodes>,
+    /// Link faults: which way. Left out: both.
+    #[serde(default)]
+    pub direction: Option<Direction>,
+    /// `delay`: how late each command or reply comes.
+    #[serde(default)]
+    pub by: Option<Span>,
+    /// `delay`: up to this much more, drawn evenly.
+    #[serde(default)]
+    pub jitter: Option<Span>,
+    /// `drop`, `delay`, `hold`: only so many frames (left out: all while the fault lasts). With a
+    /// `when` on a request or reply and `frames = 1` it is the very frame that set it off.
+    #[serde(default)]
+    pub frames: Option<u32>,
+    /// A world that cannot do this fault may leave it out; else the run is `unknown`.
+    #[serde(default)]
+    pub optional: bool,
+}
+
+/// The kinds of faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// The worker's process is frozen (SIGSTOP), then thawed.
+    PauseClient,
+    /// The worker's process is killed (SIGKILL), and started anew after `for`.
+    CrashClient,
+    /// Commands or replies come later.
+    Delay,
+    /// Commands or replies are swallowed; the connection stays open.
+    Drop,
+    /// Commands or replies are kept back in order, and let go at the end.
+    Hold,
+    /// The links' connections are reset.
+    Cut,
+    /// Nothing passes between these workers and these nodes; new connections hang.
+    Partition,
+    /// The node is frozen, then thawed.
+    PauseNode,
+    /// The node is killed, and started anew after `for`.
+    CrashNode,
+}
+
+/// Which way a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From worker to node.
+    Request,
+    /// From node to worker.
+    Reply,
+}
+
+/// Which workers a fault strikes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Workers {
+    /// By number, from 0.
+    List(Vec<usize>),
+    /// `"same"`, `"others"` or `"all"`.
+    Word(Who),
+}
+
+/// Which nodes a fault strikes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Nodes {
+    /// By number, from 0.
+    List(Vec<usize>),
+    /// `"same"`, `"others"` or `"all"`.
+    Word(Who),
+}
+
+/// A group named by where the moment happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Who {
+    /// The one at which the moment happened.
+    Same,
+    /// All but that one.
+    Others,
+    /// Every one.
+    All,
+}
+
+/// An event that sets a fault off. All that is given must match; each fault strikes once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trigger {
+    /// What happens.
+    pub on: EventKind,
+    /// At this worker.
+    #[serde(default)]
+    pub worker: Option<usize>,
+    /// `stock-read`, `stock-changed`: this much was read, or is left.
+    #[serde(default)]
+    pub stock: Option<i64>,
+    /// `request`, `reply`: at this node.
+    #[serde(default)]
+    pub node: Option<usize>,
+    /// `request`, `reply`: of this command, in any case (`"EXPIRE"`).
+    #[serde(default)]
+    pub command: Option<String>,
+    /// `request`, `reply`: of a command that names the lock's key.
+    #[serde(default)]
+    pub names_key: bool,
+    /// `request`, `reply`: while the worker is busy with this.
+    #[serde(default)]
+    pub during: Option<Phase>,
+    /// Strike at the n-th such event, counted from 1.
+    #[serde(default = "first")]
+    pub nth: u32,
+}
+
+fn first() -> u32 {
+    1
+}
+
+/// The events that can set a fault off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// A worker was told to acquire; the request is on its way.
+    Acquire,
+    /// A grant arrived at the driver.
+    Granted,
+    /// A holder read the stock.
+    StockRead,
+    /// A holder changed the stock.
+    StockChanged,
+    /// A worker is about to be told to release.
+    Release,
+    /// A worker's command has come whole to the wire, and is about to be forwarded.
+    Request,
+    /// A node's reply has come whole to the wire, and is about to be delivered.
+    Reply,
+}
+
+/// What a worker is busy with, as the driver asked it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Nothing was asked, or it was answered.
+    Idle,
+    /// Asked to acquire.
+    Acquire,
+    /// Asked to extend.
+    Extend,
+    /// Asked to release.
+    Release,
+}

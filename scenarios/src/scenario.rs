@@ -1,0 +1,198 @@
+//! What shall happen: one scenario, as its file says it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::FaultPlan;
+use crate::span::Span;
+
+/// A scenario: topology, workload, faults, and what is expected of whom. Pure data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The name by which the catalog and reports call it: lower-case words joined by `-`.
+    pub name: String,
+    /// One or two sentences: what happens, and why it matters.
+    pub summary: String,
+    /// Where the claim comes from: an article, a paper, an issue.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// The Redis servers.
+    #[serde(default)]
+    pub topology: Topology,
+    /// What the buyers do.
+    #[serde(default)]
+    pub workload: Workload,
+    /// What goes wrong, in no particular order: each fault has its own moment.
+    #[serde(default, rename = "fault")]
+    pub faults: Vec<FaultPlan>,
+    /// What the checkers need before they judge.
+    #[serde(default)]
+    pub judge: Judge,
+    /// Expected verdicts: subject name (or `"*"` for all others), then property, then status.
+    #[serde(default)]
+    pub expect: BTreeMap<String, BTreeMap<String, Expectation>>,
+}
+
+/// The Redis servers that a scenario wants.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Topology {
+    /// Independent nodes; left out: as many as the subject wants.
+    #[serde(default)]
+    pub nodes: Option<usize>,
+    /// Replicas of each node.
+    #[serde(default)]
+    pub replicas: usize,
+    /// What a node keeps over a restart.
+    #[serde(default)]
+    pub persistence: Persistence,
+}
+
+/// What a Redis node writes to disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persistence {
+    /// Nothing: a restarted node is empty.
+    #[default]
+    None,
+    /// Snapshots.
+    Rdb,
+    /// Append-only file, synced every second.
+    AofEverysec,
+    /// Append-only file, synced at every write.
+    AofAlways,
+}
+
+/// How a buyer changes the stock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Update {
+    /// Relative: a double sale takes the stock below zero.
+    #[default]
+    Decrement,
+    /// Absolute (what was read, less one): a double sale loses an update.
+    Write,
+}
+
+/// What the buyers do. The `flash-sale` workload: until it is sold out, take the lock, read the
+/// stock, work for `section`, change the stock, give the lock back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Workload {
+    /// Which workload; only `flash-sale` so far.
+    pub kind: WorkloadKind,
+    /// Competing buyers, each a client of its own.
+    pub workers: usize,
+    /// How many locks, each with a stock of its own.
+    pub keys: usize,
+    /// Units in stock at the start, for each key.
+    pub stock: i64,
+    /// How a sale changes the stock.
+    pub update: Update,
+    /// Lease time asked for at every acquisition. Must be absolute.
+    pub ttl: Span,
+    /// How long the work inside the critical section takes.
+    pub section: Span,
+    /// For how long a buyer lets the lock try before it counts as refused and asks anew.
+    pub wait: Span,
+    /// Pause between two purchases of one buyer.
+    pub think: Span,
+    /// After this long a client's command that got no answer has failed.
+    pub command_timeout: Span,
+    /// The run ends here, sold out or not.
+    pub limit: Span,
+}
+
+/// The workloads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadKind {
+    /// Buyers compete for a limited stock.
+    #[default]
+    FlashSale,
+}
+
+impl Default for Workload {
+    fn default() -> Self {
+        Workload {
+            kind: WorkloadKind::FlashSale,
+            workers: 3,
+            keys: 1,
+            stock: 3,
+            update: Update::Decrement,
+            ttl: Span::Absolute(std::time::Duration::from_secs(1)),
+            section: Span::Ttl(0.1),
+            wait: Span::Ttl(3.0),
+            think: Span::ZERO,
+            command_timeout: Span::Ttl(4.0),
+            limit: Span::Ttl(30.0),
+        }
+    }
+}
+
+/// What the checkers need before they judge, and the bound on progress.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Judge {
+    /// Fewer grants than this are too little to judge.
+    pub min_grants: u64,
+    /// After faults and outstanding leases are over, somebody who wants the lock gets it within
+    /// this time.
+    pub progress_within: Span,
+}
+
+impl Default for Judge {
+    fn default() -> Self {
+        Judge {
+            min_grants: 2,
+            progress_within: Span::Ttl(3.0),
+        }
+    }
+}
+
+/// What a scenario expects of a subject for one property.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Expectation {
+    /// The property holds.
+    Held,
+    /// It is violated; with a cause after a colon (`"violated: outlived-lease"`) by that.
+    Violated {
+        /// The cause that must be named; `None`: any.
+        cause: Option<String>,
+    },
+    /// Nothing is expected.
+    Any,
+}
+
+impl TryFrom<String> for Expectation {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (status, cause) = match text.split_once(':') {
+            Some((status, cause)) => (status.trim(), Some(cause.trim().to_owned())),
+            None => (text.trim(), None),
+        };
+        match (status, cause) {
+            ("held", None) => Ok(Expectation::Held),
+            ("any", None) => Ok(Expectation::Any),
+            ("violated", cause) => Ok(Expectation::Violated { cause }),
+            _ => Err(format!(
+                "`{text}` is no expectation; expected \"held\", \"violated\", \"violated: CAUSE\" or \"any\""
+            )),
+        }
+    }
+}
+
+impl From<Expectation> for String {
+    fn from(expectation: Expectation) -> String {
+        match expectation {
+            Expectation::Held => "held".into(),
+            Expectation::Violated { cause: None } => "violated".into(),
+            Expectation::Violated { cause: Some(cause) } => format!("violated: {cause}"),
+            Expectation::Any => "any".into(),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Spans of time as scenario files write them: `"500ms"`, `"2s"`, or relative to the lease,
+//! `"1.5ttl"`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A span of time, absolute or as a multiple of the lease's TTL.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Span {
+    /// So long, whatever the TTL is.
+    Absolute(Duration),
+    /// So many times the TTL.
+    Ttl(f64),
+}
+
+/// Longest span that a scenario may ask for: a typing error should not hang a CI job for a year.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Why a text is not a span.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a span of time; expected a number and a unit: \"250us\", \"500ms\", \"2s\", \"1m\", \"1h\", or relative to the lease: \"1.5ttl\""
+)]
+pub struct BadSpan(String);
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span::Absolute(Duration::ZERO);
+
+    /// The length of the span for a lease of `ttl`.
+    pub fn resolve(self, ttl: Duration) -> Duration {
+        match self {
+            Span::Absolute(duration) => duration,
+            Span::Ttl(factor) => ttl.mul_f64(factor),
+        }
+    }
+}
+
+impl FromStr for Span {
+    type Err = BadSpan;
+
+    fn from_str(text: &str) -> Result<Self, BadSpan> {
+        let bad = || BadSpan(text.to_owned());
+        let trimmed = text.trim();
+        let split = trimmed
+            .find(|c: char| c.is_ascii_alphabetic())
+            .ok_or_else(bad)?;
+        let (number, unit) = trimmed.split_at(split);
+        let number: f64 = number.trim().parse().map_err(|_| bad())?;
+        if !number.is_finite() || !(0.0..=1e12).contains(&number) {
+            return Err(bad());
+        }
+        let seconds = match unit {
+            "ttl" if number <= 1e4 => return Ok(Span::Ttl(number)),
+            "us" => number / 1e6,
+            "ms" => number / 1e3,
+            "s" => number,
+            "m" => number * 60.0,
+            "h" => number * 3600.0,
+            _ => return Err(bad()),
+        };
+        let duration = Duration::try_from_secs_f64(seconds).map_err(|_| bad())?;
+        if duration > LONGEST {
+            return Err(bad());
+        }
+        Ok(Span::Absolute(duration))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Span::Ttl(factor) => write!(f, "{factor}ttl"),
+            Span::Absolute(d) if d.subsec_nanos() == 0 => write!(f, "{}s", d.as_secs()),
+            Span::Absolute(d) if d.subsec_nanos() % 1_000_000 == 0 => {
+                write!(f, "{}ms", d.as_millis())
+            }
+            Span::Absolute(d) => write!(f, "{}us", d.as_secs_f64() * 1e6),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
