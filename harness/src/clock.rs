@@ -5,14 +5,18 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the module that may")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The run's monotonic clock: nanoseconds since the run began. Copies read the same clock.
-#[derive(Debug, Clone, Copy)]
+/// The run's monotonic clock: nanoseconds since the buyers began. Copies read the same clock.
+#[derive(Debug, Clone)]
 pub struct Clock {
     origin: Instant,
+    /// What the clock showed when it was set to zero; everything before reads as zero.
+    zero_ns: Arc<AtomicU64>,
 }
 
 impl Clock {
@@ -20,22 +24,35 @@ impl Clock {
     pub fn start() -> Self {
         Clock {
             origin: Instant::now(),
+            zero_ns: Arc::default(),
         }
     }
 
-    /// Nanoseconds since the clock began.
-    pub fn now_ns(&self) -> u64 {
-        u64::try_from(self.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    /// Sets the clock, and all copies, to zero: what people read counts from the moment when the
+    /// buyers began, not from the start of the first server.
+    pub fn set_to_zero(&self) {
+        self.zero_ns.store(self.raw_ns(), Ordering::Release);
     }
 
-    /// Time since the clock began.
+    /// Nanoseconds since the clock was last at zero.
+    pub fn now_ns(&self) -> u64 {
+        self.raw_ns()
+            .saturating_sub(self.zero_ns.load(Ordering::Acquire))
+    }
+
+    /// Time since the clock was last at zero.
     pub fn elapsed(&self) -> Duration {
-        self.origin.elapsed()
+        Duration::from_nanos(self.now_ns())
     }
 
     /// The instant, for tokio's timers, at which the clock shows `at_ns`.
     pub fn instant(&self, at_ns: u64) -> Instant {
-        self.origin + Duration::from_nanos(at_ns)
+        self.origin
+            + Duration::from_nanos(self.zero_ns.load(Ordering::Acquire).saturating_add(at_ns))
+    }
+
+    fn raw_ns(&self) -> u64 {
+        u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
 

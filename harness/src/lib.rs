@@ -4,12 +4,22 @@
 //!
 //! - [`clock`] and [`entropy`]: the one place each where time and randomness come from
 //! - [`adapter`]: what driver and worker say to each other
+//! - [`world`]: what a world must be able to do
+//! - [`wire`]: what stands between workers and nodes
+//! - [`driver`]: the buyers, and one run from start to end
+//! - [`nemesis`]: what goes wrong, and when
 //! - [`history`]: what happened, as the driver saw it
 //! - [`check`]: what it means; pure functions of a history
+//! - [`record`]: the one document that a run leaves
 
 pub mod adapter;
+pub mod assemble;
 pub mod check;
 pub mod clock;
+pub mod driver;
 pub mod entropy;
 pub mod history;
+pub mod nemesis;
 pub mod record;
+pub mod wire;
+pub mod world;

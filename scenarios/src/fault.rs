@@ -11,34 +11,34 @@ pub struct FaultPlan {
     /// What goes wrong.
     pub kind: FaultKind,
     /// Strike at this time after the workload began. Give this or `when`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Span>,
     /// Strike at this event. Give this or `at`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Trigger>,
     /// How long it lasts; left out: for good (for `crash-client`, `crash-node`: never restarted).
-    #[serde(default, rename = "for")]
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
     /// Which worker (client faults), and whose links (link faults). Left out: for client faults
     /// the one at whom the moment happened, for link faults all.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<Workers>,
     /// Which nodes (node faults, link faults). Left out: for node faults the one at which the
     /// moment happened, for link faults all.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
     /// Link faults: which way. Left out: both.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
     /// `delay`: how late each command or reply comes.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Span>,
     /// `delay`: up to this much more, drawn evenly.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
     /// `drop`, `delay`, `hold`: only so many frames (left out: all while the fault lasts). With a
     /// `when` on a request or reply and `frames = 1` it is the very frame that set it off.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u32>,
     /// A world that cannot do this fault may leave it out; else the run is `unknown`.
     #[serde(default)]
@@ -67,6 +67,23 @@ pub enum FaultKind {
     PauseNode,
     /// The node is killed, and started anew after `for`.
     CrashNode,
+}
+
+impl FaultKind {
+    /// The word that scenario files use.
+    pub fn word(self) -> &'static str {
+        match self {
+            FaultKind::PauseClient => "pause-client",
+            FaultKind::CrashClient => "crash-client",
+            FaultKind::Delay => "delay",
+            FaultKind::Drop => "drop",
+            FaultKind::Hold => "hold",
+            FaultKind::Cut => "cut",
+            FaultKind::Partition => "partition",
+            FaultKind::PauseNode => "pause-node",
+            FaultKind::CrashNode => "crash-node",
+        }
+    }
 }
 
 /// Which way a message goes.
@@ -118,22 +135,22 @@ pub struct Trigger {
     /// What happens.
     pub on: EventKind,
     /// At this worker.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<usize>,
     /// `stock-read`, `stock-changed`: this much was read, or is left.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stock: Option<i64>,
     /// `request`, `reply`: at this node.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<usize>,
     /// `request`, `reply`: of this command, in any case (`"EXPIRE"`).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// `request`, `reply`: of a command that names the lock's key.
     #[serde(default)]
     pub names_key: bool,
     /// `request`, `reply`: while the worker is busy with this.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<Phase>,
     /// Strike at the n-th such event, counted from 1.
     #[serde(default = "first")]

@@ -16,7 +16,7 @@ pub struct Scenario {
     /// One or two sentences: what happens, and why it matters.
     pub summary: String,
     /// Where the claim comes from: an article, a paper, an issue.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The Redis servers.
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct Scenario {
 #[serde(deny_unknown_fields)]
 pub struct Topology {
     /// Independent nodes; left out: as many as the subject wants.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
     /// Replicas of each node.
     #[serde(default)]

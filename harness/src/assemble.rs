@@ -1,0 +1,162 @@
+//! From a history and its verdicts to the run record.
+
+use std::collections::BTreeMap;
+
+use crate::check::Verdicts;
+use crate::history::{EndReason, History, Misbehaviour, What};
+use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
+
+/// What the record says besides what the history shows.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// Version of picklock.
+    pub picklock: String,
+    /// Version of the subject.
+    pub subject_version: String,
+    /// The scenario's summary.
+    pub summary: String,
+    /// Why that world.
+    pub backend_reason: String,
+    /// The servers.
+    pub redis: Redis,
+    /// Latencies by operation.
+    pub latency: BTreeMap<String, Latency>,
+    /// How long the phases took.
+    pub phases: Phases,
+    /// The command that repeats the run.
+    pub reproduce: String,
+}
+
+/// The record of a run.
+pub fn assemble(history: &History, verdicts: Verdicts, about: About) -> RunRecord {
+    let header = &history.header;
+    RunRecord {
+        format: FORMAT.to_owned(),
+        picklock: about.picklock,
+        subject: Subject {
+            name: header.subject.clone(),
+            version: about.subject_version,
+        },
+        scenario: header.scenario.clone(),
+        summary: about.summary,
+        backend: header.backend.clone(),
+        backend_reason: about.backend_reason,
+        seed: header.seed,
+        redis: about.redis,
+        workers: header.workers,
+        nodes: header.nodes,
+        ttl_ms: header.ttl_ms,
+        verdicts,
+        counts: counts(history),
+        latency: about.latency,
+        faults: faults(history),
+        trouble: trouble(history),
+        phases: about.phases,
+        interrupted: history.events.iter().rev().any(|event| {
+            matches!(
+                event.what,
+                What::End {
+                    reason: EndReason::Interrupted,
+                    ..
+                }
+            )
+        }),
+        reproduce: about.reproduce,
+    }
+}
+
+fn counts(history: &History) -> Counts {
+    let keys = i64::try_from(history.header.keys.len()).unwrap_or(i64::MAX);
+    let mut counts = Counts {
+        stock_start: history.header.stock_start.saturating_mul(keys),
+        ..Counts::default()
+    };
+    for event in &history.events {
+        match &event.what {
+            What::Granted { .. } => counts.granted += 1,
+            What::Refused { .. } => counts.refused += 1,
+            What::AcquireFailed { .. } | What::ReleaseFailed { .. } => counts.failed += 1,
+            What::Extended { .. } => counts.extended += 1,
+            What::Released { released: true, .. } => counts.released += 1,
+            What::End {
+                stock_left, sold, ..
+            } => {
+                counts.stock_left = stock_left.iter().sum();
+                counts.sold = sold.iter().sum();
+            }
+            _ => {}
+        }
+    }
+    counts
+}
+
+fn faults(history: &History) -> Vec<StruckFault> {
+    let mut ids = Vec::new();
+    let mut faults: Vec<StruckFault> = Vec::new();
+    for event in &history.events {
+        match &event.what {
+            What::FaultBegan {
+                id,
+                fault,
+                detail,
+                workers,
+                nodes,
+            } => {
+                ids.push(Some(*id));
+                faults.push(StruckFault {
+                    fault: fault.clone(),
+                    detail: detail.clone(),
+                    began_ns: Some(event.at_ns),
+                    ended_ns: None,
+                    workers: workers.clone(),
+                    nodes: nodes.clone(),
+                });
+            }
+            What::FaultEnded { id } => {
+                if let Some(index) = ids.iter().position(|one| *one == Some(*id)) {
+                    faults[index].ended_ns = Some(event.at_ns);
+                }
+            }
+            What::FaultMissed { fault, reason, .. } => {
+                ids.push(None);
+                faults.push(StruckFault {
+                    fault: fault.clone(),
+                    detail: format!("{fault}: {reason}"),
+                    began_ns: None,
+                    ended_ns: None,
+                    workers: Vec::new(),
+                    nodes: Vec::new(),
+                });
+            }
+            _ => {}
+        }
+    }
+    faults
+}
+
+fn trouble(history: &History) -> Vec<String> {
+    let in_words = |event: &What| match event {
+        What::Misbehaved {
+            worker,
+            kind,
+            detail,
+        } => Some(match kind {
+            Misbehaviour::Garbage => {
+                format!("worker {worker} wrote a line that is no message of the protocol: {detail}")
+            }
+            Misbehaviour::Hung => format!("worker {worker} hung: {detail}"),
+            Misbehaviour::OutOfTurn => format!("worker {worker} spoke out of turn: {detail}"),
+        }),
+        What::WorkerDown {
+            worker,
+            by_fault: false,
+            reason,
+        } => Some(format!("worker {worker} went down by itself: {reason}")),
+        _ => None,
+    };
+    history
+        .events
+        .iter()
+        .filter_map(|event| in_words(&event.what))
+        .collect()
+}

@@ -1,0 +1,221 @@
+//! The driver's talk with one worker: requests one at a time, and unprompted words at any time.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::stage::Stage;
+use crate::adapter::Heard;
+use crate::adapter::message::{Answer, Ask, Notification, Request, Said};
+use crate::history::{Misbehaviour, What};
+use crate::world::{Session, World};
+
+/// Why a worker gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Silence {
+    /// It is gone; the reason in words.
+    Gone(String),
+    /// It did not answer within the deadline, and was killed for it.
+    Hung,
+}
+
+/// What the reading side knows about the grants, to give unprompted words their operation.
+#[derive(Default)]
+struct Grants {
+    by_token: HashMap<String, u64>,
+    lost: Vec<u64>,
+    asked: Option<(u64, u64)>,
+}
+
+/// One worker's line, with a task of its own that listens all the time.
+pub struct Conversation {
+    worker: usize,
+    next_id: u64,
+    requests: mpsc::UnboundedSender<Request>,
+    answers: mpsc::UnboundedReceiver<Result<(u64, Answer), String>>,
+    grants: Rc<RefCell<Grants>>,
+    listener: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        // The session lives in the task; with it goes the worker.
+        self.listener.abort();
+    }
+}
+
+impl Conversation {
+    /// Begins to listen. Everything unprompted goes into the history as it comes.
+    pub fn begin<W: World>(stage: &Rc<Stage<W>>, worker: usize, session: W::Session) -> Self {
+        let (requests, to_send) = mpsc::unbounded_channel();
+        let (heard, answers) = mpsc::unbounded_channel();
+        let grants = Rc::new(RefCell::new(Grants::default()));
+        let ear = Ear {
+            stage: Rc::clone(stage),
+            worker,
+            grants: Rc::clone(&grants),
+            heard,
+        };
+        Conversation {
+            worker,
+            next_id: 0,
+            requests,
+            answers,
+            grants,
+            listener: tokio::task::spawn_local(ear.listen(session, to_send)),
+        }
+    }
+
+    /// Asks, and waits for the answer, for at most `patience`. `op`: the attempt it belongs to.
+    ///
+    /// # Errors
+    /// The worker is gone, or was killed because it hung.
+    pub async fn ask<W: World>(
+        &mut self,
+        stage: &Stage<W>,
+        op: u64,
+        ask: Ask,
+        patience: Duration,
+    ) -> Result<Answer, Silence> {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.grants.borrow_mut().asked = Some((id, op));
+        // A closed channel means that the listener ended; what it heard last is in `answers`.
+        self.requests.send(Request { id, ask }).ok();
+        let answer = tokio::time::timeout(patience, self.answer_to(stage, id)).await;
+        match answer {
+            Ok(answer) => answer,
+            Err(_) => {
+                stage.recorder.write(What::Misbehaved {
+                    worker: self.worker,
+                    kind: Misbehaviour::Hung,
+                    detail: format!("no answer within {patience:?}; killed"),
+                });
+                Err(Silence::Hung)
+            }
+        }
+    }
+
+    /// True when the subject said that the lease of this operation is gone.
+    pub fn has_lost(&self, op: u64) -> bool {
+        self.grants.borrow().lost.contains(&op)
+    }
+
+    async fn answer_to<W: World>(&mut self, stage: &Stage<W>, id: u64) -> Result<Answer, Silence> {
+        loop {
+            match self.answers.recv().await {
+                Some(Ok((answered, answer))) if answered == id => return Ok(answer),
+                Some(Ok((answered, answer))) => {
+                    stage.recorder.write(What::Misbehaved {
+                        worker: self.worker,
+                        kind: Misbehaviour::OutOfTurn,
+                        detail: format!(
+                            "answer to request {answered} while {id} was asked: {answer:?}"
+                        ),
+                    });
+                }
+                Some(Err(reason)) => return Err(Silence::Gone(reason)),
+                None => return Err(Silence::Gone("the line is closed".into())),
+            }
+        }
+    }
+}
+
+/// The listening side.
+struct Ear<W> {
+    stage: Rc<Stage<W>>,
+    worker: usize,
+    grants: Rc<RefCell<Grants>>,
+    heard: mpsc::UnboundedSender<Result<(u64, Answer), String>>,
+}
+
+impl<W: World> Ear<W> {
+    async fn listen(self, mut session: W::Session, mut to_send: mpsc::UnboundedReceiver<Request>) {
+        loop {
+            tokio::select! {
+                request = to_send.recv() => match request {
+                    // A failed send is followed by an exit, which `next` tells.
+                    Some(request) => drop(session.send(&request).await),
+                    None => return,
+                },
+                heard = session.next() => {
+                    if !self.take(heard) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// False: there is nothing more to come.
+    fn take(&self, heard: Heard) -> bool {
+        match heard {
+            Heard::Said(Said::Reply { id, answer }) => {
+                self.remember_grant(id, &answer);
+                self.heard.send(Ok((id, answer))).is_ok()
+            }
+            Heard::Said(Said::Event(notification)) => {
+                self.note(notification);
+                true
+            }
+            Heard::Garbage(line) => {
+                self.misbehaved(Misbehaviour::Garbage, line);
+                true
+            }
+            Heard::Exited(reason) => {
+                self.heard.send(Err(reason)).ok();
+                false
+            }
+        }
+    }
+
+    fn remember_grant(&self, id: u64, answer: &Answer) {
+        let mut grants = self.grants.borrow_mut();
+        if let (Answer::Granted { token, .. }, Some((asked, op))) = (answer, grants.asked)
+            && asked == id
+        {
+            grants.by_token.insert(token.clone(), op);
+        }
+    }
+
+    fn note(&self, notification: Notification) {
+        let worker = self.worker;
+        let (Notification::Extended { token, .. } | Notification::Lost { token }) = &notification;
+        let known = self.grants.borrow().by_token.get(token).copied();
+        let Some(op) = known else {
+            self.misbehaved(
+                Misbehaviour::OutOfTurn,
+                format!("speaks of a token that it was never granted: {notification:?}"),
+            );
+            return;
+        };
+        let what = match notification {
+            Notification::Extended {
+                valid_ms,
+                elapsed_ms,
+                ..
+            } => What::Extended {
+                worker,
+                op,
+                valid_ms,
+                elapsed_ms,
+            },
+            Notification::Lost { .. } => {
+                self.grants.borrow_mut().lost.push(op);
+                What::Lost { worker, op }
+            }
+        };
+        self.stage.recorder.write(what);
+    }
+
+    fn misbehaved(&self, kind: Misbehaviour, detail: String) {
+        self.stage.recorder.write(What::Misbehaved {
+            worker: self.worker,
+            kind,
+            detail,
+        });
+    }
+}

@@ -1,0 +1,44 @@
+//! The one pen that writes the history.
+
+use std::cell::RefCell;
+
+use crate::clock::Clock;
+use crate::history::{Event, What};
+
+/// Who wants to see events as they happen: the live progress of a front end.
+pub type Listener = Box<dyn Fn(&Event)>;
+
+/// Stamps and keeps events.
+pub struct Recorder {
+    clock: Clock,
+    events: RefCell<Vec<Event>>,
+    listener: Listener,
+}
+
+impl Recorder {
+    /// A recorder with an empty history.
+    pub fn new(clock: Clock, listener: Listener) -> Self {
+        Recorder {
+            clock,
+            events: RefCell::new(Vec::new()),
+            listener,
+        }
+    }
+
+    /// Stamps an event with the time of the run's clock and keeps it. Returns the time.
+    pub fn write(&self, what: What) -> u64 {
+        let event = Event {
+            at_ns: self.clock.now_ns(),
+            what,
+        };
+        (self.listener)(&event);
+        let at_ns = event.at_ns;
+        self.events.borrow_mut().push(event);
+        at_ns
+    }
+
+    /// Takes the events out.
+    pub fn take(&self) -> Vec<Event> {
+        self.events.take()
+    }
+}

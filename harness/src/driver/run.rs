@@ -1,0 +1,153 @@
+//! One run, from the first worker to the last look at what is left.
+
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::buyer::Buyer;
+use super::probe::probe;
+use super::recorder::{Listener, Recorder};
+use super::stage::{Plan, Stage};
+use crate::clock::Clock;
+use crate::history::{EndReason, FORMAT, Header, History, What};
+use crate::nemesis::{Moments, Nemesis, Strike};
+use crate::world::{Refusal, World};
+
+/// Everything that a run needs besides its world.
+pub struct Setup {
+    /// The run's numbers.
+    pub plan: Plan,
+    /// The name of the subject, for the history.
+    pub subject: String,
+    /// The run's clock: the one that the wire reads.
+    pub clock: Clock,
+    /// What sets faults off: the same that watches the wire.
+    pub moments: Arc<Moments>,
+    /// Where the strikes come out.
+    pub due: mpsc::UnboundedReceiver<Strike>,
+    /// Who wants to see events as they happen.
+    pub listener: Listener,
+}
+
+/// What a run leaves.
+pub struct Ran<W> {
+    /// What happened.
+    pub history: History,
+    /// The world, to be taken down.
+    pub world: Rc<Stage<W>>,
+    /// How long it took until the buyers began.
+    pub setup: Duration,
+    /// How long the buyers, and the probe after them, took.
+    pub workload: Duration,
+}
+
+/// Why a run did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A worker could not be started.
+    #[error("{0}")]
+    Worker(Refusal),
+}
+
+/// Runs the buyers under the lock until they are done, the limit is reached, or `interrupt` is
+/// ready; then ends all faults, probes, and writes down what is left.
+///
+/// # Errors
+/// A worker could not be started: there was no run.
+pub async fn run<W: World>(
+    world: W,
+    setup: Setup,
+    interrupt: impl Future<Output = ()>,
+) -> Result<Ran<W>, RunError> {
+    let begun = setup.clock.elapsed();
+    let clock = setup.clock.clone();
+    let recorder = Recorder::new(clock.clone(), setup.listener);
+    let header = header(&world, &setup.plan, &setup.subject);
+    let stage = Stage::new(world, setup.plan, clock.clone(), recorder, setup.moments);
+    let buyers = hire(&stage).await.map_err(RunError::Worker)?;
+    let ready = clock.elapsed().saturating_sub(begun);
+    clock.set_to_zero();
+
+    let nemesis = Nemesis::new(&stage);
+    let haunting = tokio::task::spawn_local(Rc::clone(&nemesis).haunt(setup.due));
+    let reason = trade(&stage, buyers, interrupt).await;
+    haunting.abort();
+    nemesis.rest().await;
+    for worker in 0..stage.plan.scenario.workload.workers {
+        // Most are gone already; what is left must not hold a lock through the probe.
+        stage.world.kill_worker(worker).await.ok();
+    }
+    let (stock_left, sold) = {
+        let stock = stage.stock.borrow();
+        (stock.left(), stock.sold())
+    };
+    if reason != EndReason::Interrupted {
+        probe(&stage).await;
+    }
+    stage.recorder.write(What::End {
+        reason,
+        stock_left,
+        sold,
+    });
+    let workload = clock.elapsed();
+    let history = History {
+        header,
+        events: stage.recorder.take(),
+    };
+    Ok(Ran {
+        history,
+        world: stage,
+        setup: ready,
+        workload,
+    })
+}
+
+async fn hire<W: World>(stage: &Rc<Stage<W>>) -> Result<Vec<Buyer<W>>, Refusal> {
+    let workers = 0..stage.plan.scenario.workload.workers;
+    let starts = workers.map(|worker| Buyer::start(stage, worker, 0));
+    futures_util::future::try_join_all(starts).await
+}
+
+/// Lets the buyers trade, and says why it ended.
+async fn trade<W: World>(
+    stage: &Rc<Stage<W>>,
+    buyers: Vec<Buyer<W>>,
+    interrupt: impl Future<Output = ()>,
+) -> EndReason {
+    let limit = stage.plan.scenario.workload.limit.resolve(stage.plan.ttl);
+    let mut trading = tokio::task::JoinSet::new();
+    for buyer in buyers {
+        trading.spawn_local(buyer.run());
+    }
+    // The buyers are dropped with the set when one of the others wins.
+    tokio::select! {
+        _ = async { while trading.join_next().await.is_some() {} } => {
+            let sold_out = stage.stock.borrow().left().iter().all(|left| *left <= 0);
+            if sold_out { EndReason::SoldOut } else { EndReason::NoWorkers }
+        }
+        () = tokio::time::sleep(limit) => EndReason::Limit,
+        () = interrupt => EndReason::Interrupted,
+    }
+}
+
+fn header<W: World>(world: &W, plan: &Plan, subject: &str) -> Header {
+    let scenario = &plan.scenario;
+    Header {
+        format: FORMAT.to_owned(),
+        scenario: scenario.name.clone(),
+        subject: subject.to_owned(),
+        backend: world.name().to_owned(),
+        seed: plan.seed,
+        workers: scenario.workload.workers,
+        nodes: plan.nodes,
+        keys: plan.keys.clone(),
+        ttl_ms: plan.ttl_ms(),
+        stock_start: scenario.workload.stock,
+        update: scenario.workload.update,
+        min_grants: scenario.judge.min_grants,
+        progress_within_ms: super::stage::millis(scenario.judge.progress_within.resolve(plan.ttl)),
+    }
+}

@@ -1,0 +1,100 @@
+//! The resource that the lock protects: a stock for each key, kept by the driver.
+
+use picklock_scenarios::Update;
+
+/// The stock of one key.
+#[derive(Debug, Clone, Copy)]
+struct Shelf {
+    left: i64,
+    sold: i64,
+    highest_fence: Option<u64>,
+}
+
+/// The stock of every key.
+#[derive(Debug)]
+pub struct Stock {
+    shelves: Vec<Shelf>,
+    update: Update,
+}
+
+/// The resource refused an access, because its token is lower than the highest seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FencedOff {
+    /// The token of the refused access.
+    pub fence: u64,
+    /// The highest that was seen.
+    pub highest: u64,
+}
+
+/// A change of the stock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// What the resource had before.
+    pub from: i64,
+    /// What it has now.
+    pub to: i64,
+}
+
+impl Stock {
+    /// `start` units for each of `keys` keys.
+    pub fn new(keys: usize, start: i64, update: Update) -> Self {
+        let shelf = Shelf {
+            left: start,
+            sold: 0,
+            highest_fence: None,
+        };
+        Stock {
+            shelves: vec![shelf; keys],
+            update,
+        }
+    }
+
+    /// Reads the stock of a key. A token is checked at every access, reads included: a successor
+    /// that has only read so far must already shut the old holder out.
+    ///
+    /// # Errors
+    /// The token is lower than the highest seen.
+    pub fn read(&mut self, key: u32, fence: Option<u64>) -> Result<i64, FencedOff> {
+        Ok(self.shelf(key, fence)?.left)
+    }
+
+    /// Sells one unit, by what the buyer read before.
+    ///
+    /// # Errors
+    /// The token is lower than the highest seen.
+    pub fn sell(&mut self, key: u32, read: i64, fence: Option<u64>) -> Result<Change, FencedOff> {
+        let update = self.update;
+        let shelf = self.shelf(key, fence)?;
+        let from = shelf.left;
+        shelf.left = match update {
+            Update::Decrement => from - 1,
+            Update::Write => read - 1,
+        };
+        shelf.sold += 1;
+        Ok(Change {
+            from,
+            to: shelf.left,
+        })
+    }
+
+    /// Units left, one for each key.
+    pub fn left(&self) -> Vec<i64> {
+        self.shelves.iter().map(|shelf| shelf.left).collect()
+    }
+
+    /// Units sold, one for each key.
+    pub fn sold(&self) -> Vec<i64> {
+        self.shelves.iter().map(|shelf| shelf.sold).collect()
+    }
+
+    fn shelf(&mut self, key: u32, fence: Option<u64>) -> Result<&mut Shelf, FencedOff> {
+        let shelf = &mut self.shelves[key as usize];
+        if let Some(fence) = fence {
+            if let Some(highest) = shelf.highest_fence.filter(|highest| *highest > fence) {
+                return Err(FencedOff { fence, highest });
+            }
+            shelf.highest_fence = Some(fence);
+        }
+        Ok(shelf)
+    }
+}

@@ -1,0 +1,322 @@
+//! The nemesis: strikes when a moment comes, and takes back what lasts only for a while.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_scenarios::{FaultKind, FaultPlan};
+use tokio::sync::mpsc;
+
+use super::moments::{Site, Strike};
+use super::target::{self, Target};
+use crate::driver::Stage;
+use crate::history::What;
+use crate::wire::{Effect, ImposedId, LinkFault};
+use crate::world::{Refusal, World};
+
+/// What must be done when a fault is over. Doing it twice does no harm.
+#[derive(Clone)]
+enum Undo {
+    Thaw(Vec<usize>),
+    Revive(Vec<usize>),
+    Resume(Vec<usize>),
+    Restart(Vec<usize>),
+    Lift(ImposedId),
+    Nothing,
+}
+
+/// The part of a run that makes things go wrong.
+pub struct Nemesis<W> {
+    stage: Rc<Stage<W>>,
+    ongoing: RefCell<Vec<(u32, Undo)>>,
+    next_id: Cell<u32>,
+    /// Plans with a time whose time has come.
+    begun: RefCell<Vec<usize>>,
+}
+
+impl<W: World> Nemesis<W> {
+    /// A nemesis that has done nothing yet.
+    pub fn new(stage: &Rc<Stage<W>>) -> Rc<Self> {
+        Rc::new(Nemesis {
+            stage: Rc::clone(stage),
+            ongoing: RefCell::default(),
+            next_id: Cell::new(0),
+            begun: RefCell::default(),
+        })
+    }
+
+    /// Strikes whenever a time or a moment comes; never ends by itself. Dropping the future stops
+    /// new strikes; [`Nemesis::rest`] ends those that last.
+    pub async fn haunt(self: Rc<Self>, mut due: mpsc::UnboundedReceiver<Strike>) {
+        let mut strikes = tokio::task::JoinSet::new();
+        for (index, plan) in self.plans().iter().enumerate() {
+            let Some(at) = plan.at else { continue };
+            let at = at.resolve(self.stage.plan.ttl);
+            let nemesis = Rc::clone(&self);
+            strikes.spawn_local(async move {
+                tokio::time::sleep(at).await;
+                nemesis.begun.borrow_mut().push(index);
+                let nowhere = Site {
+                    worker: None,
+                    node: None,
+                };
+                nemesis.strike(index, nowhere, || ()).await;
+            });
+        }
+        while let Some(strike) = due.recv().await {
+            let nemesis = Rc::clone(&self);
+            strikes.spawn_local(async move {
+                let struck = strike.struck;
+                // The gate may be gone with its connection.
+                nemesis
+                    .strike(strike.plan, strike.site, || {
+                        struck.send(()).unwrap_or_default()
+                    })
+                    .await;
+            });
+        }
+        std::future::pending::<()>().await;
+    }
+
+    /// Ends every fault that still lasts, and notes the planned ones that never struck.
+    pub async fn rest(&self) {
+        loop {
+            let next = self.ongoing.borrow_mut().pop();
+            let Some((id, undo)) = next else { break };
+            self.undo(undo).await;
+            self.stage.recorder.write(What::FaultEnded { id });
+        }
+        let begun = self.begun.borrow().clone();
+        let timed = self.plans().iter().enumerate();
+        let too_late = timed.filter(|(index, plan)| plan.at.is_some() && !begun.contains(index));
+        for (index, _) in too_late {
+            self.missed(index, "the run ended before its time came");
+        }
+        for index in self.stage.moments.never_came() {
+            self.missed(index, "its moment never came");
+        }
+    }
+
+    async fn strike(&self, index: usize, site: Site, struck: impl FnOnce()) {
+        let plan = self.plans()[index].clone();
+        let target = self.target(&plan, site);
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        let lasts = plan.duration.map(|span| span.resolve(self.stage.plan.ttl));
+        self.stage.recorder.write(What::FaultBegan {
+            id,
+            fault: plan.kind.word().to_owned(),
+            detail: describe(&plan, &target, lasts),
+            workers: target.workers.clone(),
+            nodes: target.nodes.clone(),
+        });
+        match self.begin(&plan, &target).await {
+            Ok(undo) => self.ongoing.borrow_mut().push((id, undo)),
+            Err(refusal) => {
+                self.stage.recorder.write(What::FaultEnded { id });
+                self.missed(index, &refusal.to_string());
+                struck();
+                return;
+            }
+        }
+        struck();
+        let lasts = match plan.kind {
+            FaultKind::Cut => Some(Duration::ZERO),
+            _ => lasts,
+        };
+        if let Some(lasts) = lasts {
+            tokio::time::sleep(lasts).await;
+            self.end(id).await;
+        }
+    }
+
+    async fn begin(&self, plan: &FaultPlan, target: &Target) -> Result<Undo, Refusal> {
+        let world = &self.stage.world;
+        let Target { workers, nodes } = target.clone();
+        match plan.kind {
+            FaultKind::PauseClient => {
+                for worker in &workers {
+                    world.freeze_worker(*worker).await?;
+                }
+                Ok(Undo::Thaw(workers))
+            }
+            FaultKind::CrashClient => {
+                for worker in &workers {
+                    self.crash_client(*worker, plan.duration.is_some()).await?;
+                }
+                Ok(match plan.duration {
+                    Some(_) => Undo::Revive(workers),
+                    None => Undo::Nothing,
+                })
+            }
+            FaultKind::PauseNode => {
+                for node in &nodes {
+                    world.pause_node(*node).await?;
+                }
+                Ok(Undo::Resume(nodes))
+            }
+            FaultKind::CrashNode => {
+                for node in &nodes {
+                    world.crash_node(*node).await?;
+                }
+                Ok(match plan.duration {
+                    Some(_) => Undo::Restart(nodes),
+                    None => Undo::Nothing,
+                })
+            }
+            FaultKind::Cut => {
+                world.cut(Some(&workers), Some(&nodes));
+                Ok(Undo::Nothing)
+            }
+            FaultKind::Delay | FaultKind::Drop | FaultKind::Hold | FaultKind::Partition => {
+                let fault = self.link_fault(plan, workers, nodes);
+                Ok(Undo::Lift(world.impose(fault)))
+            }
+        }
+    }
+
+    /// The kill is written down before it is done: a hold must never be longer than it was.
+    async fn crash_client(&self, worker: usize, comes_back: bool) -> Result<(), Refusal> {
+        if !self.stage.roster.mark_down(worker, comes_back) {
+            return Err(Refusal::Failed(format!("worker {worker} was dead already")));
+        }
+        self.stage.recorder.write(What::WorkerDown {
+            worker,
+            by_fault: true,
+            reason: "killed by the nemesis".into(),
+        });
+        self.stage.world.kill_worker(worker).await
+    }
+
+    fn link_fault(&self, plan: &FaultPlan, workers: Vec<usize>, nodes: Vec<usize>) -> LinkFault {
+        let ttl = self.stage.plan.ttl;
+        let length = |span: Option<picklock_scenarios::Span>| {
+            span.map(|span| span.resolve(ttl)).unwrap_or_default()
+        };
+        let effect = match plan.kind {
+            FaultKind::Delay => Effect::Delay {
+                by: length(plan.by),
+                jitter: length(plan.jitter),
+            },
+            FaultKind::Drop => Effect::Drop,
+            FaultKind::Hold => Effect::Hold,
+            _ => Effect::Partition,
+        };
+        LinkFault {
+            workers: Some(workers),
+            nodes: Some(nodes),
+            direction: plan.direction,
+            effect,
+            frames: plan.frames,
+        }
+    }
+
+    async fn end(&self, id: u32) {
+        let find = |ongoing: &[(u32, Undo)]| ongoing.iter().position(|(one, _)| *one == id);
+        let undo = {
+            let ongoing = self.ongoing.borrow();
+            find(&ongoing).map(|position| ongoing[position].1.clone())
+        };
+        // Whoever ended the run may have ended the fault before us.
+        let Some(undo) = undo else { return };
+        // Struck off the list only afterwards: should the run end right now, `rest` does it again
+        // rather than not at all.
+        self.undo(undo).await;
+        let still_listed = find(&self.ongoing.borrow());
+        if let Some(position) = still_listed {
+            self.ongoing.borrow_mut().remove(position);
+            self.stage.recorder.write(What::FaultEnded { id });
+        }
+    }
+
+    async fn undo(&self, undo: Undo) {
+        let world = &self.stage.world;
+        // A worker or node that died meanwhile cannot be thawed; its death is in the history.
+        match undo {
+            Undo::Thaw(workers) => {
+                for worker in workers {
+                    world.thaw_worker(worker).await.ok();
+                }
+            }
+            Undo::Revive(workers) => {
+                for worker in workers {
+                    self.stage.roster.revive(worker);
+                }
+            }
+            Undo::Resume(nodes) => {
+                for node in nodes {
+                    world.resume_node(node).await.ok();
+                }
+            }
+            Undo::Restart(nodes) => {
+                for node in nodes {
+                    if let Err(refusal) = world.restart_node(node).await {
+                        self.stage.recorder.write(What::FaultMissed {
+                            fault: format!("restart of node {node}"),
+                            reason: refusal.to_string(),
+                            optional: false,
+                        });
+                    }
+                }
+            }
+            Undo::Lift(imposed) => world.lift(imposed),
+            Undo::Nothing => {}
+        }
+    }
+
+    fn missed(&self, index: usize, reason: &str) {
+        let plan = &self.plans()[index];
+        self.stage.recorder.write(What::FaultMissed {
+            fault: plan.kind.word().to_owned(),
+            reason: reason.to_owned(),
+            optional: plan.optional,
+        });
+    }
+
+    fn target(&self, plan: &FaultPlan, site: Site) -> Target {
+        let workers = self.stage.plan.scenario.workload.workers;
+        let nodes = self.stage.plan.nodes;
+        match plan.kind {
+            FaultKind::PauseClient | FaultKind::CrashClient => {
+                let mut target = target::of_client_or_node(plan, site, workers, nodes);
+                target.nodes.clear();
+                target
+            }
+            FaultKind::PauseNode | FaultKind::CrashNode => {
+                let mut target = target::of_client_or_node(plan, site, workers, nodes);
+                target.workers.clear();
+                target
+            }
+            _ => target::of_links(plan, site, workers, nodes),
+        }
+    }
+
+    fn plans(&self) -> &[FaultPlan] {
+        &self.stage.plan.scenario.faults
+    }
+}
+
+fn describe(plan: &FaultPlan, target: &Target, lasts: Option<Duration>) -> String {
+    let mut text = plan.kind.word().to_owned();
+    if !target.workers.is_empty() {
+        text.push_str(&format!(" of worker{}", numbers(&target.workers)));
+    }
+    if !target.nodes.is_empty() {
+        let joint = if target.workers.is_empty() {
+            "of"
+        } else {
+            "and"
+        };
+        text.push_str(&format!(" {joint} node{}", numbers(&target.nodes)));
+    }
+    if let Some(lasts) = lasts {
+        text.push_str(&format!(" for {:.3} s", lasts.as_secs_f64()));
+    }
+    text
+}
+
+fn numbers(of: &[usize]) -> String {
+    let words: Vec<String> = of.iter().map(ToString::to_string).collect();
+    let plural = if of.len() == 1 { "" } else { "s" };
+    format!("{plural} {}", words.join(", "))
+}

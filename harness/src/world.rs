@@ -1,0 +1,85 @@
+//! What a world must be able to do, so that driver and nemesis are the same in all of them.
+
+use std::future::Future;
+
+use picklock_scenarios::Phase;
+
+use crate::adapter::Heard;
+use crate::adapter::message::Request;
+use crate::wire::{ImposedId, LinkFault};
+
+/// Why a world could not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// This world has no such thing; the run cannot be judged, unless the fault is optional.
+    #[error("the {world} world cannot do this: {what}")]
+    Unable {
+        /// Name of the world.
+        world: &'static str,
+        /// What was asked.
+        what: String,
+    },
+    /// It should have worked, and did not.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The driver's line to one worker.
+pub trait Session {
+    /// Sends a request. An error means that the worker is gone; `next` will say how.
+    fn send(&mut self, request: &Request) -> impl Future<Output = Result<(), Refusal>>;
+
+    /// The next thing that the worker says or does. After [`Heard::Exited`] there is nothing more.
+    /// Cancel-safe.
+    fn next(&mut self) -> impl Future<Output = Heard>;
+}
+
+/// One world: workers, nodes, and the links between them.
+pub trait World: 'static {
+    /// The driver's line to a worker.
+    type Session: Session + 'static;
+
+    /// `process`, `docker` or `sim`.
+    fn name(&self) -> &'static str;
+
+    /// Starts a worker that does not run yet, and returns the line to it and the URLs under which
+    /// it reaches the nodes. `incarnation` counts its starts.
+    fn start_worker(
+        &self,
+        worker: usize,
+        incarnation: u32,
+    ) -> impl Future<Output = Result<(Self::Session, Vec<String>), Refusal>>;
+
+    /// Freezes the worker whole; returns when it stands still.
+    fn freeze_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
+    /// Lets a frozen worker go on.
+    fn thaw_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
+    /// Kills the worker whole.
+    fn kill_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
+
+    /// Freezes a node; returns when it stands still.
+    fn pause_node(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
+    /// Lets a paused node go on.
+    fn resume_node(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
+    /// Kills a node.
+    fn crash_node(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
+    /// Starts a crashed node again, on what its persistence kept.
+    fn restart_node(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
+
+    /// Puts a fault on links.
+    fn impose(&self, fault: LinkFault) -> ImposedId;
+    /// Takes it away again.
+    fn lift(&self, id: ImposedId);
+    /// Resets the connections of links.
+    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>);
+
+    /// Tells the links what the worker is busy with.
+    fn set_phase(&self, worker: usize, op: u64, phase: Phase);
+    /// When the worker's last command of this operation that names the lock's key went out to a
+    /// node; `None`: none did.
+    fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
+
+    /// Remaining life of a key on a node, milliseconds; −1 without expiry; `None`: no such key, or
+    /// the node does not answer.
+    fn key_ttl_ms(&self, node: usize, key: &str) -> impl Future<Output = Option<i64>>;
+}

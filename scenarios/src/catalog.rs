@@ -1,0 +1,42 @@
+//! The catalog: scenarios that come with Picklock, one TOML file each, embedded.
+
+use crate::nearest::nearest;
+use crate::parse::ScenarioError;
+use crate::scenario::Scenario;
+
+/// Name and text of every scenario of the catalog, in the order in which people read them. A new
+/// scenario is one new file and one line here.
+pub const CATALOG: &[(&str, &str)] = &[
+    ("calm", include_str!("../catalog/calm.toml")),
+    ("gc-pause", include_str!("../catalog/gc-pause.toml")),
+    ("holder-crash", include_str!("../catalog/holder-crash.toml")),
+    (
+        "network-delay",
+        include_str!("../catalog/network-delay.toml"),
+    ),
+];
+
+/// The names of the catalog.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    CATALOG.iter().map(|(name, _)| *name)
+}
+
+/// A scenario of the catalog by its name.
+///
+/// # Errors
+/// An unknown name, with the list and the nearest one.
+pub fn named(name: &str) -> Result<Scenario, ScenarioError> {
+    match CATALOG.iter().find(|(known, _)| *known == name) {
+        Some((known, text)) => Scenario::parse(text, &format!("catalog/{known}.toml")),
+        None => Err(ScenarioError {
+            file: name.to_owned(),
+            place: None,
+            excerpt: None,
+            problem: format!(
+                "no such scenario; the catalog has {} (a scenario of your own is given as a path that ends in .toml)",
+                names().collect::<Vec<_>>().join(", ")
+            ),
+            hint: nearest(name, names()).map(|meant| format!("did you mean `{meant}`?")),
+        }),
+    }
+}

@@ -1,0 +1,19 @@
+//! The nearest valid word, for whoever mistyped one.
+
+/// The candidate that is closest to `word`, if any is close enough to be what was meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            let distance = strsim::damerau_levenshtein(&folded, &candidate.to_lowercase());
+            (distance, candidate)
+        })
+        .filter(|(distance, candidate)| {
+            // Up to a third of the letters may be wrong; a mere beginning of a word also counts.
+            let begins = folded.len() >= 2 && candidate.to_lowercase().starts_with(&folded);
+            begins || *distance <= (candidate.chars().count().max(3) / 3)
+        })
+        .min()
+        .map(|(_, candidate)| candidate)
+}

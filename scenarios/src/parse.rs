@@ -1,0 +1,147 @@
+//! From text to a valid scenario, or to an error that says where and what to do.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::nearest::nearest;
+use crate::scenario::Scenario;
+use crate::validate::{self, Fault};
+
+/// What is wrong with a scenario file, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ScenarioError {
+    /// The file, or the name in the catalog.
+    pub file: String,
+    /// Line and column, both counted from 1; `None` where the problem has no place of its own.
+    pub place: Option<(usize, usize)>,
+    /// The line itself.
+    pub excerpt: Option<String>,
+    /// What is wrong, and what was expected.
+    pub problem: String,
+    /// The nearest valid word, or what to do.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.problem)?;
+        if let (Some((line, column)), Some(excerpt)) = (self.place, &self.excerpt) {
+            let gutter = line.to_string();
+            let blank = " ".repeat(gutter.len());
+            let indent = " ".repeat(column.saturating_sub(1));
+            write!(
+                f,
+                "\n {blank} |\n {gutter} | {excerpt}\n {blank} | {indent}^"
+            )?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  = help: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Scenario {
+    /// Reads and checks a scenario. `file` is what errors call it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line and column where it has one.
+    pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
+        let scenario: Scenario =
+            toml::from_str(text).map_err(|error| from_toml(text, file, &error))?;
+        validate::scenario(&scenario).map_err(|fault| from_fault(text, file, fault))?;
+        Ok(scenario)
+    }
+
+    /// Checks the scenario again after its numbers were changed, and against the number of nodes
+    /// that the subject wants.
+    ///
+    /// # Errors
+    /// A fault that names a worker or node that there is not, or a value out of its range.
+    pub fn check_for(&self, nodes: usize) -> Result<(), ScenarioError> {
+        validate::scenario(self)
+            .and_then(|()| validate::nodes(self, self.topology.nodes.unwrap_or(nodes)))
+            .map_err(|fault| ScenarioError {
+                file: self.name.clone(),
+                place: None,
+                excerpt: None,
+                problem: format!("{}: {}", fault.path_text(), fault.problem),
+                hint: fault.hint,
+            })
+    }
+}
+
+fn from_toml(text: &str, file: &str, error: &toml::de::Error) -> ScenarioError {
+    let message = error.message().trim().to_owned();
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let wrong = quoted.next().unwrap_or_default().to_owned();
+    let candidates: Vec<&str> = quoted.collect();
+    let knows_better =
+        message.starts_with("unknown field") || message.starts_with("unknown variant");
+    let hint = knows_better
+        .then(|| nearest(&wrong, candidates.iter().copied()))
+        .flatten()
+        .map(|word| format!("did you mean `{word}`?"));
+    placed(text, file, error.span(), message.replace('\n', "; "), hint)
+}
+
+fn from_fault(text: &str, file: &str, fault: Fault) -> ScenarioError {
+    let span = locate(text, &fault.path);
+    placed(text, file, span, fault.problem, fault.hint)
+}
+
+fn placed(
+    text: &str,
+    file: &str,
+    span: Option<Range<usize>>,
+    problem: String,
+    hint: Option<String>,
+) -> ScenarioError {
+    let place = span.map(|span| line_and_column(text, span.start));
+    let excerpt = place.and_then(|(line, _)| text.lines().nth(line - 1).map(str::to_owned));
+    ScenarioError {
+        file: file.to_owned(),
+        place,
+        excerpt,
+        problem,
+        hint,
+    }
+}
+
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let mut end = offset.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let before = &text[..end];
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    (line, column)
+}
+
+/// Where the value at `path` stands; where it does not, the nearest thing above it.
+fn locate(text: &str, path: &[String]) -> Option<Range<usize>> {
+    let document = toml::de::DeTable::parse(text).ok()?;
+    let mut span = None;
+    let (first, rest) = path.split_first()?;
+    let mut value = document.get_ref().get(first.as_str())?;
+    span.replace(value.span());
+    for part in rest {
+        let next = match value.get_ref() {
+            toml::de::DeValue::Table(table) => table.get(part.as_str()),
+            toml::de::DeValue::Array(array) => part
+                .parse::<usize>()
+                .ok()
+                .and_then(|index| array.get(index)),
+            _ => None,
+        };
+        let Some(found) = next else { break };
+        value = found;
+        span.replace(value.span());
+    }
+    span
+}

@@ -1,0 +1,352 @@
+//! What the types alone cannot say about a scenario.
+
+use crate::fault::{EventKind, FaultKind, FaultPlan, Nodes, Trigger, Who, Workers};
+use crate::nearest::nearest;
+use crate::scenario::{Expectation, Scenario};
+use crate::span::Span;
+use crate::words::{CAUSES, PROPERTIES};
+
+/// Most workers, nodes and keys that one run may ask for.
+const MOST: usize = 2000;
+
+/// One thing that is wrong, and the path to it in the file.
+pub struct Fault {
+    pub path: Vec<String>,
+    pub problem: String,
+    pub hint: Option<String>,
+}
+
+impl Fault {
+    fn at(path: &[&str], problem: impl Into<String>) -> Self {
+        Fault {
+            path: path.iter().map(|part| (*part).to_owned()).collect(),
+            problem: problem.into(),
+            hint: None,
+        }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The path as people write it: `fault[0].when`.
+    pub fn path_text(&self) -> String {
+        let mut text = String::new();
+        for part in &self.path {
+            if part.parse::<usize>().is_ok() {
+                text.push_str(&format!("[{part}]"));
+            } else {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(part);
+            }
+        }
+        text
+    }
+}
+
+pub fn scenario(scenario: &Scenario) -> Result<(), Fault> {
+    name(&scenario.name)?;
+    if scenario.summary.trim().is_empty() {
+        return Err(Fault::at(
+            &["summary"],
+            "the summary is empty; say in a sentence what happens",
+        ));
+    }
+    workload(scenario)?;
+    for (index, plan) in scenario.faults.iter().enumerate() {
+        fault(scenario, plan).map_err(|mut fault| {
+            fault
+                .path
+                .splice(0..0, ["fault".to_owned(), index.to_string()]);
+            fault
+        })?;
+    }
+    expectations(scenario)
+}
+
+/// Holds the faults against the number of nodes that the run will have.
+pub fn nodes(scenario: &Scenario, count: usize) -> Result<(), Fault> {
+    for (index, plan) in scenario.faults.iter().enumerate() {
+        let index = index.to_string();
+        let listed = match &plan.nodes {
+            Some(Nodes::List(list)) => list.as_slice(),
+            _ => &[],
+        };
+        let watched = plan.when.as_ref().and_then(|when| when.node);
+        if let Some(node) = listed
+            .iter()
+            .copied()
+            .chain(watched)
+            .find(|node| *node >= count)
+        {
+            return Err(Fault::at(
+                &["fault", &index, "nodes"],
+                format!("node {node} is wanted, but the run has {count}, numbered from 0"),
+            )
+            .hint("set `topology.nodes`, or choose a subject that uses more nodes"));
+        }
+    }
+    Ok(())
+}
+
+fn name(name: &str) -> Result<(), Fault> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        return Err(Fault::at(
+            &["name"],
+            "the name must be up to 64 lower-case letters, digits and `-`",
+        ));
+    }
+    Ok(())
+}
+
+fn workload(scenario: &Scenario) -> Result<(), Fault> {
+    let workload = &scenario.workload;
+    let counted = [("workers", workload.workers), ("keys", workload.keys)];
+    for (field, count) in counted {
+        if count == 0 || count > MOST {
+            return Err(Fault::at(
+                &["workload", field],
+                format!("{count} {field}: expected 1 to {MOST}"),
+            ));
+        }
+    }
+    if let Some(count) = scenario
+        .topology
+        .nodes
+        .filter(|count| *count == 0 || *count > 64)
+    {
+        return Err(Fault::at(
+            &["topology", "nodes"],
+            format!("{count} nodes: expected 1 to 64"),
+        ));
+    }
+    if scenario.topology.replicas > 8 {
+        return Err(Fault::at(
+            &["topology", "replicas"],
+            "at most 8 replicas a node",
+        ));
+    }
+    if workload.stock < 1 {
+        return Err(Fault::at(
+            &["workload", "stock"],
+            "there must be something to sell: at least 1",
+        ));
+    }
+    let Span::Absolute(ttl) = workload.ttl else {
+        return Err(Fault::at(
+            &["workload", "ttl"],
+            "the ttl cannot be relative to itself; expected a time such as \"1s\"",
+        ));
+    };
+    if ttl.as_millis() < 20 {
+        return Err(Fault::at(
+            &["workload", "ttl"],
+            "the ttl must be at least 20ms: a shorter lease is lost in the machine's own jitter",
+        ));
+    }
+    if workload.limit.resolve(ttl).is_zero() {
+        return Err(Fault::at(
+            &["workload", "limit"],
+            "the limit is zero: nothing could happen",
+        ));
+    }
+    Ok(())
+}
+
+fn fault(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
+    match (&plan.at, &plan.when) {
+        (None, None) => {
+            return Err(Fault::at(&["kind"], "this fault has no moment").hint(
+                "give `at = \"500ms\"`, or an event such as `when = { on = \"stock-read\", stock = 1 }`",
+            ));
+        }
+        (Some(_), Some(_)) => {
+            return Err(Fault::at(
+                &["at"],
+                "both `at` and `when` are given; expected one of them",
+            ));
+        }
+        _ => {}
+    }
+    if let Some(when) = &plan.when {
+        trigger(scenario, when)?;
+    }
+    shape(plan)?;
+    targets(scenario, plan)
+}
+
+fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Fault> {
+    if when.nth == 0 {
+        return Err(Fault::at(&["when", "nth"], "events are counted from 1"));
+    }
+    let on_the_wire = matches!(when.on, EventKind::Request | EventKind::Reply);
+    let wire_only = [
+        ("node", when.node.is_some()),
+        ("command", when.command.is_some()),
+        ("names_key", when.names_key),
+        ("during", when.during.is_some()),
+    ];
+    if let Some((field, _)) = wire_only.iter().find(|(_, given)| *given && !on_the_wire) {
+        return Err(Fault::at(
+            &["when", field],
+            format!(
+                "`{field}` tells commands apart; it goes with `on = \"request\"` or `on = \"reply\"`"
+            ),
+        ));
+    }
+    let about_stock = matches!(when.on, EventKind::StockRead | EventKind::StockChanged);
+    if when.stock.is_some() && !about_stock {
+        return Err(Fault::at(
+            &["when", "stock"],
+            "`stock` goes with `on = \"stock-read\"` or `on = \"stock-changed\"`",
+        ));
+    }
+    match when.worker {
+        Some(worker) => known_worker(scenario, worker, &["when", "worker"]),
+        None => Ok(()),
+    }
+}
+
+/// Which fields a kind of fault has.
+fn shape(plan: &FaultPlan) -> Result<(), Fault> {
+    use FaultKind::{
+        CrashClient, CrashNode, Cut, Delay, Drop, Hold, Partition, PauseClient, PauseNode,
+    };
+    let kind = plan.kind;
+    let on_links = matches!(kind, Delay | Drop | Hold | Cut | Partition);
+    let given = [
+        ("by", plan.by.is_some(), kind == Delay, kind == Delay),
+        ("jitter", plan.jitter.is_some(), kind == Delay, false),
+        (
+            "frames",
+            plan.frames.is_some(),
+            matches!(kind, Delay | Drop | Hold),
+            false,
+        ),
+        (
+            "direction",
+            plan.direction.is_some(),
+            on_links && kind != Cut,
+            false,
+        ),
+        (
+            "for",
+            plan.duration.is_some(),
+            kind != Cut,
+            matches!(kind, PauseClient | PauseNode),
+        ),
+        (
+            "workers",
+            plan.workers.is_some(),
+            !matches!(kind, PauseNode | CrashNode),
+            false,
+        ),
+        (
+            "nodes",
+            plan.nodes.is_some(),
+            !matches!(kind, PauseClient | CrashClient),
+            false,
+        ),
+    ];
+    let word = kind.word();
+    for (field, present, allowed, required) in given {
+        if present && !allowed {
+            return Err(Fault::at(&[field], format!("`{word}` has no `{field}`")));
+        }
+        if !present && required {
+            return Err(Fault::at(&["kind"], format!("`{word}` needs `{field}`"))
+                .hint(format!("add `{field} = \"1.5ttl\"`")));
+        }
+    }
+    if plan.frames == Some(0) {
+        return Err(Fault::at(
+            &["frames"],
+            "no frames: the fault would do nothing",
+        ));
+    }
+    Ok(())
+}
+
+fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
+    use FaultKind::{CrashClient, CrashNode, PauseClient, PauseNode};
+    let by_event = plan.when.as_ref().map(|when| when.on);
+    let at_a_node = matches!(by_event, Some(EventKind::Request | EventKind::Reply));
+    let default_same = |given: Option<Who>, is_list: bool, own_kind: bool| match given {
+        Some(who) => who != Who::All,
+        None => own_kind && !is_list,
+    };
+    let (list, word) = match &plan.workers {
+        Some(Workers::List(list)) => (Some(list), None),
+        Some(Workers::Word(who)) => (None, Some(*who)),
+        None => (None, None),
+    };
+    for worker in list.into_iter().flatten() {
+        known_worker(scenario, *worker, &["workers"])?;
+    }
+    let client = matches!(plan.kind, PauseClient | CrashClient);
+    if default_same(word, list.is_some(), client) && by_event.is_none() {
+        return Err(
+            Fault::at(&["kind"], "a fault at a time does not happen at a worker")
+                .hint("say which: `workers = [0]` or `workers = \"all\"`"),
+        );
+    }
+    let (list, word) = match &plan.nodes {
+        Some(Nodes::List(list)) => (Some(list), None),
+        Some(Nodes::Word(who)) => (None, Some(*who)),
+        None => (None, None),
+    };
+    let server = matches!(plan.kind, PauseNode | CrashNode);
+    if default_same(word, list.is_some(), server) && !at_a_node {
+        return Err(
+            Fault::at(&["kind"], "only a `request` or `reply` happens at a node")
+                .hint("say which: `nodes = [0]` or `nodes = \"all\"`"),
+        );
+    }
+    Ok(())
+}
+
+fn known_worker(scenario: &Scenario, worker: usize, path: &[&str]) -> Result<(), Fault> {
+    let count = scenario.workload.workers;
+    if worker >= count {
+        return Err(Fault::at(
+            path,
+            format!("worker {worker} is wanted, but the workload has {count}, numbered from 0"),
+        )
+        .hint(format!("set `workload.workers` to {} or more", worker + 1)));
+    }
+    Ok(())
+}
+
+fn expectations(scenario: &Scenario) -> Result<(), Fault> {
+    for (subject, expected) in &scenario.expect {
+        for (property, expectation) in expected {
+            let path = ["expect", subject.as_str(), property.as_str()];
+            known_word(property, PROPERTIES, "property", &path)?;
+            if let Expectation::Violated { cause: Some(cause) } = expectation {
+                known_word(cause, CAUSES, "cause", &path)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn known_word(word: &str, known: &[&str], what: &str, path: &[&str]) -> Result<(), Fault> {
+    if known.contains(&word) {
+        return Ok(());
+    }
+    let fault = Fault::at(
+        path,
+        format!(
+            "`{word}` is no {what}; expected one of {}",
+            known.join(", ")
+        ),
+    );
+    Err(match nearest(word, known.iter().copied()) {
+        Some(meant) => fault.hint(format!("did you mean `{meant}`?")),
+        None => fault,
+    })
+}
