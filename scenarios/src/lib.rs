@@ -3,6 +3,8 @@
 //! Pure data: no I/O, no clock, no runtime. [`Scenario::parse`] turns text into a checked
 //! scenario, or into an error that names file, line, column and the nearest valid word.
 
+#[cfg(feature = "arbitrary")]
+pub mod arbitrary;
 pub mod catalog;
 mod fault;
 mod nearest;

@@ -1,0 +1,186 @@
+//! The vocabulary, its parser, its errors, and the catalog.
+
+use picklock_scenarios::{Scenario, Span, arbitrary, catalog, nearest};
+use proptest::prelude::*;
+use std::time::Duration;
+
+#[test]
+fn every_scenario_of_the_catalog_is_valid_and_named_like_its_file() {
+    for (name, text) in catalog::CATALOG {
+        let scenario = Scenario::parse(text, name).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(&scenario.name, name);
+        assert!(
+            scenario.source.is_some(),
+            "{name} must say where its claim comes from"
+        );
+        assert!(
+            scenario.expect.contains_key("*"),
+            "{name} must say what it expects"
+        );
+    }
+}
+
+#[test]
+fn spans_mean_what_they_say() {
+    let ttl = Duration::from_secs(2);
+    let resolved = |text: &str| text.parse::<Span>().unwrap().resolve(ttl);
+    assert_eq!(resolved("250us"), Duration::from_micros(250));
+    assert_eq!(resolved("500ms"), Duration::from_millis(500));
+    assert_eq!(resolved(" 2 s "), Duration::from_secs(2));
+    assert_eq!(resolved("1.5ttl"), Duration::from_secs(3));
+    assert_eq!(resolved("1m"), Duration::from_secs(60));
+    assert_eq!(resolved("1h"), Duration::from_secs(3600));
+    for wrong in [
+        "",
+        "5",
+        "s",
+        "-1s",
+        "1 fortnight",
+        "1e400s",
+        "NaNs",
+        "infs",
+        "9999h",
+        "1..5s",
+    ] {
+        assert!(wrong.parse::<Span>().is_err(), "{wrong:?} passed");
+    }
+}
+
+#[test]
+fn the_nearest_word_is_offered_only_when_it_is_near() {
+    let words = ["redlock", "getset", "set-nx-px", "setnx-expire"];
+    assert_eq!(nearest("redlok", words), Some("redlock"));
+    assert_eq!(nearest("REDLOCK", words), Some("redlock"));
+    assert_eq!(nearest("setnx", words), Some("setnx-expire"));
+    assert_eq!(nearest("zookeeper", words), None);
+}
+
+const HEAD: &str = "name = \"mine\"\nsummary = \"Mine.\"\n";
+
+fn error(body: &str) -> String {
+    Scenario::parse(&format!("{HEAD}{body}"), "mine.toml")
+        .expect_err("this must not pass")
+        .to_string()
+}
+
+#[test]
+fn errors_name_line_column_and_the_nearest_word() {
+    insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `update`, `ttl`, `section`, `wait`, `think`, `command_timeout`, `limit`
+       |
+     4 | workrs = 3
+       | ^
+      = help: did you mean `workers`?
+    ");
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-clinet\"\nat = \"1s\"\n"), @r#"
+    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `cut`, `partition`, `pause-node`, `crash-node`
+       |
+     4 | kind = "pause-clinet"
+       |        ^
+      = help: did you mean `pause-client`?
+    "#);
+    insta::assert_snapshot!(error("[workload]\nttl = \"1 fortnight\"\n"), @r#"
+    mine.toml:4:7: `1 fortnight` is not a span of time; expected a number and a unit: "250us", "500ms", "2s", "1m", "1h", or relative to the lease: "1.5ttl"
+       |
+     4 | ttl = "1 fortnight"
+       |       ^
+    "#);
+    insta::assert_snapshot!(error("[workload\n"), @"
+    mine.toml:3:10: unclosed table, expected `]`
+       |
+     3 | [workload
+       |          ^
+    ");
+}
+
+#[test]
+fn what_the_types_cannot_say_is_said_with_its_place() {
+    insta::assert_snapshot!(error("[workload]\nworkers = 2\n[[fault]]\nkind = \"crash-client\"\nat = \"1s\"\nworkers = [5]\n"), @"
+    mine.toml:8:11: worker 5 is wanted, but the workload has 2, numbered from 0
+       |
+     8 | workers = [5]
+       |           ^
+      = help: set `workload.workers` to 6 or more
+    ");
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-node\"\nat = \"1s\"\nfor = \"1s\"\n"), @r#"
+    mine.toml:4:8: only a `request` or `reply` happens at a node
+       |
+     4 | kind = "pause-node"
+       |        ^
+      = help: say which: `nodes = [0]` or `nodes = "all"`
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"delay\"\nat = \"1s\"\n"), @r#"
+    mine.toml:4:8: `delay` needs `by`
+       |
+     4 | kind = "delay"
+       |        ^
+      = help: add `by = "1.5ttl"`
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"cut\"\n"), @r#"
+    mine.toml:4:8: this fault has no moment
+       |
+     4 | kind = "cut"
+       |        ^
+      = help: give `at = "500ms"`, or an event such as `when = { on = "stock-read", stock = 1 }`
+    "#);
+    insta::assert_snapshot!(error("[expect.redlock]\nexclusoin = \"held\"\n"), @r#"
+    mine.toml:4:13: `exclusoin` is no property; expected one of exclusion, lease, resource, ownership, fencing, progress
+       |
+     4 | exclusoin = "held"
+       |             ^
+      = help: did you mean `exclusion`?
+    "#);
+}
+
+#[test]
+fn a_node_that_the_run_does_not_have_is_refused_before_anything_starts() {
+    let text = format!("{HEAD}[[fault]]\nkind = \"crash-node\"\nat = \"1s\"\nnodes = [4]\n");
+    let scenario = Scenario::parse(&text, "mine.toml").unwrap();
+    assert!(scenario.check_for(5).is_ok());
+    let error = scenario.check_for(1).unwrap_err().to_string();
+    insta::assert_snapshot!(error, @"
+    mine: fault[0].nodes: node 4 is wanted, but the run has 1, numbered from 0
+      = help: set `topology.nodes`, or choose a subject that uses more nodes
+    ");
+}
+
+#[test]
+fn an_unknown_name_comes_with_the_list() {
+    let error = catalog::named("gc-pasue").unwrap_err().to_string();
+    assert!(error.contains("did you mean `gc-pause`?"), "{error}");
+    assert!(error.contains("holder-crash"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn whatever_text_comes_is_parsed_or_refused(text in ".{0,200}") {
+        let _ = Scenario::parse(&text, "any.toml");
+        let _ = text.parse::<Span>();
+    }
+
+    #[test]
+    fn damaged_files_of_the_catalog_are_parsed_or_refused(
+        which in 0..catalog::CATALOG.len(),
+        at in 0usize..2000,
+        with in "[\\PC\n]{0,8}",
+    ) {
+        let (_, text) = catalog::CATALOG[which];
+        let mut damaged: Vec<char> = text.chars().collect();
+        let at = at.min(damaged.len());
+        damaged.splice(at..(at + 3).min(damaged.len()), with.chars());
+        let damaged: String = damaged.into_iter().collect();
+        if let Err(error) = Scenario::parse(&damaged, "damaged.toml") {
+            prop_assert!(error.to_string().starts_with("damaged.toml"));
+        }
+    }
+
+    #[test]
+    fn generated_plans_are_valid_and_survive_being_written_out(
+        scenario in arbitrary::scenario(5, 4)
+    ) {
+        let text = toml::to_string(&scenario).unwrap();
+        let again = Scenario::parse(&text, "generated.toml");
+        prop_assert_eq!(again.as_ref(), Ok(&scenario), "{}", text);
+        prop_assert!(scenario.check_for(5).is_ok());
+    }
+}
