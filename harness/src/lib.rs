@@ -6,6 +6,7 @@
 //! - [`adapter`]: what driver and worker say to each other
 //! - [`world`]: what a world must be able to do
 //! - [`wire`]: what stands between workers and nodes
+//! - [`stage`]: what driver and nemesis share
 //! - [`driver`]: the buyers, and one run from start to end
 //! - [`nemesis`]: what goes wrong, and when
 //! - [`history`]: what happened, as the driver saw it
@@ -21,5 +22,6 @@ pub mod entropy;
 pub mod history;
 pub mod nemesis;
 pub mod record;
+pub mod stage;
 pub mod wire;
 pub mod world;

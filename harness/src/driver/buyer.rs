@@ -8,11 +8,10 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::conversation::{Conversation, Silence};
-use super::stage::{Stage, millis};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::entropy;
 use crate::history::{Misbehaviour, What};
-use crate::nemesis::Happening;
+use crate::stage::{Happening, Stage, millis};
 use crate::world::{Refusal, World};
 
 /// Beyond everything that the scenario itself makes a worker wait for, it may take so long to

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::stage::Stage;
 use crate::adapter::Heard;
 use crate::adapter::message::{Answer, Ask, Notification, Request, Said};
 use crate::history::{Misbehaviour, What};
+use crate::stage::Stage;
 use crate::world::{Session, World};
 
 /// Why a worker gave no answer.

@@ -9,10 +9,10 @@ use picklock_scenarios::Phase;
 use tokio::time::timeout;
 
 use super::conversation::Conversation;
-use super::stage::{Stage, millis};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::entropy;
 use crate::history::What;
+use crate::stage::{Stage, millis};
 use crate::world::World;
 
 /// Lets a client of its own take each lock once, and looks at what is left in Redis.

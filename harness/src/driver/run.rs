@@ -9,11 +9,10 @@ use tokio::sync::mpsc;
 
 use super::buyer::Buyer;
 use super::probe::probe;
-use super::recorder::{Listener, Recorder};
-use super::stage::{Plan, Stage};
 use crate::clock::Clock;
 use crate::history::{EndReason, FORMAT, Header, History, What};
-use crate::nemesis::{Moments, Nemesis, Strike};
+use crate::nemesis::Nemesis;
+use crate::stage::{Listener, Moments, Plan, Recorder, Stage, Strike, millis};
 use crate::world::{Refusal, World};
 
 /// Everything that a run needs besides its world.
@@ -148,6 +147,6 @@ fn header<W: World>(world: &W, plan: &Plan, subject: &str) -> Header {
         stock_start: scenario.workload.stock,
         update: scenario.workload.update,
         min_grants: scenario.judge.min_grants,
-        progress_within_ms: super::stage::millis(scenario.judge.progress_within.resolve(plan.ttl)),
+        progress_within_ms: millis(scenario.judge.progress_within.resolve(plan.ttl)),
     }
 }

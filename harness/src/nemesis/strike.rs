@@ -7,10 +7,9 @@ use std::time::Duration;
 use picklock_scenarios::{FaultKind, FaultPlan};
 use tokio::sync::mpsc;
 
-use super::moments::{Site, Strike};
 use super::target::{self, Target};
-use crate::driver::Stage;
 use crate::history::What;
+use crate::stage::{Site, Stage, Strike};
 use crate::wire::{Effect, ImposedId, LinkFault};
 use crate::world::{Refusal, World};
 

@@ -2,7 +2,7 @@
 
 use picklock_scenarios::{FaultPlan, Nodes, Who, Workers};
 
-use super::moments::Site;
+use crate::stage::Site;
 
 /// The workers and nodes that a fault strikes.
 #[derive(Debug, Clone, PartialEq, Eq)]

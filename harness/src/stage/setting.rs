@@ -3,59 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
-use picklock_scenarios::Scenario;
-
+use super::moments::Moments;
+use super::plan::Plan;
 use super::recorder::Recorder;
 use super::roster::Roster;
 use super::stock::Stock;
 use crate::clock::Clock;
-use crate::nemesis::Moments;
-
-/// The run's numbers, resolved from the scenario.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// What shall happen.
-    pub scenario: Scenario,
-    /// Lease time.
-    pub ttl: Duration,
-    /// Independent nodes.
-    pub nodes: usize,
-    /// Names of the locks' keys.
-    pub keys: Vec<String>,
-    /// Seed of the run.
-    pub seed: u64,
-    /// What the user gave as `--impl-option`.
-    pub options: std::collections::BTreeMap<String, String>,
-}
-
-impl Plan {
-    /// Lease time in milliseconds.
-    pub fn ttl_ms(&self) -> u64 {
-        millis(self.ttl)
-    }
-
-    /// After so long without an answer a client's command has failed.
-    pub fn command_timeout(&self) -> Duration {
-        self.scenario.workload.command_timeout.resolve(self.ttl)
-    }
-
-    /// The longest time that the plan's own faults may keep a worker from answering.
-    pub fn longest_fault(&self) -> Duration {
-        let spans = self
-            .scenario
-            .faults
-            .iter()
-            .filter_map(|fault| fault.duration);
-        spans.map(|span| span.resolve(self.ttl)).sum()
-    }
-}
-
-/// Whole milliseconds of a duration.
-pub fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
 
 /// What everybody in a run shares.
 pub struct Stage<W> {

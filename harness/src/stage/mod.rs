@@ -1,0 +1,19 @@
+//! The stage: what driver and nemesis share, and the only way in which they meet.
+
+mod moments;
+mod plan;
+mod recorder;
+mod roster;
+#[expect(
+    clippy::module_inception,
+    reason = "the stage itself, beside what stands on it"
+)]
+mod stage;
+mod stock;
+
+pub use moments::{Happening, Moments, Site, Strike};
+pub use plan::{Plan, millis};
+pub use recorder::{Listener, Recorder};
+pub use roster::Roster;
+pub use setting::Stage;
+pub use stock::{Change, FencedOff, Stock};

@@ -1,0 +1,50 @@
+//! The run's numbers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use picklock_scenarios::Scenario;
+
+/// The run's numbers, resolved from the scenario.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What shall happen.
+    pub scenario: Scenario,
+    /// Lease time.
+    pub ttl: Duration,
+    /// Independent nodes.
+    pub nodes: usize,
+    /// Names of the locks' keys.
+    pub keys: Vec<String>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// What the user gave as `--impl-option`.
+    pub options: BTreeMap<String, String>,
+}
+
+impl Plan {
+    /// Lease time in milliseconds.
+    pub fn ttl_ms(&self) -> u64 {
+        millis(self.ttl)
+    }
+
+    /// After so long without an answer a client's command has failed.
+    pub fn command_timeout(&self) -> Duration {
+        self.scenario.workload.command_timeout.resolve(self.ttl)
+    }
+
+    /// The longest time that the plan's own faults may keep a worker from answering.
+    pub fn longest_fault(&self) -> Duration {
+        let spans = self
+            .scenario
+            .faults
+            .iter()
+            .filter_map(|fault| fault.duration);
+        spans.map(|span| span.resolve(self.ttl)).sum()
+    }
+}
+
+/// Whole milliseconds of a duration.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

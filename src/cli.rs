@@ -1,0 +1,153 @@
+//! What can be typed. What it means is decided elsewhere.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use picklock_scenarios::Span;
+
+/// Tries to pick distributed locks on Redis: competing buyers, faults at the worst moment, a
+/// verdict that says whose fault it was.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    all judged properties held
+  1    a property was violated
+  2    wrong usage, or a bad input file
+  3    inconclusive: too little happened to judge
+  4    the environment failed: no Redis, no engine, no image
+  130  interrupted
+
+Try:
+  picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
+  picklock list                                 what can be tested, and how";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run one scenario against one lock, and judge what happened.
+    Scenario(ScenarioArgs),
+    /// List locks, scenarios and worlds, with what each is about.
+    List(ListArgs),
+    /// Judge a history file again: checkers need nothing else.
+    Check(CheckArgs),
+    /// The worker that runs a built-in lock; started by `scenario`, speaks docs/protocol.md.
+    #[command(hide = true)]
+    Worker {
+        /// Name of the lock.
+        #[arg(long = "impl")]
+        subject: String,
+    },
+    /// Cleans up after a run whose picklock was killed; started by `scenario`.
+    #[command(hide = true)]
+    Reaper,
+}
+
+/// `picklock scenario`.
+#[derive(Debug, Args)]
+#[command(after_help = SCENARIO_HELP)]
+pub struct ScenarioArgs {
+    /// A scenario of the catalog (`picklock list scenarios`), or the path of your own .toml file.
+    pub scenario: String,
+    /// The lock: a built-in one (`picklock list impls`), or `exec:COMMAND ARGS` for any program
+    /// that speaks the adapter protocol (docs/protocol.md).
+    #[arg(long = "impl", value_name = "NAME|exec:COMMAND")]
+    pub subject: String,
+    /// An option for the lock, as KEY=VALUE; repeatable.
+    #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub options: Vec<(String, String)>,
+    /// Where Redis runs.
+    #[arg(long, value_enum, default_value_t = BackendChoice::Auto)]
+    pub backend: BackendChoice,
+    /// Seed for tokens, delays and choices; drawn anew if left out, and always printed.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Number of competing workers, instead of the scenario's.
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+    /// Number of independent Redis nodes; left out: the scenario's, else as many as the lock wants
+    /// (1 for `exec:`).
+    #[arg(long, value_name = "N")]
+    pub nodes: Option<usize>,
+    /// Lease time, instead of the scenario's: "500ms", "2s".
+    #[arg(long, value_name = "DURATION")]
+    pub ttl: Option<Span>,
+    /// Docker image of the Redis nodes.
+    #[arg(long, value_name = "REF")]
+    pub image: Option<String>,
+    /// The redis-server or valkey-server binary of the process world.
+    #[arg(long, value_name = "PATH")]
+    pub redis_server: Option<PathBuf>,
+    /// Print one JSON document (format picklock-run/1) instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, the logs of all.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// No live progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+const SCENARIO_HELP: &str = "\
+Examples:
+  picklock scenario gc-pause --impl redlock
+  picklock scenario calm --impl set-nx-px --backend process --seed 7
+  picklock scenario holder-crash --impl \"exec:python3 adapters/python/redis_py_lock.py\"
+  picklock scenario my-own.toml --impl redlock --out run-1 --json";
+
+/// The worlds to choose from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BackendChoice {
+    /// Docker if an engine answers and the image is there; else a redis-server on PATH.
+    Auto,
+    /// Real redis-server processes.
+    Process,
+    /// Real Redis containers.
+    Docker,
+}
+
+/// `picklock list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Only these.
+    #[arg(value_enum)]
+    pub what: Option<Listed>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Built-in locks.
+    Impls,
+    /// The catalog.
+    Scenarios,
+    /// The worlds.
+    Backends,
+}
+
+/// `picklock check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// A history.jsonl that a run left.
+    pub history: PathBuf,
+    /// Print the verdicts as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".into()),
+    }
+}
