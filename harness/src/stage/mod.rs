@@ -4,11 +4,7 @@ mod moments;
 mod plan;
 mod recorder;
 mod roster;
-#[expect(
-    clippy::module_inception,
-    reason = "the stage itself, beside what stands on it"
-)]
-mod stage;
+mod setting;
 mod stock;
 
 pub use moments::{Happening, Moments, Site, Strike};
