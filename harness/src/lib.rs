@@ -6,10 +6,12 @@
 //! - [`adapter`]: what driver and worker say to each other
 //! - [`history`]: what happened, as the driver saw it
 //! - [`check`]: what it means; pure functions of a history
+//! - [`latency`]: how long the subject took; pure functions of a history
 
 pub mod adapter;
 pub mod check;
 pub mod clock;
 pub mod entropy;
 pub mod history;
+pub mod latency;
 pub mod record;
