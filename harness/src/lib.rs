@@ -12,6 +12,7 @@
 //! - [`history`]: what happened, as the driver saw it
 //! - [`check`]: what it means; pure functions of a history
 //! - [`record`]: the one document that a run leaves
+//! - [`latency`]: how long the subject took; pure functions of a history
 
 pub mod adapter;
 pub mod assemble;
@@ -21,6 +22,7 @@ pub mod driver;
 pub mod entropy;
 pub mod history;
 pub mod nemesis;
+pub mod latency;
 pub mod record;
 pub mod stage;
 pub mod wire;

@@ -1,0 +1,165 @@
+//! Whose fault it is: exclusion, lease and resource read together.
+//!
+//! Each of the three alone is easily misread. That two clients were inside says nothing about the
+//! lock, as long as one of them stayed longer than it was allowed to.
+
+use picklock_harness::check::{Cause, Property, Status, Verdicts};
+
+/// One or two sentences on whose fault it was; `None` when nothing was violated that these three
+/// could explain.
+pub fn blame(verdicts: &Verdicts) -> Option<String> {
+    let status = |property| verdicts.get(&property).map(|verdict| verdict.status);
+    let whose = match (status(Property::Exclusion), status(Property::Lease)) {
+        (_, Some(Status::Violated)) => service(verdicts),
+        (Some(Status::Violated), Some(Status::Held)) => client(verdicts),
+        (Some(Status::Violated), _) => {
+            "Two clients were inside together, but whether the lock or the client is at fault \
+             could not be decided."
+        }
+        (Some(Status::Held), _) if status(Property::Resource) == Some(Status::Violated) => {
+            return Some(
+                "Not the lock's: no two holds overlapped, and yet the stock does not add up. Look \
+                 at what was done outside of any hold."
+                    .to_owned(),
+            );
+        }
+        _ => return None,
+    };
+    Some(
+        format!("{whose} {}", damage(verdicts))
+            .trim_end()
+            .to_owned(),
+    )
+}
+
+fn cause(verdicts: &Verdicts, property: Property) -> Option<Cause> {
+    verdicts.get(&property).and_then(|verdict| verdict.cause)
+}
+
+fn service(verdicts: &Verdicts) -> &'static str {
+    match cause(verdicts, Property::Lease) {
+        Some(Cause::ClockSkew | Cause::StolenRelease | Cause::Race | Cause::PhantomExtend) => {
+            "The lock's: it let a second client in while the first one's lease was running, and \
+             its own commands made that possible."
+        }
+        Some(
+            Cause::LostOnFailover
+            | Cause::LostOnRestart
+            | Cause::QuorumErosion
+            | Cause::ClockJump
+            | Cause::Evicted,
+        ) => {
+            "The lock's and its Redis's: Redis forgot the lock while a lease was running, and the \
+             lock trusted it not to."
+        }
+        _ => {
+            "The lock or its Redis broke its word: a second client was let in while the first \
+             one's lease was running."
+        }
+    }
+}
+
+fn client(verdicts: &Verdicts) -> &'static str {
+    match cause(verdicts, Property::Exclusion) {
+        Some(Cause::ExpiredGrant) => {
+            "The client's: it went to work on a grant that had already run out. The service kept \
+             its word."
+        }
+        _ => {
+            "The client's: it went on working after its lease had run out. The service kept its \
+             word."
+        }
+    }
+}
+
+/// What it cost, and what stood in the way.
+fn damage(verdicts: &Verdicts) -> &'static str {
+    let has_tokens = verdicts
+        .get(&Property::Fencing)
+        .is_some_and(|verdict| matches!(verdict.status, Status::Held | Status::Violated));
+    match verdicts
+        .get(&Property::Resource)
+        .map(|verdict| verdict.status)
+    {
+        Some(Status::Violated) if has_tokens => {
+            "The stock was harmed although there are fencing tokens."
+        }
+        Some(Status::Violated) => "The stock was harmed: only fencing would have prevented it.",
+        Some(Status::Held) if has_tokens => "Fencing did its work: the stock came to no harm.",
+        Some(Status::Held) => "The stock came to no harm this time, but nothing stood in the way.",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_harness::check::Verdict;
+
+    use super::*;
+
+    fn verdicts(exclusion: Status, lease: Status, resource: Status, fencing: Status) -> Verdicts {
+        let of = |status| Verdict {
+            status,
+            ..Verdict::held()
+        };
+        Verdicts::from([
+            (Property::Exclusion, of(exclusion)),
+            (Property::Lease, of(lease)),
+            (Property::Resource, of(resource)),
+            (Property::Fencing, of(fencing)),
+        ])
+    }
+
+    #[test]
+    fn the_three_together_tell_whose_fault_it_is() {
+        use Status::{Held, NotApplicable, Unknown, Violated};
+        let cases = [
+            ((Held, Held, Held, NotApplicable), None),
+            ((Unknown, Unknown, Held, NotApplicable), None),
+            (
+                (Violated, Held, Violated, NotApplicable),
+                Some(
+                    "The client's: it went on working after its lease had run out. The service \
+                     kept its word. The stock was harmed: only fencing would have prevented it.",
+                ),
+            ),
+            (
+                (Violated, Held, Held, Held),
+                Some(
+                    "The client's: it went on working after its lease had run out. The service \
+                     kept its word. Fencing did its work: the stock came to no harm.",
+                ),
+            ),
+            (
+                (Violated, Violated, Unknown, NotApplicable),
+                Some(
+                    "The lock or its Redis broke its word: a second client was let in while the \
+                     first one's lease was running.",
+                ),
+            ),
+            (
+                (Violated, Unknown, Unknown, NotApplicable),
+                Some(
+                    "Two clients were inside together, but whether the lock or the client is at \
+                     fault could not be decided.",
+                ),
+            ),
+            (
+                (Held, Held, Violated, NotApplicable),
+                Some(
+                    "Not the lock's: no two holds overlapped, and yet the stock does not add up. \
+                     Look at what was done outside of any hold.",
+                ),
+            ),
+        ];
+        for ((exclusion, lease, resource, fencing), sentence) in cases {
+            let said = blame(&verdicts(exclusion, lease, resource, fencing));
+            assert_eq!(said.as_deref(), sentence, "{exclusion} {lease} {resource}");
+        }
+    }
+
+    #[test]
+    fn no_verdicts_no_blame() {
+        assert_eq!(blame(&Verdicts::new()), None);
+    }
+}

@@ -1,0 +1,62 @@
+//! The machine's document: one JSON object a run, its format first.
+
+use picklock_harness::record::{FORMAT, RunRecord};
+use serde_json::Value;
+
+/// Why a text is not a run record.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Not JSON at all.
+    #[error("not JSON: {0}")]
+    NotJson(serde_json::Error),
+    /// JSON, but something else than a run record.
+    #[error("not a run record: expected an object with \"format\": \"{FORMAT}\"")]
+    NoFormat,
+    /// Another document of this family, or of somebody else.
+    #[error("not a run record: its format is {0:?}; expected \"{FORMAT}\"")]
+    Foreign(String),
+    /// A run record of another version.
+    #[error(
+        "a run record of another version: its format is {0:?}, this picklock reads \"{FORMAT}\"; use the picklock that made it, or a newer one"
+    )]
+    OtherVersion(String),
+    /// The right format, but not what the format promises.
+    #[error("not a valid {FORMAT} document: {0}")]
+    Invalid(serde_json::Error),
+}
+
+/// The run as one JSON document, indented, without a newline at the end.
+///
+/// Keys keep the order of the record's fields.
+pub fn run_json(record: &RunRecord) -> String {
+    serde_json::to_string_pretty(record)
+        .expect("a run record holds only text, numbers, and maps keyed by words")
+}
+
+/// Reads a run back from what [`run_json`] wrote.
+///
+/// # Errors
+/// Says whether the text is no JSON, something else, of another version, or where it is wrong.
+pub fn parse(text: &str) -> Result<RunRecord, RecordError> {
+    let document: Value = serde_json::from_str(text).map_err(RecordError::NotJson)?;
+    let format = document
+        .get("format")
+        .and_then(Value::as_str)
+        .ok_or(RecordError::NoFormat)?;
+    if format != FORMAT {
+        return Err(other_format(format));
+    }
+    // From the text again, not from the value: only so does the error tell line and column.
+    serde_json::from_str(text).map_err(RecordError::Invalid)
+}
+
+fn other_format(format: &str) -> RecordError {
+    let family = FORMAT.split('/').next();
+    // A stranger's format may be a megabyte long; nobody wants to read it in an error.
+    let named: String = format.chars().take(60).collect();
+    if format.split('/').next() == family {
+        RecordError::OtherVersion(named)
+    } else {
+        RecordError::Foreign(named)
+    }
+}

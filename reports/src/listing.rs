@@ -1,0 +1,167 @@
+//! What there is to choose from: the implementations, scenarios and worlds of this build.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
+
+use crate::escape::visible;
+
+/// Format and version of the JSON list.
+pub const FORMAT: &str = "picklock-list/1";
+
+/// One kind of thing, with all that there are of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing {
+    /// What they are, in the plural: `impls`, `scenarios`, `backends`.
+    pub kind: String,
+    /// In the order in which they are to be read.
+    pub entries: Vec<Entry>,
+}
+
+/// One thing that can be named on the command line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its name, as it must be typed.
+    pub name: String,
+    /// One or two sentences.
+    pub summary: String,
+    /// Whatever else there is to tell, by name of the column: text or numbers.
+    pub extra: Vec<(String, Value)>,
+}
+
+/// The lists as a JSON document, indented, without a newline at the end.
+pub fn json(listings: &[Listing]) -> String {
+    serde_json::to_string_pretty(&Document(listings))
+        .expect("listings hold only text and JSON values")
+}
+
+/// The lists as text, each under its name, for a terminal of `width` columns. Ends with a newline.
+///
+/// Names come first and line up; summaries are broken at blanks, extra columns follow in brackets.
+pub fn text(listings: &[Listing], width: usize) -> String {
+    let mut out = String::new();
+    for listing in listings {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&format!("{}\n", visible(&listing.kind)));
+        let names = listing
+            .entries
+            .iter()
+            .map(|entry| visible(&entry.name).width());
+        let column = names.max().unwrap_or(0).min(32) + 4;
+        for entry in &listing.entries {
+            write_entry(&mut out, entry, column, width);
+        }
+    }
+    out
+}
+
+fn write_entry(out: &mut String, entry: &Entry, column: usize, width: usize) {
+    let mut line = format!("  {}", visible(&entry.name));
+    let mut used = line.width();
+    if used + 2 > column {
+        out.push_str(&format!("{line}\n"));
+        line.clear();
+        used = 0;
+    }
+    line.push_str(&" ".repeat(column - used));
+    used = column;
+    for word in words(entry) {
+        let wide = word.width();
+        if used > column && used + 1 + wide > width {
+            out.push_str(&format!("{}\n", line.trim_end()));
+            line = " ".repeat(column);
+            used = column;
+        } else if used > column {
+            line.push(' ');
+            used += 1;
+        }
+        line.push_str(&word);
+        used += wide;
+    }
+    out.push_str(&format!("{}\n", line.trim_end()));
+}
+
+/// The words of the summary, then each extra column as one that is not broken.
+fn words(entry: &Entry) -> Vec<String> {
+    let summary = visible(&entry.summary);
+    let mut words: Vec<String> = summary.split_whitespace().map(str::to_owned).collect();
+    for (column, value) in &entry.extra {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        words.push(visible(&format!("[{column}: {value}]")).into_owned());
+    }
+    words
+}
+
+/// Written key by key, because the format must lead, and keys must keep their order.
+struct Document<'a>(&'a [Listing]);
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1 + self.0.len()))?;
+        map.serialize_entry("format", FORMAT)?;
+        for listing in self.0 {
+            map.serialize_entry(&listing.kind, &listing.entries)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2 + self.extra.len()))?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("summary", &self.summary)?;
+        for (column, value) in &self.extra {
+            map.serialize_entry(column, value)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn listings() -> Vec<Listing> {
+        let entry = |name: &str, summary: &str, nodes: u64| Entry {
+            name: name.into(),
+            summary: summary.into(),
+            extra: vec![("nodes".into(), json!(nodes))],
+        };
+        vec![Listing {
+            kind: "impls".into(),
+            entries: vec![
+                entry("set-nx-px", "SET NX PX, compare and delete in a script", 1),
+                entry("redlock", "A majority of five\x1b[2J", 5),
+            ],
+        }]
+    }
+
+    #[test]
+    fn text_lines_up_and_wraps() {
+        let expected = "\
+impls
+  set-nx-px  SET NX PX, compare and delete
+             in a script [nodes: 1]
+  redlock    A majority of five\\u{1b}[2J
+             [nodes: 5]
+";
+        assert_eq!(text(&listings(), 42), expected);
+    }
+
+    #[test]
+    fn json_leads_with_its_format_and_keeps_numbers() {
+        let document = json(&listings());
+        assert!(document.starts_with("{\n  \"format\": \"picklock-list/1\""));
+        let value: Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(value["impls"][1]["name"], "redlock");
+        assert_eq!(value["impls"][1]["nodes"], 5);
+    }
+}

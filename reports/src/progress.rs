@@ -1,0 +1,121 @@
+//! A run while it goes on: one line for each event that a person wants to see pass by.
+
+use picklock_harness::history::{Event, Misbehaviour, What};
+
+use crate::escape::visible;
+use crate::units::moment_ns;
+
+/// One line without a newline, `  1.204 s  worker 2 got the lock`; `None` for events that are too
+/// many, or say too little, to be shown one by one.
+pub fn event_line(event: &Event) -> Option<String> {
+    let text = words(&event.what)?;
+    Some(format!("{:>9}  {}", moment_ns(event.at_ns), visible(&text)))
+}
+
+fn words(what: &What) -> Option<String> {
+    Some(match what {
+        What::Granted { worker, fence, .. } => match fence {
+            Some(fence) => format!("worker {worker} got the lock, fencing token {fence}"),
+            None => format!("worker {worker} got the lock"),
+        },
+        What::StockChanged { worker, to, .. } => format!("worker {worker} sold, {to} left"),
+        What::FencedOff {
+            worker,
+            fence,
+            highest,
+            ..
+        } => format!("worker {worker} was fenced off: its token {fence} is lower than {highest}"),
+        What::Lost { worker, .. } => format!("worker {worker} was told that its lease is lost"),
+        What::AcquireFailed {
+            worker, message, ..
+        } => format!("worker {worker} could not acquire: {message}"),
+        What::ReleaseFailed {
+            worker, message, ..
+        } => format!("worker {worker} could not release: {message}"),
+        What::WorkerDown {
+            worker,
+            by_fault,
+            reason,
+        } => match by_fault {
+            true => format!("worker {worker} was killed"),
+            false => format!("worker {worker} died by itself: {reason}"),
+        },
+        What::WorkerUp {
+            worker,
+            incarnation: 1..,
+        } => format!("worker {worker} is back"),
+        What::Misbehaved {
+            worker,
+            kind,
+            detail,
+        } => format!("worker {worker} {}: {detail}", did(*kind)),
+        What::FaultBegan { detail, .. } => format!("fault: {detail}"),
+        What::FaultEnded { id } => format!("fault {id} is over"),
+        What::FaultMissed { fault, reason, .. } => format!("fault {fault} never struck: {reason}"),
+        What::KeyLeft {
+            node, ttl_ms: -1, ..
+        } => format!("node {node} still has the lock's key, and it never expires"),
+        _ => return None,
+    })
+}
+
+fn did(kind: Misbehaviour) -> &'static str {
+    match kind {
+        Misbehaviour::Garbage => "wrote what is no message of the protocol",
+        Misbehaviour::Hung => "did not answer in time",
+        Misbehaviour::OutOfTurn => "answered what was not asked",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(at_ms: u64, what: What) -> Option<String> {
+        event_line(&Event {
+            at_ns: at_ms * 1_000_000,
+            what,
+        })
+    }
+
+    #[test]
+    fn grants_sales_and_faults_are_told_and_refusals_are_not() {
+        let granted = What::Granted {
+            worker: 2,
+            op: 1,
+            token: "t".into(),
+            fence: None,
+            valid_ms: None,
+            elapsed_ms: None,
+        };
+        assert_eq!(
+            line(1_204, granted).unwrap(),
+            "  1.204 s  worker 2 got the lock"
+        );
+        let sold = What::StockChanged {
+            worker: 2,
+            op: 1,
+            key: 0,
+            from: 3,
+            to: 2,
+        };
+        assert_eq!(
+            line(61_500, sold).unwrap(),
+            " 61.500 s  worker 2 sold, 2 left"
+        );
+        assert_eq!(line(0, What::Refused { worker: 0, op: 0 }), None);
+    }
+
+    #[test]
+    fn a_subject_cannot_command_the_terminal() {
+        let garbage = What::Misbehaved {
+            worker: 0,
+            kind: Misbehaviour::Garbage,
+            detail: "\x1b]0;owned\x07".into(),
+        };
+        assert_eq!(
+            line(5, garbage).unwrap(),
+            r"  0.005 s  worker 0 wrote what is no message of the protocol: \u{1b}]0;owned\u{7}"
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! How to see it again.
+
+use picklock_harness::record::RunRecord;
+
+use super::line::{Line, columns};
+use super::paint::{COOL, STRONG};
+use crate::escape::visible;
+
+/// The command, in a form that can be copied: where it must be broken, it is broken as a shell
+/// allows it, between words and with a backslash.
+pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
+    if record.reproduce.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![Line::new().plain("  ").styled(STRONG, "See it again")];
+    let rows = break_command(&visible(&record.reproduce), width.saturating_sub(8));
+    let last = rows.len() - 1;
+    for (index, row) in rows.iter().enumerate() {
+        let indent = if index == 0 { "    " } else { "      " };
+        let line = Line::new().plain(indent).styled(COOL, row);
+        lines.push(match index == last {
+            true => line,
+            false => line.plain(" \\"),
+        });
+    }
+    lines
+}
+
+/// The command in rows of at most `width` columns, or one word, whichever is wider.
+fn break_command(command: &str, width: usize) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    for word in shell_words(command) {
+        let row = rows.last_mut().expect("begins with a row, and only grows");
+        if row.is_empty() {
+            row.push_str(word);
+        } else if columns(row) + 1 + columns(word) <= width {
+            row.push(' ');
+            row.push_str(word);
+        } else {
+            rows.push(word.to_owned());
+        }
+    }
+    rows
+}
+
+/// The words as a shell would see them, quotes and backslashes still in place.
+fn shell_words(command: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let (mut start, mut quote, mut escaped) = (0, None, false);
+    for (at, c) in command.char_indices() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None, ' ') => {
+                words.push(&command[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&command[start..]);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_words_stay_whole() {
+        assert_eq!(
+            shell_words(r#"picklock  --impl 'exec:a b' "c \" d" e\ f"#),
+            ["picklock", "--impl", "'exec:a b'", r#""c \" d""#, r"e\ f"]
+        );
+    }
+
+    #[test]
+    fn breaks_between_words_only() {
+        assert_eq!(
+            break_command("picklock scenario calm --impl 'exec:python3 a.py'", 20),
+            ["picklock scenario", "calm --impl", "'exec:python3 a.py'"]
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! What struck, and which workers made trouble by themselves.
+
+use picklock_harness::record::{RunRecord, StruckFault};
+
+use super::line::Line;
+use super::paint::{FAINT, FAULT, STRONG, WARN};
+use crate::units::moment_ns;
+
+/// More than this are counted, not listed: the record has them all.
+const LISTED: usize = 12;
+
+/// Faults as they struck, each with its time.
+pub(super) fn struck(record: &RunRecord, width: usize) -> Vec<Line> {
+    let times: Vec<String> = record.faults.iter().take(LISTED).map(when).collect();
+    let column = times.iter().map(|t| t.chars().count()).max().unwrap_or(0) + 6;
+    let mut lines = Vec::new();
+    for (fault, time) in record.faults.iter().zip(times) {
+        let words = match fault.detail.is_empty() {
+            true => &fault.fault,
+            false => &fault.detail,
+        };
+        let style = match fault.began_ns {
+            Some(_) => FAULT,
+            None => WARN,
+        };
+        let line = Line::new().plain("    ").styled(style, &time);
+        lines.extend(line.pad_to(column).plain(words).wrap(width, column));
+    }
+    titled("Faults", lines, record.faults.len())
+}
+
+/// Workers that did not keep to the protocol, in words.
+pub(super) fn trouble(record: &RunRecord, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for words in record.trouble.iter().take(LISTED) {
+        let line = Line::new().plain("    ").styled(WARN, "! ");
+        lines.extend(line.plain(words).wrap(width, 6));
+    }
+    titled("Trouble with workers", lines, record.trouble.len())
+}
+
+fn when(fault: &StruckFault) -> String {
+    match (fault.began_ns, fault.ended_ns) {
+        (None, _) => "never struck".into(),
+        (Some(began_ns), Some(ended_ns)) if ended_ns > began_ns => {
+            format!("{} – {}", moment_ns(began_ns), moment_ns(ended_ns))
+        }
+        (Some(began_ns), Some(_)) => moment_ns(began_ns),
+        (Some(began_ns), None) => format!("from {} on", moment_ns(began_ns)),
+    }
+}
+
+fn titled(title: &str, listed: Vec<Line>, total: usize) -> Vec<Line> {
+    if listed.is_empty() {
+        return listed;
+    }
+    let mut lines = vec![Line::new().plain("  ").styled(STRONG, title)];
+    lines.extend(listed);
+    if total > LISTED {
+        let more = format!("    … and {} more", total - LISTED);
+        lines.push(Line::new().styled(FAINT, &more));
+    }
+    lines
+}

@@ -1,0 +1,98 @@
+//! Counts, latency and the run's phases.
+
+use picklock_harness::record::{Counts, Latency, RunRecord};
+
+use super::line::Line;
+use super::paint::{BAD, FAINT};
+use crate::units::{span_ms, span_us};
+
+/// Where the figures begin.
+const NAME_COLUMN: usize = 12;
+/// Wide enough for a blank and a span below two minutes; longer ones are shown in seconds.
+const COLUMN: usize = 8;
+
+/// Counts, then the latency table, then how long the phases took.
+pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
+    let mut lines = counts(&record.counts, width);
+    let measured: Vec<_> = record.latency.iter().filter(|(_, l)| l.count > 0).collect();
+    if !measured.is_empty() {
+        lines.push(latency_head());
+    }
+    for (operation, latency) in measured {
+        lines.push(latency_row(operation, latency).cut(width));
+    }
+    lines.extend(phases(record).wrap(width, 12));
+    lines
+}
+
+fn counts(counts: &Counts, width: usize) -> Vec<Line> {
+    let mut attempts = vec![
+        format!("{} granted", counts.granted),
+        format!("{} refused", counts.refused),
+        format!("{} failed", counts.failed),
+        format!("{} released", counts.released),
+    ];
+    if counts.extended > 0 {
+        attempts.push(format!("{} extended", counts.extended));
+    }
+    let sale = format!(
+        "{} sold of {}, {} left",
+        counts.sold, counts.stock_start, counts.stock_left
+    );
+    let adds_up = counts.stock_left >= 0
+        && counts.sold.checked_add(counts.stock_left) == Some(counts.stock_start);
+    let line = Line::new()
+        .styled(FAINT, "  counts")
+        .pad_to(NAME_COLUMN)
+        .plain(&attempts.join(" · "))
+        .plain(" · ");
+    let line = match adds_up {
+        true => line.plain(&sale),
+        false => line.styled(BAD, &sale),
+    };
+    line.wrap(width, NAME_COLUMN)
+}
+
+fn latency_head() -> Line {
+    let mut head = Line::new().styled(FAINT, "  latency").pad_to(NAME_COLUMN);
+    for name in ["p50", "p90", "p99", "p99.9", "max", "count"] {
+        head = head.styled(FAINT, &format!("{name:>COLUMN$}"));
+    }
+    head
+}
+
+fn latency_row(operation: &str, latency: &Latency) -> Line {
+    let name = Line::new().plain("  ").plain(operation);
+    let mut row = name.cut(NAME_COLUMN - 1).pad_to(NAME_COLUMN);
+    for us in [
+        latency.p50_us,
+        latency.p90_us,
+        latency.p99_us,
+        latency.p999_us,
+        latency.max_us,
+    ] {
+        row = row.plain(&format!("{:>COLUMN$}", cell(us)));
+    }
+    row.plain(&format!("{:>COLUMN$}", latency.count))
+}
+
+fn cell(us: u64) -> String {
+    let span = span_us(us);
+    match span.chars().count() < COLUMN {
+        true => span,
+        false => format!("{} s", us / 1_000_000),
+    }
+}
+
+fn phases(record: &RunRecord) -> Line {
+    let phases = &record.phases;
+    Line::new()
+        .styled(FAINT, "  took")
+        .pad_to(NAME_COLUMN)
+        .plain(&format!(
+            "setup {} · workload {} · teardown {}",
+            span_ms(phases.setup_ms),
+            span_ms(phases.workload_ms),
+            span_ms(phases.teardown_ms)
+        ))
+}

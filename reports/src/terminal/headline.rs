@@ -1,0 +1,79 @@
+//! What was run, and on what.
+
+use picklock_harness::check::Status;
+use picklock_harness::record::RunRecord;
+
+use super::line::Line;
+use super::paint::{FAINT, STRONG, WARN, mark};
+use crate::units::span_ms;
+
+/// Subject, scenario, world and seed; the scenario's summary; the servers.
+pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
+    let (mark, style) = mark(overall(record));
+    let title = Line::new()
+        .styled(style, mark)
+        .plain(" ")
+        .styled(STRONG, &record.subject.name)
+        .plain(" × ")
+        .styled(STRONG, &record.scenario)
+        .plain(" × ")
+        .styled(STRONG, &record.backend)
+        .plain(&format!("   seed {}", record.seed));
+    let mut lines = title.wrap(width, 2);
+    let said = [
+        (record.summary.clone(), Line::new().plain("  ")),
+        (circumstances(record), Line::new().plain("  ")),
+        (
+            record.backend_reason.clone(),
+            Line::new().styled(FAINT, &format!("  {}: ", record.backend)),
+        ),
+    ];
+    for (text, start) in said {
+        if !text.is_empty() {
+            lines.extend(start.styled(FAINT, &text).wrap(width, 2));
+        }
+    }
+    if record.interrupted {
+        let words = "  Interrupted: this is what was seen until then.";
+        lines.push(Line::new().styled(WARN, words));
+    }
+    lines
+}
+
+/// The run's one mark: the worst that any property says.
+fn overall(record: &RunRecord) -> Status {
+    let any = |status| record.verdicts.values().any(|v| v.status == status);
+    if any(Status::Violated) {
+        Status::Violated
+    } else if any(Status::Unknown) || !any(Status::Held) {
+        Status::Unknown
+    } else {
+        Status::Held
+    }
+}
+
+fn circumstances(record: &RunRecord) -> String {
+    let mut parts = vec![
+        count(record.workers, "worker"),
+        count(record.nodes, "node"),
+        format!("ttl {}", span_ms(record.ttl_ms)),
+    ];
+    if !record.redis.server.is_empty() {
+        let server = format!("{} {}", record.redis.server, record.redis.version);
+        parts.push(server.trim_end().to_owned());
+    }
+    if !record.subject.version.is_empty() {
+        parts.push(format!(
+            "{} {}",
+            record.subject.name, record.subject.version
+        ));
+    }
+    parts.join(" · ")
+}
+
+fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}

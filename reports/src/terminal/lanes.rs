@@ -1,0 +1,295 @@
+//! What each worker was doing when, straight from the events: one lane a worker.
+//!
+//! The deadline rule is that of the `lease` property: what the subject reported, counted from the
+//! moment that it was asked, else the ttl that it was asked for.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::history::{Event, History, What};
+
+/// The kind of fault that freezes workers, as histories call it.
+const PAUSE_CLIENT: &str = "pause-client";
+
+/// One worker's doings, in the order of time.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    pub(super) stretches: Vec<Stretch>,
+    /// When it was frozen: from, to.
+    pub(super) frozen_ns: Vec<(u64, u64)>,
+    pub(super) marks: Vec<Mark>,
+}
+
+/// A span of time in which a worker did one thing. Never empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+    pub(super) op: u64,
+    pub(super) key: u32,
+    pub(super) doing: Doing,
+}
+
+/// What a worker is busy with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// Has asked for the lock.
+    Waiting,
+    /// Holds, and may believe so.
+    InLease,
+    /// Holds, but its lease has run out.
+    PastLease,
+    /// Has been told to give the lock back, and has not answered.
+    Releasing,
+}
+
+impl Doing {
+    pub(super) fn holds(self) -> bool {
+        matches!(self, Doing::InLease | Doing::PastLease)
+    }
+}
+
+/// Something that happened to a worker at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) at_ns: u64,
+    pub(super) what: Moment,
+}
+
+/// The moments that are worth a mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    Sold,
+    FencedOff,
+    Died,
+}
+
+/// The lanes of all workers that did anything, by number.
+pub(super) fn lanes(history: &History) -> BTreeMap<usize, Lane> {
+    let mut builders: BTreeMap<usize, Builder> = BTreeMap::new();
+    for event in &history.events {
+        match &event.what {
+            What::FaultBegan {
+                id, fault, workers, ..
+            } if fault == PAUSE_CLIENT => {
+                for worker in workers {
+                    let builder = builders.entry(*worker).or_default();
+                    builder.freezes_ns.push((*id, event.at_ns));
+                }
+            }
+            What::FaultEnded { id } => {
+                for builder in builders.values_mut() {
+                    builder.thaw(Some(*id), event.at_ns);
+                }
+            }
+            what => {
+                if let Some(worker) = what.worker() {
+                    builders.entry(worker).or_default().see(event);
+                }
+            }
+        }
+    }
+    let end_ns = history.events.last().map_or(0, |event| event.at_ns);
+    let finished = builders.into_iter().map(|(worker, mut builder)| {
+        builder.finish(end_ns);
+        (worker, builder.lane)
+    });
+    finished.collect()
+}
+
+#[derive(Default)]
+struct Builder {
+    lane: Lane,
+    attempt: Option<Attempt>,
+    /// Freezes that are not over: fault and beginning.
+    freezes_ns: Vec<(u32, u64)>,
+}
+
+/// The attempt that a worker is busy with.
+#[derive(Clone, Copy)]
+struct Attempt {
+    op: u64,
+    key: u32,
+    asked_ns: u64,
+    /// What follows is not drawn yet.
+    drawn_ns: u64,
+    stage: Stage,
+    deadline_ns: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    Holding,
+    Releasing,
+}
+
+impl Builder {
+    fn see(&mut self, event: &Event) {
+        let at_ns = event.at_ns;
+        match event.what {
+            What::Acquire {
+                op, key, ttl_ms, ..
+            } => {
+                self.close(at_ns);
+                self.attempt = Some(Attempt {
+                    op,
+                    key,
+                    asked_ns: at_ns,
+                    drawn_ns: at_ns,
+                    stage: Stage::Waiting,
+                    deadline_ns: after_ms(at_ns, ttl_ms),
+                });
+            }
+            What::Granted {
+                op,
+                valid_ms,
+                elapsed_ms,
+                ..
+            } => self.granted(op, at_ns, valid_ms, elapsed_ms),
+            What::Extended {
+                op,
+                valid_ms,
+                elapsed_ms,
+                ..
+            } => self.holding(op, at_ns, |attempt| {
+                let until_ns = lease_end(attempt.asked_ns, valid_ms, elapsed_ms);
+                attempt.deadline_ns = attempt.deadline_ns.max(until_ns);
+            }),
+            What::Lost { op, .. } => self.holding(op, at_ns, |attempt| {
+                attempt.deadline_ns = attempt.deadline_ns.min(at_ns);
+            }),
+            What::Release { op, .. } => {
+                self.holding(op, at_ns, |attempt| attempt.stage = Stage::Releasing);
+            }
+            What::StockChanged { .. } => self.mark(at_ns, Moment::Sold),
+            What::FencedOff { .. } => self.mark(at_ns, Moment::FencedOff),
+            What::WorkerDown { .. } => {
+                self.finish(at_ns);
+                self.mark(at_ns, Moment::Died);
+            }
+            What::Refused { op, .. }
+            | What::AcquireFailed { op, .. }
+            | What::Released { op, .. }
+            | What::ReleaseFailed { op, .. } => {
+                if self.attempt.is_some_and(|attempt| attempt.op == op) {
+                    self.close(at_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn granted(&mut self, op: u64, at_ns: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64>) {
+        self.draw(at_ns);
+        if let Some(attempt) = &mut self.attempt
+            && attempt.op == op
+            && attempt.stage == Stage::Waiting
+        {
+            attempt.stage = Stage::Holding;
+            if let Some(valid_ms) = valid_ms {
+                attempt.deadline_ns = lease_end(attempt.asked_ns, valid_ms, elapsed_ms);
+            }
+        }
+    }
+
+    /// Draws the hold of `op` up to now, and lets `change` it.
+    fn holding(&mut self, op: u64, at_ns: u64, change: impl FnOnce(&mut Attempt)) {
+        self.draw(at_ns);
+        if let Some(attempt) = &mut self.attempt
+            && attempt.op == op
+            && attempt.stage == Stage::Holding
+        {
+            change(attempt);
+        }
+    }
+
+    fn draw(&mut self, to_ns: u64) {
+        let Some(attempt) = &mut self.attempt else {
+            return;
+        };
+        let from_ns = attempt.drawn_ns;
+        attempt.drawn_ns = to_ns.max(from_ns);
+        let attempt = *attempt;
+        match attempt.stage {
+            Stage::Waiting => self.stretch(&attempt, from_ns, to_ns, Doing::Waiting),
+            Stage::Releasing => self.stretch(&attempt, from_ns, to_ns, Doing::Releasing),
+            Stage::Holding => {
+                let turn_ns = attempt.deadline_ns.clamp(from_ns, to_ns.max(from_ns));
+                self.stretch(&attempt, from_ns, turn_ns, Doing::InLease);
+                self.stretch(&attempt, turn_ns, to_ns, Doing::PastLease);
+            }
+        }
+    }
+
+    fn stretch(&mut self, attempt: &Attempt, from_ns: u64, to_ns: u64, doing: Doing) {
+        if from_ns < to_ns {
+            self.lane.stretches.push(Stretch {
+                from_ns,
+                to_ns,
+                op: attempt.op,
+                key: attempt.key,
+                doing,
+            });
+        }
+    }
+
+    fn mark(&mut self, at_ns: u64, what: Moment) {
+        self.lane.marks.push(Mark { at_ns, what });
+    }
+
+    fn close(&mut self, at_ns: u64) {
+        self.draw(at_ns);
+        self.attempt = None;
+    }
+
+    /// Ends the freezes of one fault, or all of them.
+    fn thaw(&mut self, fault: Option<u32>, at_ns: u64) {
+        let lane = &mut self.lane;
+        self.freezes_ns.retain(|&(id, from_ns)| {
+            let over = fault.is_none_or(|fault| fault == id);
+            if over && from_ns < at_ns {
+                lane.frozen_ns.push((from_ns, at_ns));
+            }
+            !over
+        });
+    }
+
+    fn finish(&mut self, at_ns: u64) {
+        self.close(at_ns);
+        self.thaw(None, at_ns);
+    }
+}
+
+fn lease_end(asked_ns: u64, valid_ms: u64, elapsed_ms: Option<u64>) -> u64 {
+    after_ms(after_ms(asked_ns, elapsed_ms.unwrap_or(0)), valid_ms)
+}
+
+fn after_ms(at_ns: u64, ms: u64) -> u64 {
+    at_ns.saturating_add(ms.saturating_mul(1_000_000))
+}
+
+/// Spans in which two or more workers hold `key` together, in the order of time.
+pub(super) fn overlaps(lanes: &BTreeMap<usize, Lane>, key: u32) -> Vec<(u64, u64)> {
+    let mut steps: Vec<(u64, i32)> = Vec::new();
+    for lane in lanes.values() {
+        let holds = lane.stretches.iter();
+        for stretch in holds.filter(|s| s.doing.holds() && s.key == key) {
+            steps.push((stretch.from_ns, 1));
+            steps.push((stretch.to_ns, -1));
+        }
+    }
+    // At the same moment ends come before beginnings: a hold's two halves do not overlap.
+    steps.sort_unstable();
+    let mut overlaps = Vec::new();
+    let (mut holders, mut since_ns) = (0, 0);
+    for (at_ns, step) in steps {
+        let before = holders;
+        holders += step;
+        if before == 1 && holders == 2 {
+            since_ns = at_ns;
+        } else if before == 2 && holders == 1 && since_ns < at_ns {
+            overlaps.push((since_ns, at_ns));
+        }
+    }
+    overlaps
+}

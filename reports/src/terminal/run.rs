@@ -1,0 +1,59 @@
+//! The whole report, part by part.
+
+use picklock_harness::check::Status;
+use picklock_harness::history::History;
+use picklock_harness::record::RunRecord;
+
+use super::line::Line;
+use super::{command, faults, figures, headline, story, timeline, verdicts};
+
+/// Narrower than this nothing can be shown; the terminal then wraps by itself.
+const NARROWEST: usize = 60;
+/// Wider than this lines are hard to read.
+const WIDEST: usize = 200;
+
+/// The report of a run for a terminal of `width` columns (taken as at least 60, at most 200).
+///
+/// No line is wider than that, except that a single word of the command that repeats the run is
+/// never broken. Ends with a newline.
+pub fn run(record: &RunRecord, history: &History, width: usize) -> String {
+    let width = width.clamp(NARROWEST, WIDEST);
+    let mut parts = vec![headline::lines(record, width)];
+    if is_calm(record) {
+        parts.push(verdicts::compact(record, width));
+    } else {
+        parts.push(verdicts::table(record, width));
+        parts.push(story::lines(record, width));
+        parts.push(timeline::lines(record, history, width));
+        parts.push(faults::struck(record, width));
+        parts.push(faults::trouble(record, width));
+    }
+    parts.push(figures::lines(record, width));
+    parts.push(command::lines(record, width));
+    join(parts)
+}
+
+/// True when there is nothing to explain.
+fn is_calm(record: &RunRecord) -> bool {
+    let quiet = |status| matches!(status, Status::Held | Status::NotApplicable);
+    record.verdicts.values().any(|v| v.status == Status::Held)
+        && record.verdicts.values().all(|v| quiet(v.status))
+        && record.trouble.is_empty()
+        && record.faults.is_empty()
+        && !record.interrupted
+}
+
+/// Parts are set apart by an empty line; parts without lines leave no trace.
+fn join(parts: Vec<Vec<Line>>) -> String {
+    let mut out = String::new();
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        for line in part {
+            out.push_str(&line.render());
+            out.push('\n');
+        }
+    }
+    out
+}

@@ -1,0 +1,52 @@
+//! What happened, in the checkers' own words.
+
+use std::collections::HashSet;
+
+use picklock_harness::check::{Property, Status, Verdict};
+use picklock_harness::record::RunRecord;
+
+use super::line::Line;
+use super::paint::{FAINT, STRONG};
+
+/// The story of the first violated property in full, and of the others what it did not tell yet:
+/// one mishap often violates several properties, and nobody wants to read it three times.
+pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
+    let mut told: HashSet<&str> = HashSet::new();
+    let mut same: Vec<&str> = Vec::new();
+    let mut lines = Vec::new();
+    for (property, verdict) in violated(record) {
+        let fresh: Vec<&str> = verdict
+            .story
+            .iter()
+            .map(String::as_str)
+            .filter(|sentence| told.insert(sentence))
+            .collect();
+        if fresh.is_empty() {
+            if !verdict.story.is_empty() {
+                same.push(property.word());
+            }
+            continue;
+        }
+        let title = match lines.is_empty() {
+            true => format!("What happened ({property})"),
+            false => format!("and {property}"),
+        };
+        lines.push(Line::new().plain("  ").styled(STRONG, &title));
+        for sentence in fresh {
+            lines.extend(Line::new().plain("    ").plain(sentence).wrap(width, 6));
+        }
+    }
+    if !same.is_empty() {
+        let text = format!("  The same story violates {}.", same.join(" and "));
+        lines.extend(Line::new().styled(FAINT, &text).wrap(width, 2));
+    }
+    lines
+}
+
+/// Violated properties in reading order.
+pub(super) fn violated(record: &RunRecord) -> impl Iterator<Item = (Property, &Verdict)> {
+    let verdicts = record.verdicts.iter();
+    verdicts
+        .filter(|(_, verdict)| verdict.status == Status::Violated)
+        .map(|(property, verdict)| (*property, verdict))
+}

@@ -1,0 +1,281 @@
+//! A picture of the violation: one row a worker, one column a moment.
+
+use std::collections::BTreeMap;
+
+use anstyle::Style;
+use picklock_harness::history::History;
+use picklock_harness::record::RunRecord;
+
+use super::bands::{Cell, bands, write_beside};
+use super::lanes::{Doing, Lane, Moment, lanes, overlaps};
+use super::line::{Line, columns};
+use super::paint::{BAD, COOL, FAINT, FAULT, GOOD, STRONG, WARN};
+use super::scale::Scale;
+use super::story::violated;
+use super::window::{Window, around_violation};
+use crate::units::{moment_ns, span_ns};
+
+/// More rows than this are not drawn.
+const ROWS: usize = 12;
+/// Workers that only wait are drawn while there are not more rows than this.
+const ROWS_WITH_WAITING: usize = 6;
+
+/// The glyphs, their styles and what they mean, in the order of the legend.
+const LEGEND: [(char, Style, &str); 10] = [
+    ('█', GOOD, "holds"),
+    ('▒', WARN, "holds, lease over"),
+    ('░', COOL, "frozen, lease running"),
+    ('~', COOL, "frozen, lease over"),
+    ('╌', COOL, "frozen without the lock"),
+    ('·', FAINT, "waits"),
+    ('‹', FAINT, "gives it back"),
+    ('$', STRONG, "sells"),
+    ('×', STRONG, "fenced off"),
+    ('✝', BAD, "dies"),
+];
+
+/// The picture around the first violation; nothing if nothing was violated.
+pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<Line> {
+    if violated(record).next().is_none() || history.events.is_empty() {
+        return Vec::new();
+    }
+    let lanes = lanes(history);
+    let end_ns = history.events.last().map_or(0, |event| event.at_ns);
+    let window = around_violation(record, &lanes, end_ns);
+    let (shown, left_out) = choose(&lanes, &window);
+    if shown.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<String> = shown.iter().map(|(w, _)| format!("worker {w}")).collect();
+    let widest = names.iter().map(|name| columns(name)).max().unwrap_or(0);
+    let margin = 4 + widest.max("overlap".len()) + 2;
+    let scale = Scale::new(&window, width.saturating_sub(margin));
+    let overlaps = overlaps(&lanes, window.key);
+    let mut together = vec![false; scale.cells()];
+    for &(from_ns, to_ns) in &overlaps {
+        if let Some((first, last)) = scale.touched(from_ns, to_ns) {
+            together[first..=last].fill(true);
+        }
+    }
+
+    let mut picture = Picture {
+        margin,
+        scale,
+        lines: vec![title(history, &window, end_ns).cut(width)],
+        used: Vec::new(),
+    };
+    for band in bands(history, &scale) {
+        picture.row("faults", FAULT, band);
+    }
+    for (name, (_, lane)) in names.iter().zip(&shown) {
+        let cells = cells(lane, &window, &scale, &together);
+        picture.used.extend(cells.iter().map(|(glyph, _)| *glyph));
+        picture.row(name, Style::new(), cells);
+    }
+    if let Some(row) = overlap_row(&overlaps, &window, &scale) {
+        picture.row("overlap", BAD, row);
+    }
+    let (ruler, labels) = scale.axis();
+    picture.indented(ruler);
+    picture.indented(labels);
+    if left_out > 0 {
+        let words = format!("    and {left_out} more workers");
+        picture.lines.push(Line::new().styled(FAINT, &words));
+    }
+    let legend = legend(&picture.used);
+    picture.lines.extend(legend.wrap(width, 4));
+    picture.lines
+}
+
+struct Picture {
+    margin: usize,
+    scale: Scale,
+    lines: Vec<Line>,
+    used: Vec<char>,
+}
+
+impl Picture {
+    fn row(&mut self, name: &str, style: Style, cells: Vec<Cell>) {
+        let mut line = Line::new().plain("    ").styled(style, name);
+        line = line.pad_to(self.margin);
+        for run in cells.chunk_by(|a, b| a.1 == b.1) {
+            let text: String = run.iter().map(|(glyph, _)| *glyph).collect();
+            line = line.styled(run[0].1, &text);
+        }
+        self.lines.push(line.cut(self.margin + self.scale.cells()));
+    }
+
+    fn indented(&mut self, line: Line) {
+        self.lines.push(Line::new().pad_to(self.margin).then(line));
+    }
+}
+
+fn title(history: &History, window: &Window, end_ns: u64) -> Line {
+    let mut line = Line::new().plain("  ").styled(STRONG, "Timeline");
+    if let (true, Some(key)) = (
+        history.header.keys.len() > 1,
+        history.header.keys.get(window.key as usize),
+    ) {
+        line = line.plain(" of the lock ").plain(key);
+    }
+    let words = format!(
+        ", {} – {} of {}",
+        moment_ns(window.from_ns),
+        moment_ns(window.to_ns.min(end_ns)),
+        moment_ns(end_ns)
+    );
+    line.styled(FAINT, &words)
+}
+
+/// The workers to draw, by number, and how many were left out.
+fn choose<'a>(
+    lanes: &'a BTreeMap<usize, Lane>,
+    window: &Window,
+) -> (Vec<(usize, &'a Lane)>, usize) {
+    let mut ranked: Vec<(u8, usize, &Lane)> = lanes
+        .iter()
+        .filter_map(|(worker, lane)| Some((rank(lane, window)?, *worker, lane)))
+        .collect();
+    let total = ranked.len();
+    ranked.sort_by_key(|&(rank, worker, _)| (rank, worker));
+    let active = ranked.iter().filter(|(rank, ..)| *rank < WAITS).count();
+    ranked.truncate(active.max(ROWS_WITH_WAITING).min(ROWS));
+    ranked.sort_by_key(|&(_, worker, _)| worker);
+    let shown: Vec<_> = ranked.iter().map(|&(_, w, lane)| (w, lane)).collect();
+    let left_out = total - shown.len();
+    (shown, left_out)
+}
+
+/// The rank of workers that do nothing but wait.
+const WAITS: u8 = 3;
+
+/// How much a worker has to do with what the window shows; `None`: nothing.
+fn rank(lane: &Lane, window: &Window) -> Option<u8> {
+    let inside = |from_ns, to_ns| from_ns <= window.to_ns && to_ns >= window.from_ns;
+    let does = |wanted: fn(Doing) -> bool| {
+        let mut stretches = lane.stretches.iter();
+        stretches.any(|s| s.key == window.key && wanted(s.doing) && inside(s.from_ns, s.to_ns))
+    };
+    if does(|doing| doing == Doing::PastLease) {
+        Some(0)
+    } else if does(Doing::holds) {
+        Some(1)
+    } else if does(|doing| doing == Doing::Releasing)
+        || lane.frozen_ns.iter().any(|f| inside(f.0, f.1))
+        || lane.marks.iter().any(|m| inside(m.at_ns, m.at_ns))
+    {
+        Some(2)
+    } else {
+        does(|doing| doing == Doing::Waiting).then_some(WAITS)
+    }
+}
+
+/// What a worker's row shows. `together`: the columns in which two or more hold.
+fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<Cell> {
+    // For each cell, how long the worker did what.
+    let mut share_ns = vec![[0_u64; 5]; scale.cells()];
+    const FROZEN: usize = 4;
+    let mut spread = |slot: usize, from_ns, to_ns| {
+        if let Some((first, last)) = scale.touched(from_ns, to_ns) {
+            for (cell, shares) in share_ns.iter_mut().enumerate().take(last + 1).skip(first) {
+                shares[slot] += scale.share_ns(cell, from_ns, to_ns);
+            }
+        }
+    };
+    for stretch in lane.stretches.iter().filter(|s| s.key == window.key) {
+        spread(stretch.doing as usize, stretch.from_ns, stretch.to_ns);
+    }
+    for &(from_ns, to_ns) in &lane.frozen_ns {
+        spread(FROZEN, from_ns, to_ns);
+    }
+    let mut cells = Vec::with_capacity(scale.cells());
+    for (cell, shares) in share_ns.iter().enumerate() {
+        let (from_ns, to_ns) = (scale.begin_ns(cell), scale.begin_ns(cell + 1));
+        let half_ns = (to_ns - from_ns).div_ceil(2);
+        let doing = most(shares, half_ns);
+        let glyph = glyph(doing, shares[FROZEN] >= half_ns);
+        let doubled = doing.is_some_and(Doing::holds) && together[cell];
+        cells.push((glyph, if doubled { BAD } else { style_of(glyph) }));
+    }
+    for mark in &lane.marks {
+        if let Some(cell) = scale.cell(mark.at_ns) {
+            let glyph = match mark.what {
+                Moment::Sold => '$',
+                Moment::FencedOff => '×',
+                Moment::Died => '✝',
+            };
+            let style = if cells[cell].1 == BAD {
+                BAD
+            } else {
+                style_of(glyph)
+            };
+            cells[cell] = (glyph, style);
+        }
+    }
+    cells
+}
+
+/// What a cell shows: a hold however short, anything else only from half a cell on.
+fn most(shares: &[u64; 5], half_ns: u64) -> Option<Doing> {
+    let share = |doing: Doing| shares[doing as usize];
+    if share(Doing::InLease) + share(Doing::PastLease) > 0 {
+        return Some(match share(Doing::PastLease) > share(Doing::InLease) {
+            true => Doing::PastLease,
+            false => Doing::InLease,
+        });
+    }
+    [Doing::Waiting, Doing::Releasing]
+        .into_iter()
+        .find(|&doing| share(doing) >= half_ns)
+}
+
+fn glyph(doing: Option<Doing>, frozen: bool) -> char {
+    match (doing, frozen) {
+        (Some(Doing::InLease), false) => '█',
+        (Some(Doing::InLease), true) => '░',
+        (Some(Doing::PastLease), false) => '▒',
+        (Some(Doing::PastLease), true) => '~',
+        (_, true) => '╌',
+        (Some(Doing::Waiting), false) => '·',
+        (Some(Doing::Releasing), false) => '‹',
+        (None, false) => ' ',
+    }
+}
+
+fn style_of(glyph: char) -> Style {
+    let entry = LEGEND.iter().find(|(known, ..)| *known == glyph);
+    entry.map_or(Style::new(), |(_, style, _)| *style)
+}
+
+/// Where two hold together, and for how long in all.
+fn overlap_row(overlaps: &[(u64, u64)], window: &Window, scale: &Scale) -> Option<Vec<Cell>> {
+    let mut row = vec![(' ', Style::new()); scale.cells()];
+    let mut total_ns = 0;
+    let mut end = 0;
+    for &(from_ns, to_ns) in overlaps {
+        if let Some((first, last)) = scale.touched(from_ns, to_ns) {
+            row[first..=last].fill(('^', BAD));
+            let inside = (from_ns.max(window.from_ns), to_ns.min(window.to_ns));
+            total_ns += inside.1.saturating_sub(inside.0);
+            end = last + 1;
+        }
+    }
+    if end == 0 {
+        return None;
+    }
+    write_beside(&mut row, (0, end), &span_ns(total_ns), BAD);
+    Some(row)
+}
+
+fn legend(used: &[char]) -> Line {
+    let mut line = Line::new().plain("   ");
+    for (glyph, style, meaning) in LEGEND {
+        if used.contains(&glyph) {
+            // Blanks that do not break keep a glyph and its meaning on one line.
+            let meaning = meaning.replace(' ', "\u{a0}");
+            line = line.plain(" ").styled(style, &glyph.to_string());
+            line = line.styled(FAINT, &format!("\u{a0}{meaning} "));
+        }
+    }
+    line
+}

@@ -1,0 +1,79 @@
+//! The verdicts as a table, and whose fault it was.
+
+use picklock_harness::check::{Property, Status, Verdict};
+use picklock_harness::record::RunRecord;
+
+use super::line::Line;
+use super::paint::{FAINT, STRONG, mark};
+use crate::blame::blame;
+use crate::meaning;
+
+/// From this width on causes stand in a column of their own.
+const ROOMY: usize = 88;
+const PROPERTY_COLUMN: usize = 2;
+const STATUS_COLUMN: usize = 13;
+const CAUSE_COLUMN: usize = 25;
+
+/// One row for each property: status, cause, and what it means.
+pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
+    let causes = record.verdicts.values().filter_map(|v| v.cause);
+    let widest = causes.map(|cause| cause.word().len()).max().unwrap_or(0);
+    let meaning_column = match widest {
+        0 => CAUSE_COLUMN,
+        _ if width < ROOMY => CAUSE_COLUMN,
+        widest => CAUSE_COLUMN + widest + 2,
+    };
+    let mut lines = Vec::new();
+    for (property, verdict) in &record.verdicts {
+        lines.extend(row(*property, verdict, width, meaning_column));
+    }
+    if let Some(sentence) = blame(&record.verdicts) {
+        lines.push(Line::new());
+        let line = Line::new().plain("  ").styled(STRONG, "Whose fault: ");
+        lines.extend(line.plain(&sentence).wrap(width, 2));
+    }
+    lines
+}
+
+fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usize) -> Vec<Line> {
+    let (mark, style) = mark(verdict.status);
+    let word = match verdict.status {
+        Status::NotApplicable => "n/a",
+        status => status.word(),
+    };
+    let mut line = Line::new()
+        .pad_to(PROPERTY_COLUMN)
+        .plain(property.word())
+        .pad_to(STATUS_COLUMN)
+        .styled(style, &format!("{mark} {word}"))
+        .pad_to(CAUSE_COLUMN);
+    if let Some(cause) = verdict.cause {
+        line = line.styled(STRONG, cause.word());
+        // Without a column of its own the cause leads the sentence.
+        if meaning_column == CAUSE_COLUMN {
+            line = line.plain(": ");
+        }
+    }
+    let text = meaning::of(property, verdict);
+    let line = line.pad_to(meaning_column);
+    let line = match verdict.status {
+        Status::Held | Status::NotApplicable => line.styled(FAINT, &text),
+        _ => line.plain(&text),
+    };
+    line.wrap(width, meaning_column)
+}
+
+/// Nothing but held: the words in one line.
+pub(super) fn compact(record: &RunRecord, width: usize) -> Vec<Line> {
+    let mut line = Line::new().plain(" ");
+    for (property, verdict) in &record.verdicts {
+        let (mark, style) = mark(verdict.status);
+        line = line.plain(" ").styled(style, mark);
+        line = match verdict.status {
+            Status::NotApplicable => line.styled(FAINT, &format!(" {property} n/a")),
+            _ => line.plain(&format!(" {property}")),
+        };
+        line = line.plain(" ");
+    }
+    line.wrap(width, 2)
+}

@@ -1,0 +1,87 @@
+//! Which part of a run a picture must show: the holds around the first violation.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::record::RunRecord;
+
+use super::lanes::{Doing, Lane, Stretch};
+use super::story::violated;
+
+/// A part of a run, and the one lock that it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+    pub(super) key: u32,
+}
+
+/// The window around the first violation; the whole run where the violation has no moment or
+/// nobody held the lock then.
+pub(super) fn around_violation(
+    record: &RunRecord,
+    lanes: &BTreeMap<usize, Lane>,
+    end_ns: u64,
+) -> Window {
+    let whole = |key| Window {
+        from_ns: 0,
+        to_ns: end_ns,
+        key,
+    };
+    let Some(at_ns) = violated(record).find_map(|(_, verdict)| verdict.at_ns) else {
+        return whole(0);
+    };
+    let key = key_at(lanes, at_ns);
+    let Some(core) = reach(lanes, key, (at_ns, at_ns)) else {
+        return whole(key);
+    };
+    let length_ns = core.1 - core.0;
+    let mut span = core;
+    // Neighbours belong to the story, unless they are so long that they would dwarf it.
+    if let Some(wider) = reach(lanes, key, core)
+        && wider.1 - wider.0 <= length_ns.saturating_mul(3)
+    {
+        span = wider;
+    }
+    // A double sale may show a little later than the double hold.
+    for at_ns in violated(record).filter_map(|(_, verdict)| verdict.at_ns) {
+        if at_ns <= span.1.saturating_add(length_ns) && at_ns >= span.0.saturating_sub(length_ns) {
+            span = (span.0.min(at_ns), span.1.max(at_ns));
+        }
+    }
+    let margin_ns = (span.1 - span.0) / 20 + 1;
+    Window {
+        from_ns: span.0.saturating_sub(margin_ns),
+        to_ns: span.1.saturating_add(margin_ns),
+        key,
+    }
+}
+
+/// From where to where the purchases last that touch `span`: hold and release, without the wait.
+fn reach(lanes: &BTreeMap<usize, Lane>, key: u32, span: (u64, u64)) -> Option<(u64, u64)> {
+    let mut reach: Option<(u64, u64)> = None;
+    for lane in lanes.values() {
+        let inside = |s: &&Stretch| s.key == key && s.doing != Doing::Waiting;
+        let stretches = || lane.stretches.iter().filter(inside);
+        let touching = stretches().filter(|s| s.from_ns <= span.1 && s.to_ns >= span.0);
+        let (first, last) = touching.fold((u64::MAX, 0), |(first, last), s| {
+            (s.op.min(first), s.op.max(last))
+        });
+        for s in stretches().filter(|s| s.op >= first && s.op <= last) {
+            let (from_ns, to_ns) = reach.unwrap_or((s.from_ns, s.to_ns));
+            reach = Some((from_ns.min(s.from_ns), to_ns.max(s.to_ns)));
+        }
+    }
+    reach
+}
+
+/// The lock that most workers held at that moment; if nobody held any, the first.
+fn key_at(lanes: &BTreeMap<usize, Lane>, at_ns: u64) -> u32 {
+    let mut holders: BTreeMap<u32, usize> = BTreeMap::new();
+    for stretch in lanes.values().flat_map(|lane| &lane.stretches) {
+        if stretch.doing.holds() && stretch.from_ns <= at_ns && at_ns <= stretch.to_ns {
+            *holders.entry(stretch.key).or_default() += 1;
+        }
+    }
+    let most = holders.into_iter().max_by_key(|&(_, holders)| holders);
+    most.map_or(0, |(key, _)| key)
+}

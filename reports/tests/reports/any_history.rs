@@ -1,0 +1,180 @@
+//! Whatever the history, the report comes out, and fits.
+
+use picklock_harness::check::{Cause, Property, Status, Verdict};
+use picklock_harness::history::{EndReason, Event, History, Misbehaviour, What};
+use picklock_harness::record::RunRecord;
+use picklock_reports::{progress, terminal};
+use proptest::prelude::*;
+use unicode_width::UnicodeWidthStr;
+
+use crate::samples;
+use crate::tape::Tape;
+use crate::terminal::plain;
+
+/// Numbers as they are, and as a broken or hostile file might have them.
+fn ms() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0..5_000_u64, 1 => Just(0), 1 => Just(u64::MAX)]
+}
+
+fn worker() -> impl Strategy<Value = usize> {
+    prop_oneof![20 => 0..6_usize, 1 => Just(usize::MAX)]
+}
+
+fn what() -> impl Strategy<Value = What> {
+    let lock = (
+        worker(),
+        0..9_u64,
+        0..3_u32,
+        ms(),
+        ms(),
+        any::<bool>(),
+        ".{0,12}",
+    );
+    (0..17_u8, lock).prop_map(
+        |(kind, (worker, op, key, ms, other_ms, flag, text))| match kind {
+            0..3 => What::Acquire {
+                worker,
+                op,
+                key,
+                ttl_ms: ms,
+                wait_ms: other_ms,
+            },
+            3..6 => What::Granted {
+                worker,
+                op,
+                token: text,
+                fence: flag.then_some(ms),
+                valid_ms: flag.then_some(ms),
+                elapsed_ms: flag.then_some(other_ms),
+            },
+            6 => What::Refused { worker, op },
+            7 => What::Extended {
+                worker,
+                op,
+                valid_ms: ms,
+                elapsed_ms: flag.then_some(other_ms),
+            },
+            8 => What::Lost { worker, op },
+            9 => What::StockChanged {
+                worker,
+                op,
+                key,
+                from: 1,
+                to: i64::MIN,
+            },
+            10 => What::FencedOff {
+                worker,
+                op,
+                key,
+                fence: ms,
+                highest: other_ms,
+            },
+            11 => What::Release { worker, op },
+            12 => What::Released {
+                worker,
+                op,
+                released: flag,
+                last_command_ns: None,
+            },
+            13 => What::WorkerDown {
+                worker,
+                by_fault: flag,
+                reason: text,
+            },
+            14 => What::FaultBegan {
+                id: key,
+                fault: if flag { "pause-client".into() } else { text },
+                detail: "d".into(),
+                workers: vec![worker; op as usize],
+                nodes: vec![worker],
+            },
+            15 => What::FaultEnded { id: key },
+            _ if flag => What::Misbehaved {
+                worker,
+                kind: Misbehaviour::Hung,
+                detail: text,
+            },
+            _ => What::End {
+                reason: EndReason::Limit,
+                stock_left: vec![],
+                sold: vec![],
+            },
+        },
+    )
+}
+
+fn history() -> impl Strategy<Value = History> {
+    let step_ns = prop_oneof![
+        10 => 0..400_000_000_u64,
+        5 => 0..10_u64,
+        1 => Just(u64::MAX / 3),
+    ];
+    prop::collection::vec((step_ns, what()), 0..60).prop_map(|events| {
+        let mut history = Tape::new(6).done();
+        let mut at_ns = 0_u64;
+        for (step_ns, what) in events {
+            at_ns = at_ns.saturating_add(step_ns);
+            history.events.push(Event { at_ns, what });
+        }
+        history
+    })
+}
+
+fn verdict() -> impl Strategy<Value = Verdict> {
+    let at_ns = prop_oneof![4 => 0..9_000_000_000_u64, 1 => Just(u64::MAX)];
+    let story = prop::collection::vec(".{0,90}", 0..3);
+    (0..4_u8, story, prop::option::of(at_ns)).prop_map(|(kind, story, at_ns)| match kind {
+        0 => Verdict::held(),
+        1 => Verdict::unknown(story.concat()),
+        _ => Verdict {
+            status: Status::Violated,
+            cause: Some(Cause::AmbiguousAcquire),
+            story,
+            violations: u64::MAX,
+            at_ns,
+        },
+    })
+}
+
+fn record() -> impl Strategy<Value = RunRecord> {
+    let verdicts = prop::collection::vec(verdict(), Property::ALL.len());
+    (verdicts, ".{0,90}", ".{0,30}", ms()).prop_map(|(verdicts, long, short, ms)| {
+        let (mut record, _) = samples::gc_pause();
+        record.verdicts = Property::ALL.into_iter().zip(verdicts).collect();
+        record.subject.name = short.clone();
+        record.summary = long.clone();
+        record.trouble = vec![long.clone(); 20];
+        record.faults[0].detail = long;
+        record.faults[0].began_ns = Some(ms);
+        record.redis.server = short;
+        record.ttl_ms = ms;
+        record.phases.workload_ms = ms;
+        record.counts.granted = ms;
+        record.counts.sold = i64::MIN;
+        for latency in record.latency.values_mut() {
+            latency.max_us = ms;
+            latency.count = ms;
+        }
+        record
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_run_can_be_shown_in_any_width(
+        record in record(), history in history(), width in 60..=200_usize,
+    ) {
+        let text = plain(&terminal::run(&record, &history, width));
+        for line in text.lines() {
+            prop_assert!(line.width() <= width, "{} columns: {}", line.width(), line);
+            prop_assert!(!line.chars().any(char::is_control), "{:?}", line);
+        }
+    }
+
+    #[test]
+    fn any_event_has_a_safe_line_or_none(history in history()) {
+        for line in history.events.iter().filter_map(progress::event_line) {
+            prop_assert!(!line.chars().any(char::is_control), "{:?}", line);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Reports as people and machines read them.
+
+mod any_history;
+mod document;
+mod samples;
+mod tape;
+mod terminal;

@@ -1,0 +1,305 @@
+//! Runs as they come out, written by hand.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::check::{Cause, Property, Status, Verdict, Verdicts};
+use picklock_harness::history::{History, Misbehaviour, What};
+use picklock_harness::latency;
+use picklock_harness::record::{Counts, FORMAT, Phases, Redis, RunRecord, StruckFault, Subject};
+
+use crate::tape::Tape;
+
+pub type Sample = (RunRecord, History);
+
+fn violated(cause: Cause, at_ms: u64, story: &[&str]) -> Verdict {
+    Verdict {
+        status: Status::Violated,
+        cause: Some(cause),
+        story: story.iter().map(|line| (*line).to_owned()).collect(),
+        violations: 1,
+        at_ns: Some(at_ms * 1_000_000),
+    }
+}
+
+fn all_held() -> Verdicts {
+    let mut verdicts: Verdicts = Property::ALL.map(|p| (p, Verdict::held())).into();
+    verdicts.insert(Property::Fencing, Verdict::not_applicable());
+    verdicts
+}
+
+fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
+    RunRecord {
+        format: FORMAT.into(),
+        picklock: "0.1.0".into(),
+        subject: Subject {
+            name: "set-nx-px".into(),
+            version: "0.1.0".into(),
+        },
+        scenario: scenario.into(),
+        summary: summary.into(),
+        backend: "sim".into(),
+        backend_reason: "asked for with --backend".into(),
+        seed: 7,
+        redis: Redis {
+            server: "redis".into(),
+            version: "7.0.15".into(),
+        },
+        workers: history.header.workers,
+        nodes: 1,
+        ttl_ms: 1_000,
+        verdicts: all_held(),
+        counts: Counts {
+            granted: 3,
+            refused: 0,
+            failed: 0,
+            extended: 0,
+            released: 3,
+            sold: 3,
+            stock_start: 3,
+            stock_left: 0,
+        },
+        latency: latency::of_history(history),
+        faults: Vec::new(),
+        trouble: Vec::new(),
+        phases: Phases {
+            setup_ms: 12,
+            workload_ms: 3_410,
+            teardown_ms: 3,
+        },
+        interrupted: false,
+        reproduce: format!(
+            "picklock scenario {scenario} --impl set-nx-px --backend sim --seed 7 --workers {}",
+            history.header.workers
+        ),
+    }
+}
+
+pub fn calm() -> Sample {
+    let history = Tape::new(2)
+        .purchase(0, 0, 1, 2)
+        .purchase(110, 1, 2, 1)
+        .purchase(220, 0, 3, 0)
+        .done();
+    let record = record("calm", "Nothing goes wrong.", &history);
+    (record, history)
+}
+
+const GC_PAUSE: &str = "A holder freezes for 1.5 ttl after reading the last unit, as in a long \
+                        garbage collection; its successor is inside when it wakes.";
+
+/// The classic: worker 0 sleeps through its lease and sells what worker 1 has sold.
+pub fn gc_pause() -> Sample {
+    let history = Tape::new(3)
+        .purchase(0, 0, 1, 2)
+        .purchase(110, 1, 2, 1)
+        .acquire(220, 0, 3)
+        .granted(222, 0, 3)
+        .acquire(225, 1, 4)
+        .acquire(228, 2, 5)
+        .fault(240, 0, "pause-client", 0)
+        .granted(1_225, 1, 4)
+        .fault_over(1_740, 0)
+        .sold(1_830, 0, 3, 0)
+        .released(1_832, 0, 3)
+        .sold(1_980, 1, 4, -1)
+        .released(1_982, 1, 4)
+        .granted(1_990, 2, 5)
+        .released(2_000, 2, 5)
+        .done();
+    let mut record = record("gc-pause", GC_PAUSE, &history);
+    let story = [
+        "0.222 s  worker 0 got the lock, lease until 1.220 s",
+        "0.240 s  worker 0 was frozen while it held the lock",
+        "1.220 s  the lease of worker 0 ran out; the key expired",
+        "1.225 s  worker 1 got the lock",
+        "1.740 s  worker 0 woke and went on, 520 ms after its lease had run out",
+        "1.832 s  worker 0 released; until then both were inside, for 607 ms",
+    ];
+    let verdicts = &mut record.verdicts;
+    let overlap = violated(Cause::OutlivedLease, 1_225, &story);
+    verdicts.insert(Property::Exclusion, overlap);
+    let mut oversold = violated(Cause::OutlivedLease, 1_980, &story);
+    oversold
+        .story
+        .push("1.980 s  worker 1 sold a unit that was gone: -1 left".into());
+    verdicts.insert(Property::Resource, oversold);
+    record.counts.sold = 4;
+    record.counts.stock_left = -1;
+    record.faults = vec![StruckFault {
+        fault: "pause-client".into(),
+        detail: "pause-client of worker 0 for 1.5 s, when it had read stock 1".into(),
+        began_ns: Some(240_000_000),
+        ended_ns: Some(1_740_000_000),
+        workers: vec![0],
+        nodes: vec![],
+    }];
+    (record, history)
+}
+
+/// The same with fencing: the late sale is refused.
+pub fn fenced() -> Sample {
+    let (mut record, mut history) = gc_pause();
+    for event in &mut history.events {
+        if let What::StockChanged {
+            worker: 0,
+            op: 3,
+            key,
+            ..
+        } = event.what
+        {
+            event.what = What::FencedOff {
+                worker: 0,
+                op: 3,
+                key,
+                fence: 3,
+                highest: 4,
+            };
+        }
+    }
+    record.subject.name = "fenced".into();
+    for property in [Property::Resource, Property::Fencing] {
+        record.verdicts.insert(property, Verdict::held());
+    }
+    record.counts.sold = 3;
+    record.counts.stock_left = 0;
+    (record, history)
+}
+
+pub fn unknown() -> Sample {
+    let (mut record, history) = calm();
+    record.scenario = "gc-pause".into();
+    let reason = "the fault never struck: no worker read stock 1 before the run was over";
+    for property in [Property::Exclusion, Property::Lease, Property::Resource] {
+        record.verdicts.insert(property, Verdict::unknown(reason));
+    }
+    record.faults = vec![StruckFault {
+        fault: "pause-client".into(),
+        detail: "pause-client for 1.5 s, when a worker has read stock 1".into(),
+        began_ns: None,
+        ended_ns: None,
+        workers: vec![],
+        nodes: vec![],
+    }];
+    (record, history)
+}
+
+pub fn interrupted() -> Sample {
+    let (mut record, history) = calm();
+    record.interrupted = true;
+    let progress = Verdict::unknown("the run was interrupted while buyers still wanted the lock");
+    record.verdicts.insert(Property::Progress, progress);
+    (record, history)
+}
+
+/// A subject that tries to paint over its own verdict.
+pub fn hostile() -> Sample {
+    let attack = "\x1b[2J\x1b[1;32m✔ held\x07\r\n\u{202e}evil\u{9b}31m";
+    let (mut record, mut history) = gc_pause();
+    record.subject.name = format!("exec:{attack}");
+    record.subject.version = attack.into();
+    record.scenario = attack.into();
+    record.summary = attack.into();
+    record.backend_reason = attack.into();
+    record.redis.version = attack.into();
+    record.reproduce = format!("picklock scenario gc-pause --impl 'exec:{attack}'");
+    record.trouble = vec![format!("worker 1 wrote what is no message: {attack}")];
+    record.faults[0].detail = attack.into();
+    record.latency = BTreeMap::from([(attack.to_owned(), record.latency["acquire"].clone())]);
+    for verdict in record.verdicts.values_mut() {
+        verdict.story.push(attack.into());
+    }
+    history.header.keys = vec![attack.into(), attack.into()];
+    for event in &mut history.events {
+        if let What::FaultBegan { fault, .. } = &mut event.what {
+            *fault = attack.into();
+        }
+    }
+    let garbage = What::Misbehaved {
+        worker: 1,
+        kind: Misbehaviour::Garbage,
+        detail: attack.into(),
+    };
+    let history = push(history, 2_010, garbage);
+    (record, history)
+}
+
+/// Nobody ever got the lock, and its key never expires.
+pub fn no_grants() -> Sample {
+    let down = What::WorkerDown {
+        worker: 0,
+        by_fault: true,
+        reason: "killed by signal 9".into(),
+    };
+    let history = Tape::new(2)
+        .acquire(0, 0, 1)
+        .acquire(1, 1, 2)
+        .fault(4, 0, "crash-client", 0)
+        .at(4, down)
+        .at(3_001, What::Refused { worker: 1, op: 2 })
+        .acquire(3_001, 1, 3)
+        .at(6_002, What::Refused { worker: 1, op: 3 })
+        .at(
+            6_010,
+            What::KeyLeft {
+                node: 0,
+                key: 0,
+                ttl_ms: -1,
+            },
+        )
+        .done();
+    let summary = "A worker is killed as the reply of its first acquiring command arrives.";
+    let mut record = record("crash-mid-acquire", summary, &history);
+    record.subject.name = "setnx-expire".into();
+    record.counts = Counts {
+        refused: 2,
+        stock_start: 3,
+        stock_left: 3,
+        ..Counts::default()
+    };
+    let too_little = "too little to judge: no grants, the scenario wants 2";
+    for property in [Property::Exclusion, Property::Lease, Property::Resource] {
+        record
+            .verdicts
+            .insert(property, Verdict::unknown(too_little));
+    }
+    let story = [
+        "0.004 s  worker 0 was killed between SETNX and EXPIRE",
+        "6.010 s  the key is still on node 0, and never expires",
+    ];
+    let stuck = violated(Cause::NoTtl, 6_010, &story);
+    record.verdicts.insert(Property::Progress, stuck);
+    record.faults = vec![StruckFault {
+        fault: "crash-client".into(),
+        detail: "crash-client of worker 0".into(),
+        began_ns: Some(4_000_000),
+        ended_ns: None,
+        workers: vec![0],
+        nodes: vec![],
+    }];
+    (record, history)
+}
+
+pub fn one_worker() -> Sample {
+    let history = Tape::new(1)
+        .purchase(0, 0, 1, 2)
+        .purchase(110, 0, 2, 1)
+        .done();
+    let mut record = record("calm", "Nothing goes wrong.", &history);
+    let alone = "too little to judge: no two workers ever competed";
+    record
+        .verdicts
+        .insert(Property::Exclusion, Verdict::unknown(alone));
+    record
+        .verdicts
+        .insert(Property::Lease, Verdict::unknown(alone));
+    (record, history)
+}
+
+fn push(history: History, at_ms: u64, what: What) -> History {
+    let mut history = history;
+    history.events.push(picklock_harness::history::Event {
+        at_ns: at_ms * 1_000_000,
+        what,
+    });
+    history
+}

@@ -1,0 +1,104 @@
+//! Histories written by hand: one call an event, times in milliseconds.
+
+use picklock_harness::history::{Event, History, What, read_history};
+
+pub struct Tape {
+    history: History,
+}
+
+impl Tape {
+    pub fn new(workers: usize) -> Self {
+        let header = format!(
+            concat!(
+                r#"{{"format":"picklock-history/1","scenario":"gc-pause","subject":"set-nx-px","#,
+                r#""backend":"sim","seed":7,"workers":{},"nodes":1,"keys":["stock"],"ttl_ms":1000,"#,
+                r#""stock_start":3,"update":"decrement","min_grants":2,"#,
+                r#""progress_within_ms":3000}}"#,
+            ),
+            workers
+        );
+        Tape {
+            history: read_history(header.as_bytes()).unwrap(),
+        }
+    }
+
+    pub fn done(self) -> History {
+        self.history
+    }
+
+    pub fn at(mut self, at_ms: u64, what: What) -> Self {
+        self.history.events.push(Event {
+            at_ns: at_ms * 1_000_000,
+            what,
+        });
+        self
+    }
+
+    pub fn acquire(self, at_ms: u64, worker: usize, op: u64) -> Self {
+        let what = What::Acquire {
+            worker,
+            op,
+            key: 0,
+            ttl_ms: 1_000,
+            wait_ms: 3_000,
+        };
+        self.at(at_ms, what)
+    }
+
+    pub fn granted(self, at_ms: u64, worker: usize, op: u64) -> Self {
+        let what = What::Granted {
+            worker,
+            op,
+            token: format!("token-{op}"),
+            fence: None,
+            valid_ms: None,
+            elapsed_ms: None,
+        };
+        self.at(at_ms, what)
+    }
+
+    pub fn sold(self, at_ms: u64, worker: usize, op: u64, to: i64) -> Self {
+        let what = What::StockChanged {
+            worker,
+            op,
+            key: 0,
+            from: to + 1,
+            to,
+        };
+        self.at(at_ms, what)
+    }
+
+    pub fn released(self, at_ms: u64, worker: usize, op: u64) -> Self {
+        let released = What::Released {
+            worker,
+            op,
+            released: true,
+            last_command_ns: None,
+        };
+        self.at(at_ms, What::Release { worker, op })
+            .at(at_ms + 1, released)
+    }
+
+    /// A whole purchase that nothing disturbs.
+    pub fn purchase(self, at_ms: u64, worker: usize, op: u64, left: i64) -> Self {
+        self.acquire(at_ms, worker, op)
+            .granted(at_ms + 2, worker, op)
+            .sold(at_ms + 100, worker, op, left)
+            .released(at_ms + 101, worker, op)
+    }
+
+    pub fn fault(self, at_ms: u64, id: u32, fault: &str, worker: usize) -> Self {
+        let what = What::FaultBegan {
+            id,
+            fault: fault.into(),
+            detail: format!("{fault} of worker {worker}"),
+            workers: vec![worker],
+            nodes: vec![],
+        };
+        self.at(at_ms, what)
+    }
+
+    pub fn fault_over(self, at_ms: u64, id: u32) -> Self {
+        self.at(at_ms, What::FaultEnded { id })
+    }
+}

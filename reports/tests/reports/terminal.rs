@@ -1,0 +1,103 @@
+//! What a person sees. The snapshots leave the styles out; two tests look at the styles alone.
+
+use picklock_reports::terminal;
+use unicode_width::UnicodeWidthStr;
+
+use crate::samples::{self, Sample};
+
+/// Without styles: exactly the sequences that `anstyle` writes, and no others.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        plain.push_str(before);
+        let end = after.find(|c: char| !c.is_ascii_digit() && c != ';');
+        match end.map(|end| after.split_at(end)) {
+            Some((_, tail)) if tail.starts_with('m') => rest = &tail[1..],
+            _ => {
+                plain.push_str("\x1b[");
+                rest = after;
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain
+}
+
+fn show((record, history): Sample, width: usize) -> String {
+    let text = plain(&terminal::run(&record, &history, width));
+    for line in text.lines() {
+        assert!(line.width() <= width, "{} columns: {line}", line.width());
+    }
+    text
+}
+
+#[test]
+fn gc_pause_at_120() {
+    insta::assert_snapshot!(show(samples::gc_pause(), 120));
+}
+
+#[test]
+fn gc_pause_at_60() {
+    insta::assert_snapshot!(show(samples::gc_pause(), 60));
+}
+
+#[test]
+fn fencing_did_its_work() {
+    insta::assert_snapshot!(show(samples::fenced(), 100));
+}
+
+#[test]
+fn calm() {
+    insta::assert_snapshot!(show(samples::calm(), 100));
+}
+
+#[test]
+fn unknown() {
+    insta::assert_snapshot!(show(samples::unknown(), 100));
+}
+
+#[test]
+fn interrupted() {
+    insta::assert_snapshot!(show(samples::interrupted(), 100));
+}
+
+#[test]
+fn nobody_got_the_lock() {
+    insta::assert_snapshot!(show(samples::no_grants(), 100));
+}
+
+#[test]
+fn one_worker_alone() {
+    insta::assert_snapshot!(show(samples::one_worker(), 80));
+}
+
+#[test]
+fn hostile_subject() {
+    insta::assert_snapshot!(show(samples::hostile(), 120));
+}
+
+#[test]
+fn a_hostile_subject_cannot_command_the_terminal() {
+    let (record, history) = samples::hostile();
+    let text = terminal::run(&record, &history, 120);
+    let commands = plain(&text).chars().find(|c| c.is_control() && *c != '\n');
+    assert_eq!(commands, None);
+    // The attack's own green must be shown as text, and be no style.
+    assert!(text.contains(r"\u{1b}[1;32m"));
+    assert!(!text.contains("\x1b[1;32m"));
+}
+
+#[test]
+fn overlapping_holds_are_red() {
+    let (record, history) = samples::gc_pause();
+    let text = terminal::run(&record, &history, 100);
+    let row = |worker: &str| {
+        let found = text.lines().find(|line| plain(line).starts_with(worker));
+        found.unwrap().to_owned()
+    };
+    let red = "\x1b[1m\x1b[31m";
+    assert!(row("    worker 0 ").contains(red), "{text}");
+    assert!(row("    worker 1 ").contains(red));
+    assert!(!row("    worker 2 ").contains(red));
+}
