@@ -27,7 +27,8 @@ pub enum Notice {
     Extended {
         /// Token of the grant.
         token: String,
-        /// Counted from the moment that the notice is sent.
+        /// Counted from the moment that [`Lock::notice`] returns: a notice that had to wait is
+        /// worth less.
         valid_for: Duration,
     },
     /// The lease is gone, or could not be renewed in time: the holder must stop.
@@ -64,6 +65,10 @@ impl From<redis::RedisError> for LockError {
         // open whether the command was carried out.
         match error.kind() {
             redis::ErrorKind::Server(_) => LockError::Refused(error.to_string()),
+            // Codes that redis-rs does not know (OOM, MISCONF, NOAUTH …); they carry a code.
+            redis::ErrorKind::Extension if error.code().is_some() => {
+                LockError::Refused(error.to_string())
+            }
             _ => LockError::Ambiguous(error.to_string()),
         }
     }

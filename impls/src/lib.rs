@@ -1,12 +1,40 @@
 //! The subjects: built-in lock strategies on Redis.
 //!
 //! This crate imports no other crate of the workspace: a subject cannot know that it is tested.
-//! It reads no clock and no entropy but those of its [`Context`], and talks to Redis only through
-//! redis-rs's `ConnectionLike`.
+//! It reads no wall clock and no entropy but those of its [`Context`], measures time only with
+//! its own monotonic stopwatch, and talks to Redis only through redis-rs's `ConnectionLike`.
+//!
+//! - the contract: [`Lock`], [`Grant`], [`LockError`]
+//! - what a strategy is given: [`Node`] and [`Context`]
+//! - what strategies are made of: lease, patience, stopwatch, token, one node or a quorum
+//! - [`STRATEGIES`], one file each, and [`MUTANTS`], which are broken on purpose
 
 mod context;
 mod contract;
+mod lease;
 mod node;
+mod patience;
+mod quorum;
+mod single_node;
+mod stopwatch;
+mod token;
+
+/// The locks.
+mod strategies {
+    pub(crate) mod getset;
+    pub(crate) mod redlock;
+    pub(crate) mod set_nx_px;
+    pub(crate) mod setnx_expire;
+}
+
+/// Locks that are broken on purpose: the positive controls.
+mod mutants {
+    pub(crate) mod expired_is_held;
+    pub(crate) mod no_expiry;
+    pub(crate) mod no_lock;
+    pub(crate) mod redlock_no_quorum;
+    pub(crate) mod release_without_token;
+}
 
 pub use context::{Context, WallClock};
 pub use contract::{DynLock, Grant, Lock, LockError, LockFuture, Notice};
@@ -22,4 +50,29 @@ pub struct Strategy {
     pub nodes: usize,
     /// Makes one client of the lock.
     pub build: fn(Vec<Node>, Context) -> Box<dyn DynLock>,
+}
+
+/// The built-in strategies, the simplest first.
+pub const STRATEGIES: &[Strategy] = &[
+    strategies::setnx_expire::STRATEGY,
+    strategies::getset::STRATEGY,
+    strategies::set_nx_px::STRATEGY,
+    strategies::redlock::STRATEGY,
+];
+
+/// Locks that are broken on purpose, each in one way: what a check must be able to catch.
+pub const MUTANTS: &[Strategy] = &[
+    mutants::no_lock::STRATEGY,
+    mutants::no_expiry::STRATEGY,
+    mutants::release_without_token::STRATEGY,
+    mutants::expired_is_held::STRATEGY,
+    mutants::redlock_no_quorum::STRATEGY,
+];
+
+/// The strategy or mutant of that name.
+pub fn find(name: &str) -> Option<&'static Strategy> {
+    STRATEGIES
+        .iter()
+        .chain(MUTANTS)
+        .find(|strategy| strategy.name == name)
 }

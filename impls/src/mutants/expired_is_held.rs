@@ -1,0 +1,23 @@
+//! `expired-is-held`: redlock that never looks at its validity.
+//!
+//! A grant whose replies come after the lease has run out is handed on as held (S5, Kleppmann's
+//! K4: the replies wait in a buffer while the client is frozen). It does not limit the time of a
+//! single node either, because that would refuse such replies by accident. To be caught by a
+//! freeze as the grant's replies arrive, cause `expired-grant`.
+
+use crate::Strategy;
+use crate::strategies::redlock::{Redlock, Rules};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "expired-is-held",
+    summary: "mutant: redlock without the validity check",
+    nodes: 5,
+    build: |nodes, context| {
+        let rules = Rules {
+            node_timeout: |_lease| None,
+            validity_checked: false,
+            ..Rules::PUBLISHED
+        };
+        Box::new(Redlock::new(nodes, context, rules))
+    },
+};

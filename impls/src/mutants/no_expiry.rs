@@ -1,0 +1,68 @@
+//! `no-expiry`: `SET key token NX` without a TTL.
+//!
+//! A holder that dies keeps the lock for ever (L1). To be caught by `progress`, cause `no-ttl`,
+//! when a holder crashes. The release is the right one, so that nothing else is wrong with it.
+
+use std::time::Duration;
+
+use redis::{ExistenceCheck, SetOptions};
+
+use crate::Strategy;
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::patience::Patience;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::token::random_token;
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "no-expiry",
+    summary: "mutant: SET NX without a TTL; a dead holder keeps the lock",
+    nodes: 1,
+    build: |nodes, context| Box::new(NoExpiry(SetNxPx::new(nodes, context))),
+};
+
+struct NoExpiry(SetNxPx);
+
+impl Lock for NoExpiry {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lease::new(ttl)?;
+        let patience = Patience::start(wait);
+        let token = random_token(&mut self.0.context.entropy);
+        let options = SetOptions::default().conditional_set(ExistenceCheck::NX);
+        loop {
+            let command = redis::Cmd::set_options(key, &token, options.clone());
+            let taken: bool = self.0.redis.ask(command).await?;
+            if taken {
+                return Ok(Some(Grant {
+                    token,
+                    fence: None,
+                    // It holds until it is released, and says so by setting no limit.
+                    valid_for: None,
+                }));
+            }
+            if !patience.another_attempt(&mut self.0.context.entropy).await {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// There is nothing to extend, so nothing is sent.
+    async fn extend(
+        &mut self,
+        _key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lease::new(ttl)?;
+        Ok(Some(grant.clone()))
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(&mut self.0, key, grant).await
+    }
+}

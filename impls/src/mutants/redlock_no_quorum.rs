@@ -1,0 +1,20 @@
+//! `redlock-no-quorum`: redlock that is content with a single node.
+//!
+//! The erosion of the quorum (S8) built in: two clients that reach different nodes first both
+//! hold. To be caught by `lease` even in a calm scenario, as soon as buyers compete.
+
+use crate::Strategy;
+use crate::strategies::redlock::{Redlock, Rules};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "redlock-no-quorum",
+    summary: "mutant: redlock that takes one node of five for a majority",
+    nodes: 5,
+    build: |nodes, context| {
+        let rules = Rules {
+            quorum: |_nodes| 1,
+            ..Rules::PUBLISHED
+        };
+        Box::new(Redlock::new(nodes, context, rules))
+    },
+};

@@ -1,0 +1,31 @@
+//! The one Redis server of a strategy that uses only one.
+
+use redis::{Cmd, FromRedisValue};
+
+use crate::Node;
+use crate::contract::LockError;
+
+/// The first of the nodes that a strategy was given.
+pub(crate) struct SingleNode(Option<Node>);
+
+impl SingleNode {
+    /// Takes the first, and leaves the others alone.
+    pub(crate) fn first_of(nodes: Vec<Node>) -> Self {
+        SingleNode(nodes.into_iter().next())
+    }
+
+    /// The connection.
+    ///
+    /// # Errors
+    /// [`LockError::BadCall`] where the strategy was built without any node.
+    pub(crate) fn connection(&mut self) -> Result<&mut Node, LockError> {
+        self.0
+            .as_mut()
+            .ok_or_else(|| LockError::BadCall("the lock was given no Redis node".into()))
+    }
+
+    /// Sends one command and reads its answer.
+    pub(crate) async fn ask<T: FromRedisValue>(&mut self, command: Cmd) -> Result<T, LockError> {
+        Ok(command.query_async(self.connection()?).await?)
+    }
+}

@@ -1,0 +1,161 @@
+//! `getset`: the lock whose value is its own expiry, told by the clients' wall clocks.
+//!
+//! **Commands.** Acquire: `SETNX key expiry`, where the expiry is this client's wall clock plus
+//! the lease plus 1, in milliseconds. Where the key is taken: `GET key`; if that expiry has
+//! passed by this client's clock, `GETSET key expiry`, and whoever gets an expired value back has
+//! the lock. The key has no TTL. Extend: `GET`, and `GETSET` if not yet expired. Release: `GET`,
+//! and `DEL` if not yet expired.
+//!
+//! **From.** The page of `SETNX` in the Redis documentation, "Design pattern: Locking with
+//! SETNX", which now warns of it, and many articles after it. Neither has an extension; the one
+//! here is in the manner of their release. Where `GETSET` finds no value at all (it was deleted
+//! since the `GET`), nobody held the lock, and it counts as taken.
+//!
+//! **Promises.** No lock is held for ever, although taking it is a single command without a TTL.
+//!
+//! **Does not survive.**
+//! - Clients whose clocks disagree: the one that is ahead takes locks that still hold (S9).
+//! - A holder that is slower than its lease: its release looks only at the time, not at whose
+//!   lock it is, and deletes its successor's (S1, S4).
+//! - Two clients in the same millisecond: the value names a time, not a holder (S12).
+//! - Losers of the `GETSET`, each of whom pushes the winner's expiry on (L12).
+//! - Loss of the key: failover, restart, eviction (S7, S8, S10).
+
+use std::time::Duration;
+
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::patience::Patience;
+use crate::single_node::SingleNode;
+use crate::stopwatch::Stopwatch;
+use crate::{Context, Node, Strategy};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "getset",
+    summary: "timestamp as value, GETSET takeover; trusts the clients' wall clocks",
+    nodes: 1,
+    build: |nodes, context| Box::new(GetSet::new(nodes, context)),
+};
+
+struct GetSet {
+    redis: SingleNode,
+    context: Context,
+}
+
+/// When the lock in the key runs out, milliseconds since the epoch; `None`: not a timestamp, so
+/// nothing that this strategy wrote, and nothing that it may take over.
+fn expiry_of(value: &str) -> Option<u128> {
+    value.parse().ok()
+}
+
+impl GetSet {
+    fn new(nodes: Vec<Node>, context: Context) -> Self {
+        GetSet {
+            redis: SingleNode::first_of(nodes),
+            context,
+        }
+    }
+
+    /// The client's wall clock, milliseconds since the epoch.
+    fn now_ms(&self) -> u128 {
+        self.context.wall_clock.since_epoch().as_millis()
+    }
+
+    fn new_value(&self, lease: Lease) -> String {
+        (self.now_ms() + u128::from(lease.millis()) + 1).to_string()
+    }
+
+    async fn get(&mut self, key: &str) -> Result<Option<String>, LockError> {
+        self.redis.ask(redis::Cmd::get(key)).await
+    }
+
+    async fn getset(&mut self, key: &str, value: &str) -> Result<Option<String>, LockError> {
+        let mut command = redis::cmd("GETSET");
+        command.arg(key).arg(value);
+        self.redis.ask(command).await
+    }
+
+    /// One attempt; the value under which the lock was taken, if it was.
+    async fn attempt(&mut self, key: &str, lease: Lease) -> Result<Option<Taken>, LockError> {
+        let asked = Stopwatch::start();
+        let value = self.new_value(lease);
+        let taken: bool = self.redis.ask(redis::Cmd::set_nx(key, &value)).await?;
+        if taken {
+            return Ok(Some(Taken { value, asked }));
+        }
+        // A key that is gone again is left for the next attempt, as the articles do.
+        let Some(expiry) = self.get(key).await?.as_deref().and_then(expiry_of) else {
+            return Ok(None);
+        };
+        if self.now_ms() <= expiry {
+            return Ok(None);
+        }
+        let asked = Stopwatch::start();
+        let value = self.new_value(lease);
+        let ours = match self.getset(key, &value).await? {
+            Some(old) => expiry_of(&old).is_some_and(|expiry| self.now_ms() > expiry),
+            None => true,
+        };
+        Ok(ours.then_some(Taken { value, asked }))
+    }
+}
+
+/// A lock that was just taken, and since when at the earliest.
+struct Taken {
+    value: String,
+    asked: Stopwatch,
+}
+
+impl Lock for GetSet {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let patience = Patience::start(wait);
+        loop {
+            if let Some(taken) = self.attempt(key, lease).await? {
+                return Ok(Some(Grant {
+                    token: taken.value,
+                    fence: None,
+                    valid_for: Some(lease.left_after(taken.asked.elapsed())),
+                }));
+            }
+            if !patience.another_attempt(&mut self.context.entropy).await {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let expiry = self.get(key).await?.as_deref().and_then(expiry_of);
+        if expiry.is_none_or(|expiry| self.now_ms() >= expiry) {
+            return Ok(None);
+        }
+        let asked = Stopwatch::start();
+        let value = self.new_value(lease);
+        self.getset(key, &value).await?;
+        Ok(Some(Grant {
+            token: value,
+            fence: grant.fence,
+            valid_for: Some(lease.left_after(asked.elapsed())),
+        }))
+    }
+
+    async fn release(&mut self, key: &str, _grant: &Grant) -> Result<bool, LockError> {
+        let expiry = self.get(key).await?.as_deref().and_then(expiry_of);
+        if expiry.is_none_or(|expiry| self.now_ms() >= expiry) {
+            return Ok(false);
+        }
+        let deleted: u64 = self.redis.ask(redis::Cmd::del(key)).await?;
+        Ok(deleted == 1)
+    }
+}

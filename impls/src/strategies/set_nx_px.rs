@@ -1,0 +1,123 @@
+//! `set-nx-px`: the single-node lock done right.
+//!
+//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `compare_and_pexpire.lua`. Release:
+//! `compare_and_delete.lua`. Scripts go as `EVALSHA`, and where the server does not know them
+//! (`NOSCRIPT`), as `SCRIPT LOAD` and `EVALSHA` again.
+//!
+//! **From.** redis.io, "Distributed Locks with Redis", "Correct Implementation with a Single
+//! Instance".
+//!
+//! **Promises.** One holder at a time while Redis keeps the key and nobody outlives his lease.
+//! Only the holder releases and extends; a lock that was lost is never created anew by extending.
+//!
+//! **Does not survive.**
+//! - A holder that is slower than its lease (S1). The client is told until when it may believe,
+//!   but the lock itself does not look: a grant whose reply comes after the lease has run out is
+//!   handed on (S5, Kleppmann's K1 and K4).
+//! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
+
+use std::time::Duration;
+
+use redis::{ExistenceCheck, Script, SetExpiry, SetOptions};
+
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::patience::Patience;
+use crate::single_node::SingleNode;
+use crate::stopwatch::Stopwatch;
+use crate::token::random_token;
+use crate::{Context, Node, Strategy};
+
+pub(crate) const COMPARE_AND_DELETE: &str = include_str!("compare_and_delete.lua");
+pub(crate) const COMPARE_AND_PEXPIRE: &str = include_str!("compare_and_pexpire.lua");
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "set-nx-px",
+    summary: "SET NX PX with a random token; compare-and-delete in Lua",
+    nodes: 1,
+    build: |nodes, context| Box::new(SetNxPx::new(nodes, context)),
+};
+
+/// The command that takes a lock if nobody has it.
+pub(crate) fn set_nx_px(key: &str, token: &str, lease: Lease) -> redis::Cmd {
+    let options = SetOptions::default()
+        .conditional_set(ExistenceCheck::NX)
+        .with_expiration(SetExpiry::PX(lease.millis()));
+    redis::Cmd::set_options(key, token, options)
+}
+
+pub(crate) struct SetNxPx {
+    pub(crate) redis: SingleNode,
+    pub(crate) context: Context,
+    release: Script,
+    extend: Script,
+}
+
+impl SetNxPx {
+    pub(crate) fn new(nodes: Vec<Node>, context: Context) -> Self {
+        SetNxPx {
+            redis: SingleNode::first_of(nodes),
+            context,
+            release: Script::new(COMPARE_AND_DELETE),
+            extend: Script::new(COMPARE_AND_PEXPIRE),
+        }
+    }
+}
+
+impl Lock for SetNxPx {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let patience = Patience::start(wait);
+        let token = random_token(&mut self.context.entropy);
+        loop {
+            let asked = Stopwatch::start();
+            let taken: bool = self.redis.ask(set_nx_px(key, &token, lease)).await?;
+            if taken {
+                return Ok(Some(Grant {
+                    token,
+                    fence: None,
+                    valid_for: Some(lease.left_after(asked.elapsed())),
+                }));
+            }
+            if !patience.another_attempt(&mut self.context.entropy).await {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        let extended: bool = self
+            .extend
+            .key(key)
+            .arg(&grant.token)
+            .arg(lease.millis())
+            .invoke_async(self.redis.connection()?)
+            .await?;
+        Ok(extended.then(|| Grant {
+            valid_for: Some(lease.left_after(asked.elapsed())),
+            ..grant.clone()
+        }))
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let deleted: bool = self
+            .release
+            .key(key)
+            .arg(&grant.token)
+            .invoke_async(self.redis.connection()?)
+            .await?;
+        Ok(deleted)
+    }
+}

@@ -1,0 +1,109 @@
+//! `setnx-expire`: the lock of the first articles, two commands to take it.
+//!
+//! **Commands.** Acquire: `SETNX key token`, and when that took the key, as a second command,
+//! `EXPIRE key seconds` (`PEXPIRE key ms` where the lease is not a whole number of seconds; the
+//! articles only know seconds). Extend: `EXPIRE`/`PEXPIRE`. Release: `DEL key`.
+//!
+//! **From.** Countless articles from before Redis 2.6.12 (2013), which brought `SET … NX PX`; the
+//! `finally { del(key) }` at the end is theirs too. They have no extension; the one here is in
+//! the manner of their release, and looks at nobody's token.
+//!
+//! **Promises.** While everything goes well: one holder at a time.
+//!
+//! **Does not survive.**
+//! - A crash, or a lost reply, between the two commands: the key never expires (L1).
+//! - A holder that is slower than its lease: its `DEL` takes away whoever's lock it finds (S1, S4).
+//! - Loss of the key: failover, restart, eviction (S7, S8, S10).
+
+use std::time::Duration;
+
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::patience::Patience;
+use crate::single_node::SingleNode;
+use crate::stopwatch::Stopwatch;
+use crate::token::random_token;
+use crate::{Context, Node, Strategy};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "setnx-expire",
+    summary: "SETNX, then EXPIRE as a second command; releases with a plain DEL",
+    nodes: 1,
+    build: |nodes, context| Box::new(SetnxExpire::new(nodes, context)),
+};
+
+struct SetnxExpire {
+    redis: SingleNode,
+    context: Context,
+}
+
+impl SetnxExpire {
+    fn new(nodes: Vec<Node>, context: Context) -> Self {
+        SetnxExpire {
+            redis: SingleNode::first_of(nodes),
+            context,
+        }
+    }
+
+    /// Gives the key its time to live. True: there was a key.
+    async fn expire(&mut self, key: &str, lease: Lease) -> Result<bool, LockError> {
+        let command = match lease.whole_seconds() {
+            Some(seconds) => redis::Cmd::expire(key, seconds.cast_signed()),
+            None => redis::Cmd::pexpire(key, lease.millis().cast_signed()),
+        };
+        self.redis.ask(command).await
+    }
+}
+
+impl Lock for SetnxExpire {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let patience = Patience::start(wait);
+        let token = random_token(&mut self.context.entropy);
+        loop {
+            let asked = Stopwatch::start();
+            let taken: bool = self.redis.ask(redis::Cmd::set_nx(key, &token)).await?;
+            if taken {
+                // The key is ours already, so whatever goes wrong now has left something behind:
+                // not even Redis's own refusal of EXPIRE makes the failure a definite one.
+                // That EXPIRE may answer "no such key" is a thing that the articles overlook.
+                self.expire(key, lease)
+                    .await
+                    .map_err(|error| LockError::Ambiguous(error.to_string()))?;
+                return Ok(Some(Grant {
+                    token,
+                    fence: None,
+                    valid_for: Some(lease.left_after(asked.elapsed())),
+                }));
+            }
+            if !patience.another_attempt(&mut self.context.entropy).await {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        let there = self.expire(key, lease).await?;
+        Ok(there.then(|| Grant {
+            valid_for: Some(lease.left_after(asked.elapsed())),
+            ..grant.clone()
+        }))
+    }
+
+    async fn release(&mut self, key: &str, _grant: &Grant) -> Result<bool, LockError> {
+        let deleted: u64 = self.redis.ask(redis::Cmd::del(key)).await?;
+        Ok(deleted == 1)
+    }
+}

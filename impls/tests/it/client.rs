@@ -1,0 +1,91 @@
+//! Clients of the locks under test.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_impls::{Context, DynLock, Node, WallClock, find};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::recording::{Log, Recording};
+use crate::redis_server::RedisServer;
+
+/// A wall clock that a test can set.
+#[derive(Clone, Default)]
+pub struct SetClock(Rc<Cell<Duration>>);
+
+impl SetClock {
+    pub fn at(since_epoch: Duration) -> Self {
+        SetClock(Rc::new(Cell::new(since_epoch)))
+    }
+
+    pub fn advance(&self, by: Duration) {
+        self.0.set(self.0.get() + by);
+    }
+}
+
+impl WallClock for SetClock {
+    fn since_epoch(&self) -> Duration {
+        self.0.get()
+    }
+}
+
+/// The machine's own wall clock.
+pub struct RealClock;
+
+impl WallClock for RealClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test's client has to get it somewhere"
+    )]
+    fn since_epoch(&self) -> Duration {
+        std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap()
+    }
+}
+
+/// One client of the strategy `name`.
+pub fn build(
+    name: &str,
+    nodes: Vec<Node>,
+    wall_clock: Rc<dyn WallClock>,
+    seed: u64,
+) -> Box<dyn DynLock> {
+    let strategy = find(name).unwrap_or_else(|| panic!("no strategy `{name}`"));
+    let context = Context {
+        wall_clock,
+        entropy: StdRng::seed_from_u64(seed),
+    };
+    (strategy.build)(nodes, context)
+}
+
+/// One client on real servers, which writes down its commands.
+pub async fn recorded(
+    name: &str,
+    servers: &[RedisServer],
+    wall_clock: Rc<dyn WallClock>,
+    seed: u64,
+) -> (Box<dyn DynLock>, Log) {
+    let log = Log::default();
+    let mut nodes = Vec::new();
+    for server in servers {
+        nodes.push(Node::new(Recording::new(
+            server.connect().await,
+            log.clone(),
+        )));
+    }
+    (build(name, nodes, wall_clock, seed), log)
+}
+
+/// One client on real servers.
+pub async fn client(name: &str, servers: &[RedisServer], seed: u64) -> Box<dyn DynLock> {
+    recorded(name, servers, Rc::new(RealClock), seed).await.0
+}
+
+/// As many servers as the strategy wants.
+pub fn servers_for(name: &str) -> Vec<RedisServer> {
+    let strategy = find(name).unwrap_or_else(|| panic!("no strategy `{name}`"));
+    (0..strategy.nodes).map(|_| RedisServer::start()).collect()
+}

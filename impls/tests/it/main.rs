@@ -1,0 +1,17 @@
+//! The strategies against real Redis servers, and against scripted ones that misbehave.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests; clippy only knows functions marked as such"
+)]
+
+mod client;
+mod recording;
+mod redis_server;
+mod scripted;
+
+mod commands;
+mod contract;
+mod errors;
+mod mutants;
+mod redlock;

@@ -1,0 +1,68 @@
+//! Every mutant is broken in the way that its name says, and lists do not overlap.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use picklock_impls::{MUTANTS, STRATEGIES, find};
+use redis::AsyncCommands;
+
+use crate::client::{client, servers_for};
+
+const TTL: Duration = Duration::from_secs(20);
+const ONCE: Duration = Duration::ZERO;
+const KEY: &str = "stock:1";
+
+#[test]
+fn every_name_is_found_and_is_one_of_a_kind() {
+    let all = || STRATEGIES.iter().chain(MUTANTS);
+    let names: BTreeSet<&str> = all().map(|strategy| strategy.name).collect();
+    assert_eq!(names.len(), all().count());
+    for strategy in all() {
+        let found = find(strategy.name).map(|found| found.summary);
+        assert_eq!(found, Some(strategy.summary));
+    }
+    assert!(find("redlok").is_none());
+}
+
+#[tokio::test]
+async fn no_lock_lets_everybody_in() {
+    let servers = servers_for("no-lock");
+    let mut first = client("no-lock", &servers, 1).await;
+    let mut second = client("no-lock", &servers, 2).await;
+    let grant = first.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    let other = second.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    assert_ne!(grant.token, other.token);
+    assert!(first.release(KEY, &grant).await.unwrap());
+}
+
+#[tokio::test]
+async fn redlock_no_quorum_is_content_with_one() {
+    let servers = servers_for("redlock-no-quorum");
+    for server in &servers[..4] {
+        let _: () = server.connect().await.set(KEY, "another's").await.unwrap();
+    }
+    let mut lock = client("redlock-no-quorum", &servers, 1).await;
+    assert!(lock.acquire(KEY, TTL, ONCE).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn release_without_token_takes_what_it_finds() {
+    let servers = servers_for("release-without-token");
+    let mut late = client("release-without-token", &servers, 1).await;
+    let mut successor = client("release-without-token", &servers, 2).await;
+    let grant = late.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    let _: () = servers[0].connect().await.del(KEY).await.unwrap();
+    let theirs = successor.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    assert!(late.release(KEY, &grant).await.unwrap());
+    assert!(!successor.release(KEY, &theirs).await.unwrap());
+}
+
+#[tokio::test]
+async fn no_expiry_never_expires() {
+    let servers = servers_for("no-expiry");
+    let mut lock = client("no-expiry", &servers, 1).await;
+    let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    let ttl_ms: i64 = servers[0].connect().await.pttl(KEY).await.unwrap();
+    assert_eq!(ttl_ms, -1);
+    assert!(lock.release(KEY, &grant).await.unwrap());
+}

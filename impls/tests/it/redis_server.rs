@@ -1,0 +1,83 @@
+//! A real `redis-server` for a test, on a free port of the loopback interface.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+use redis::aio::MultiplexedConnection;
+
+/// A server that dies with the test, however the test ends.
+pub struct RedisServer {
+    child: Child,
+    port: u16,
+}
+
+impl RedisServer {
+    /// Starts an empty server and waits for it to say that it is ready.
+    pub fn start() -> Self {
+        // Somebody else may take the port between our looking and the server's binding it.
+        for _ in 0..20 {
+            let port = free_port();
+            if let Some(child) = spawn(port) {
+                return RedisServer { child, port };
+            }
+        }
+        panic!("redis-server did not come up on any of 20 ports");
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// SIGKILL, and gone when this returns.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("redis-server can be killed");
+        self.child.wait().expect("redis-server can be reaped");
+    }
+
+    /// After [`RedisServer::kill`]: an empty server on the same port.
+    #[allow(dead_code, reason = "not every test binary restarts servers")]
+    pub fn start_again(&mut self) {
+        self.child = spawn(self.port).expect("the old port is still free");
+    }
+
+    /// A plain connection, for looking at the server from outside of the lock.
+    pub async fn connect(&self) -> MultiplexedConnection {
+        redis::Client::open(self.url())
+            .expect("a valid URL")
+            .get_multiplexed_async_connection()
+            .await
+            .expect("the server is up")
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    listener.local_addr().expect("a bound socket").port()
+}
+
+/// `None` if the server ended before it was ready (the port was taken).
+fn spawn(port: u16) -> Option<Child> {
+    let mut child = Command::new("redis-server")
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+        .args(["--save", "", "--appendonly", "no"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("these tests need redis-server on the PATH");
+    let mut log = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
+    let ready = log.any(|line| line.is_ok_and(|line| line.contains("Ready to accept connections")));
+    if ready {
+        return Some(child);
+    }
+    let _ = child.wait();
+    None
+}
