@@ -1,1 +1,60 @@
-fn main() {}
+//! Picklock: tries to pick distributed locks on Redis.
+//!
+//! This binary parses, composes, dispatches, prints and exits, and nothing else does any of it:
+//!
+//! - [`cli`]: what can be typed
+//! - [`subject`], [`backend`]: where names become things
+//! - [`scenario`]: one run, from the command line to the report
+//! - [`listing`], [`judge`]: the smaller commands
+//! - [`worker`]: the hidden end of the adapter protocol
+//! - [`live`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
+
+mod backend;
+mod cli;
+mod exit;
+mod interrupt;
+mod judge;
+mod listing;
+mod live;
+mod output;
+mod print;
+mod scenario;
+mod subject;
+mod worker;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use exit::Failure;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Scenario(args) => on_one_thread(scenario::run(args)),
+        Command::List(args) => listing::run(&args).map(|()| exit::HELD),
+        Command::Check(args) => judge::run(&args),
+        Command::Worker { subject } => on_one_thread(worker::run(subject)),
+        Command::Reaper => worker::reap(),
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            print::err(&format!("picklock: {failure}\n"));
+            failure.code()
+        }
+    }
+}
+
+/// Everything runs on the main thread: children are to die with the thread that started them, and
+/// that must be one which lives as long as the process.
+fn on_one_thread(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Environment(format!("cannot start the runtime: {error}")))?;
+    let outcome = tokio::task::LocalSet::new().block_on(&runtime, work);
+    // A blocked read of standard input must not keep the process alive.
+    runtime.shutdown_background();
+    outcome
+}

@@ -9,6 +9,7 @@
 //! - [`blame`] and [`meaning`]: verdicts in plain words
 //! - [`units`]: times as people write them
 //! - [`escape`]: words of strangers made safe to print
+
 pub mod blame;
 pub mod escape;
 pub mod json;

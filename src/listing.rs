@@ -1,0 +1,84 @@
+//! `picklock list`: what can be tested, and how.
+
+use picklock_impls::{MUTANTS, STRATEGIES, Strategy};
+use picklock_reports::listing::{Entry, Listing, json, text};
+use picklock_scenarios::catalog;
+use serde_json::json;
+
+use crate::cli::{ListArgs, Listed};
+use crate::exit::Failure;
+use crate::print;
+
+/// Prints the lists.
+///
+/// # Errors
+/// A scenario of the catalog that does not parse: a defect of this build.
+pub fn run(args: &ListArgs) -> Result<(), Failure> {
+    let wanted = |what: Listed| args.what.is_none_or(|only| only == what);
+    let mut listings = Vec::new();
+    if wanted(Listed::Impls) {
+        listings.push(impls("impls", STRATEGIES));
+        listings.push(impls("mutants (broken on purpose)", MUTANTS));
+    }
+    if wanted(Listed::Scenarios) {
+        listings.push(scenarios()?);
+    }
+    if wanted(Listed::Backends) {
+        listings.push(backends());
+    }
+    if args.json {
+        print::out(&format!("{}\n", json(&listings)));
+    } else {
+        print::out(&text(&listings, print::width()));
+    }
+    Ok(())
+}
+
+fn impls(kind: &str, strategies: &[Strategy]) -> Listing {
+    let entries = strategies.iter().map(|strategy| Entry {
+        name: strategy.name.to_owned(),
+        summary: strategy.summary.to_owned(),
+        extra: vec![("nodes".to_owned(), json!(strategy.nodes))],
+    });
+    Listing {
+        kind: kind.to_owned(),
+        entries: entries.collect(),
+    }
+}
+
+fn scenarios() -> Result<Listing, Failure> {
+    let mut entries = Vec::new();
+    for name in catalog::names() {
+        let scenario =
+            catalog::named(name).map_err(|error| Failure::Usage(error.to_string()))?;
+        let source = scenario.source.map(|source| ("source".to_owned(), json!(source)));
+        entries.push(Entry {
+            name: scenario.name,
+            summary: scenario.summary,
+            extra: source.into_iter().collect(),
+        });
+    }
+    Ok(Listing {
+        kind: "scenarios".to_owned(),
+        entries,
+    })
+}
+
+fn backends() -> Listing {
+    let all = [
+        ("auto", "Docker if an engine answers and the image is there or can be pulled; else a redis-server or valkey-server on PATH."),
+        ("process", "Real redis-server processes on loopback, started and ended by the run."),
+        ("docker", "Real Redis containers, their ports published on loopback only."),
+    ];
+    Listing {
+        kind: "backends".to_owned(),
+        entries: all
+            .into_iter()
+            .map(|(name, summary)| Entry {
+                name: name.to_owned(),
+                summary: summary.to_owned(),
+                extra: Vec::new(),
+            })
+            .collect(),
+    }
+}

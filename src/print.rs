@@ -1,0 +1,28 @@
+//! The only place that prints. Colours respect NO_COLOR, CLICOLOR and pipes.
+
+use std::io::{IsTerminal, Write};
+
+/// Writes to standard output.
+pub fn out(text: &str) {
+    // A reader that went away (`| head`) has seen what it wanted.
+    let mut stdout = anstream::stdout().lock();
+    stdout.write_all(text.as_bytes()).ok();
+    stdout.flush().ok();
+}
+
+/// Writes to standard error.
+pub fn err(text: &str) {
+    anstream::stderr().lock().write_all(text.as_bytes()).ok();
+}
+
+/// True when a person looks at standard error.
+pub fn somebody_watches() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// The width to write for: the terminal's, or 100 columns where there is none.
+pub fn width() -> usize {
+    console::Term::stdout()
+        .size_checked()
+        .map_or(100, |(_, columns)| usize::from(columns).clamp(60, 160))
+}
