@@ -4,6 +4,7 @@
 //!
 //! - [`clock`] and [`entropy`]: the one place each where time and randomness come from
 //! - [`adapter`]: what driver and worker say to each other
+//! - [`wire`]: what stands between every worker and every Redis node
 //! - [`history`]: what happened, as the driver saw it
 //! - [`check`]: what it means; pure functions of a history
 
@@ -13,3 +14,4 @@ pub mod clock;
 pub mod entropy;
 pub mod history;
 pub mod record;
+pub mod wire;
