@@ -1,41 +1,62 @@
-//! stub until the wire lands
-#![allow(missing_docs)]
-use picklock_scenarios::{Direction, Phase};
-use std::{future::Future, pin::Pin, time::Duration};
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LinkId {
-    pub worker: usize,
-    pub node: usize,
-}
-pub type Gate = Pin<Box<dyn Future<Output = ()> + Send>>;
-pub struct Sight<'a> {
-    pub at_ns: u64,
-    pub link: LinkId,
-    pub conn: u64,
-    pub direction: Direction,
-    pub command: &'a str,
-    pub key: Option<u32>,
-    pub op: u64,
-    pub phase: Phase,
-}
-pub trait Watcher: Send + Sync {
-    fn armed(&self) -> bool;
-    fn sight(&self, sight: &Sight<'_>) -> Option<Gate>;
-}
-#[derive(Debug, Clone)]
-pub enum Effect {
-    Delay { by: Duration, jitter: Duration },
-    Drop,
-    Hold,
-    Partition,
-}
-#[derive(Debug, Clone)]
-pub struct LinkFault {
-    pub workers: Option<Vec<usize>>,
-    pub nodes: Option<Vec<usize>>,
-    pub direction: Option<Direction>,
-    pub effect: Effect,
-    pub frames: Option<u32>,
-}
-#[derive(Debug, Clone, Copy)]
-pub struct ImposedId(pub u64);
+//! The wire: what stands between every worker and every node.
+//!
+//! One link for each (worker, node), one listener for each link. A link understands RESP 2 and 3,
+//! can delay, drop, hold or stop a single command or a single reply, lets a watcher strike at the
+//! very frame it waited for, and keeps the command log.
+//!
+//! The path of a byte, for one direction of one connection:
+//!
+//! ```text
+//!            read                     find frames        what are they?
+//!   worker ───────> intake: a buffer ────────────> scan ────────────────> command / codec
+//!                                                                          + pending (FIFO)
+//!                                                                               │
+//!                 ┌──── nothing imposed here, watcher not armed, nothing waits ─┤
+//!                 │                                                             │ otherwise
+//!                 │ fast path: the whole chunk              slow path: frame by frame
+//!                 │ one clock read, one log visit             watcher.sight ─> gate? wait
+//!                 │                                           faults.rule  ─> drop: log, gone
+//!                 │                                                │ delay, hold: not before ...
+//!                 v                                                v
+//!               write <──── its turn, no partition, not held ──── outlet: a queue
+//!                 │                (logged as it goes)
+//!                 v
+//!               node
+//! ```
+//!
+//! Replies come back the same way through a pump of their own. What holds:
+//!
+//! - **A frame is forwarded whole or not at all**, unless its connection is cut. The last frame of
+//!   a chunk waits for its last byte.
+//! - **Nothing overtakes** within one direction of one connection; a gate stops that direction and
+//!   nothing else.
+//! - **A request is pending from just before its first byte is written.** A swallowed one never
+//!   is, so replies keep matching.
+//! - **Memory is bounded**: a full outlet stops the reading, and TCP slows the sender. A frame
+//!   beyond 64 MiB is not understood.
+//! - **What is not RESP passes as it is.** It is noted once, and its connection is a byte pipe
+//!   from there: partition, cut, delay and hold still work, on chunks; drop does not.
+//!
+//! The wire does not answer, change or reorder anything, and leads to loopback addresses only.
+
+mod codec;
+mod command;
+mod connection;
+mod fabric;
+mod fault;
+mod intake;
+mod link;
+mod log;
+mod outlet;
+mod passage;
+mod pending;
+mod pump;
+mod scan;
+mod stamp;
+mod watch;
+
+pub use fabric::Wire;
+pub use fault::{Effect, ImposedId, LinkFault};
+pub use link::LinkId;
+pub use log::{Entry, FORMAT, Outcome, WireLog};
+pub use watch::{Gate, NoWatcher, Sight, Watcher};

@@ -1,0 +1,194 @@
+//! What a request asks for: its command, the lock's key that it names, and the answers it gets.
+
+use std::fmt;
+use std::ops::Range;
+
+use memchr::memmem::Finder;
+
+use super::scan::Shape;
+
+/// Longest command name that is kept; the longest of Redis 7 has 20 letters.
+const LONGEST_NAME: usize = 23;
+
+/// A command's name in upper case, kept in place so that remembering it allocates nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct CommandName {
+    len: u8,
+    letters: [u8; LONGEST_NAME],
+}
+
+impl CommandName {
+    /// No command: a reply that answers nothing.
+    pub(super) const NONE: CommandName = CommandName {
+        len: 0,
+        letters: [0; LONGEST_NAME],
+    };
+
+    fn new(word: &[u8]) -> Self {
+        let mut name = CommandName::NONE;
+        for (slot, byte) in name.letters.iter_mut().zip(word) {
+            *slot = match byte.to_ascii_uppercase() {
+                printable @ b'!'..=b'~' => printable,
+                _ => b'?',
+            };
+            name.len += 1;
+        }
+        name
+    }
+
+    /// The name as text.
+    pub(super) fn as_str(&self) -> &str {
+        // Only printable ASCII was put in.
+        std::str::from_utf8(&self.letters[..usize::from(self.len)]).unwrap_or("?")
+    }
+}
+
+impl fmt::Debug for CommandName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Which answers a request gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expect {
+    /// One.
+    Answer,
+    /// None: an empty line.
+    Nothing,
+    /// This many confirmations (subscribing and unsubscribing; 0: unknown, at least one).
+    Confirmations {
+        /// Of subscriptions made; else of subscriptions ended.
+        subscribed: bool,
+        /// How many.
+        count: u32,
+    },
+    /// `CLIENT REPLY ON`: from here on everything is answered, this too.
+    RepliesOn,
+    /// `CLIENT REPLY OFF`: from here on nothing is answered.
+    RepliesOff,
+    /// `CLIENT REPLY SKIP`: neither this nor the next is answered.
+    SkipNext,
+    /// The connection becomes something else than requests and replies (`PSYNC`).
+    Unpredictable,
+}
+
+/// A request as it is remembered until it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Request {
+    /// The command.
+    pub name: CommandName,
+    /// Which of the locks' keys it names.
+    pub key: Option<u32>,
+    /// Its answers.
+    pub expect: Expect,
+}
+
+/// Names of the locks' keys, ready to be searched for.
+pub(super) struct Keys {
+    /// Longest first: `lock:12` must not be taken for `lock:1`.
+    finders: Vec<(u32, Finder<'static>)>,
+}
+
+impl Keys {
+    /// Keys are called by their position in `names`. An empty name names nothing.
+    pub(super) fn new(names: &[String]) -> Self {
+        let mut finders: Vec<_> = (0_u32..)
+            .zip(names)
+            .filter(|(_, name)| !name.is_empty())
+            .map(|(index, name)| (index, Finder::new(name.as_bytes()).into_owned()))
+            .collect();
+        finders.sort_by_key(|(_, finder)| std::cmp::Reverse(finder.needle().len()));
+        Keys { finders }
+    }
+
+    /// The key that an argument of this request contains; of several the longest.
+    fn named_by(&self, frame: &[u8], shape: Shape) -> Option<u32> {
+        // One search of the whole frame decides nearly always. Only a hit must be looked at
+        // argument by argument, because lengths stand between them.
+        self.finders.iter().find_map(|(index, finder)| {
+            let hit = finder.find(frame).is_some()
+                && (shape == Shape::Inline
+                    || arguments(frame, shape).any(|range| finder.find(&frame[range]).is_some()));
+            hit.then_some(*index)
+        })
+    }
+}
+
+/// Reads a whole request.
+pub(super) fn read(frame: &[u8], shape: Shape, keys: &Keys) -> Request {
+    let mut words = arguments(frame, shape).map(|range| &frame[range]);
+    let Some(first) = words.next() else {
+        return Request {
+            name: CommandName::NONE,
+            key: None,
+            expect: Expect::Nothing,
+        };
+    };
+    let name = CommandName::new(first);
+    let expect = match name.as_str() {
+        "SUBSCRIBE" | "PSUBSCRIBE" | "SSUBSCRIBE" => confirmations(true, words.count()),
+        "UNSUBSCRIBE" | "PUNSUBSCRIBE" | "SUNSUBSCRIBE" => confirmations(false, words.count()),
+        "CLIENT" => client(words.next(), words.next()),
+        "SYNC" | "PSYNC" => Expect::Unpredictable,
+        _ => Expect::Answer,
+    };
+    Request {
+        name,
+        key: keys.named_by(frame, shape),
+        expect,
+    }
+}
+
+fn confirmations(subscribed: bool, channels: usize) -> Expect {
+    // Subscribing to nothing is an error, which is one answer whatever is expected.
+    Expect::Confirmations {
+        subscribed,
+        count: u32::try_from(channels).unwrap_or(u32::MAX),
+    }
+}
+
+fn client(subcommand: Option<&[u8]>, mode: Option<&[u8]>) -> Expect {
+    let is = |word: Option<&[u8]>, text: &str| {
+        word.is_some_and(|word| word.eq_ignore_ascii_case(text.as_bytes()))
+    };
+    match () {
+        () if !is(subcommand, "REPLY") => Expect::Answer,
+        () if is(mode, "ON") => Expect::RepliesOn,
+        () if is(mode, "OFF") => Expect::RepliesOff,
+        () if is(mode, "SKIP") => Expect::SkipNext,
+        () => Expect::Answer,
+    }
+}
+
+/// The arguments of a whole request, as ranges of its bytes.
+pub(super) fn arguments(frame: &[u8], shape: Shape) -> impl Iterator<Item = Range<usize>> {
+    let mut position = match shape {
+        Shape::Command => after_line(frame, 0),
+        Shape::Inline => 0,
+        _ => frame.len(),
+    };
+    std::iter::from_fn(move || {
+        if shape == Shape::Inline {
+            let is_space = |byte: &u8| byte.is_ascii_whitespace();
+            let start = position + frame[position..].iter().position(|byte| !is_space(byte))?;
+            let len = frame[start..].iter().position(is_space);
+            position = len.map_or(frame.len(), |len| start + len);
+            return Some(start..position);
+        }
+        if frame.get(position) != Some(&b'$') {
+            return None;
+        }
+        let start = after_line(frame, position);
+        let len = frame[position + 1..start]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .fold(0, |len, digit| len * 10 + usize::from(digit - b'0'));
+        position = start + len + 2;
+        Some(start..start + len)
+    })
+}
+
+fn after_line(frame: &[u8], from: usize) -> usize {
+    memchr::memchr(b'\n', &frame[from..]).map_or(frame.len(), |offset| from + offset + 1)
+}

@@ -1,0 +1,22 @@
+//! The name of a link.
+
+use std::fmt;
+
+/// What stands between one worker and one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LinkId {
+    /// Number of the worker, from 0.
+    pub worker: usize,
+    /// Number of the node, from 0.
+    pub node: usize,
+}
+
+impl fmt::Display for LinkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the link of worker {} to node {}",
+            self.worker, self.node
+        )
+    }
+}
