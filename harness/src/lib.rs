@@ -9,7 +9,6 @@
 //! - [`stage`]: what driver and nemesis share
 //! - [`driver`]: the buyers, and one run from start to end
 //! - [`nemesis`]: what goes wrong, and when
-//! - [`wire`]: what stands between every worker and every Redis node
 //! - [`history`]: what happened, as the driver saw it
 //! - [`check`]: what it means; pure functions of a history
 //! - [`record`]: the one document that a run leaves

@@ -58,6 +58,7 @@ impl<W: World> Nemesis<W> {
                 let nowhere = Site {
                     worker: None,
                     node: None,
+                    frame: None,
                 };
                 nemesis.strike(index, nowhere, || ()).await;
             });
@@ -109,7 +110,7 @@ impl<W: World> Nemesis<W> {
             workers: target.workers.clone(),
             nodes: target.nodes.clone(),
         });
-        match self.begin(&plan, &target).await {
+        match self.begin(&plan, &target, site).await {
             Ok(undo) => self.ongoing.borrow_mut().push((id, undo)),
             Err(refusal) => {
                 self.stage.recorder.write(What::FaultEnded { id });
@@ -129,7 +130,7 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    async fn begin(&self, plan: &FaultPlan, target: &Target) -> Result<Undo, Refusal> {
+    async fn begin(&self, plan: &FaultPlan, target: &Target, site: Site) -> Result<Undo, Refusal> {
         let world = &self.stage.world;
         let Target { workers, nodes } = target.clone();
         match plan.kind {
@@ -168,7 +169,7 @@ impl<W: World> Nemesis<W> {
                 Ok(Undo::Nothing)
             }
             FaultKind::Delay | FaultKind::Drop | FaultKind::Hold | FaultKind::Partition => {
-                let fault = self.link_fault(plan, workers, nodes);
+                let fault = self.link_fault(plan, workers, nodes, site);
                 Ok(Undo::Lift(world.impose(fault)))
             }
         }
@@ -187,7 +188,15 @@ impl<W: World> Nemesis<W> {
         self.stage.world.kill_worker(worker).await
     }
 
-    fn link_fault(&self, plan: &FaultPlan, workers: Vec<usize>, nodes: Vec<usize>) -> LinkFault {
+    fn link_fault(
+        &self,
+        plan: &FaultPlan,
+        workers: Vec<usize>,
+        nodes: Vec<usize>,
+        site: Site,
+    ) -> LinkFault {
+        // A counted fault that a frame set off strikes that frame first, whatever else passes.
+        let frame = site.frame.filter(|_| plan.frames.is_some());
         let ttl = self.stage.plan.ttl;
         let length = |span: Option<picklock_scenarios::Span>| {
             span.map(|span| span.resolve(ttl)).unwrap_or_default()
@@ -204,7 +213,8 @@ impl<W: World> Nemesis<W> {
         LinkFault {
             workers: Some(workers),
             nodes: Some(nodes),
-            direction: plan.direction,
+            conn: frame.map(|(conn, _)| conn),
+            direction: plan.direction.or(frame.map(|(_, direction)| direction)),
             effect,
             frames: plan.frames,
         }

@@ -19,6 +19,8 @@ pub struct Site {
     pub worker: Option<usize>,
     /// The node at which it happened.
     pub node: Option<usize>,
+    /// The connection on whose frame it happened, and which way the frame went.
+    pub frame: Option<(u64, Direction)>,
 }
 
 /// A fault that is due.
@@ -85,6 +87,7 @@ impl Moments {
         let site = Site {
             worker: Some(happening.worker),
             node: None,
+            frame: None,
         };
         self.strike_where(site, |trigger| {
             trigger.on == happening.kind
@@ -159,6 +162,7 @@ impl Watcher for Moments {
         let site = Site {
             worker: Some(sight.link.worker),
             node: Some(sight.link.node),
+            frame: Some((sight.conn, sight.direction)),
         };
         self.strike_where(site, |trigger| {
             trigger.on == kind

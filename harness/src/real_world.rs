@@ -1,0 +1,214 @@
+//! The real worlds: Redis servers, the wire and worker processes, put together.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use picklock_scenarios::Phase;
+
+use crate::adapter::message::Request;
+use crate::adapter::{Heard, WorkerControl, WorkerProcess};
+use crate::real::{Reaper, RealServers, Registration, Servers, guard};
+use crate::wire::{ImposedId, LinkFault, LinkId, Wire};
+use crate::world::{Refusal, Session, World};
+
+/// Our own questions to a node are answered within this time, or not at all.
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// A worker that runs.
+struct Running {
+    control: WorkerControl,
+    // Dropped when the process is gone: only then may the reaper forget it.
+    _registration: Registration,
+}
+
+/// Redis servers, the wire, and worker processes.
+pub struct RealWorld {
+    name: &'static str,
+    servers: RealServers,
+    nodes: usize,
+    wire: Wire,
+    argv: Vec<OsString>,
+    logs: PathBuf,
+    reaper: Reaper,
+    workers: RefCell<HashMap<usize, Running>>,
+}
+
+/// What a real world is made of.
+pub struct Parts {
+    /// `process` or `docker`.
+    pub name: &'static str,
+    /// The servers, started.
+    pub servers: RealServers,
+    /// How many independent nodes there are.
+    pub nodes: usize,
+    /// The wire, with the run's clock and watcher.
+    pub wire: Wire,
+    /// What each worker runs.
+    pub argv: Vec<OsString>,
+    /// Where workers' logs go.
+    pub logs: PathBuf,
+    /// Who cleans up after us.
+    pub reaper: Reaper,
+}
+
+impl RealWorld {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Self {
+        RealWorld {
+            name: parts.name,
+            servers: parts.servers,
+            nodes: parts.nodes,
+            wire: parts.wire,
+            argv: parts.argv,
+            logs: parts.logs,
+            reaper: parts.reaper,
+            workers: RefCell::default(),
+        }
+    }
+
+    /// The wire, for its log.
+    pub fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    /// Ends workers, wire and servers.
+    ///
+    /// # Errors
+    /// A server that could not be ended; everything else is ended all the same.
+    pub async fn take_down(self) -> Result<(), crate::real::WorldError> {
+        let running: Vec<Running> = self.workers.take().into_values().collect();
+        for worker in running {
+            // Gone already is as good as killed.
+            worker.control.kill().await.ok();
+        }
+        self.wire.close().await;
+        self.servers.stop().await
+    }
+
+    fn control(&self, worker: usize) -> Result<WorkerControl, Refusal> {
+        self.workers
+            .borrow()
+            .get(&worker)
+            .map(|running| running.control.clone())
+            .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
+    }
+}
+
+/// The driver's line to a worker process.
+pub struct ProcessSession(WorkerProcess);
+
+impl Session for ProcessSession {
+    async fn send(&mut self, request: &Request) -> Result<(), Refusal> {
+        self.0.send(request).await.map_err(failed)
+    }
+
+    async fn next(&mut self) -> Heard {
+        self.0.next().await
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Refusal {
+    Refusal::Failed(error.to_string())
+}
+
+impl World for RealWorld {
+    type Session = ProcessSession;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    async fn start_worker(
+        &self,
+        worker: usize,
+        _incarnation: u32,
+    ) -> Result<(ProcessSession, Vec<String>), Refusal> {
+        let mut urls = Vec::new();
+        for node in 0..self.nodes {
+            let link = LinkId { worker, node };
+            let upstream = self.servers.address(node);
+            let address = self.wire.open(link, upstream).await.map_err(failed)?;
+            urls.push(format!("redis://{address}"));
+        }
+        let log = self.logs.join(format!("worker-{worker}.log"));
+        let process = WorkerProcess::spawn(&self.argv, &log, guard::prepare)
+            .map_err(|error| Refusal::Failed(format!("worker {worker}: {error}")))?;
+        let control = process.control();
+        let registration = self.reaper.group(control.pid()).map_err(failed)?;
+        self.workers.borrow_mut().insert(
+            worker,
+            Running {
+                control,
+                _registration: registration,
+            },
+        );
+        Ok((ProcessSession(process), urls))
+    }
+
+    async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
+        self.control(worker)?.freeze().await.map_err(failed)
+    }
+
+    async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
+        self.control(worker)?.thaw().map_err(failed)
+    }
+
+    async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
+        let control = self.control(worker)?;
+        let killed = control.kill().await.map_err(failed);
+        self.workers.borrow_mut().remove(&worker);
+        killed
+    }
+
+    async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
+        self.servers.pause(node).await.map_err(failed)
+    }
+
+    async fn resume_node(&self, node: usize) -> Result<(), Refusal> {
+        self.servers.resume(node).await.map_err(failed)
+    }
+
+    async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
+        self.servers.crash(node).await.map_err(failed)
+    }
+
+    async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
+        let address = self.servers.restart(node).await.map_err(failed)?;
+        self.wire.redirect(node, address).map_err(failed)
+    }
+
+    fn impose(&self, fault: LinkFault) -> ImposedId {
+        self.wire.impose(fault)
+    }
+
+    fn lift(&self, id: ImposedId) {
+        self.wire.lift(id);
+    }
+
+    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
+        self.wire.cut(workers, nodes);
+    }
+
+    fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
+        self.wire.set_phase(worker, op, phase);
+    }
+
+    fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
+        self.wire.log().last_request_naming(worker, op, phase, key)
+    }
+
+    async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
+        let address = self.servers.address(node);
+        let look = async {
+            let client = redis::Client::open(format!("redis://{address}")).ok()?;
+            let mut connection = client.get_multiplexed_async_connection().await.ok()?;
+            let left: i64 = redis::cmd("PTTL").arg(key).query_async(&mut connection).await.ok()?;
+            // −2: there is no such key.
+            (left != -2).then_some(left)
+        };
+        tokio::time::timeout(ANSWER, look).await.ok().flatten()
+    }
+}

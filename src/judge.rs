@@ -1,0 +1,54 @@
+//! `picklock check`: judges a history file again.
+
+use std::fs::File;
+use std::io::BufReader;
+
+use picklock_harness::assemble::{About, assemble};
+use picklock_harness::check::{Status, Verdicts, judge};
+use picklock_harness::history::read_history;
+use picklock_harness::latency;
+use picklock_reports::{json, terminal};
+
+use crate::cli::CheckArgs;
+use crate::exit::{self, Failure};
+use crate::print;
+
+/// Judges the file and prints what came out.
+///
+/// # Errors
+/// The file cannot be read, or is no history.
+pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
+    let name = args.history.display();
+    let file = File::open(&args.history)
+        .map_err(|error| Failure::Usage(format!("{name}: cannot open: {error}")))?;
+    let history = read_history(BufReader::new(file))
+        .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    let verdicts = judge(&history);
+    let code = code_of(&verdicts);
+    let about = About {
+        picklock: env!("CARGO_PKG_VERSION").to_owned(),
+        summary: format!("Judged again from {name}."),
+        latency: latency::of_history(&history),
+        reproduce: format!("picklock check {name}"),
+        ..About::default()
+    };
+    let record = assemble(&history, verdicts, about);
+    if args.json {
+        print::out(&format!("{}\n", json::run_json(&record)));
+    } else {
+        print::out(&terminal::run(&record, &history, print::width()));
+    }
+    Ok(code)
+}
+
+/// The exit code for the verdicts: 1 wins over 3.
+pub fn code_of(verdicts: &Verdicts) -> u8 {
+    let any = |status| verdicts.values().any(|verdict| verdict.status == status);
+    if any(Status::Violated) {
+        exit::VIOLATED
+    } else if any(Status::Unknown) {
+        exit::INCONCLUSIVE
+    } else {
+        exit::HELD
+    }
+}

@@ -1,0 +1,71 @@
+//! The run directory: what stays of a run.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::exit::Failure;
+
+/// A directory for one run.
+pub struct RunDirectory(PathBuf);
+
+impl RunDirectory {
+    /// Makes the directory; it may exist, if no run is in it.
+    ///
+    /// # Errors
+    /// It cannot be made, or holds another run, which must not be mixed with this one.
+    pub fn create(path: &Path) -> Result<Self, Failure> {
+        if path.join("run.json").exists() || path.join("history.jsonl").exists() {
+            return Err(Failure::Usage(format!(
+                "--out {}: there is a run in it already; name a new directory",
+                path.display()
+            )));
+        }
+        fs::create_dir_all(path).map_err(|error| {
+            Failure::Usage(format!("--out {}: cannot make the directory: {error}", path.display()))
+        })?;
+        Ok(RunDirectory(path.to_owned()))
+    }
+
+    /// Writes a file whole or not at all: under another name first.
+    ///
+    /// # Errors
+    /// The disk is full, or the directory went away.
+    pub fn write(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let path = self.0.join(name);
+        let unfinished = self.0.join(format!(".{name}.unfinished"));
+        let attempt = || -> io::Result<()> {
+            let mut file = BufWriter::new(fs::File::create(&unfinished)?);
+            write(&mut file)?;
+            file.flush()?;
+            file.get_ref().sync_all()?;
+            drop(file);
+            fs::rename(&unfinished, &path)
+        };
+        attempt().map_err(|error| {
+            fs::remove_file(&unfinished).ok();
+            Failure::Environment(format!("cannot write {}: {error}", path.display()))
+        })
+    }
+
+    /// Copies the logs of workers and nodes.
+    ///
+    /// # Errors
+    /// As [`RunDirectory::write`].
+    pub fn copy_logs(&self, from: &Path) -> Result<(), Failure> {
+        let listed = fs::read_dir(from).into_iter().flatten().flatten();
+        for entry in listed {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".log") {
+                self.write(&name, |file| {
+                    io::copy(&mut fs::File::open(entry.path())?, file).map(drop)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
