@@ -1,14 +1,20 @@
 //! The adapter protocol, from both ends: the driver's and the built-in worker's.
+//!
+//! - [`message`]: what is said
+//! - [`lines`]: how it is cut into lines, with a limit
+//! - [`process`]: the driver's end, a worker process to talk to
+//! - [`control`]: power over it: freeze, thaw, kill
+//! - [`command_line`]: which program that is, for `exec:` subjects
+//! - [`serve`]: the worker's end, for built-in subjects
+//! - [`connect`]: the worker's way to real Redis nodes
 
+pub mod command_line;
+pub mod connect;
+pub mod control;
+mod exit;
+pub mod lines;
 pub mod message;
-
-/// stub
-#[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
-    /// a
-    Said(message::Said),
-    /// b
-    Garbage(String),
-    /// c
-    Exited(String),
-}
+pub mod process;
+mod process_group;
+mod reconnecting;
+pub mod serve;

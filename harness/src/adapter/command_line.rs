@@ -1,0 +1,69 @@
+//! The command line after `exec:`, cut into words as a shell would, but without a shell:
+//! no variables, no globs, no pipes.
+
+/// Why a text is no command line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandLineError {
+    /// There is no word in it.
+    #[error("`exec:` needs a command: `exec:python3 my_adapter.py`")]
+    Empty,
+    /// A quote was opened and never closed, or a backslash ends the text.
+    #[error(
+        "`{0}` ends inside a quote; close it, or put a backslash before a quote that is meant \
+         literally"
+    )]
+    OpenQuote(String),
+}
+
+/// The words of a command line: blanks separate, `'…'` is literal, `"…"` knows backslashes, and a
+/// backslash makes the next character literal.
+///
+/// # Errors
+/// Where there is no program to start, or a quote is left open.
+pub fn parse(text: &str) -> Result<Vec<String>, CommandLineError> {
+    let words =
+        shell_words::split(text).map_err(|_| CommandLineError::OpenQuote(text.to_owned()))?;
+    match words.first() {
+        Some(program) if !program.is_empty() => Ok(words),
+        _ => Err(CommandLineError::Empty),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cut_at_blanks_and_quotes_keep_them_together() {
+        for (text, expected) in [
+            ("python3 my_adapter.py", &["python3", "my_adapter.py"][..]),
+            ("  node\tadapter.js  ", &["node", "adapter.js"]),
+            (
+                "run 'two words' \"and three more\"",
+                &["run", "two words", "and three more"],
+            ),
+            (
+                r#"run it\'s "a \"quote\"""#,
+                &["run", "it's", "a \"quote\""],
+            ),
+            ("run ''", &["run", ""]),
+            // Nothing that a shell would do is done.
+            (
+                "echo $HOME *.py | cat",
+                &["echo", "$HOME", "*.py", "|", "cat"],
+            ),
+        ] {
+            assert_eq!(parse(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_empty_command_and_an_open_quote_are_errors() {
+        for text in ["", "   ", "''"] {
+            assert_eq!(parse(text), Err(CommandLineError::Empty), "{text:?}");
+        }
+        for text in ["run 'it", "run \"it"] {
+            assert_eq!(parse(text), Err(CommandLineError::OpenQuote(text.into())));
+        }
+    }
+}

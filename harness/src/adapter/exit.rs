@@ -1,0 +1,41 @@
+//! How a process ended, in words.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use rustix::process::Signal;
+
+/// `exited with status 3`, `killed by signal 9 (SIGKILL)`.
+pub(super) fn in_words(status: ExitStatus) -> String {
+    if let Some(code) = status.code() {
+        return format!("exited with status {code}");
+    }
+    match status.signal() {
+        Some(number) => match signal_name(number) {
+            Some(name) => format!("killed by signal {number} ({name})"),
+            None => format!("killed by signal {number}"),
+        },
+        None => format!("ended with {status}"),
+    }
+}
+
+/// The signals that end a process often enough to have their names known.
+fn signal_name(number: i32) -> Option<&'static str> {
+    let known = [
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::TERM, "SIGTERM"),
+    ];
+    known
+        .iter()
+        .find(|(signal, _)| signal.as_raw() == number)
+        .map(|(_, name)| *name)
+}

@@ -1,0 +1,176 @@
+//! A connection to one Redis node that comes back after it broke.
+//!
+//! redis-rs's own `ConnectionManager` does not do for a lock under test, for three reasons (read
+//! in its version 1.8.1, and the tests below would fail with it):
+//!
+//! - After a command that got no answer in time it keeps the connection. If the reply was lost
+//!   and not only late, every later reply on that connection is taken for the one before.
+//! - An attempt to connect that failed is remembered: after the node is back, the next command
+//!   still gets the old failure.
+//! - While it reconnects, commands wait for as long as all its attempts take, and the response
+//!   timeout does not cover that.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
+    Value,
+};
+
+use crate::clock::Clock;
+
+/// Between two failed attempts to connect: enough that a client that keeps asking a dead node
+/// does not use a whole core, and little beside any lease.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Connects when a command needs it; clones share the connection.
+#[derive(Clone)]
+pub(super) struct Reconnecting(Arc<Shared>);
+
+struct Shared {
+    client: Client,
+    timeout: Duration,
+    clock: Clock,
+    live: Mutex<Option<Live>>,
+    /// Held while connecting: one attempt at a time. When the last one failed.
+    connecting: tokio::sync::Mutex<Option<Duration>>,
+}
+
+/// A connection that works as far as we know.
+#[derive(Clone)]
+struct Live {
+    connection: MultiplexedConnection,
+    /// Tells connections apart, so that only the broken one is thrown away.
+    mark: Arc<()>,
+}
+
+impl Reconnecting {
+    /// Commands fail after `timeout`, the time to connect included.
+    pub(super) fn new(client: Client, timeout: Duration) -> Self {
+        Reconnecting(Arc::new(Shared {
+            client,
+            timeout,
+            clock: Clock::start(),
+            live: Mutex::new(None),
+            connecting: tokio::sync::Mutex::new(None),
+        }))
+    }
+
+    async fn send<T>(
+        &self,
+        exchange: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
+    ) -> RedisResult<T> {
+        let answered = async {
+            let mut live = self.0.connected().await?;
+            let suspect = Suspect {
+                shared: &self.0,
+                mark: Some(live.mark.clone()),
+            };
+            let answer = exchange(&mut live.connection).await;
+            if answer.as_ref().map_or_else(is_redis_own_word, |_| true) {
+                suspect.clear();
+            }
+            answer
+        };
+        match tokio::time::timeout(self.0.timeout, answered).await {
+            Ok(answer) => answer,
+            Err(_) => Err(RedisError::from(std::io::Error::new(
+                std::io::ErrorKind::TimedOut,
+                format!("no answer within {:?}", self.0.timeout),
+            ))),
+        }
+    }
+}
+
+/// True for an error reply: the connection is as good as before.
+fn is_redis_own_word(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+}
+
+impl Shared {
+    fn live(&self) -> MutexGuard<'_, Option<Live>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection, opened anew if need be.
+    async fn connected(&self) -> RedisResult<Live> {
+        if let Some(live) = self.live().clone() {
+            return Ok(live);
+        }
+        let mut failed_at = self.connecting.lock().await;
+        // Somebody else may have connected while we waited for our turn.
+        if let Some(live) = self.live().clone() {
+            return Ok(live);
+        }
+        if let Some(failed_at) = *failed_at {
+            let pause = (failed_at + PAUSE).saturating_sub(self.clock.elapsed());
+            tokio::time::sleep(pause).await;
+        }
+        // Time is limited by the caller, for connecting and the command together.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
+        let opened = self
+            .client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await;
+        *failed_at = opened.is_err().then(|| self.clock.elapsed());
+        let live = Live {
+            connection: opened?,
+            mark: Arc::new(()),
+        };
+        *self.live() = Some(live.clone());
+        Ok(live)
+    }
+}
+
+/// While an answer is outstanding the connection is suspect, and is thrown away unless cleared:
+/// also when the caller, tired of waiting, drops the command.
+struct Suspect<'a> {
+    shared: &'a Shared,
+    mark: Option<Arc<()>>,
+}
+
+impl Suspect<'_> {
+    fn clear(mut self) {
+        self.mark = None;
+    }
+}
+
+impl Drop for Suspect<'_> {
+    fn drop(&mut self) {
+        let Some(mark) = &self.mark else { return };
+        let mut live = self.shared.live();
+        if live
+            .as_ref()
+            .is_some_and(|live| Arc::ptr_eq(&live.mark, mark))
+        {
+            *live = None;
+        }
+    }
+}
+
+impl ConnectionLike for Reconnecting {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(self.send(async |connection| connection.send_packed_command(command).await))
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(self.send(async move |connection| {
+            connection
+                .send_packed_commands(pipeline, offset, count)
+                .await
+        }))
+    }
+
+    fn get_db(&self) -> i64 {
+        self.0.client.get_connection_info().redis_settings().db()
+    }
+}

@@ -1,0 +1,400 @@
+//! The worker's end of the protocol, for built-in subjects.
+//!
+//! It knows no process and no global state: any pair of streams will do, in a process of its own
+//! or inside a simulation.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::time::Duration;
+
+use picklock_impls::{DynLock, Grant, LockError, Notice};
+use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
+
+use super::lines::{Line, Lines};
+use super::message::{Answer, Ask, Notification, PROTOCOL, Request, Said};
+use crate::clock::Clock;
+
+/// What a worker is told first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Init {
+    /// Number of the worker.
+    pub worker: usize,
+    /// One URL a node.
+    pub nodes: Vec<String>,
+    /// After this long without an answer a command has failed.
+    pub timeout: Duration,
+    /// Seed for tokens and delays.
+    pub seed: u64,
+    /// What the user gave with `--impl-option`.
+    pub options: BTreeMap<String, String>,
+}
+
+/// Why a worker cannot go on. There is nobody left to tell but whoever reads its log.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Requests cannot be read.
+    #[error("cannot read requests: {0}")]
+    Read(#[source] std::io::Error),
+    /// Replies cannot be written: the driver has gone.
+    #[error("cannot write a reply: {0}")]
+    Write(#[source] std::io::Error),
+}
+
+/// Answers requests until the input ends.
+///
+/// `build` makes the lock when `init` comes. `complain` gets, in words, what nobody asked with a
+/// number that could be answered; it belongs into a log. Locks with background tasks need a
+/// `tokio::task::LocalSet` around the call.
+///
+/// # Errors
+/// Where one of the streams breaks.
+pub async fn serve<B, F>(
+    reader: impl AsyncBufRead + Unpin,
+    mut writer: impl AsyncWrite + Unpin,
+    build: B,
+    mut complain: impl FnMut(&str),
+) -> Result<(), ServeError>
+where
+    B: FnOnce(Init) -> F,
+    F: Future<Output = Result<Box<dyn DynLock>, String>>,
+{
+    let mut lines = Lines::new(reader);
+    let mut worker = Worker {
+        clock: Clock::start(),
+        build: Some(build),
+        lock: None,
+        grants: BTreeMap::new(),
+    };
+    loop {
+        let draft = match worker.next(&mut lines).await.map_err(ServeError::Read)? {
+            Incoming::End => return Ok(()),
+            Incoming::Line(line) => {
+                let read_at = worker.clock.elapsed();
+                match understand(line) {
+                    Ok(request) => worker.answer(request, read_at).await,
+                    Err(Misunderstood { id: Some(id), help }) => wrong(help).to(id),
+                    Err(Misunderstood { id: None, help }) => {
+                        complain(&help);
+                        continue;
+                    }
+                }
+            }
+            Incoming::Notice(notice) => worker.notification(notice),
+        };
+        // What is left of a lease is computed last: nothing but the writing comes after it.
+        let said = draft.at(worker.clock.elapsed());
+        let mut text = serde_json::to_string(&said)
+            .map_err(|error| ServeError::Write(std::io::Error::other(error)))?;
+        text.push('\n');
+        let written = async {
+            writer.write_all(text.as_bytes()).await?;
+            writer.flush().await
+        };
+        written.await.map_err(ServeError::Write)?;
+    }
+}
+
+/// What can come next.
+enum Incoming {
+    Line(Line),
+    Notice(Notice),
+    End,
+}
+
+/// A line that is no request.
+struct Misunderstood {
+    id: Option<u64>,
+    help: String,
+}
+
+fn understand(line: Line) -> Result<Request, Misunderstood> {
+    let text = match line {
+        Line::Whole(text) => text,
+        Line::TooLong(_) => {
+            return Err(Misunderstood {
+                id: None,
+                help: "a line longer than a mebibyte is no request".into(),
+            });
+        }
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+        Misunderstood {
+            id: value.and_then(|value| value.get("id")?.as_u64()),
+            help: format!("not a request ({error}): {text}"),
+        }
+    })
+}
+
+/// A message whose times are still counted on the worker's clock.
+enum Draft {
+    Ready(Said),
+    /// A grant, in answer to the request `id`.
+    Granted {
+        id: u64,
+        grant: Grant,
+        read_at: Duration,
+        valid_until: Option<Duration>,
+    },
+    /// A renewal of the grant whose acquire request was read at `read_at`.
+    Extended {
+        token: String,
+        read_at: Option<Duration>,
+        valid_until: Duration,
+    },
+}
+
+impl Draft {
+    /// The message, if it is written at `now`.
+    fn at(self, now: Duration) -> Said {
+        match self {
+            Draft::Ready(said) => said,
+            Draft::Granted {
+                id,
+                grant,
+                read_at,
+                valid_until,
+            } => Said::Reply {
+                id,
+                answer: Answer::Granted {
+                    token: grant.token,
+                    fence: grant.fence,
+                    valid_ms: valid_until.map(|until| millis(until.saturating_sub(now))),
+                    elapsed_ms: Some(millis(now.saturating_sub(read_at))),
+                },
+            },
+            Draft::Extended {
+                token,
+                read_at,
+                valid_until,
+            } => Said::Event(Notification::Extended {
+                token,
+                valid_ms: millis(valid_until.saturating_sub(now)),
+                elapsed_ms: read_at.map(|read_at| millis(now.saturating_sub(read_at))),
+            }),
+        }
+    }
+}
+
+/// Rounded down.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// An answer that only lacks its number.
+struct Numberless(Answer);
+
+impl Numberless {
+    fn to(self, id: u64) -> Draft {
+        Draft::Ready(Said::Reply { id, answer: self.0 })
+    }
+}
+
+/// The request was wrong, so nothing was done.
+fn wrong(message: impl Into<String>) -> Numberless {
+    Numberless(Answer::Error {
+        message: message.into(),
+        definite: true,
+    })
+}
+
+fn failed(error: &LockError) -> Numberless {
+    Numberless(Answer::Error {
+        message: error.to_string(),
+        definite: error.is_definite(),
+    })
+}
+
+/// A grant that was given and not yet given back.
+struct Held {
+    grant: Grant,
+    /// When the acquire request of this grant was read.
+    read_at: Duration,
+}
+
+struct Worker<B> {
+    clock: Clock,
+    build: Option<B>,
+    lock: Option<Box<dyn DynLock>>,
+    grants: BTreeMap<String, Held>,
+}
+
+impl<B, F> Worker<B>
+where
+    B: FnOnce(Init) -> F,
+    F: Future<Output = Result<Box<dyn DynLock>, String>>,
+{
+    /// A notice goes first, so that a lease that is lost is not kept secret by a busy driver.
+    async fn next(
+        &mut self,
+        lines: &mut Lines<impl AsyncBufRead + Unpin>,
+    ) -> std::io::Result<Incoming> {
+        let line = match &mut self.lock {
+            None => lines.next().await?,
+            Some(lock) => tokio::select! {
+                biased;
+                notice = lock.notice() => return Ok(Incoming::Notice(notice)),
+                line = lines.next() => line?,
+            },
+        };
+        Ok(line.map_or(Incoming::End, Incoming::Line))
+    }
+
+    fn notification(&self, notice: Notice) -> Draft {
+        match notice {
+            Notice::Extended { token, valid_for } => Draft::Extended {
+                read_at: self.grants.get(&token).map(|held| held.read_at),
+                token,
+                valid_until: self.clock.elapsed() + valid_for,
+            },
+            Notice::Lost { token } => Draft::Ready(Said::Event(Notification::Lost { token })),
+        }
+    }
+
+    async fn answer(&mut self, request: Request, read_at: Duration) -> Draft {
+        let Request { id, ask } = request;
+        match ask {
+            Ask::Ping => Numberless(Answer::Pong).to(id),
+            Ask::Init {
+                protocol,
+                worker,
+                nodes,
+                timeout_ms,
+                seed,
+                options,
+            } => {
+                let init = Init {
+                    worker,
+                    nodes,
+                    timeout: Duration::from_millis(timeout_ms),
+                    seed,
+                    options,
+                };
+                self.init(protocol, init).await.to(id)
+            }
+            Ask::Acquire {
+                key,
+                ttl_ms,
+                wait_ms,
+            } => self.acquire(id, read_at, &key, ttl_ms, wait_ms).await,
+            Ask::Extend { key, token, ttl_ms } => {
+                self.extend(id, read_at, &key, &token, ttl_ms).await
+            }
+            Ask::Release { key, token } => self.release(&key, &token).await.to(id),
+        }
+    }
+
+    async fn init(&mut self, protocol: u32, init: Init) -> Numberless {
+        if protocol != PROTOCOL {
+            return wrong(format!(
+                "protocol {protocol} is not spoken here, only {PROTOCOL}"
+            ));
+        }
+        let Some(build) = self.build.take() else {
+            return wrong("`init` came a second time");
+        };
+        match build(init).await {
+            Ok(lock) => {
+                self.lock = Some(lock);
+                Numberless(Answer::Ready {
+                    name: None,
+                    version: None,
+                })
+            }
+            Err(reason) => wrong(reason),
+        }
+    }
+
+    async fn acquire(
+        &mut self,
+        id: u64,
+        read_at: Duration,
+        key: &str,
+        ttl_ms: u64,
+        wait_ms: u64,
+    ) -> Draft {
+        let Some(lock) = &mut self.lock else {
+            return wrong(NO_LOCK).to(id);
+        };
+        let ttl = Duration::from_millis(ttl_ms);
+        let wait = Duration::from_millis(wait_ms);
+        match lock.acquire(key, ttl, wait).await {
+            Ok(Some(grant)) => self.granted(id, grant, read_at, read_at),
+            Ok(None) => Numberless(Answer::Refused).to(id),
+            Err(error) => failed(&error).to(id),
+        }
+    }
+
+    async fn extend(
+        &mut self,
+        id: u64,
+        read_at: Duration,
+        key: &str,
+        token: &str,
+        ttl_ms: u64,
+    ) -> Draft {
+        let Some(lock) = &mut self.lock else {
+            return wrong(NO_LOCK).to(id);
+        };
+        let Some(held) = self.grants.get(token) else {
+            return unknown(token).to(id);
+        };
+        let ttl = Duration::from_millis(ttl_ms);
+        match lock.extend(key, &held.grant, ttl).await {
+            Ok(Some(grant)) => {
+                let acquired_at = held.read_at;
+                self.grants.remove(token);
+                self.granted(id, grant, read_at, acquired_at)
+            }
+            Ok(None) => Numberless(Answer::Refused).to(id),
+            Err(error) => failed(&error).to(id),
+        }
+    }
+
+    async fn release(&mut self, key: &str, token: &str) -> Numberless {
+        let Some(lock) = &mut self.lock else {
+            return wrong(NO_LOCK);
+        };
+        let Some(held) = self.grants.get(token) else {
+            return unknown(token);
+        };
+        match lock.release(key, &held.grant).await {
+            Ok(released) => {
+                self.grants.remove(token);
+                Numberless(Answer::Released { released })
+            }
+            // The grant is kept: who throws the token away can never try again (bug class L3).
+            Err(error) => failed(&error),
+        }
+    }
+
+    /// Keeps the grant. What it is worth counts from now, the moment that the lock returned it.
+    fn granted(
+        &mut self,
+        id: u64,
+        grant: Grant,
+        read_at: Duration,
+        acquired_at: Duration,
+    ) -> Draft {
+        let valid_until = grant
+            .valid_for
+            .map(|valid_for| self.clock.elapsed() + valid_for);
+        let held = Held {
+            grant: grant.clone(),
+            read_at: acquired_at,
+        };
+        self.grants.insert(grant.token.clone(), held);
+        Draft::Granted {
+            id,
+            grant,
+            read_at,
+            valid_until,
+        }
+    }
+}
+
+const NO_LOCK: &str = "there is no lock yet: `init` must come first, and be answered by `ready`";
+
+fn unknown(token: &str) -> Numberless {
+    wrong(format!("no grant has the token `{token}`"))
+}
