@@ -1,9 +1,8 @@
 //! The lock under test: from what was typed to a program that speaks the adapter protocol.
 
-use std::ffi::OsString;
 use std::path::Path;
 
-use picklock_harness::adapter::split_command_line;
+use picklock_harness::adapter::command_line;
 use picklock_impls::{MUTANTS, STRATEGIES, find};
 use picklock_scenarios::nearest;
 
@@ -22,7 +21,7 @@ pub struct Subject {
     /// How many independent nodes it wants.
     pub nodes: usize,
     /// What each worker runs, without a shell.
-    pub argv: Vec<OsString>,
+    pub argv: Vec<String>,
 }
 
 impl Subject {
@@ -32,22 +31,25 @@ impl Subject {
     /// An unknown name, with the list and the nearest one; a command line that cannot be split.
     pub fn named(name: &str, program: &Path) -> Result<Subject, Failure> {
         if let Some(command) = name.strip_prefix(EXEC) {
-            let argv = split_command_line(command)
+            let argv = command_line::parse(command)
                 .map_err(|error| Failure::Usage(format!("--impl {name}: {error}")))?;
             return Ok(Subject {
                 name: name.to_owned(),
                 version: String::new(),
                 nodes: 1,
-                argv: argv.into_iter().map(OsString::from).collect(),
+                argv,
             });
         }
         let strategy = find(name).ok_or_else(|| unknown(name))?;
-        let worker = ["worker", "--impl", name].map(OsString::from);
+        let program = program.to_str().ok_or_else(|| {
+            Failure::Environment(format!("the path {} is not UTF-8", program.display()))
+        })?;
+        let argv = [program, "worker", "--impl", name];
         Ok(Subject {
             name: name.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             nodes: strategy.nodes,
-            argv: [program.as_os_str().to_owned()].into_iter().chain(worker).collect(),
+            argv: argv.map(str::to_owned).to_vec(),
         })
     }
 }

@@ -24,6 +24,7 @@ pub mod history;
 pub mod latency;
 pub mod nemesis;
 pub mod record;
+pub mod real_world;
 pub mod stage;
 pub mod wire;
 pub mod world;

@@ -2,14 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use picklock_scenarios::Phase;
 
 use crate::adapter::message::Request;
-use crate::adapter::{Heard, WorkerControl, WorkerProcess};
+use crate::adapter::control::WorkerControl;
+use crate::adapter::process::{Heard, WorkerProcess};
 use crate::real::{Reaper, RealServers, Registration, Servers, guard};
 use crate::wire::{ImposedId, LinkFault, LinkId, Wire};
 use crate::world::{Refusal, Session, World};
@@ -30,7 +30,7 @@ pub struct RealWorld {
     servers: RealServers,
     nodes: usize,
     wire: Wire,
-    argv: Vec<OsString>,
+    argv: Vec<String>,
     logs: PathBuf,
     reaper: Reaper,
     workers: RefCell<HashMap<usize, Running>>,
@@ -47,7 +47,7 @@ pub struct Parts {
     /// The wire, with the run's clock and watcher.
     pub wire: Wire,
     /// What each worker runs.
-    pub argv: Vec<OsString>,
+    pub argv: Vec<String>,
     /// Where workers' logs go.
     pub logs: PathBuf,
     /// Who cleans up after us.
@@ -69,9 +69,9 @@ impl RealWorld {
         }
     }
 
-    /// The wire, for its log.
-    pub fn wire(&self) -> &Wire {
-        &self.wire
+    /// The servers, for what they call themselves and their logs.
+    pub fn servers(&self) -> &RealServers {
+        &self.servers
     }
 
     /// Ends workers, wire and servers.
@@ -82,7 +82,7 @@ impl RealWorld {
         let running: Vec<Running> = self.workers.take().into_values().collect();
         for worker in running {
             // Gone already is as good as killed.
-            worker.control.kill().await.ok();
+            worker.control.kill().await;
         }
         self.wire.close().await;
         self.servers.stop().await
@@ -153,14 +153,14 @@ impl World for RealWorld {
     }
 
     async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
-        self.control(worker)?.thaw().map_err(failed)
+        self.control(worker)?.thaw().await.map_err(failed)
     }
 
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
         let control = self.control(worker)?;
-        let killed = control.kill().await.map_err(failed);
+        control.kill().await;
         self.workers.borrow_mut().remove(&worker);
-        killed
+        Ok(())
     }
 
     async fn pause_node(&self, node: usize) -> Result<(), Refusal> {

@@ -4,8 +4,8 @@ use std::future::Future;
 
 use picklock_scenarios::Phase;
 
-use crate::adapter::Heard;
 use crate::adapter::message::Request;
+use crate::adapter::process::Heard;
 use crate::wire::{ImposedId, LinkFault};
 
 /// Why a world could not do what it was asked.

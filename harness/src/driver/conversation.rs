@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use crate::adapter::Heard;
 use crate::adapter::message::{Answer, Ask, Notification, Request, Said};
+use crate::adapter::process::Heard;
 use crate::history::{Misbehaviour, What};
 use crate::stage::Stage;
 use crate::world::{Session, World};

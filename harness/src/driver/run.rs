@@ -36,7 +36,7 @@ pub struct Ran<W> {
     /// What happened.
     pub history: History,
     /// The world, to be taken down.
-    pub world: Rc<Stage<W>>,
+    pub world: W,
     /// How long it took until the buyers began.
     pub setup: Duration,
     /// How long the buyers, and the probe after them, took.
