@@ -1,5 +1,44 @@
 //! The checkers: pure functions of a history.
+//!
+//! [`judge`] reads a history once. Each event becomes the [`Step`] of the one attempt that it
+//! speaks of, and goes to every [`Checker`] of a table; one property, one file. Memory is what is
+//! under way, never what has been. Only a violation has the history read again, through
+//! [`Evidence`], to find its cause and to tell its story.
+//!
+//! Absent here: no clock, no I/O, no guess. What a history does not prove is not `violated`.
 
+mod attempt;
+mod cause;
+mod checker;
+mod evidence;
+mod exclusion;
+mod fault;
+mod fencing;
+mod holds;
+mod judge;
+mod lease;
+mod overlap;
+mod ownership;
+mod progress;
+mod resource;
+mod sentence;
+mod story;
+mod sufficiency;
 mod verdict;
+mod wants;
 
+pub use attempt::{Attempt, Follower, HoldEnd, Step};
+pub use checker::Checker;
+pub use evidence::Evidence;
+pub use exclusion::Exclusion;
+pub use fault::{FaultSpan, fault_spans};
+pub use fencing::{Fencing, StaleToken};
+pub use holds::{Hold, Lease, holds};
+pub use judge::judge;
+pub use lease::LeaseOverlap;
+pub use overlap::Pair;
+pub use ownership::{Ownership, Theft, thefts};
+pub use progress::{Progress, Stall};
+pub use resource::{Oversale, Resource};
+pub use sufficiency::Sufficiency;
 pub use verdict::{Cause, Property, Status, Verdict, Verdicts};

@@ -1,0 +1,91 @@
+//! What the checkers know of faults: which of them explain what.
+
+use crate::history::{History, What};
+
+/// A fault as the history tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultSpan<'a> {
+    /// Its kind: `pause-client`.
+    pub fault: &'a str,
+    /// In words.
+    pub detail: &'a str,
+    /// When it began.
+    pub began_ns: u64,
+    /// When it was over; `None`: the history does not say.
+    pub ended_ns: Option<u64>,
+    /// The workers it struck.
+    pub workers: &'a [usize],
+}
+
+/// True for faults that make a node forget, or expire, what it was told.
+pub fn forgets(fault: &str) -> bool {
+    matches!(
+        fault,
+        "failover" | "crash-node" | "evict" | "flush-all" | "exhaust"
+    ) || spoils_clocks(fault)
+}
+
+/// True for faults after which some clock is wrong, and stays so.
+pub fn spoils_clocks(fault: &str) -> bool {
+    matches!(fault, "clock-jump" | "clock-skew")
+}
+
+/// True for faults that strike once: what follows is up to the lock. All others go on, and excuse
+/// a lock that stands still, until the history says that they are over.
+pub fn strikes_once(fault: &str) -> bool {
+    matches!(
+        fault,
+        "crash-client" | "cut" | "evict" | "flush-all" | "flush-scripts" | "clock-jump"
+    )
+}
+
+/// All faults of a history, in the order in which they began.
+pub fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
+    let mut spans = Vec::new();
+    let mut ids = Vec::new();
+    for event in &history.events {
+        match &event.what {
+            What::FaultBegan {
+                id,
+                fault,
+                detail,
+                workers,
+                ..
+            } => {
+                ids.push(*id);
+                spans.push(FaultSpan {
+                    fault,
+                    detail,
+                    began_ns: event.at_ns,
+                    ended_ns: None,
+                    workers,
+                });
+            }
+            What::FaultEnded { id } => {
+                if let Some(index) = ids.iter().rposition(|known| known == id) {
+                    spans[index].ended_ns = Some(event.at_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+    spans
+}
+
+impl FaultSpan<'_> {
+    /// True when it was on at some moment of `from_ns..=to_ns`. A fault of which no end is known
+    /// counts at its begin only, except for a wrong clock, which stays wrong.
+    pub fn touches(&self, from_ns: u64, to_ns: u64) -> bool {
+        let until_ns = self.ended_ns.unwrap_or(if self.fault == "clock-skew" {
+            u64::MAX
+        } else {
+            self.began_ns
+        });
+        self.began_ns <= to_ns && until_ns >= from_ns
+    }
+
+    /// True when it could hold up this worker: it names it, or names nobody.
+    pub fn strikes(&self, worker: usize) -> bool {
+        self.workers.is_empty() || self.workers.contains(&worker)
+    }
+}

@@ -1,0 +1,322 @@
+//! Progress: once faults and leases are over, somebody who wants the lock gets it.
+//!
+//! A violation is a stretch of time, longer than the bound, in which some worker wanted a lock
+//! that nobody could have had any more. The stretch begins at the latest of
+//!
+//! - the moment since which that worker wants the lock (see [`super::wants`]);
+//! - the last moment at which somebody held it, or was letting go of it;
+//! - the end of every lease that could be outstanding: a hold that was killed, or whose release
+//!   failed, or an attempt that ended without a certain answer, may have left a key that the
+//!   server drops one TTL later at the latest, since nothing of that attempt can have set or
+//!   renewed it afterwards. An attempt that is refused left nothing, a release that was answered
+//!   nothing either: so says the lock itself, and that is what is judged here;
+//! - one TTL after any fault began or ended: until then a command that the fault held back may
+//!   have set a key. While a fault is on, nothing is judged.
+//!
+//! It ends with the grant to anybody; with the want; with the next fault; or with the run, at the
+//! first word of what was found afterwards. The bound itself is allowed: only more is too long.
+//!
+//! After the run a probe that waited for the bound and was not granted is the same thing, seen
+//! by one more client. A key without expiry that was left behind is a violation if the probe
+//! did not get past it, or nobody tried: a lock may keep its expiry in the value.
+//!
+//! What a fault that never ended excuses is `unknown`: nobody got the lock, but no lock is
+//! obliged to be granted while its Redis is out of reach.
+
+use crate::history::{Event, Header, Misbehaviour, What};
+
+use super::attempt::{Attempt, HoldEnd, Step, ms};
+use super::checker::Checker;
+use super::evidence::Evidence;
+use super::fault::strikes_once;
+use super::story;
+use super::verdict::{Cause, Status, Verdict};
+use super::wants::Wants;
+
+/// A time in which nobody got a lock that was free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// The lock.
+    pub key: u32,
+    /// Since when it was free and wanted.
+    pub from_ns: u64,
+    /// When the bound was reached.
+    pub at_ns: u64,
+    /// Who wanted it; `None`: the probe, or nobody was there to try.
+    pub worker: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct KeyState {
+    holding: u32,
+    releasing: u32,
+    /// All leases have certainly run out by then.
+    clear_ns: u64,
+    /// The present stall was reported.
+    stalled: bool,
+    /// When a key without expiry was found.
+    immortal_ns: Option<u64>,
+    probe_granted: Option<bool>,
+}
+
+/// The checker.
+#[derive(Debug)]
+pub struct Progress {
+    bound_ns: u64,
+    ttl_ns: u64,
+    keys: Vec<KeyState>,
+    wants: Wants,
+    faults_on: Vec<u32>,
+    faults_clear_ns: u64,
+    run_over: bool,
+    latest_ns: u64,
+    violations: u64,
+    first: Option<Stall>,
+    undecided: Option<String>,
+}
+
+impl Progress {
+    /// For a history with this header.
+    pub fn new(header: &Header) -> Self {
+        Progress {
+            bound_ns: ms(header.progress_within_ms),
+            ttl_ns: ms(header.ttl_ms),
+            keys: vec![KeyState::default(); header.keys.len()],
+            wants: Wants::new(
+                header.workers,
+                header.keys.len(),
+                ms(header.progress_within_ms),
+            ),
+            faults_on: Vec::new(),
+            faults_clear_ns: 0,
+            run_over: false,
+            latest_ns: 0,
+            violations: 0,
+            first: None,
+            undecided: None,
+        }
+    }
+
+    /// Somebody wanted the key from `since_ns` until now: was that too long?
+    fn look(&mut self, at_ns: u64, key: u32, since_ns: u64, worker: Option<usize>) {
+        let state = &mut self.keys[key as usize];
+        let from_ns = since_ns.max(state.clear_ns).max(self.faults_clear_ns);
+        let limit_ns = from_ns.saturating_add(self.bound_ns);
+        if at_ns <= limit_ns || state.holding + state.releasing > 0 || state.stalled {
+            return;
+        }
+        if !self.faults_on.is_empty() {
+            // While the run goes on, the fault may still end; then all begins anew.
+            if self.run_over {
+                self.undecided.get_or_insert_with(|| {
+                    "nobody got the lock for longer than the bound, but a fault was still on".into()
+                });
+            }
+            return;
+        }
+        state.stalled = true;
+        self.violated(Stall {
+            key,
+            from_ns,
+            at_ns: limit_ns,
+            worker,
+        });
+    }
+
+    fn violated(&mut self, stall: Stall) {
+        self.violations += 1;
+        if self.first.is_none_or(|first| stall.at_ns < first.at_ns) {
+            self.first = Some(stall);
+        }
+    }
+
+    /// Looks at everybody who is asking for this key. Cheap unless the key was long idle.
+    fn look_at_key(&mut self, at_ns: u64, key: u32) {
+        let idle_since_ns = self.keys[key as usize].clear_ns.max(self.faults_clear_ns);
+        if at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
+            return;
+        }
+        if let Some((worker, since_ns)) = self.wants.longest(key) {
+            self.look(at_ns, key, since_ns, Some(worker));
+        }
+    }
+
+    fn look_at_all(&mut self, at_ns: u64) {
+        for key in 0..self.keys.len() {
+            self.look_at_key(at_ns, key as u32);
+        }
+    }
+
+    fn occupied_until(&mut self, key: u32, until_ns: u64) {
+        let state = &mut self.keys[key as usize];
+        state.clear_ns = state.clear_ns.max(until_ns);
+    }
+
+    fn fault_at(&mut self, at_ns: u64) {
+        self.faults_clear_ns = at_ns.saturating_add(self.ttl_ns);
+    }
+
+    fn run_over(&mut self, at_ns: u64) {
+        if !self.run_over {
+            self.run_over = true;
+            self.look_at_all(at_ns);
+            self.wants.forget_all();
+        }
+    }
+
+    fn probed(&mut self, at_ns: u64, key: u32, granted: bool, waited_ms: u64) {
+        let known = &mut self.keys[key as usize].probe_granted;
+        *known = Some(known.unwrap_or(false) || granted);
+        if granted {
+            return;
+        }
+        let before = self.violations;
+        let stalled = self.keys[key as usize].stalled;
+        if waited_ms.saturating_mul(1_000_000) >= self.bound_ns {
+            // The probe's bound is met when it is reached, hence one nanosecond more.
+            self.look(at_ns + 1, key, at_ns.saturating_sub(ms(waited_ms)), None);
+        }
+        if self.violations == before && !stalled {
+            self.undecided.get_or_insert_with(|| {
+                "the probe after the run did not get the lock, but a lease or a fault may have been in its way"
+                    .into()
+            });
+        }
+    }
+
+    fn count_immortal_keys(&mut self) {
+        for key in 0..self.keys.len() {
+            let state = self.keys[key];
+            if let Some(at_ns) = state.immortal_ns
+                && state.probe_granted != Some(true)
+                && !state.stalled
+            {
+                self.violated(Stall {
+                    key: key as u32,
+                    from_ns: at_ns,
+                    at_ns,
+                    worker: None,
+                });
+            }
+        }
+    }
+}
+
+impl Checker for Progress {
+    fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        let key = attempt.key;
+        if key as usize >= self.keys.len() {
+            return;
+        }
+        self.latest_ns = at_ns;
+        self.ttl_ns = self.ttl_ns.max(attempt.ttl_ns);
+        // A subject may extend by more than it was asked to take.
+        let longest_ns = attempt.deadline_ns.saturating_sub(attempt.begun_ns());
+        let until_ns = at_ns.saturating_add(attempt.ttl_ns.max(longest_ns));
+        match step {
+            Step::Asked => self.wants.asked(at_ns, attempt),
+            Step::Denied { definite } => {
+                if let Some(since_ns) = self.wants.denied(at_ns, attempt) {
+                    self.look(at_ns, key, since_ns, Some(attempt.worker));
+                }
+                if !definite {
+                    self.look_at_key(at_ns, key);
+                    self.occupied_until(key, until_ns);
+                }
+            }
+            Step::Begun => {
+                self.look_at_key(at_ns, key);
+                self.wants.satisfied(attempt);
+                let state = &mut self.keys[key as usize];
+                state.holding += 1;
+                state.stalled = false;
+            }
+            Step::LeaseMoved { .. } => {}
+            Step::Ended(how) => {
+                self.occupied_until(key, at_ns);
+                let state = &mut self.keys[key as usize];
+                state.holding = state.holding.saturating_sub(1);
+                state.releasing += u32::from(how == HoldEnd::Released);
+            }
+            Step::Answered { released, .. } => {
+                let state = &mut self.keys[key as usize];
+                state.releasing = state.releasing.saturating_sub(1);
+                let gone = released.is_some();
+                self.occupied_until(key, if gone { at_ns } else { until_ns });
+            }
+            Step::Gone => {
+                self.look_at_key(at_ns, key);
+                let releasing = matches!(attempt.ended, Some((_, HoldEnd::Released)));
+                let state = &mut self.keys[key as usize];
+                state.releasing = state.releasing.saturating_sub(u32::from(releasing));
+                self.occupied_until(key, until_ns);
+                self.wants.satisfied(attempt);
+            }
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let at_ns = event.at_ns;
+        self.latest_ns = at_ns;
+        match &event.what {
+            What::WorkerDown { worker, .. } => self.wants.forget(*worker),
+            What::Misbehaved { worker, kind, .. } if *kind != Misbehaviour::Hung => {
+                self.wants.forget(*worker);
+            }
+            What::FaultBegan { id, fault, .. } => {
+                self.look_at_all(at_ns);
+                if !strikes_once(fault) {
+                    self.faults_on.push(*id);
+                }
+                self.fault_at(at_ns);
+            }
+            What::FaultEnded { id } => {
+                self.look_at_all(at_ns);
+                self.faults_on.retain(|on| on != id);
+                self.fault_at(at_ns);
+            }
+            What::Probe {
+                key,
+                granted,
+                waited_ms,
+            } if (*key as usize) < self.keys.len() => {
+                self.run_over(at_ns.saturating_sub(ms(*waited_ms)));
+                self.probed(at_ns, *key, *granted, *waited_ms);
+            }
+            What::KeyLeft { key, ttl_ms, .. } => {
+                self.run_over(at_ns);
+                if let Some(state) = self.keys.get_mut(*key as usize)
+                    && *ttl_ms == -1
+                {
+                    state.immortal_ns.get_or_insert(at_ns);
+                }
+            }
+            What::End { .. } => self.run_over(at_ns),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Verdict {
+        self.run_over(self.latest_ns);
+        self.count_immortal_keys();
+        let Some(first) = self.first else {
+            return match self.undecided {
+                Some(reason) => Verdict::unknown(reason),
+                None => Verdict::held(),
+            };
+        };
+        let immortal = self.keys[first.key as usize].immortal_ns.is_some();
+        let cause = if immortal {
+            Cause::NoTtl
+        } else {
+            Cause::Undetermined
+        };
+        Verdict {
+            status: Status::Violated,
+            cause: Some(cause),
+            story: story::of_stall(evidence, &first),
+            violations: self.violations,
+            at_ns: Some(first.at_ns),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Events as sentences.
+
+use crate::history::{Header, What};
+
+/// How much a sentence matters to a story: less is kept when it gets too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Weight {
+    /// The story is not one without it.
+    Plot,
+    /// Tells why.
+    Reason,
+    /// Tells how.
+    Detail,
+    /// Nice to know.
+    Colour,
+}
+
+/// Nanoseconds since the run began as people read them: `0.812 s`.
+pub(super) fn clock(at_ns: u64) -> String {
+    let milliseconds = at_ns / 1_000_000;
+    format!("{}.{:03} s", milliseconds / 1000, milliseconds % 1000)
+}
+
+/// A length of time: `20 ms`, `1.5 s`.
+pub(super) fn length(ns: u64) -> String {
+    match ns {
+        0..1_000_000 => format!("{} µs", ns / 1000),
+        1_000_000..1_000_000_000 => format!("{} ms", ns / 1_000_000),
+        _ => {
+            let milliseconds = ns / 1_000_000;
+            let fraction = format!("{:03}", milliseconds % 1000);
+            let fraction = fraction.trim_end_matches('0');
+            let point = if fraction.is_empty() { "" } else { "." };
+            format!("{}{point}{fraction} s", milliseconds / 1000)
+        }
+    }
+}
+
+/// `the lock`, or with its name where there are several.
+pub(super) fn lock(header: &Header, key: u32) -> String {
+    named(header, key, "the lock")
+}
+
+/// `the stock`, or with its lock's name where there are several.
+pub(super) fn stock(header: &Header, key: u32) -> String {
+    named(header, key, "the stock")
+}
+
+fn named(header: &Header, key: u32, what: &str) -> String {
+    match header.keys.get(key as usize) {
+        Some(name) if header.keys.len() > 1 => format!("{what} `{name}`"),
+        _ => what.to_owned(),
+    }
+}
+
+/// What an event says about an attempt, except its grant: that depends on who else is there.
+pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)> {
+    let (weight, text) = match what {
+        What::StockRead {
+            worker, key, stock, ..
+        } => (
+            Weight::Detail,
+            format!("worker {worker} read {} {stock}", bare_stock(header, *key)),
+        ),
+        What::StockChanged {
+            worker,
+            key,
+            from,
+            to,
+            ..
+        } => {
+            let twice = if *to < 0 {
+                ": one unit was sold twice"
+            } else {
+                ""
+            };
+            let stock = stock(header, *key);
+            let text = format!("worker {worker} changed {stock} from {from} to {to}{twice}");
+            let weight = if *to < 0 {
+                Weight::Plot
+            } else {
+                Weight::Reason
+            };
+            (weight, text)
+        }
+        What::FencedOff {
+            worker,
+            fence,
+            highest,
+            ..
+        } => (
+            Weight::Reason,
+            format!(
+                "the resource refused worker {worker}: its token {fence} is lower than {highest}"
+            ),
+        ),
+        What::Extended {
+            worker, valid_ms, ..
+        } => (
+            Weight::Colour,
+            format!("worker {worker} said that its lease was extended by {valid_ms} ms"),
+        ),
+        What::Lost { worker, .. } => (
+            Weight::Reason,
+            format!("worker {worker} said that its lease was lost"),
+        ),
+        What::Release { worker, .. } => (
+            Weight::Detail,
+            format!("worker {worker} was told to release"),
+        ),
+        What::Released {
+            worker, released, ..
+        } => (
+            Weight::Detail,
+            if *released {
+                format!("worker {worker} said that it had released the lock")
+            } else {
+                format!("worker {worker} said that the lock was no longer its own")
+            },
+        ),
+        What::ReleaseFailed {
+            worker, message, ..
+        } => (
+            Weight::Detail,
+            format!("the release of worker {worker} failed: {message}"),
+        ),
+        What::AcquireFailed {
+            worker, message, ..
+        } => (
+            Weight::Reason,
+            format!("the attempt of worker {worker} failed: {message}"),
+        ),
+        _ => return None,
+    };
+    Some((weight, text))
+}
+
+fn bare_stock(header: &Header, key: u32) -> String {
+    named(header, key, "stock")
+}
+
+/// The operation that an event is about.
+pub(super) fn op_of(what: &What) -> Option<u64> {
+    match *what {
+        What::Acquire { op, .. }
+        | What::Granted { op, .. }
+        | What::Refused { op, .. }
+        | What::AcquireFailed { op, .. }
+        | What::Extended { op, .. }
+        | What::Lost { op, .. }
+        | What::StockRead { op, .. }
+        | What::StockChanged { op, .. }
+        | What::FencedOff { op, .. }
+        | What::Release { op, .. }
+        | What::Released { op, .. }
+        | What::ReleaseFailed { op, .. } => Some(op),
+        _ => None,
+    }
+}

@@ -1,0 +1,92 @@
+//! Whether there is enough in a history to judge by: silence is not innocence.
+//!
+//! Where it is too little, what would be `held` becomes `unknown`. What was proven stays proven.
+
+use crate::history::{EndReason, Event, Header, What};
+
+use super::attempt::{Attempt, Step};
+use super::overlap::Overlaps;
+
+/// Watches whether anything was put to the test.
+#[derive(Debug)]
+pub struct Sufficiency {
+    grants: u64,
+    min_grants: u64,
+    /// From asking to having let go (or not having got it), for each key. No longer kept up once
+    /// two have competed.
+    keys: Vec<Overlaps>,
+    competed: bool,
+    reasons: Vec<String>,
+}
+
+impl Sufficiency {
+    /// For a history with this header.
+    pub fn new(header: &Header) -> Self {
+        Sufficiency {
+            grants: 0,
+            min_grants: header.min_grants,
+            keys: vec![Overlaps::default(); header.keys.len()],
+            competed: false,
+            reasons: Vec::new(),
+        }
+    }
+
+    /// An attempt made a step.
+    pub fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        self.grants += u64::from(step == Step::Begun);
+        if self.competed {
+            return;
+        }
+        let Some(key) = self.keys.get_mut(attempt.key as usize) else {
+            return;
+        };
+        // One worker has one attempt at a time, so two overlapping attempts are two workers'.
+        let name = attempt.worker as u64;
+        let over_already = attempt.ended.is_some() && !matches!(step, Step::Ended(_));
+        self.competed = match step {
+            Step::Asked => key.begin(at_ns, name).is_some(),
+            Step::Denied { .. } | Step::Ended(_) | Step::Gone if !over_already => {
+                key.end(at_ns, name, attempt.acquire_ns).0 > 0
+            }
+            _ => false,
+        };
+    }
+
+    /// Something else happened.
+    pub fn event(&mut self, event: &Event) {
+        match &event.what {
+            What::FaultMissed {
+                fault,
+                reason,
+                optional: false,
+            } => self
+                .reasons
+                .push(format!("the fault `{fault}` never struck: {reason}")),
+            What::End {
+                reason: EndReason::Interrupted,
+                ..
+            } => self.reasons.push("the run was interrupted".into()),
+            _ => {}
+        }
+    }
+
+    /// Why this history is too little to judge by; empty if it is not.
+    ///
+    /// `end_ns` is when the history ends: two that are still asking then have competed, too.
+    pub fn reasons(mut self, end_ns: u64) -> Vec<String> {
+        let mut keys = self.keys.iter_mut();
+        self.competed |= keys.any(|key| key.first_overlap(end_ns).is_some());
+        if self.grants < self.min_grants {
+            self.reasons.push(format!(
+                "too little to judge: the lock was granted {} times, and the scenario asks for at least {}",
+                self.grants, self.min_grants
+            ));
+        }
+        if !self.competed {
+            self.reasons
+                .push("too little to judge: no two workers ever competed for a lock".into());
+        }
+        self.reasons.truncate(super::story::LINES);
+        self.reasons
+    }
+}
