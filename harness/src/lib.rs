@@ -4,6 +4,7 @@
 //!
 //! - [`clock`] and [`entropy`]: the one place each where time and randomness come from
 //! - [`adapter`]: what driver and worker say to each other
+//! - [`real`]: Redis servers as processes and in containers, and nothing that outlives the run
 //! - [`history`]: what happened, as the driver saw it
 //! - [`check`]: what it means; pure functions of a history
 
@@ -12,4 +13,5 @@ pub mod check;
 pub mod clock;
 pub mod entropy;
 pub mod history;
+pub mod real;
 pub mod record;
