@@ -9,6 +9,7 @@
 //! - [`stage`]: what driver and nemesis share
 //! - [`driver`]: the buyers, and one run from start to end
 //! - [`nemesis`]: what goes wrong, and when
+//! - [`real`]: Redis servers as processes and in containers, and nothing that outlives the run
 //! - [`history`]: what happened, as the driver saw it
 //! - [`check`]: what it means; pure functions of a history
 //! - [`record`]: the one document that a run leaves
@@ -23,6 +24,7 @@ pub mod entropy;
 pub mod history;
 pub mod latency;
 pub mod nemesis;
+pub mod real;
 pub mod record;
 pub mod real_world;
 pub mod stage;

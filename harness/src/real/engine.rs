@@ -1,0 +1,117 @@
+//! What is asked of the container engine beyond starting one container.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use testcontainers::bollard::Docker;
+use testcontainers::bollard::errors::Error;
+use testcontainers::bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
+use testcontainers::bollard::query_parameters::{
+    ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
+};
+use tokio::time::timeout;
+
+use super::{Owner, WorldError};
+
+/// Label with the run's id.
+pub(super) const RUN_LABEL: &str = "picklock.run";
+
+/// Label with the run's [`Owner`].
+pub(super) const OWNER_LABEL: &str = "picklock.owner";
+
+/// A local engine answers within milliseconds; with `detect` falling through in two seconds,
+/// more cannot be granted.
+const ANSWER_PATIENCE: Duration = Duration::from_millis(700);
+
+/// The engine, if it answers.
+pub(super) async fn connect() -> Result<Docker, WorldError> {
+    let asked = async {
+        let engine = testcontainers::core::client::docker_client_instance()
+            .await
+            .map_err(|e| e.to_string())?;
+        engine.ping().await.map_err(|e| sentence(&e))?;
+        Ok(engine)
+    };
+    timeout(ANSWER_PATIENCE, asked)
+        .await
+        .unwrap_or_else(|_| Err(format!("no answer within {ANSWER_PATIENCE:?}")))
+        .map_err(WorldError::Engine)
+}
+
+/// An error with its causes: the engine client's own texts leave out what matters.
+pub(super) fn sentence(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+/// Removes all containers of one run, with their volumes. Whatever fails is left to the sweep.
+pub(super) async fn remove_run(run: &str) {
+    if let Ok(engine) = connect().await {
+        let label = format!("{RUN_LABEL}={run}");
+        for container in labelled(&engine, &label).await.unwrap_or_default() {
+            remove(&engine, &container).await;
+        }
+    }
+}
+
+/// Removes the containers of dead owners, and says how many.
+pub(super) async fn sweep() -> usize {
+    let Ok(engine) = connect().await else {
+        return 0;
+    };
+    let mut removed = 0;
+    for container in labelled(&engine, OWNER_LABEL).await.unwrap_or_default() {
+        if is_orphan(&container) && remove(&engine, &container).await {
+            removed += 1;
+        }
+    }
+    removed
+}
+
+/// True where the owner is certainly dead. One that runs although its owner lived under another
+/// boot has an owner on another machine: no container of ours starts again by itself.
+fn is_orphan(container: &ContainerSummary) -> bool {
+    let labels = container.labels.as_ref();
+    let Some(owner) = labels
+        .and_then(|labels| labels.get(OWNER_LABEL))
+        .and_then(|text| text.parse::<Owner>().ok())
+    else {
+        return false;
+    };
+    let seconds = container.created.and_then(|at| u64::try_from(at).ok());
+    let made_at = Duration::from_secs(seconds.unwrap_or(u64::MAX));
+    let runs = matches!(
+        container.state,
+        Some(ContainerSummaryStateEnum::RUNNING | ContainerSummaryStateEnum::PAUSED)
+    );
+    owner.is_gone(made_at) && (!runs || owner.is_of_this_boot())
+}
+
+async fn labelled(engine: &Docker, label: &str) -> Result<Vec<ContainerSummary>, Error> {
+    let filters = HashMap::from([("label", vec![label])]);
+    let options = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&filters)
+        .build();
+    engine.list_containers(Some(options)).await
+}
+
+/// False where somebody else was faster, or the engine refuses.
+async fn remove(engine: &Docker, container: &ContainerSummary) -> bool {
+    let Some(id) = container.id.as_deref() else {
+        return false;
+    };
+    let options = RemoveContainerOptionsBuilder::new()
+        .force(true)
+        .v(true)
+        .build();
+    engine.remove_container(id, Some(options)).await.is_ok()
+}

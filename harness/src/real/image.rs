@@ -1,0 +1,175 @@
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use testcontainers::bollard::Docker;
+use testcontainers::bollard::errors::Error;
+use testcontainers::bollard::query_parameters::CreateImageOptionsBuilder;
+use tokio::time::timeout;
+
+use super::WorldError;
+use super::engine::{self, sentence};
+
+/// The image that is used where none is named.
+pub const OFFICIAL_IMAGE: &str = "redis:8";
+
+/// The image that `scripts/redis-image` builds from the machine's own server, for machines without
+/// a registry.
+pub const LOCAL_IMAGE: &str = "picklock-redis:local";
+
+/// How long a registry may take to say whether it has an image. It is waited for only where the
+/// image is not here, and falling through to another world takes two seconds at most.
+const REGISTRY_PATIENCE: Duration = Duration::from_millis(1100);
+
+/// How long a pull may take: tens of megabytes over a slow line.
+const PULL_PATIENCE: Duration = Duration::from_secs(300);
+
+/// The server that an image starts where its own default command names none that we know.
+const USUAL_SERVER: &str = "redis-server";
+
+/// A Redis image that the engine has, or can pull.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    reference: String,
+    reason: String,
+    here: bool,
+}
+
+impl Image {
+    /// The given image; or the official one, if it is here or its registry has it, else the one
+    /// that `scripts/redis-image` builds. Nothing is pulled yet.
+    ///
+    /// # Errors
+    /// Where no engine answers, or no image can be had.
+    pub async fn choose(given: Option<&str>) -> Result<Image, WorldError> {
+        let engine = engine::connect().await?;
+        let image = |reference: &str, reason: &str, here| Image {
+            reference: reference.to_owned(),
+            reason: format!("image {reference}, {reason}"),
+            here,
+        };
+        let wanted = given.unwrap_or(OFFICIAL_IMAGE);
+        if is_here(&engine, wanted).await {
+            return Ok(image(wanted, "here", true));
+        }
+        let why = match offered(&engine, wanted).await {
+            Ok(()) => return Ok(image(wanted, "to be pulled", false)),
+            Err(why) => why,
+        };
+        if let Some(named) = given {
+            let image = named.to_owned();
+            return Err(WorldError::NoImage { image, why });
+        }
+        if is_here(&engine, LOCAL_IMAGE).await {
+            let reason = format!("built by scripts/redis-image; {OFFICIAL_IMAGE} cannot be pulled");
+            return Ok(image(LOCAL_IMAGE, &reason, true));
+        }
+        Err(WorldError::NoDefaultImage {
+            official: OFFICIAL_IMAGE,
+            local: LOCAL_IMAGE,
+            why,
+        })
+    }
+
+    /// As the engine knows it.
+    pub fn reference(&self) -> &str {
+        &self.reference
+    }
+
+    /// Which one and why, in a line.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// Name and tag, as testcontainers wants them: joined by a colon they are the reference
+    /// again. A digest's own colon serves as well; one before a `/` belongs to a port.
+    pub(super) fn name_and_tag(&self) -> (&str, &str) {
+        match self.reference.rsplit_once(':') {
+            Some((name, tag)) if !tag.contains('/') => (name, tag),
+            _ => (&self.reference, "latest"),
+        }
+    }
+
+    /// Pulls it, if it is not here.
+    pub(super) async fn fetch(&self, engine: &Docker) -> Result<(), WorldError> {
+        if self.here {
+            return Ok(());
+        }
+        let (name, tag) = self.name_and_tag();
+        let options = CreateImageOptionsBuilder::new()
+            .from_image(&format!("{name}:{tag}"))
+            .build();
+        let pull = engine
+            .create_image(Some(options), None, None)
+            .try_for_each(|_| async { Ok(()) });
+        let failed = |why| WorldError::NoImage {
+            image: self.reference.clone(),
+            why,
+        };
+        match timeout(PULL_PATIENCE, pull).await {
+            Ok(pulled) => pulled.map_err(|e| failed(sentence(&e))),
+            Err(_) => Err(failed(format!(
+                "the pull was not done in {PULL_PATIENCE:?}"
+            ))),
+        }
+    }
+
+    /// The server program in the image: the official images of Redis and of Valkey name theirs as
+    /// their default command.
+    pub(super) async fn program(&self, engine: &Docker) -> Result<String, WorldError> {
+        let found = engine.inspect_image(&self.reference).await;
+        let found = found.map_err(|e| WorldError::NoImage {
+            image: self.reference.clone(),
+            why: sentence(&e),
+        })?;
+        let command = found
+            .config
+            .and_then(|config| config.cmd)
+            .unwrap_or_default();
+        let server = command
+            .into_iter()
+            .next()
+            .filter(|word| word.ends_with("-server"));
+        Ok(server.unwrap_or_else(|| USUAL_SERVER.to_owned()))
+    }
+}
+
+async fn is_here(engine: &Docker, reference: &str) -> bool {
+    engine.inspect_image(reference).await.is_ok()
+}
+
+/// Asks the registry, through the engine, whether it has the image.
+async fn offered(engine: &Docker, reference: &str) -> Result<(), String> {
+    let asked = engine.inspect_registry_image(reference, None);
+    match timeout(REGISTRY_PATIENCE, asked).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(Error::DockerResponseServerError { message, .. })) => Err(message.trim().to_owned()),
+        Ok(Err(error)) => Err(sentence(&error)),
+        Err(_) => Err(format!(
+            "its registry did not answer within {REGISTRY_PATIENCE:?}"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_split_where_the_tag_begins() {
+        let split = |reference: &str| {
+            let image = Image {
+                reference: reference.into(),
+                reason: String::new(),
+                here: true,
+            };
+            let (name, tag) = image.name_and_tag();
+            (name.to_owned(), tag.to_owned())
+        };
+        let pair = |name: &str, tag: &str| (name.to_owned(), tag.to_owned());
+        assert_eq!(split("redis:8"), pair("redis", "8"));
+        assert_eq!(split("redis"), pair("redis", "latest"));
+        assert_eq!(split("host:5000/redis"), pair("host:5000/redis", "latest"));
+        assert_eq!(split("host:5000/redis:7"), pair("host:5000/redis", "7"));
+        assert_eq!(split("redis@sha256:ab"), pair("redis@sha256", "ab"));
+    }
+}

@@ -1,0 +1,109 @@
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, PipeWriter, Write};
+use std::path::Path;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+
+/// What a server prints when it accepts connections; the same in Redis and Valkey.
+pub(super) const READY: &str = "Ready to accept connections";
+
+/// So many lines are kept at hand; the file has them all.
+const KEPT: usize = 200;
+
+/// The log of one start of a server: what it prints, copied line by line to a file that all
+/// starts of the same server share.
+#[derive(Debug)]
+pub(super) struct NodeLog {
+    seen: watch::Receiver<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    ready: bool,
+    ended: bool,
+    lines: VecDeque<String>,
+}
+
+/// How the beginning of a start went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// The server accepts connections.
+    Ready,
+    /// Whoever could print has ended.
+    Ended,
+}
+
+impl NodeLog {
+    /// A log, and the pipe end that the server prints to. Copies of that end must not be kept:
+    /// the log ends when all are closed.
+    pub(super) fn open(path: &Path) -> io::Result<(NodeLog, PipeWriter)> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let (reader, writer) = io::pipe()?;
+        let reader = pipe::Receiver::from_owned_fd(reader.into())?;
+        let (tell, seen) = watch::channel(Seen::default());
+        tokio::spawn(copy(reader, file, tell));
+        Ok((NodeLog { seen }, writer))
+    }
+
+    /// Waits until the server is ready, or has ended.
+    pub(super) async fn beginning(&self) -> Beginning {
+        let mut seen = self.seen.clone();
+        match seen.wait_for(|seen| seen.ready || seen.ended).await {
+            Ok(seen) if seen.ready => Beginning::Ready,
+            _ => Beginning::Ended,
+        }
+    }
+
+    /// The last lines.
+    pub(super) fn tail(&self, lines: usize) -> String {
+        let seen = self.seen.borrow();
+        let skipped = seen.lines.len().saturating_sub(lines);
+        let kept: Vec<&str> = seen
+            .lines
+            .iter()
+            .skip(skipped)
+            .map(String::as_str)
+            .collect();
+        kept.join("\n")
+    }
+
+    /// The last lines, as the end of an error message.
+    pub(super) fn last_words(&self) -> String {
+        last_words(&self.tail(10))
+    }
+}
+
+/// The end of a log, as the end of an error message.
+pub(super) fn last_words(tail: &str) -> String {
+    if tail.trim().is_empty() {
+        "it said nothing".to_owned()
+    } else {
+        format!("its last words:\n{}", tail.trim_end())
+    }
+}
+
+async fn copy(reader: pipe::Receiver, mut file: File, tell: watch::Sender<Seen>) {
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match reader.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+        // The pipe must be drained even where the disk is full: a server that cannot print hangs.
+        let _ = file.write_all(&line);
+        let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+        tell.send_modify(|seen| {
+            seen.ready |= text.contains(READY);
+            if seen.lines.len() == KEPT {
+                seen.lines.pop_front();
+            }
+            seen.lines.push_back(text);
+        });
+    }
+    tell.send_modify(|seen| seen.ended = true);
+}

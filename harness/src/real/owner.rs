@@ -1,0 +1,170 @@
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::process_stat::ProcessStat;
+
+/// Names one process among all that there ever were on this machine, so that what it left behind
+/// can be told from what a living one still uses. Written `pid:start:boot:namespace`.
+///
+/// The process id alone is reused; with the start time it is unique until the next boot. The
+/// process id namespace says whether we could see that process at all: a run in another container
+/// that shares our engine looks dead from here, and is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    pid: u32,
+    started_ticks: u64,
+    boot: String,
+    namespace: String,
+}
+
+/// Why a text names no process.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` names no owner; expected PID:START:BOOT:NAMESPACE")]
+pub struct BadOwner(String);
+
+impl Owner {
+    /// This very process.
+    ///
+    /// # Errors
+    /// Where `/proc` cannot be read.
+    pub fn this_process() -> io::Result<Owner> {
+        let pid = std::process::id();
+        let namespace = std::fs::read_link("/proc/self/ns/pid")?;
+        let digits = |c: &char| c.is_ascii_digit();
+        Ok(Owner {
+            pid,
+            started_ticks: ProcessStat::of(pid)?.started_ticks,
+            boot: std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+                .trim()
+                .to_owned(),
+            namespace: namespace.to_string_lossy().chars().filter(digits).collect(),
+        })
+    }
+
+    /// True only when the owner is certainly dead. `made_at` is when the thing that it owns was
+    /// made, as time since the Unix epoch: it decides where the owner lived under another boot,
+    /// for that may mean "before this machine was started anew", or "on another machine".
+    pub fn is_gone(&self, made_at: Duration) -> bool {
+        let Ok(here) = Owner::this_process() else {
+            return false;
+        };
+        if self.boot != here.boot {
+            return booted_at().is_some_and(|boot| made_at < boot);
+        }
+        self.namespace == here.namespace && !self.is_seen()
+    }
+
+    /// True when it lived, or lives, since this machine was started.
+    pub fn is_of_this_boot(&self) -> bool {
+        Owner::this_process().is_ok_and(|here| here.boot == self.boot)
+    }
+
+    /// True when the process is there, or may be.
+    fn is_seen(&self) -> bool {
+        match ProcessStat::of(self.pid) {
+            Ok(stat) => stat.started_ticks == self.started_ticks && !stat.has_ended(),
+            // A /proc that hides other users' processes: the kernel still tells them from none.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => i32::try_from(self.pid)
+                .ok()
+                .and_then(rustix::process::Pid::from_raw)
+                .is_some_and(|pid| {
+                    rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
+                }),
+            Err(_) => true,
+        }
+    }
+}
+
+/// When this machine was started, as time since the Unix epoch.
+fn booted_at() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let seconds = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
+    Some(Duration::from_secs(seconds.trim().parse().ok()?))
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Owner {
+            pid,
+            started_ticks,
+            boot,
+            namespace,
+        } = self;
+        write!(f, "{pid}:{started_ticks}:{boot}:{namespace}")
+    }
+}
+
+impl FromStr for Owner {
+    type Err = BadOwner;
+
+    fn from_str(text: &str) -> Result<Self, BadOwner> {
+        let bad = || BadOwner(text.to_owned());
+        let parts: Vec<&str> = text.trim().split(':').collect();
+        let [pid, started_ticks, boot, namespace] = parts[..] else {
+            return Err(bad());
+        };
+        Ok(Owner {
+            pid: pid.parse().map_err(|_| bad())?,
+            started_ticks: started_ticks.parse().map_err(|_| bad())?,
+            boot: boot.to_owned(),
+            namespace: namespace.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG_AGO: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn the_living_are_not_gone_and_their_names_survive_writing() {
+        let here = Owner::this_process().unwrap();
+        assert!(!here.is_gone(LONG_AGO));
+        assert_eq!(here.to_string().parse(), Ok(here));
+    }
+
+    #[test]
+    fn a_reused_process_id_and_an_older_boot_are_gone() {
+        let here = Owner::this_process().unwrap();
+        let reused = Owner {
+            started_ticks: here.started_ticks - 1,
+            ..here.clone()
+        };
+        assert!(reused.is_gone(crate::clock::wall_clock()));
+        let rebooted = Owner {
+            boot: "another".into(),
+            ..here
+        };
+        assert!(rebooted.is_gone(LONG_AGO));
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_left_alone() {
+        let here = Owner::this_process().unwrap();
+        let hidden = Owner {
+            started_ticks: 1,
+            namespace: "1".into(),
+            ..here.clone()
+        };
+        assert!(!hidden.is_gone(LONG_AGO), "another container's process");
+        let elsewhere = Owner {
+            boot: "another".into(),
+            ..here
+        };
+        assert!(
+            !elsewhere.is_gone(crate::clock::wall_clock()),
+            "another machine's process"
+        );
+    }
+
+    #[test]
+    fn nonsense_names_nobody() {
+        for text in ["", "1:2:3", "x:2:boot:4", "1:y:boot:4", "1:2:boot:4:5"] {
+            assert!(text.parse::<Owner>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What the world itself asks of a server, directly and not through the wire.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
+use tokio::time::timeout;
+
+use super::WorldError;
+use crate::record;
+
+/// A server on loopback that is not frozen answers in less than a millisecond.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a replica may take to load its master's (empty) data set.
+const LINK_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a server that comes back may take to load its data.
+const LOADING_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Between two questions to a server that is not ready.
+const POLL: Duration = Duration::from_millis(5);
+
+async fn connect(address: SocketAddr) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(ANSWER_PATIENCE))
+        .set_response_timeout(Some(ANSWER_PATIENCE));
+    Client::open(format!("redis://{address}"))?
+        .get_multiplexed_async_connection_with_config(&config)
+        .await
+}
+
+fn unanswered(
+    address: SocketAddr,
+    question: &'static str,
+) -> impl FnOnce(RedisError) -> WorldError {
+    move |source| WorldError::Unanswered {
+        address,
+        question,
+        source,
+    }
+}
+
+/// Asks for name and version. Valkey calls itself Redis for the clients' sake, and says what it
+/// really is beside that.
+pub(super) async fn identify(address: SocketAddr) -> Result<record::Redis, WorldError> {
+    let asked = async {
+        let mut connection = connect(address).await?;
+        let info: String = redis::cmd("INFO")
+            .arg("server")
+            .query_async(&mut connection)
+            .await?;
+        Ok(info)
+    };
+    let info = asked.await.map_err(unanswered(address, "INFO server"))?;
+    Ok(name_and_version(&info))
+}
+
+fn name_and_version(info: &str) -> record::Redis {
+    let field = |name: &str| {
+        let mut fields = info.lines().filter_map(|line| line.trim().split_once(':'));
+        fields
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value.to_owned())
+    };
+    match (field("server_name"), field("valkey_version")) {
+        (_, Some(version)) => record::Redis {
+            server: "valkey".into(),
+            version,
+        },
+        (name, None) => record::Redis {
+            server: name.unwrap_or_else(|| "redis".into()),
+            version: field("redis_version").unwrap_or_else(|| "unknown".into()),
+        },
+    }
+}
+
+/// Makes one server the replica of another, and waits until the link is up and the first
+/// synchronisation done. `master` is its address as the replica sees it.
+pub(super) async fn follow(replica: SocketAddr, master: SocketAddr) -> Result<(), WorldError> {
+    let mut connection = connect(replica)
+        .await
+        .map_err(unanswered(replica, "REPLICAOF"))?;
+    let () = redis::cmd("REPLICAOF")
+        .arg(master.ip().to_string())
+        .arg(master.port())
+        .query_async(&mut connection)
+        .await
+        .map_err(unanswered(replica, "REPLICAOF"))?;
+    let mut seen = String::new();
+    let linked = async {
+        loop {
+            seen = link_state(&mut connection).await?;
+            if seen == "connected" {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    match timeout(LINK_PATIENCE, linked).await {
+        Ok(result) => result.map_err(unanswered(replica, "ROLE")),
+        Err(_) => Err(WorldError::NotReplicating {
+            replica,
+            after: LINK_PATIENCE,
+            seen,
+        }),
+    }
+}
+
+/// True while the server follows a master, linked or not; false after its promotion.
+pub(super) async fn is_replica(address: SocketAddr) -> Result<bool, WorldError> {
+    let asked = async { link_state(&mut connect(address).await?).await };
+    let state = asked.await.map_err(unanswered(address, "ROLE"))?;
+    Ok(state != "master")
+}
+
+/// `master`, or the state of a replica's link: `connected` at last.
+async fn link_state(connection: &mut MultiplexedConnection) -> RedisResult<String> {
+    let role: Vec<redis::Value> = redis::cmd("ROLE").query_async(connection).await?;
+    let word = |at: usize| -> RedisResult<String> {
+        Ok(match role.get(at) {
+            Some(value) => redis::from_redis_value_ref(value)?,
+            None => String::new(),
+        })
+    };
+    match word(0)?.as_str() {
+        "slave" => word(3),
+        other => Ok(other.to_owned()),
+    }
+}
+
+/// Waits until the server answers PING; a proxy may accept connections before there is a server
+/// behind it, and a server that loads its data refuses every command.
+pub(super) async fn await_answer(node: &str, address: SocketAddr) -> Result<(), WorldError> {
+    let answered = async {
+        while ping(address).await.is_err() {
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    timeout(LOADING_PATIENCE, answered)
+        .await
+        .map_err(|_| WorldError::NotReady {
+            node: node.to_owned(),
+            after: LOADING_PATIENCE,
+            log: "it does not answer PING".to_owned(),
+        })
+}
+
+async fn ping(address: SocketAddr) -> RedisResult<()> {
+    let mut connection = connect(address).await?;
+    redis::cmd("PING").query_async(&mut connection).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn valkey_is_recognised_behind_its_redis_version() {
+        let redis =
+            name_and_version("# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n");
+        assert_eq!((&*redis.server, &*redis.version), ("redis", "7.0.15"));
+        let valkey = name_and_version(
+            "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n",
+        );
+        assert_eq!((&*valkey.server, &*valkey.version), ("valkey", "8.0.1"));
+        let silent = name_and_version("");
+        assert_eq!((&*silent.server, &*silent.version), ("redis", "unknown"));
+    }
+}

@@ -1,0 +1,118 @@
+use std::net::SocketAddr;
+use std::path::Path;
+
+use futures_util::future::{join_all, try_join_all};
+
+use super::server_process::{Recipe, ServerProcess};
+use super::{Binary, Layout, Reaper, Servers, WorldError, probe, settings};
+use crate::record;
+
+/// Redis servers as processes of this machine.
+#[derive(Debug)]
+pub struct ProcessServers {
+    nodes: Vec<Node>,
+    server: record::Redis,
+}
+
+#[derive(Debug)]
+struct Node {
+    master: ServerProcess,
+    replicas: Vec<ServerProcess>,
+}
+
+impl ProcessServers {
+    /// Starts all servers together. Their data and logs (`node-0.log`) go into `dir`, which must
+    /// be a fresh directory of this run.
+    ///
+    /// # Errors
+    /// Where a server does not come up; what did come up is killed again.
+    pub async fn start(
+        binary: &Binary,
+        layout: Layout,
+        dir: &Path,
+        reaper: &Reaper,
+    ) -> Result<ProcessServers, WorldError> {
+        let dir = std::path::absolute(dir)
+            .map_err(super::error::io_error(format!("use {}", dir.display())))?;
+        let recipe = |name: String| Recipe {
+            program: binary.path().to_owned(),
+            arguments: settings::arguments(layout.persistence),
+            data: dir.join(&name),
+            log: dir.join(format!("{name}.log")),
+            name,
+        };
+        let nodes = try_join_all((0..layout.nodes).map(|node| {
+            let master = recipe(format!("node-{node}"));
+            let replicas = (0..layout.replicas)
+                .map(|replica| recipe(format!("node-{node}-replica-{replica}")))
+                .collect();
+            start_node(master, replicas, reaper)
+        }))
+        .await?;
+        let server = match nodes.first() {
+            Some(node) => probe::identify(node.master.address()).await?,
+            None => record::Redis::default(),
+        };
+        Ok(ProcessServers { nodes, server })
+    }
+}
+
+async fn start_node(
+    master: Recipe,
+    replicas: Vec<Recipe>,
+    reaper: &Reaper,
+) -> Result<Node, WorldError> {
+    let start = |recipe| ServerProcess::start(recipe, reaper.clone());
+    let (master, replicas) =
+        futures_util::try_join!(start(master), try_join_all(replicas.into_iter().map(start)))?;
+    // A master that is up already is reached at once; one named at start is tried anew only
+    // every second.
+    let links = replicas
+        .iter()
+        .map(|replica| probe::follow(replica.address(), master.address()));
+    try_join_all(links).await?;
+    Ok(Node { master, replicas })
+}
+
+impl Servers for ProcessServers {
+    fn address(&self, node: usize) -> SocketAddr {
+        self.nodes[node].master.address()
+    }
+
+    fn replica_address(&self, node: usize, replica: usize) -> SocketAddr {
+        self.nodes[node].replicas[replica].address()
+    }
+
+    fn server(&self) -> &record::Redis {
+        &self.server
+    }
+
+    async fn pause(&self, node: usize) -> Result<(), WorldError> {
+        self.nodes[node].master.pause().await
+    }
+
+    async fn resume(&self, node: usize) -> Result<(), WorldError> {
+        self.nodes[node].master.resume().await
+    }
+
+    async fn crash(&self, node: usize) -> Result<(), WorldError> {
+        self.nodes[node].master.crash().await
+    }
+
+    async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError> {
+        self.nodes[node].master.restart().await
+    }
+
+    async fn log_tail(&self, node: usize, lines: usize) -> String {
+        self.nodes[node].master.log_tail(lines).await
+    }
+
+    async fn stop(self) -> Result<(), WorldError> {
+        let servers = self
+            .nodes
+            .iter()
+            .flat_map(|node| std::iter::once(&node.master).chain(&node.replicas));
+        let ends = join_all(servers.map(ServerProcess::stop)).await;
+        ends.into_iter().collect()
+    }
+}

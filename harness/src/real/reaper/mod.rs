@@ -1,0 +1,234 @@
+//! The helper process that outlives us by a moment, to clean up.
+//!
+//! It reads from a pipe what is ours. When the pipe ends, by whatever ended this process, it
+//! kills the process groups, removes the directories and the containers that it was not told to
+//! forget, and ends. A run that ended well leaves it nothing to do.
+
+mod helper;
+mod order;
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use helper::run_reaper;
+use order::Order;
+
+use super::Owner;
+use super::process_stat::ProcessStat;
+
+/// What the helper says when it is ready: from then on no signal of a terminal ends it.
+const READY: &str = "picklock-reaper/1 ready";
+
+/// Why the clean-up helper does not help. A run should not start without it.
+#[derive(Debug, thiserror::Error)]
+pub enum ReaperError {
+    /// It could not be started.
+    #[error("cannot start the clean-up helper {}: {source}", program.display())]
+    Start {
+        /// What was to be run.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It was started and is something else.
+    #[error("{} does not answer as the clean-up helper: {answer:?}", program.display())]
+    Stranger {
+        /// What was run.
+        program: PathBuf,
+        /// Its first line.
+        answer: String,
+    },
+    /// It cannot be told.
+    #[error("the clean-up helper is gone ({0}); what the run starts now might outlive it")]
+    Gone(io::Error),
+    /// A path that does not fit into a line.
+    #[error(
+        "the path {0:?} is not UTF-8 or holds a line break; choose another temporary directory"
+    )]
+    Path(PathBuf),
+    /// The process to be registered cannot be looked at.
+    #[error("cannot look at process {pid}: {source}")]
+    Process {
+        /// Its id.
+        pid: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The handle of the helper process. Clones are the same helper; it ends when the last clone and
+/// the last [`Registration`] are dropped, or when this process ends.
+#[derive(Debug, Clone)]
+pub struct Reaper {
+    line: Arc<Line>,
+    owner: Owner,
+}
+
+#[derive(Debug)]
+struct Line {
+    pipe: Mutex<Option<ChildStdin>>,
+    child: Mutex<Child>,
+}
+
+/// Something of ours that the helper knows of. Dropping it makes the helper forget: drop it after
+/// the thing has ended or was removed.
+#[derive(Debug)]
+pub struct Registration {
+    line: Arc<Line>,
+    forget: Order,
+}
+
+/// Containers of ours that the helper knows of. Unlike a [`Registration`] it is not forgotten
+/// when it is dropped: a start that is given up half-way leaves containers that nobody else knows.
+#[derive(Debug)]
+pub(super) struct ContainerWatch {
+    line: Arc<Line>,
+    run: String,
+}
+
+impl ContainerWatch {
+    /// The value of their label.
+    pub(super) fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// They are removed; the helper need not look for them.
+    pub(super) fn settle(self) {
+        let _ = self.line.tell(&Order::ForgetContainers(self.run.clone()));
+    }
+}
+
+impl Reaper {
+    /// Starts `program args`, which must call [`run_reaper`] on its standard input and output,
+    /// in a process group of its own, and waits until it is ready.
+    ///
+    /// # Errors
+    /// Where it cannot be started, or does not answer.
+    pub fn spawn(program: &Path, args: &[OsString]) -> Result<Reaper, ReaperError> {
+        let start = |source| ReaperError::Start {
+            program: program.to_owned(),
+            source,
+        };
+        let owner = Owner::this_process().map_err(start)?;
+        let mut child = Command::new(program)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            // It must not keep anybody's directory busy.
+            .current_dir("/")
+            .process_group(0)
+            .spawn()
+            .map_err(start)?;
+        let output = child.stdout.take().map(BufReader::new);
+        let pipe = child.stdin.take();
+        let line = Arc::new(Line {
+            pipe: Mutex::new(pipe),
+            child: Mutex::new(child),
+        });
+        line.tell(&Order::Owner(owner.to_string()))?;
+        let answer = output.map(first_line_of_interest).unwrap_or_default();
+        if answer != READY {
+            return Err(ReaperError::Stranger {
+                program: program.to_owned(),
+                answer,
+            });
+        }
+        Ok(Reaper { line, owner })
+    }
+
+    /// This process, as the reaper knows it.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// Tells it that the process group that `leader` leads is ours. The leader must still be
+    /// there, at least as one who waits to be buried.
+    ///
+    /// # Errors
+    /// Where there is no such process, or the helper is gone.
+    pub fn group(&self, leader: u32) -> Result<Registration, ReaperError> {
+        let stat = ProcessStat::of(leader).map_err(|source| ReaperError::Process {
+            pid: leader,
+            source,
+        })?;
+        let started_ticks = stat.started_ticks;
+        let order = Order::Group {
+            leader,
+            started_ticks,
+        };
+        self.register(&order, Order::ForgetGroup(leader))
+    }
+
+    /// Tells it that the marked directory is ours; see [`RunDir`](super::RunDir).
+    pub(super) fn dir(&self, path: &Path) -> Result<Registration, ReaperError> {
+        if path.to_str().is_none_or(|text| text.contains('\n')) {
+            return Err(ReaperError::Path(path.to_owned()));
+        }
+        self.register(&Order::Dir(path.into()), Order::ForgetDir(path.into()))
+    }
+
+    /// Tells it that there are, or are about to be, containers with this value of the label
+    /// `picklock.run`.
+    pub(super) fn containers(&self, run: &str) -> Result<ContainerWatch, ReaperError> {
+        self.line.tell(&Order::Containers(run.to_owned()))?;
+        Ok(ContainerWatch {
+            line: Arc::clone(&self.line),
+            run: run.to_owned(),
+        })
+    }
+
+    fn register(&self, order: &Order, forget: Order) -> Result<Registration, ReaperError> {
+        self.line.tell(order)?;
+        Ok(Registration {
+            line: Arc::clone(&self.line),
+            forget,
+        })
+    }
+}
+
+/// Test harnesses that re-execute themselves print lines of their own first; anything else that
+/// is not the greeting is given back for the error message.
+fn first_line_of_interest(output: impl BufRead) -> String {
+    let mut last = String::new();
+    for line in output.lines().map_while(Result::ok).take(8) {
+        if line.ends_with(READY) {
+            return READY.to_owned();
+        }
+        last = line;
+    }
+    last
+}
+
+impl Line {
+    fn tell(&self, order: &Order) -> Result<(), ReaperError> {
+        let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(pipe) = pipe.as_mut() else {
+            return Err(ReaperError::Gone(io::ErrorKind::BrokenPipe.into()));
+        };
+        // One write: a line is never torn by our own death.
+        pipe.write_all(format!("{order}\n").as_bytes())
+            .map_err(ReaperError::Gone)
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        // Where the helper is gone it has nothing to forget.
+        let _ = self.line.tell(&self.forget);
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let pipe = self.pipe.get_mut().unwrap_or_else(PoisonError::into_inner);
+        drop(pipe.take());
+        let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // It ends by itself when the pipe does; waiting buries it, and lets a clean-up finish.
+        let _ = child.wait();
+    }
+}

@@ -1,0 +1,30 @@
+use picklock_scenarios::Persistence;
+
+/// What every server of a run is told, in either world.
+///
+/// No configuration file of the host is read, and what is not named here stays at Redis's own
+/// default, `hz` included: a lock's key expires exactly, because every access checks, and the
+/// service under test should be the one that people run. The only deviation is that a replica's
+/// first synchronisation starts at once instead of after five seconds.
+pub(super) fn arguments(persistence: Persistence) -> Vec<String> {
+    let mut arguments =
+        words("--daemonize no --repl-diskless-sync yes --repl-diskless-sync-delay 0");
+    arguments.extend(match persistence {
+        Persistence::None => no_snapshots("--appendonly no"),
+        // Redis's own default points, in the form that old servers know as well.
+        Persistence::Rdb => words("--save 3600 1 --save 300 100 --save 60 10000 --appendonly no"),
+        Persistence::AofEverysec => no_snapshots("--appendonly yes --appendfsync everysec"),
+        Persistence::AofAlways => no_snapshots("--appendonly yes --appendfsync always"),
+    });
+    arguments
+}
+
+fn no_snapshots(others: &str) -> Vec<String> {
+    let mut arguments = vec!["--save".to_owned(), String::new()];
+    arguments.extend(words(others));
+    arguments
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}

@@ -1,0 +1,68 @@
+//! What the tests ask a server, over a connection of their own each time.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisResult};
+
+/// Long enough for any server that is not frozen, however busy the machine.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Short, because it is always waited for in full.
+const FROZEN_PATIENCE: Duration = Duration::from_millis(300);
+
+async fn connect(address: SocketAddr, within: Duration) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(within))
+        .set_response_timeout(Some(within));
+    let client = redis::Client::open(format!("redis://{address}")).unwrap();
+    client
+        .get_multiplexed_async_connection_with_config(&config)
+        .await
+}
+
+async fn query(address: SocketAddr, words: &[&str], within: Duration) -> RedisResult<String> {
+    let mut connection = connect(address, within).await?;
+    let mut command = redis::cmd(words[0]);
+    command.arg(&words[1..]);
+    let answer: Option<String> = command.query_async(&mut connection).await?;
+    Ok(answer.unwrap_or_else(|| "nil".into()))
+}
+
+/// One command, which must be answered.
+pub async fn ask(address: SocketAddr, words: &[&str]) -> String {
+    query(address, words, PATIENCE).await.unwrap()
+}
+
+/// Sets a key, and waits until so many replicas have it. WAIT is about the writes of its own
+/// connection, so both go through one.
+pub async fn set_with_replicas(master: SocketAddr, key: &str, value: &str, replicas: usize) {
+    let mut connection = connect(master, 2 * PATIENCE).await.unwrap();
+    let (_, acknowledged): (String, usize) = redis::pipe()
+        .cmd("SET")
+        .arg(&[key, value])
+        .cmd("WAIT")
+        .arg(replicas)
+        .arg(PATIENCE.as_millis() as u64)
+        .query_async(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(acknowledged, replicas);
+}
+
+/// True where the server takes the connection, or lets it wait, but answers nothing.
+pub async fn is_frozen(address: SocketAddr) -> bool {
+    match query(address, &["PING"], FROZEN_PATIENCE).await {
+        Ok(_) => false,
+        Err(error) => error.is_timeout(),
+    }
+}
+
+/// True where nobody listens.
+pub async fn is_refused(address: SocketAddr) -> bool {
+    match tokio::net::TcpStream::connect(address).await {
+        Ok(_) => false,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
+    }
+}

@@ -1,0 +1,47 @@
+//! Helper processes of the tests: this very test binary, executed again to play a role.
+//!
+//! The binary crate has subcommands for that; a library's tests have only themselves.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use picklock_harness::real::{Reaper, run_reaper};
+
+/// Names the role. Without it the "test" below is a mere entrance, and passes.
+const ROLE: &str = "PICKLOCK_TEST_ROLE";
+
+fn arguments() -> Vec<OsString> {
+    ["--exact", "reexecution::entrance", "--nocapture"]
+        .map(OsString::from)
+        .to_vec()
+}
+
+/// A reaper that runs in another process of this test binary.
+pub fn reaper() -> Reaper {
+    let program = OsString::from("env");
+    let mut args = vec![OsString::from(format!("{ROLE}=reaper"))];
+    args.push(std::env::current_exe().unwrap().into());
+    args.extend(arguments());
+    Reaper::spawn(&PathBuf::from(program), &args).unwrap()
+}
+
+/// This test binary as the program of a run that is going to be killed.
+pub fn doomed_run(world: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(arguments())
+        .env(ROLE, world)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    command
+}
+
+#[test]
+fn entrance() {
+    match std::env::var(ROLE).as_deref() {
+        Ok("reaper") => run_reaper(std::io::stdin().lock(), std::io::stdout()).unwrap(),
+        Ok(world) => crate::orphans::be_a_doomed_run(world),
+        Err(_) => {}
+    }
+}
