@@ -63,7 +63,9 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
             })
         }
         BackendChoice::Docker => {
-            let image = Image::choose(args.image.as_deref()).await.map_err(environment)?;
+            let image = Image::choose(args.image.as_deref())
+                .await
+                .map_err(environment)?;
             let reason = format!("asked for; {}", image.reason());
             Ok(Chosen {
                 world: World::Docker(image),
@@ -75,7 +77,9 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
                 detect(args.image.as_deref(), args.redis_server.as_deref()).await;
             match world {
                 Some(world) => Ok(Chosen { world, reason }),
-                None => Err(Failure::Environment(format!("no world to run in: {reason}"))),
+                None => Err(Failure::Environment(format!(
+                    "no world to run in: {reason}"
+                ))),
             }
         }
     }

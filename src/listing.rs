@@ -49,9 +49,10 @@ fn impls(kind: &str, strategies: &[Strategy]) -> Listing {
 fn scenarios() -> Result<Listing, Failure> {
     let mut entries = Vec::new();
     for name in catalog::names() {
-        let scenario =
-            catalog::named(name).map_err(|error| Failure::Usage(error.to_string()))?;
-        let source = scenario.source.map(|source| ("source".to_owned(), json!(source)));
+        let scenario = catalog::named(name).map_err(|error| Failure::Usage(error.to_string()))?;
+        let source = scenario
+            .source
+            .map(|source| ("source".to_owned(), json!(source)));
         entries.push(Entry {
             name: scenario.name,
             summary: scenario.summary,
@@ -66,9 +67,18 @@ fn scenarios() -> Result<Listing, Failure> {
 
 fn backends() -> Listing {
     let all = [
-        ("auto", "Docker if an engine answers and the image is there or can be pulled; else a redis-server or valkey-server on PATH."),
-        ("process", "Real redis-server processes on loopback, started and ended by the run."),
-        ("docker", "Real Redis containers, their ports published on loopback only."),
+        (
+            "auto",
+            "Docker if an engine answers and the image is there or can be pulled; else a redis-server or valkey-server on PATH.",
+        ),
+        (
+            "process",
+            "Real redis-server processes on loopback, started and ended by the run.",
+        ),
+        (
+            "docker",
+            "Real Redis containers, their ports published on loopback only.",
+        ),
     ];
     Listing {
         kind: "backends".to_owned(),

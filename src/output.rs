@@ -22,7 +22,10 @@ impl RunDirectory {
             )));
         }
         fs::create_dir_all(path).map_err(|error| {
-            Failure::Usage(format!("--out {}: cannot make the directory: {error}", path.display()))
+            Failure::Usage(format!(
+                "--out {}: cannot make the directory: {error}",
+                path.display()
+            ))
         })?;
         Ok(RunDirectory(path.to_owned()))
     }

@@ -13,7 +13,7 @@ use picklock_harness::driver::{self, Setup};
 use picklock_harness::history::{History, write_history};
 use picklock_harness::real::{Layout, Reaper, RunDir, Servers, sweep};
 use picklock_harness::real_world::{Parts, RealWorld};
-use picklock_harness::record::{Phases, RunRecord};
+use picklock_harness::record::{Phases, Redis, RunRecord};
 use picklock_harness::stage::{Moments, Plan, millis};
 use picklock_harness::wire::Wire;
 use picklock_harness::{entropy, latency};
@@ -86,7 +86,9 @@ impl Order {
         let bad = |error: picklock_scenarios::ScenarioError| Failure::Usage(error.to_string());
         scenario.check_for(subject.nodes).map_err(bad)?;
         let Span::Absolute(ttl) = scenario.workload.ttl else {
-            return Err(Failure::Usage("--ttl: expected a time such as 500ms or 2s".into()));
+            return Err(Failure::Usage(
+                "--ttl: expected a time such as 500ms or 2s".into(),
+            ));
         };
         let seed = match args.seed {
             Some(seed) => seed,
@@ -129,21 +131,30 @@ impl Order {
             format!("--backend={backend}"),
             format!("--seed={}", self.seed),
         ];
-        words.extend(args.options.iter().map(|(key, value)| format!("--impl-option={key}={value}")));
+        words.extend(
+            args.options
+                .iter()
+                .map(|(key, value)| format!("--impl-option={key}={value}")),
+        );
         words.extend(args.workers.map(|workers| format!("--workers={workers}")));
         words.extend(args.nodes.map(|nodes| format!("--nodes={nodes}")));
         words.extend(args.ttl.map(|ttl| format!("--ttl={ttl}")));
         words.extend(args.image.as_ref().map(|image| format!("--image={image}")));
         let server = args.redis_server.as_ref();
         words.extend(server.map(|path| format!("--redis-server={}", path.display())));
-        let quoted: Vec<String> = words.iter().map(|word| shell_words::quote(word).into()).collect();
+        let quoted: Vec<String> = words
+            .iter()
+            .map(|word| shell_words::quote(word).into())
+            .collect();
         quoted.join(" ")
     }
 }
 
 fn load(name: &str) -> Result<Scenario, Failure> {
     let bad = |error: picklock_scenarios::ScenarioError| Failure::Usage(error.to_string());
-    let is_path = Path::new(name).extension().is_some_and(|ending| ending == "toml");
+    let is_path = Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == "toml");
     if !is_path {
         return catalog::named(name).map_err(bad);
     }
@@ -169,10 +180,15 @@ async fn conduct(order: &Order, interrupt: &Interrupt) -> Result<Done, Failure> 
     let (moments, due) = Moments::of(&order.scenario.faults);
     let moments = Arc::new(moments);
     let plan = order.plan();
-    let wire = Wire::new(clock.clone(), plan.keys.clone(), order.seed, moments.clone());
+    let wire = Wire::new(
+        clock.clone(),
+        plan.keys.clone(),
+        order.seed,
+        moments.clone(),
+    );
     live.phase("setting up: servers and workers");
     let preparing = prepare(order, &chosen, &wire);
-    let (world, dir) = tokio::select! {
+    let (world, redis, dir) = tokio::select! {
         () = interrupt.clone().wanted() => return Err(Failure::Interrupted),
         prepared = preparing => prepared?,
     };
@@ -185,12 +201,12 @@ async fn conduct(order: &Order, interrupt: &Interrupt) -> Result<Done, Failure> 
         due,
         listener: Box::new(move |event| listener.event(event)),
     };
-    let ran = driver::run(world, setup, interrupt.clone().wanted()).await;
+    let world = Rc::new(world);
+    let ran = driver::run(Rc::clone(&world), setup, interrupt.clone().wanted()).await;
     let ran = ran.map_err(|error| with_logs(&error.to_string(), dir.path()))?;
     live.phase("taking down");
     let before = clock.elapsed();
-    let redis = ran.world.servers().server().clone();
-    ran.world
+    world
         .take_down()
         .await
         .map_err(|error| Failure::Environment(error.to_string()))?;
@@ -237,7 +253,7 @@ async fn prepare(
     order: &Order,
     chosen: &Chosen,
     wire: &Wire,
-) -> Result<(RealWorld, RunDir), Failure> {
+) -> Result<(RealWorld, Redis, RunDir), Failure> {
     let reaper = Reaper::spawn(&order.program, &[OsString::from("reaper")])
         .map_err(|error| Failure::Environment(error.to_string()))?;
     // What an earlier run was not able to clean up, we do.
@@ -249,6 +265,7 @@ async fn prepare(
         persistence: order.scenario.topology.persistence,
     };
     let servers = chosen.start(layout, dir.path(), &reaper).await?;
+    let redis = servers.server().clone();
     let world = RealWorld::new(Parts {
         name: chosen.name(),
         servers,
@@ -258,7 +275,7 @@ async fn prepare(
         logs: dir.path().to_owned(),
         reaper,
     });
-    Ok((world, dir))
+    Ok((world, redis, dir))
 }
 
 /// An environment failure with the last words of the workers, which say more than we can.
@@ -270,7 +287,10 @@ fn with_logs(problem: &str, dir: &Path) -> Failure {
     if !last.is_empty() {
         text.push_str("\n  worker 0 wrote to its standard error:");
         for line in last {
-            text.push_str(&format!("\n    {}", picklock_reports::escape::visible(line)));
+            text.push_str(&format!(
+                "\n    {}",
+                picklock_reports::escape::visible(line)
+            ));
         }
     }
     Failure::Environment(text)

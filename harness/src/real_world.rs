@@ -3,19 +3,23 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_scenarios::Phase;
 
-use crate::adapter::message::Request;
 use crate::adapter::control::WorkerControl;
+use crate::adapter::message::Request;
 use crate::adapter::process::{Heard, WorkerProcess};
-use crate::real::{Reaper, RealServers, Registration, Servers, guard};
+use crate::real::{RealServers, Reaper, Registration, Servers, WorldError, guard};
 use crate::wire::{ImposedId, LinkFault, LinkId, Wire};
 use crate::world::{Refusal, Session, World};
 
 /// Our own questions to a node are answered within this time, or not at all.
 const ANSWER: Duration = Duration::from_secs(1);
+
+/// How often a task that was given up gets the chance to end.
+const YIELDS: usize = 1000;
 
 /// A worker that runs.
 struct Running {
@@ -27,7 +31,7 @@ struct Running {
 /// Redis servers, the wire, and worker processes.
 pub struct RealWorld {
     name: &'static str,
-    servers: RealServers,
+    servers: RefCell<Option<Rc<RealServers>>>,
     nodes: usize,
     wire: Wire,
     argv: Vec<String>,
@@ -59,7 +63,7 @@ impl RealWorld {
     pub fn new(parts: Parts) -> Self {
         RealWorld {
             name: parts.name,
-            servers: parts.servers,
+            servers: RefCell::new(Some(Rc::new(parts.servers))),
             nodes: parts.nodes,
             wire: parts.wire,
             argv: parts.argv,
@@ -69,23 +73,37 @@ impl RealWorld {
         }
     }
 
-    /// The servers, for what they call themselves and their logs.
-    pub fn servers(&self) -> &RealServers {
-        &self.servers
-    }
-
     /// Ends workers, wire and servers.
     ///
     /// # Errors
     /// A server that could not be ended; everything else is ended all the same.
-    pub async fn take_down(self) -> Result<(), crate::real::WorldError> {
+    pub async fn take_down(&self) -> Result<(), WorldError> {
         let running: Vec<Running> = self.workers.take().into_values().collect();
         for worker in running {
             // Gone already is as good as killed.
             worker.control.kill().await;
         }
         self.wire.close().await;
-        self.servers.stop().await
+        let Some(mut servers) = self.servers.take() else {
+            return Ok(());
+        };
+        // A strike that was given up when the run ended lets go of the servers when the runtime
+        // next looks at it.
+        for _ in 0..YIELDS {
+            match Rc::try_unwrap(servers) {
+                Ok(alone) => return alone.stop().await,
+                Err(shared) => servers = shared,
+            }
+            tokio::task::yield_now().await;
+        }
+        Err(WorldError::Down(
+            "the servers are still in use; the reaper ends them".into(),
+        ))
+    }
+
+    fn servers(&self) -> Result<Rc<RealServers>, Refusal> {
+        let servers = self.servers.borrow().clone();
+        servers.ok_or_else(|| Refusal::Failed("the servers are taken down".into()))
     }
 
     fn control(&self, worker: usize) -> Result<WorkerControl, Refusal> {
@@ -129,7 +147,7 @@ impl World for RealWorld {
         let mut urls = Vec::new();
         for node in 0..self.nodes {
             let link = LinkId { worker, node };
-            let upstream = self.servers.address(node);
+            let upstream = self.servers()?.address(node);
             let address = self.wire.open(link, upstream).await.map_err(failed)?;
             urls.push(format!("redis://{address}"));
         }
@@ -164,19 +182,19 @@ impl World for RealWorld {
     }
 
     async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
-        self.servers.pause(node).await.map_err(failed)
+        self.servers()?.pause(node).await.map_err(failed)
     }
 
     async fn resume_node(&self, node: usize) -> Result<(), Refusal> {
-        self.servers.resume(node).await.map_err(failed)
+        self.servers()?.resume(node).await.map_err(failed)
     }
 
     async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
-        self.servers.crash(node).await.map_err(failed)
+        self.servers()?.crash(node).await.map_err(failed)
     }
 
     async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
-        let address = self.servers.restart(node).await.map_err(failed)?;
+        let address = self.servers()?.restart(node).await.map_err(failed)?;
         self.wire.redirect(node, address).map_err(failed)
     }
 
@@ -201,11 +219,15 @@ impl World for RealWorld {
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
-        let address = self.servers.address(node);
+        let address = self.servers().ok()?.address(node);
         let look = async {
             let client = redis::Client::open(format!("redis://{address}")).ok()?;
             let mut connection = client.get_multiplexed_async_connection().await.ok()?;
-            let left: i64 = redis::cmd("PTTL").arg(key).query_async(&mut connection).await.ok()?;
+            let left: i64 = redis::cmd("PTTL")
+                .arg(key)
+                .query_async(&mut connection)
+                .await
+                .ok()?;
             // −2: there is no such key.
             (left != -2).then_some(left)
         };

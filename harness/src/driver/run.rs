@@ -32,11 +32,9 @@ pub struct Setup {
 }
 
 /// What a run leaves.
-pub struct Ran<W> {
+pub struct Ran {
     /// What happened.
     pub history: History,
-    /// The world, to be taken down.
-    pub world: W,
     /// How long it took until the buyers began.
     pub setup: Duration,
     /// How long the buyers, and the probe after them, took.
@@ -57,14 +55,14 @@ pub enum RunError {
 /// # Errors
 /// A worker could not be started: there was no run.
 pub async fn run<W: World>(
-    world: W,
+    world: Rc<W>,
     setup: Setup,
     interrupt: impl Future<Output = ()>,
-) -> Result<Ran<W>, RunError> {
+) -> Result<Ran, RunError> {
     let begun = setup.clock.elapsed();
     let clock = setup.clock.clone();
     let recorder = Recorder::new(clock.clone(), setup.listener);
-    let header = header(&world, &setup.plan, &setup.subject);
+    let header = header(world.as_ref(), &setup.plan, &setup.subject);
     let stage = Stage::new(world, setup.plan, clock.clone(), recorder, setup.moments);
     let buyers = hire(&stage).await.map_err(RunError::Worker)?;
     let ready = clock.elapsed().saturating_sub(begun);
@@ -98,7 +96,6 @@ pub async fn run<W: World>(
     };
     Ok(Ran {
         history,
-        world: stage,
         setup: ready,
         workload,
     })

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 /// What everybody in a run shares.
 pub struct Stage<W> {
     /// Where it happens.
-    pub world: W,
+    pub world: Rc<W>,
     /// The run's numbers.
     pub plan: Plan,
     /// The run's one clock.
@@ -33,7 +33,7 @@ pub struct Stage<W> {
 impl<W> Stage<W> {
     /// A stage on which nothing has happened yet.
     pub fn new(
-        world: W,
+        world: Rc<W>,
         plan: Plan,
         clock: Clock,
         recorder: Recorder,
