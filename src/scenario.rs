@@ -128,20 +128,30 @@ impl Order {
             args.scenario.clone(),
             "--impl".to_owned(),
             args.subject.clone(),
-            format!("--backend={backend}"),
-            format!("--seed={}", self.seed),
         ];
-        words.extend(
-            args.options
-                .iter()
-                .map(|(key, value)| format!("--impl-option={key}={value}")),
-        );
-        words.extend(args.workers.map(|workers| format!("--workers={workers}")));
-        words.extend(args.nodes.map(|nodes| format!("--nodes={nodes}")));
-        words.extend(args.ttl.map(|ttl| format!("--ttl={ttl}")));
-        words.extend(args.image.as_ref().map(|image| format!("--image={image}")));
-        let server = args.redis_server.as_ref();
-        words.extend(server.map(|path| format!("--redis-server={}", path.display())));
+        let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+        flag("backend", backend.to_owned());
+        flag("seed", self.seed.to_string());
+        for (key, value) in &args.options {
+            flag("impl-option", format!("{key}={value}"));
+        }
+        let given = [
+            ("workers", args.workers.map(|workers| workers.to_string())),
+            ("nodes", args.nodes.map(|nodes| nodes.to_string())),
+            ("ttl", args.ttl.map(|ttl| ttl.to_string())),
+            ("image", args.image.clone()),
+            (
+                "redis-server",
+                args.redis_server
+                    .as_ref()
+                    .map(|path| path.display().to_string()),
+            ),
+        ];
+        for (name, value) in given {
+            if let Some(value) = value {
+                flag(name, value);
+            }
+        }
         let quoted: Vec<String> = words
             .iter()
             .map(|word| shell_words::quote(word).into())

@@ -35,7 +35,7 @@ pub struct Setup {
 pub struct Ran {
     /// What happened.
     pub history: History,
-    /// How long it took until the buyers began.
+    /// How long it took from the start of the clock until the buyers began.
     pub setup: Duration,
     /// How long the buyers, and the probe after them, took.
     pub workload: Duration,
@@ -59,13 +59,12 @@ pub async fn run<W: World>(
     setup: Setup,
     interrupt: impl Future<Output = ()>,
 ) -> Result<Ran, RunError> {
-    let begun = setup.clock.elapsed();
     let clock = setup.clock.clone();
     let recorder = Recorder::new(clock.clone(), setup.listener);
     let header = header(world.as_ref(), &setup.plan, &setup.subject);
     let stage = Stage::new(world, setup.plan, clock.clone(), recorder, setup.moments);
     let buyers = hire(&stage).await.map_err(RunError::Worker)?;
-    let ready = clock.elapsed().saturating_sub(begun);
+    let ready = clock.elapsed();
     clock.set_to_zero();
 
     let nemesis = Nemesis::new(&stage);
