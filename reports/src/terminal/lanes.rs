@@ -1,11 +1,13 @@
 //! What each worker was doing when, straight from the events: one lane a worker.
 //!
 //! The deadline rule is that of the `lease` property: what the subject reported, counted from the
-//! moment that it was asked, else the ttl that it was asked for.
+//! moment that it was asked, else the ttl that it was asked for. That is the earliest moment at
+//! which the lease can have run out. A subject that waited long and does not say for how much of
+//! its wait the lease already counts may believe longer; a picture must not accuse it.
 
 use std::collections::BTreeMap;
 
-use picklock_harness::history::{Event, History, What};
+use picklock_harness::history::{Event, What};
 
 /// The kind of fault that freezes workers, as histories call it.
 const PAUSE_CLIENT: &str = "pause-client";
@@ -36,6 +38,8 @@ pub(super) enum Doing {
     Waiting,
     /// Holds, and may believe so.
     InLease,
+    /// Holds, and its lease may have run out: the subject did not say enough to tell.
+    PerhapsPast,
     /// Holds, but its lease has run out.
     PastLease,
     /// Has been told to give the lock back, and has not answered.
@@ -44,7 +48,7 @@ pub(super) enum Doing {
 
 impl Doing {
     pub(super) fn holds(self) -> bool {
-        matches!(self, Doing::InLease | Doing::PastLease)
+        matches!(self, Doing::InLease | Doing::PerhapsPast | Doing::PastLease)
     }
 }
 
@@ -64,9 +68,9 @@ pub(super) enum Moment {
 }
 
 /// The lanes of all workers that did anything, by number.
-pub(super) fn lanes(history: &History) -> BTreeMap<usize, Lane> {
+pub(super) fn lanes(events: &[Event]) -> BTreeMap<usize, Lane> {
     let mut builders: BTreeMap<usize, Builder> = BTreeMap::new();
-    for event in &history.events {
+    for event in events {
         match &event.what {
             What::FaultBegan {
                 id, fault, workers, ..
@@ -88,7 +92,7 @@ pub(super) fn lanes(history: &History) -> BTreeMap<usize, Lane> {
             }
         }
     }
-    let end_ns = history.events.last().map_or(0, |event| event.at_ns);
+    let end_ns = events.last().map_or(0, |event| event.at_ns);
     let finished = builders.into_iter().map(|(worker, mut builder)| {
         builder.finish(end_ns);
         (worker, builder.lane)
@@ -113,7 +117,11 @@ struct Attempt {
     /// What follows is not drawn yet.
     drawn_ns: u64,
     stage: Stage,
+    ttl_ms: u64,
+    /// The earliest moment at which the lease can have run out.
     deadline_ns: u64,
+    /// The latest.
+    latest_ns: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -137,7 +145,9 @@ impl Builder {
                     asked_ns: at_ns,
                     drawn_ns: at_ns,
                     stage: Stage::Waiting,
-                    deadline_ns: after_ms(at_ns, ttl_ms),
+                    ttl_ms,
+                    deadline_ns: 0,
+                    latest_ns: 0,
                 });
             }
             What::Granted {
@@ -152,11 +162,13 @@ impl Builder {
                 elapsed_ms,
                 ..
             } => self.holding(op, at_ns, |attempt| {
-                let until_ns = lease_end(attempt.asked_ns, valid_ms, elapsed_ms);
-                attempt.deadline_ns = attempt.deadline_ns.max(until_ns);
+                let (earliest_ns, latest_ns) = lease_end(attempt, at_ns, valid_ms, elapsed_ms);
+                attempt.deadline_ns = attempt.deadline_ns.max(earliest_ns);
+                attempt.latest_ns = attempt.latest_ns.max(latest_ns);
             }),
             What::Lost { op, .. } => self.holding(op, at_ns, |attempt| {
                 attempt.deadline_ns = attempt.deadline_ns.min(at_ns);
+                attempt.latest_ns = attempt.latest_ns.min(at_ns);
             }),
             What::Release { op, .. } => {
                 self.holding(op, at_ns, |attempt| attempt.stage = Stage::Releasing);
@@ -170,10 +182,10 @@ impl Builder {
             What::Refused { op, .. }
             | What::AcquireFailed { op, .. }
             | What::Released { op, .. }
-            | What::ReleaseFailed { op, .. } => {
-                if self.attempt.is_some_and(|attempt| attempt.op == op) {
-                    self.close(at_ns);
-                }
+            | What::ReleaseFailed { op, .. }
+                if self.attempt.is_some_and(|attempt| attempt.op == op) =>
+            {
+                self.close(at_ns);
             }
             _ => {}
         }
@@ -186,9 +198,12 @@ impl Builder {
             && attempt.stage == Stage::Waiting
         {
             attempt.stage = Stage::Holding;
-            if let Some(valid_ms) = valid_ms {
-                attempt.deadline_ns = lease_end(attempt.asked_ns, valid_ms, elapsed_ms);
-            }
+            let (deadline_ns, latest_ns) = match valid_ms {
+                Some(valid_ms) => lease_end(attempt, at_ns, valid_ms, elapsed_ms),
+                None => lease_end(attempt, at_ns, attempt.ttl_ms, None),
+            };
+            attempt.deadline_ns = deadline_ns;
+            attempt.latest_ns = latest_ns;
         }
     }
 
@@ -214,9 +229,12 @@ impl Builder {
             Stage::Waiting => self.stretch(&attempt, from_ns, to_ns, Doing::Waiting),
             Stage::Releasing => self.stretch(&attempt, from_ns, to_ns, Doing::Releasing),
             Stage::Holding => {
-                let turn_ns = attempt.deadline_ns.clamp(from_ns, to_ns.max(from_ns));
-                self.stretch(&attempt, from_ns, turn_ns, Doing::InLease);
-                self.stretch(&attempt, turn_ns, to_ns, Doing::PastLease);
+                let to_ns = to_ns.max(from_ns);
+                let perhaps_ns = attempt.deadline_ns.clamp(from_ns, to_ns);
+                let over_ns = attempt.latest_ns.clamp(perhaps_ns, to_ns);
+                self.stretch(&attempt, from_ns, perhaps_ns, Doing::InLease);
+                self.stretch(&attempt, perhaps_ns, over_ns, Doing::PerhapsPast);
+                self.stretch(&attempt, over_ns, to_ns, Doing::PastLease);
             }
         }
     }
@@ -260,8 +278,16 @@ impl Builder {
     }
 }
 
-fn lease_end(asked_ns: u64, valid_ms: u64, elapsed_ms: Option<u64>) -> u64 {
-    after_ms(after_ms(asked_ns, elapsed_ms.unwrap_or(0)), valid_ms)
+/// The earliest and the latest moment at which a lease of `valid_ms` can run out that was reported
+/// `elapsed_ms` after the request, and arrived at `at_ns`.
+fn lease_end(attempt: &Attempt, at_ns: u64, valid_ms: u64, elapsed_ms: Option<u64>) -> (u64, u64) {
+    let reported_ns = after_ms(attempt.asked_ns, elapsed_ms.unwrap_or(0));
+    let earliest_ns = after_ms(reported_ns, valid_ms);
+    match elapsed_ms {
+        // What is left open is how long the request was on its way: too little to be seen.
+        Some(_) => (earliest_ns, earliest_ns),
+        None => (earliest_ns, after_ms(at_ns, valid_ms)),
+    }
 }
 
 fn after_ms(at_ns: u64, ms: u64) -> u64 {
@@ -292,4 +318,171 @@ pub(super) fn overlaps(lanes: &BTreeMap<usize, Lane>, key: u32) -> Vec<(u64, u64
         }
     }
     overlaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn events(list: Vec<(u64, What)>) -> Vec<Event> {
+        let event = |(at_ms, what)| Event {
+            at_ns: at_ms * MS,
+            what,
+        };
+        list.into_iter().map(event).collect()
+    }
+
+    fn acquire(worker: usize, op: u64) -> What {
+        What::Acquire {
+            worker,
+            op,
+            key: 0,
+            ttl_ms: 100,
+            wait_ms: 0,
+        }
+    }
+
+    fn granted(worker: usize, op: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> What {
+        What::Granted {
+            worker,
+            op,
+            token: String::new(),
+            fence: None,
+            valid_ms,
+            elapsed_ms,
+        }
+    }
+
+    fn release(worker: usize, op: u64) -> What {
+        What::Release { worker, op }
+    }
+
+    fn down(worker: usize) -> What {
+        What::WorkerDown {
+            worker,
+            by_fault: true,
+            reason: String::new(),
+        }
+    }
+
+    /// What worker 0 does, in milliseconds.
+    fn doings(list: Vec<(u64, What)>) -> Vec<(u64, u64, Doing)> {
+        let lanes = lanes(&events(list));
+        let stretches = lanes[&0].stretches.iter();
+        stretches
+            .map(|s| (s.from_ns / MS, s.to_ns / MS, s.doing))
+            .collect()
+    }
+
+    #[test]
+    fn a_reported_lease_counts_from_the_request() {
+        let list = vec![
+            (0, acquire(0, 1)),
+            (60, granted(0, 1, Some(90), Some(50))),
+            (200, release(0, 1)),
+        ];
+        let expected = [
+            (0, 60, Doing::Waiting),
+            (60, 140, Doing::InLease),
+            (140, 200, Doing::PastLease),
+        ];
+        assert_eq!(doings(list), expected);
+    }
+
+    #[test]
+    fn without_a_report_only_what_is_certain_is_called_over() {
+        let list = vec![
+            (0, acquire(0, 1)),
+            (60, granted(0, 1, None, None)),
+            (200, release(0, 1)),
+        ];
+        let expected = [
+            (0, 60, Doing::Waiting),
+            (60, 100, Doing::InLease),
+            (100, 160, Doing::PerhapsPast),
+            (160, 200, Doing::PastLease),
+        ];
+        assert_eq!(doings(list), expected);
+    }
+
+    #[test]
+    fn renewals_move_the_deadline_and_a_lost_lease_ends_it() {
+        let extended = What::Extended {
+            worker: 0,
+            op: 1,
+            valid_ms: 100,
+            elapsed_ms: Some(50),
+        };
+        let list = vec![
+            (0, acquire(0, 1)),
+            (0, granted(0, 1, Some(100), Some(0))),
+            (50, extended),
+            (120, What::Lost { worker: 0, op: 1 }),
+            (130, release(0, 1)),
+        ];
+        let expected = [
+            (0, 50, Doing::InLease),
+            (50, 120, Doing::InLease),
+            (120, 130, Doing::PastLease),
+        ];
+        assert_eq!(doings(list), expected);
+    }
+
+    #[test]
+    fn death_ends_whatever_was_going_on() {
+        let list = vec![
+            (0, acquire(0, 1)),
+            (10, granted(0, 1, Some(100), Some(10))),
+            (30, down(0)),
+            (500, acquire(1, 2)),
+        ];
+        let expected = [(0, 10, Doing::Waiting), (10, 30, Doing::InLease)];
+        assert_eq!(doings(list.clone()), expected);
+        let lanes = lanes(&events(list));
+        let death = Mark {
+            at_ns: 30 * MS,
+            what: Moment::Died,
+        };
+        assert_eq!(lanes[&0].marks, [death]);
+    }
+
+    #[test]
+    fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
+        let pause = |id, worker| What::FaultBegan {
+            id,
+            fault: PAUSE_CLIENT.into(),
+            detail: String::new(),
+            workers: vec![worker],
+            nodes: vec![],
+        };
+        let list = vec![
+            (10, pause(0, 0)),
+            (20, pause(1, 1)),
+            (30, What::FaultEnded { id: 0 }),
+            (40, acquire(2, 1)),
+        ];
+        let lanes = lanes(&events(list));
+        assert_eq!(lanes[&0].frozen_ns, [(10 * MS, 30 * MS)]);
+        assert_eq!(lanes[&1].frozen_ns, [(20 * MS, 40 * MS)]);
+    }
+
+    #[test]
+    fn overlaps_are_of_different_workers_on_one_key() {
+        let list = vec![
+            (0, acquire(0, 1)),
+            (0, granted(0, 1, Some(50), Some(0))),
+            (60, acquire(1, 2)),
+            (60, granted(1, 2, Some(50), Some(0))),
+            (80, release(0, 1)),
+            (80, acquire(2, 3)),
+            (90, release(1, 2)),
+            (90, granted(2, 3, Some(50), Some(10))),
+            (99, release(2, 3)),
+        ];
+        let lanes = lanes(&events(list));
+        assert_eq!(overlaps(&lanes, 0), [(60 * MS, 80 * MS)]);
+        assert_eq!(overlaps(&lanes, 1), []);
+    }
 }

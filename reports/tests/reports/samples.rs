@@ -165,6 +165,46 @@ pub fn fenced() -> Sample {
     (record, history)
 }
 
+/// The same, of a subject that does not say for how long it may believe.
+pub fn silent() -> Sample {
+    let (mut record, mut history) = gc_pause();
+    record.subject.name = "exec:./silent.py".into();
+    for event in &mut history.events {
+        if let What::Granted {
+            valid_ms,
+            elapsed_ms,
+            ..
+        } = &mut event.what
+        {
+            (*valid_ms, *elapsed_ms) = (None, None);
+        }
+    }
+    (record, history)
+}
+
+/// Two of five hundred hold together while all others wait.
+pub fn crowd() -> Sample {
+    let mut tape = Tape::new(500);
+    for worker in 0..500 {
+        tape = tape.acquire(0, worker, worker as u64);
+    }
+    let history = tape
+        .granted(5, 37, 37)
+        .granted(1_010, 411, 411)
+        .released(1_100, 37, 37)
+        .released(1_200, 411, 411)
+        .done();
+    let mut record = record(
+        "slow-section",
+        "Work takes longer than the lease.",
+        &history,
+    );
+    let story = ["1.010 s  worker 411 got the lock while worker 37 was inside"];
+    let overlap = violated(Cause::OutlivedLease, 1_010, &story);
+    record.verdicts.insert(Property::Exclusion, overlap);
+    (record, history)
+}
+
 pub fn unknown() -> Sample {
     let (mut record, history) = calm();
     record.scenario = "gc-pause".into();
