@@ -25,9 +25,7 @@ impl Line {
 
     /// Appends text in `style`.
     pub(super) fn styled(mut self, style: Style, text: &str) -> Self {
-        if !text.is_empty() {
-            self.pieces.push((style, visible(text).into_owned()));
-        }
+        self.pieces.push((style, visible(text).into_owned()));
         self
     }
 
@@ -120,24 +118,17 @@ impl Line {
 
     /// With escape sequences for its styles, without blanks at the end.
     pub(super) fn render(&self) -> String {
-        let last = self
-            .pieces
-            .iter()
-            .rposition(|(style, text)| !text.trim_end_matches(' ').is_empty() || styled(style));
-        let shown = last.map_or(0, |last| last + 1);
         let mut out = String::new();
-        for (index, (style, text)) in self.pieces[..shown].iter().enumerate() {
-            if !styled(style) {
-                let is_last = index + 1 == shown;
-                out.push_str(if is_last {
-                    text.trim_end_matches(' ')
-                } else {
-                    text
-                });
+        for run in self.pieces.chunk_by(|a, b| a.0 == b.0) {
+            let style = run[0].0;
+            let text: String = run.iter().map(|(_, text)| text.as_str()).collect();
+            if style == Style::new() || text.is_empty() {
+                out.push_str(&text);
             } else {
                 out.push_str(&format!("{style}{text}{style:#}"));
             }
         }
+        out.truncate(out.trim_end_matches(' ').len());
         out
     }
 }
@@ -177,10 +168,6 @@ impl Wrapped {
             rest = &rest[fits.len()..];
         }
     }
-}
-
-fn styled(style: &Style) -> bool {
-    *style != Style::new()
 }
 
 /// Columns that `text` takes on a terminal.
@@ -245,5 +232,15 @@ mod tests {
         let red = AnsiColor::Red.on_default();
         let line = Line::new().styled(red, "no").plain(" more  ");
         assert_eq!(line.render(), "\u{1b}[31mno\u{1b}[0m more");
+    }
+
+    #[test]
+    fn wrapping_does_not_multiply_the_styles() {
+        let red = AnsiColor::Red.on_default();
+        let line = Line::new().styled(red, "no two of them");
+        assert_eq!(
+            plain(line.wrap(8, 0)),
+            ["\u{1b}[31mno two\u{1b}[0m", "\u{1b}[31mof them\u{1b}[0m"]
+        );
     }
 }
