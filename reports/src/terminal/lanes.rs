@@ -64,6 +64,8 @@ pub(super) struct Mark {
 pub(super) enum Moment {
     Sold,
     FencedOff,
+    /// A release claimed success.
+    Released,
     Died,
 }
 
@@ -179,14 +181,15 @@ impl Builder {
                 self.finish(at_ns);
                 self.mark(at_ns, Moment::Died);
             }
+            What::Released { op, released, .. } => {
+                if released {
+                    self.mark(at_ns, Moment::Released);
+                }
+                self.answered(op, at_ns);
+            }
             What::Refused { op, .. }
             | What::AcquireFailed { op, .. }
-            | What::Released { op, .. }
-            | What::ReleaseFailed { op, .. }
-                if self.attempt.is_some_and(|attempt| attempt.op == op) =>
-            {
-                self.close(at_ns);
-            }
+            | What::ReleaseFailed { op, .. } => self.answered(op, at_ns),
             _ => {}
         }
     }
@@ -253,6 +256,13 @@ impl Builder {
 
     fn mark(&mut self, at_ns: u64, what: Moment) {
         self.lane.marks.push(Mark { at_ns, what });
+    }
+
+    /// The attempt is over, if it is the one that is going on.
+    fn answered(&mut self, op: u64, at_ns: u64) {
+        if self.attempt.is_some_and(|attempt| attempt.op == op) {
+            self.close(at_ns);
+        }
     }
 
     fn close(&mut self, at_ns: u64) {

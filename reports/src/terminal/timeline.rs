@@ -21,7 +21,7 @@ const ROWS: usize = 12;
 const ROWS_WITH_WAITING: usize = 6;
 
 /// The glyphs, their styles and what they mean, in the order of the legend.
-const LEGEND: [(char, Style, &str); 12] = [
+const LEGEND: [(char, Style, &str); 13] = [
     ('█', GOOD, "holds"),
     ('▓', GOOD, "holds, lease perhaps over"),
     ('▒', WARN, "holds, lease over"),
@@ -33,6 +33,7 @@ const LEGEND: [(char, Style, &str); 12] = [
     ('‹', FAINT, "gives it back"),
     ('$', STRONG, "sells"),
     ('×', STRONG, "fenced off"),
+    ('R', STRONG, "its late release claims success"),
     ('✝', BAD, "dies"),
 ];
 
@@ -204,20 +205,27 @@ fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<
     }
     for mark in &lane.marks {
         if let Some(cell) = scale.cell(mark.at_ns) {
-            let glyph = match mark.what {
-                Moment::Sold => '$',
-                Moment::FencedOff => '×',
-                Moment::Died => '✝',
-            };
-            let style = if cells[cell].1 == BAD {
-                BAD
-            } else {
-                style_of(glyph)
-            };
-            cells[cell] = (glyph, style);
+            put_mark(&mut cells, cell, mark.what);
         }
     }
     cells
+}
+
+fn put_mark(cells: &mut [Cell], cell: usize, what: Moment) {
+    let glyph = match what {
+        Moment::Sold => '$',
+        Moment::FencedOff => '×',
+        Moment::Died => '✝',
+        // Only a release that took long enough to be seen is worth a mark of its own.
+        Moment::Released if cell > 0 && matches!(cells[cell - 1].0, '╌' | '‹') => 'R',
+        Moment::Released => return,
+    };
+    let style = if cells[cell].1 == BAD {
+        BAD
+    } else {
+        style_of(glyph)
+    };
+    cells[cell] = (glyph, style);
 }
 
 /// What a cell shows: a hold however short, anything else only from half a cell on.

@@ -58,6 +58,11 @@ fn nobody_is_accused_of_outliving_a_lease_that_was_not_told() {
 }
 
 #[test]
+fn a_late_release_takes_the_successors_lock() {
+    insta::assert_snapshot!(show(samples::stale_delete(), 100));
+}
+
+#[test]
 fn one_story_is_told_once() {
     let (mut record, history) = samples::gc_pause();
     let overlap = record.verdicts[&Property::Exclusion].clone();
