@@ -13,7 +13,11 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
         return Vec::new();
     }
     let mut lines = vec![Line::new().plain("  ").styled(STRONG, "See it again")];
-    let rows = break_command(&visible(&record.reproduce), width.saturating_sub(8));
+    let command = visible(&record.reproduce);
+    let rows = match columns(&command) + 4 <= width {
+        true => vec![command.into_owned()],
+        false => break_command(&command, width.saturating_sub(8)),
+    };
     let last = rows.len() - 1;
     for (index, row) in rows.iter().enumerate() {
         let indent = if index == 0 { "    " } else { "      " };
@@ -26,18 +30,30 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     lines
 }
 
-/// The command in rows of at most `width` columns, or one word, whichever is wider.
+/// The command in rows of at most `width` columns, or one word, whichever is wider. An option and
+/// its value stay together where they can.
 fn break_command(command: &str, width: usize) -> Vec<String> {
+    let words = shell_words(command);
     let mut rows = vec![String::new()];
-    for word in shell_words(command) {
+    for (index, word) in words.iter().enumerate() {
         let row = rows.last_mut().expect("begins with a row, and only grows");
+        let value = match words.get(index + 1) {
+            Some(next) if word.starts_with("--") && !next.starts_with('-') => 1 + columns(next),
+            _ => 0,
+        };
+        let alone = columns(word);
+        let together = if alone + value <= width {
+            alone + value
+        } else {
+            alone
+        };
         if row.is_empty() {
             row.push_str(word);
-        } else if columns(row) + 1 + columns(word) <= width {
+        } else if columns(row) + 1 + together <= width {
             row.push(' ');
             row.push_str(word);
         } else {
-            rows.push(word.to_owned());
+            rows.push((*word).to_owned());
         }
     }
     rows
@@ -79,9 +95,23 @@ mod tests {
 
     #[test]
     fn breaks_between_words_only() {
+        let command = "picklock scenario calm --impl 'exec:python3 a.py' --seed 7";
         assert_eq!(
-            break_command("picklock scenario calm --impl 'exec:python3 a.py'", 20),
-            ["picklock scenario", "calm --impl", "'exec:python3 a.py'"]
+            break_command(command, 26),
+            [
+                "picklock scenario calm",
+                "--impl 'exec:python3 a.py'",
+                "--seed 7"
+            ]
+        );
+        assert_eq!(
+            break_command(command, 20),
+            [
+                "picklock scenario",
+                "calm --impl",
+                "'exec:python3 a.py'",
+                "--seed 7"
+            ]
         );
     }
 }

@@ -1,11 +1,13 @@
 //! What each worker was doing when, straight from the events: one lane a worker.
 //!
 //! The deadline rule is that of the `lease` property: what the subject reported, counted from the
-//! moment that it was asked, else the ttl that it was asked for.
+//! moment that it was asked, else the ttl that it was asked for. That is the earliest moment at
+//! which the lease can have run out. A subject that waited long and does not say for how much of
+//! its wait the lease already counts may believe longer; a picture must not accuse it.
 
 use std::collections::BTreeMap;
 
-use picklock_harness::history::{Event, History, What};
+use picklock_harness::history::{Event, What};
 
 /// The kind of fault that freezes workers, as histories call it.
 const PAUSE_CLIENT: &str = "pause-client";
@@ -36,6 +38,8 @@ pub(super) enum Doing {
     Waiting,
     /// Holds, and may believe so.
     InLease,
+    /// Holds, and its lease may have run out: the subject did not say enough to tell.
+    PerhapsPast,
     /// Holds, but its lease has run out.
     PastLease,
     /// Has been told to give the lock back, and has not answered.
@@ -44,7 +48,7 @@ pub(super) enum Doing {
 
 impl Doing {
     pub(super) fn holds(self) -> bool {
-        matches!(self, Doing::InLease | Doing::PastLease)
+        matches!(self, Doing::InLease | Doing::PerhapsPast | Doing::PastLease)
     }
 }
 
@@ -60,13 +64,15 @@ pub(super) struct Mark {
 pub(super) enum Moment {
     Sold,
     FencedOff,
+    /// A release claimed success.
+    Released,
     Died,
 }
 
 /// The lanes of all workers that did anything, by number.
-pub(super) fn lanes(history: &History) -> BTreeMap<usize, Lane> {
+pub(super) fn lanes(events: &[Event]) -> BTreeMap<usize, Lane> {
     let mut builders: BTreeMap<usize, Builder> = BTreeMap::new();
-    for event in &history.events {
+    for event in events {
         match &event.what {
             What::FaultBegan {
                 id, fault, workers, ..
@@ -88,7 +94,7 @@ pub(super) fn lanes(history: &History) -> BTreeMap<usize, Lane> {
             }
         }
     }
-    let end_ns = history.events.last().map_or(0, |event| event.at_ns);
+    let end_ns = events.last().map_or(0, |event| event.at_ns);
     let finished = builders.into_iter().map(|(worker, mut builder)| {
         builder.finish(end_ns);
         (worker, builder.lane)
@@ -113,7 +119,11 @@ struct Attempt {
     /// What follows is not drawn yet.
     drawn_ns: u64,
     stage: Stage,
+    ttl_ms: u64,
+    /// The earliest moment at which the lease can have run out.
     deadline_ns: u64,
+    /// The latest.
+    latest_ns: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -137,7 +147,9 @@ impl Builder {
                     asked_ns: at_ns,
                     drawn_ns: at_ns,
                     stage: Stage::Waiting,
-                    deadline_ns: after_ms(at_ns, ttl_ms),
+                    ttl_ms,
+                    deadline_ns: 0,
+                    latest_ns: 0,
                 });
             }
             What::Granted {
@@ -152,11 +164,13 @@ impl Builder {
                 elapsed_ms,
                 ..
             } => self.holding(op, at_ns, |attempt| {
-                let until_ns = lease_end(attempt.asked_ns, valid_ms, elapsed_ms);
-                attempt.deadline_ns = attempt.deadline_ns.max(until_ns);
+                let (earliest_ns, latest_ns) = lease_end(attempt, at_ns, valid_ms, elapsed_ms);
+                attempt.deadline_ns = attempt.deadline_ns.max(earliest_ns);
+                attempt.latest_ns = attempt.latest_ns.max(latest_ns);
             }),
             What::Lost { op, .. } => self.holding(op, at_ns, |attempt| {
                 attempt.deadline_ns = attempt.deadline_ns.min(at_ns);
+                attempt.latest_ns = attempt.latest_ns.min(at_ns);
             }),
             What::Release { op, .. } => {
                 self.holding(op, at_ns, |attempt| attempt.stage = Stage::Releasing);
@@ -167,14 +181,15 @@ impl Builder {
                 self.finish(at_ns);
                 self.mark(at_ns, Moment::Died);
             }
+            What::Released { op, released, .. } => {
+                if released {
+                    self.mark(at_ns, Moment::Released);
+                }
+                self.answered(op, at_ns);
+            }
             What::Refused { op, .. }
             | What::AcquireFailed { op, .. }
-            | What::Released { op, .. }
-            | What::ReleaseFailed { op, .. } => {
-                if self.attempt.is_some_and(|attempt| attempt.op == op) {
-                    self.close(at_ns);
-                }
-            }
+            | What::ReleaseFailed { op, .. } => self.answered(op, at_ns),
             _ => {}
         }
     }
@@ -186,9 +201,12 @@ impl Builder {
             && attempt.stage == Stage::Waiting
         {
             attempt.stage = Stage::Holding;
-            if let Some(valid_ms) = valid_ms {
-                attempt.deadline_ns = lease_end(attempt.asked_ns, valid_ms, elapsed_ms);
-            }
+            let (deadline_ns, latest_ns) = match valid_ms {
+                Some(valid_ms) => lease_end(attempt, at_ns, valid_ms, elapsed_ms),
+                None => lease_end(attempt, at_ns, attempt.ttl_ms, None),
+            };
+            attempt.deadline_ns = deadline_ns;
+            attempt.latest_ns = latest_ns;
         }
     }
 
@@ -214,9 +232,12 @@ impl Builder {
             Stage::Waiting => self.stretch(&attempt, from_ns, to_ns, Doing::Waiting),
             Stage::Releasing => self.stretch(&attempt, from_ns, to_ns, Doing::Releasing),
             Stage::Holding => {
-                let turn_ns = attempt.deadline_ns.clamp(from_ns, to_ns.max(from_ns));
-                self.stretch(&attempt, from_ns, turn_ns, Doing::InLease);
-                self.stretch(&attempt, turn_ns, to_ns, Doing::PastLease);
+                let to_ns = to_ns.max(from_ns);
+                let perhaps_ns = attempt.deadline_ns.clamp(from_ns, to_ns);
+                let over_ns = attempt.latest_ns.clamp(perhaps_ns, to_ns);
+                self.stretch(&attempt, from_ns, perhaps_ns, Doing::InLease);
+                self.stretch(&attempt, perhaps_ns, over_ns, Doing::PerhapsPast);
+                self.stretch(&attempt, over_ns, to_ns, Doing::PastLease);
             }
         }
     }
@@ -235,6 +256,13 @@ impl Builder {
 
     fn mark(&mut self, at_ns: u64, what: Moment) {
         self.lane.marks.push(Mark { at_ns, what });
+    }
+
+    /// The attempt is over, if it is the one that is going on.
+    fn answered(&mut self, op: u64, at_ns: u64) {
+        if self.attempt.is_some_and(|attempt| attempt.op == op) {
+            self.close(at_ns);
+        }
     }
 
     fn close(&mut self, at_ns: u64) {
@@ -260,8 +288,16 @@ impl Builder {
     }
 }
 
-fn lease_end(asked_ns: u64, valid_ms: u64, elapsed_ms: Option<u64>) -> u64 {
-    after_ms(after_ms(asked_ns, elapsed_ms.unwrap_or(0)), valid_ms)
+/// The earliest and the latest moment at which a lease of `valid_ms` can run out that was reported
+/// `elapsed_ms` after the request, and arrived at `at_ns`.
+fn lease_end(attempt: &Attempt, at_ns: u64, valid_ms: u64, elapsed_ms: Option<u64>) -> (u64, u64) {
+    let reported_ns = after_ms(attempt.asked_ns, elapsed_ms.unwrap_or(0));
+    let earliest_ns = after_ms(reported_ns, valid_ms);
+    match elapsed_ms {
+        // What is left open is how long the request was on its way: too little to be seen.
+        Some(_) => (earliest_ns, earliest_ns),
+        None => (earliest_ns, after_ms(at_ns, valid_ms)),
+    }
 }
 
 fn after_ms(at_ns: u64, ms: u64) -> u64 {
@@ -293,3 +329,6 @@ pub(super) fn overlaps(lanes: &BTreeMap<usize, Lane>, key: u32) -> Vec<(u64, u64
     }
     overlaps
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,9 +25,7 @@ impl Line {
 
     /// Appends text in `style`.
     pub(super) fn styled(mut self, style: Style, text: &str) -> Self {
-        if !text.is_empty() {
-            self.pieces.push((style, visible(text).into_owned()));
-        }
+        self.pieces.push((style, visible(text).into_owned()));
         self
     }
 
@@ -71,78 +69,105 @@ impl Line {
     /// word that is wider than a line is broken where the line ends.
     pub(super) fn wrap(self, width: usize, indent: usize) -> Vec<Line> {
         let indent = indent.min(width / 2);
-        let mut lines = vec![Line::new()];
-        let (mut used, mut begun) = (0, false);
-        for (style, word) in self.words() {
-            let mut rest = word.as_str();
-            if used + columns(rest) > width && begun {
-                lines.push(Line::new().plain(&" ".repeat(indent)));
-                used = indent;
-                rest = rest.trim_start_matches(' ');
+        let mut wrapped = Wrapped {
+            lines: vec![Line::new()],
+            used: 0,
+            width,
+            indent,
+        };
+        let mut begun = false;
+        for mut word in self.words() {
+            let wide: usize = word.iter().map(|(_, text)| columns(text)).sum();
+            if begun && wrapped.used + wide > width {
+                wrapped.next_line();
+                if let Some((_, text)) = word.first_mut() {
+                    *text = text.trim_start_matches(' ').to_owned();
+                }
             }
-            begun |= !rest.trim_start_matches(' ').is_empty();
-            while !rest.is_empty() {
-                let fits = head(rest, width.saturating_sub(used).max(1));
-                let fits = if fits.is_empty() { first(rest) } else { fits };
-                used += columns(fits);
-                if let Some(line) = lines.last_mut() {
-                    line.pieces.push((style, fits.to_owned()));
-                }
-                rest = &rest[fits.len()..];
-                if !rest.is_empty() {
-                    lines.push(Line::new().plain(&" ".repeat(indent)));
-                    used = indent;
-                }
+            for (style, text) in word {
+                begun |= text.chars().any(|c| c != ' ');
+                wrapped.put(style, &text);
             }
         }
-        lines
+        wrapped.lines
     }
 
-    /// Words with the blanks before them, so that joined they are the line.
-    fn words(self) -> Vec<(Style, String)> {
-        let mut words: Vec<(Style, String)> = Vec::new();
+    /// Words with the blanks before them, so that joined they are the line. A word may change its
+    /// style on the way.
+    fn words(self) -> Vec<Vec<(Style, String)>> {
+        let mut words: Vec<Vec<(Style, String)>> = vec![Vec::new()];
+        let mut in_word = false;
         for (style, text) in self.pieces {
-            let mut word = String::new();
-            let mut in_word = false;
+            let mut part = String::new();
             for c in text.chars() {
                 if c == ' ' && in_word {
-                    words.push((style, std::mem::take(&mut word)));
-                    in_word = false;
+                    if let Some(word) = words.last_mut() {
+                        word.push((style, std::mem::take(&mut part)));
+                    }
+                    words.push(Vec::new());
                 }
-                in_word |= c != ' ';
-                word.push(c);
+                in_word = c != ' ';
+                part.push(c);
             }
-            words.push((style, word));
+            if let Some(word) = words.last_mut() {
+                word.push((style, part));
+            }
         }
         words
     }
 
     /// With escape sequences for its styles, without blanks at the end.
     pub(super) fn render(&self) -> String {
-        let last = self
-            .pieces
-            .iter()
-            .rposition(|(style, text)| !text.trim_end_matches(' ').is_empty() || styled(style));
-        let shown = last.map_or(0, |last| last + 1);
         let mut out = String::new();
-        for (index, (style, text)) in self.pieces[..shown].iter().enumerate() {
-            if !styled(style) {
-                let is_last = index + 1 == shown;
-                out.push_str(if is_last {
-                    text.trim_end_matches(' ')
-                } else {
-                    text
-                });
+        for run in self.pieces.chunk_by(|a, b| a.0 == b.0) {
+            let style = run[0].0;
+            let text: String = run.iter().map(|(_, text)| text.as_str()).collect();
+            if style == Style::new() || text.is_empty() {
+                out.push_str(&text);
             } else {
                 out.push_str(&format!("{style}{text}{style:#}"));
             }
         }
+        out.truncate(out.trim_end_matches(' ').len());
         out
     }
 }
 
-fn styled(style: &Style) -> bool {
-    *style != Style::new()
+/// Lines on the way of being filled.
+struct Wrapped {
+    lines: Vec<Line>,
+    /// Columns that are taken in the last line.
+    used: usize,
+    width: usize,
+    indent: usize,
+}
+
+impl Wrapped {
+    fn next_line(&mut self) {
+        self.lines.push(Line::new().plain(&" ".repeat(self.indent)));
+        self.used = self.indent;
+    }
+
+    /// Appends text, broken wherever the line ends.
+    fn put(&mut self, style: Style, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let mut fits = head(rest, self.width.saturating_sub(self.used));
+            if fits.is_empty() && self.used > self.indent {
+                self.next_line();
+                continue;
+            }
+            if fits.is_empty() {
+                // Wider than a whole line: it cannot be shown otherwise.
+                fits = first(rest);
+            }
+            self.used += columns(fits);
+            if let Some(line) = self.lines.last_mut() {
+                line.pieces.push((style, fits.to_owned()));
+            }
+            rest = &rest[fits.len()..];
+        }
+    }
 }
 
 /// Columns that `text` takes on a terminal.
@@ -207,5 +232,15 @@ mod tests {
         let red = AnsiColor::Red.on_default();
         let line = Line::new().styled(red, "no").plain(" more  ");
         assert_eq!(line.render(), "\u{1b}[31mno\u{1b}[0m more");
+    }
+
+    #[test]
+    fn wrapping_does_not_multiply_the_styles() {
+        let red = AnsiColor::Red.on_default();
+        let line = Line::new().styled(red, "no two of them");
+        assert_eq!(
+            plain(line.wrap(8, 0)),
+            ["\u{1b}[31mno two\u{1b}[0m", "\u{1b}[31mof them\u{1b}[0m"]
+        );
     }
 }

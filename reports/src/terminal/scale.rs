@@ -5,7 +5,7 @@ use super::paint::FAINT;
 use super::window::Window;
 
 /// Labels of the axis stand at least so many columns apart.
-const LABEL_EVERY: u64 = 13;
+const LABEL_EVERY: u64 = 10;
 
 /// A window spread over columns.
 #[derive(Debug, Clone, Copy)]
@@ -141,12 +141,19 @@ mod tests {
 
     #[test]
     fn axis_labels_are_round_numbers_at_their_place() {
-        let (ruler, labels) = scale(950_000_000, 1_950_000_000, 60).axis();
+        let scale = scale(950_000_000, 1_950_000_000, 60);
+        let (ruler, labels) = scale.axis();
         let ruler = ruler.render();
-        let labels = labels.render();
-        assert!(ruler.contains('┬'));
-        for label in ["1.0 s", "1.5 s"] {
-            assert!(labels.contains(label), "{labels}");
+        let ticks: Vec<usize> = ruler
+            .chars()
+            .filter(|c| matches!(c, '─' | '┬'))
+            .enumerate()
+            .filter_map(|(cell, c)| (c == '┬').then_some(cell))
+            .collect();
+        let expected = [10, 12, 14, 16, 18].map(|tenth| scale.cell(tenth * 100_000_000));
+        assert_eq!(ticks.into_iter().map(Some).collect::<Vec<_>>(), expected);
+        for label in ["1.0 s", "1.2 s", "1.8 s"] {
+            assert!(labels.render().contains(label), "{label}");
         }
     }
 

@@ -21,16 +21,19 @@ const ROWS: usize = 12;
 const ROWS_WITH_WAITING: usize = 6;
 
 /// The glyphs, their styles and what they mean, in the order of the legend.
-const LEGEND: [(char, Style, &str); 10] = [
+const LEGEND: [(char, Style, &str); 13] = [
     ('█', GOOD, "holds"),
+    ('▓', GOOD, "holds, lease perhaps over"),
     ('▒', WARN, "holds, lease over"),
     ('░', COOL, "frozen, lease running"),
+    ('≈', COOL, "frozen, lease perhaps over"),
     ('~', COOL, "frozen, lease over"),
     ('╌', COOL, "frozen without the lock"),
     ('·', FAINT, "waits"),
     ('‹', FAINT, "gives it back"),
     ('$', STRONG, "sells"),
     ('×', STRONG, "fenced off"),
+    ('R', STRONG, "its late release claims success"),
     ('✝', BAD, "dies"),
 ];
 
@@ -39,7 +42,7 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     if violated(record).next().is_none() || history.events.is_empty() {
         return Vec::new();
     }
-    let lanes = lanes(history);
+    let lanes = lanes(&history.events);
     let end_ns = history.events.last().map_or(0, |event| event.at_ns);
     let window = around_violation(record, &lanes, end_ns);
     let (shown, left_out) = choose(&lanes, &window);
@@ -118,12 +121,15 @@ fn title(history: &History, window: &Window, end_ns: u64) -> Line {
     ) {
         line = line.plain(" of the lock ").plain(key);
     }
-    let words = format!(
-        ", {} – {} of {}",
-        moment_ns(window.from_ns),
-        moment_ns(window.to_ns.min(end_ns)),
-        moment_ns(end_ns)
-    );
+    let words = match (window.from_ns, window.to_ns.min(end_ns)) {
+        (0, to_ns) if to_ns == end_ns => format!(", the whole run of {}", moment_ns(end_ns)),
+        (from_ns, to_ns) => format!(
+            ", {} – {} of {}",
+            moment_ns(from_ns),
+            moment_ns(to_ns),
+            moment_ns(end_ns)
+        ),
+    };
     line.styled(FAINT, &words)
 }
 
@@ -139,7 +145,7 @@ fn choose<'a>(
     let total = ranked.len();
     ranked.sort_by_key(|&(rank, worker, _)| (rank, worker));
     let active = ranked.iter().filter(|(rank, ..)| *rank < WAITS).count();
-    ranked.truncate(active.max(ROWS_WITH_WAITING).min(ROWS));
+    ranked.truncate(active.clamp(ROWS_WITH_WAITING, ROWS));
     ranked.sort_by_key(|&(_, worker, _)| worker);
     let shown: Vec<_> = ranked.iter().map(|&(_, w, lane)| (w, lane)).collect();
     let left_out = total - shown.len();
@@ -173,8 +179,8 @@ fn rank(lane: &Lane, window: &Window) -> Option<u8> {
 /// What a worker's row shows. `together`: the columns in which two or more hold.
 fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<Cell> {
     // For each cell, how long the worker did what.
-    let mut share_ns = vec![[0_u64; 5]; scale.cells()];
-    const FROZEN: usize = 4;
+    let mut share_ns = vec![[0_u64; 6]; scale.cells()];
+    const FROZEN: usize = 5;
     let mut spread = |slot: usize, from_ns, to_ns| {
         if let Some((first, last)) = scale.touched(from_ns, to_ns) {
             for (cell, shares) in share_ns.iter_mut().enumerate().take(last + 1).skip(first) {
@@ -199,40 +205,49 @@ fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<
     }
     for mark in &lane.marks {
         if let Some(cell) = scale.cell(mark.at_ns) {
-            let glyph = match mark.what {
-                Moment::Sold => '$',
-                Moment::FencedOff => '×',
-                Moment::Died => '✝',
-            };
-            let style = if cells[cell].1 == BAD {
-                BAD
-            } else {
-                style_of(glyph)
-            };
-            cells[cell] = (glyph, style);
+            put_mark(&mut cells, cell, mark.what);
         }
     }
     cells
 }
 
+fn put_mark(cells: &mut [Cell], cell: usize, what: Moment) {
+    let glyph = match what {
+        Moment::Sold => '$',
+        Moment::FencedOff => '×',
+        Moment::Died => '✝',
+        // Only a release that took long enough to be seen is worth a mark of its own.
+        Moment::Released if cell > 0 && matches!(cells[cell - 1].0, '╌' | '‹') => 'R',
+        Moment::Released => return,
+    };
+    let style = if cells[cell].1 == BAD {
+        BAD
+    } else {
+        style_of(glyph)
+    };
+    cells[cell] = (glyph, style);
+}
+
 /// What a cell shows: a hold however short, anything else only from half a cell on.
-fn most(shares: &[u64; 5], half_ns: u64) -> Option<Doing> {
-    let share = |doing: Doing| shares[doing as usize];
-    if share(Doing::InLease) + share(Doing::PastLease) > 0 {
-        return Some(match share(Doing::PastLease) > share(Doing::InLease) {
-            true => Doing::PastLease,
-            false => Doing::InLease,
-        });
+fn most(shares: &[u64; 6], half_ns: u64) -> Option<Doing> {
+    let share = |doing: &Doing| shares[*doing as usize];
+    let holding = [Doing::PastLease, Doing::PerhapsPast, Doing::InLease];
+    if let Some(longest) = holding.into_iter().max_by_key(share)
+        && share(&longest) > 0
+    {
+        return Some(longest);
     }
     [Doing::Waiting, Doing::Releasing]
         .into_iter()
-        .find(|&doing| share(doing) >= half_ns)
+        .find(|doing| share(doing) >= half_ns)
 }
 
 fn glyph(doing: Option<Doing>, frozen: bool) -> char {
     match (doing, frozen) {
         (Some(Doing::InLease), false) => '█',
         (Some(Doing::InLease), true) => '░',
+        (Some(Doing::PerhapsPast), false) => '▓',
+        (Some(Doing::PerhapsPast), true) => '≈',
         (Some(Doing::PastLease), false) => '▒',
         (Some(Doing::PastLease), true) => '~',
         (_, true) => '╌',
@@ -251,30 +266,27 @@ fn style_of(glyph: char) -> Style {
 fn overlap_row(overlaps: &[(u64, u64)], window: &Window, scale: &Scale) -> Option<Vec<Cell>> {
     let mut row = vec![(' ', Style::new()); scale.cells()];
     let mut total_ns = 0;
-    let mut end = 0;
+    let mut marked: Option<(usize, usize)> = None;
     for &(from_ns, to_ns) in overlaps {
         if let Some((first, last)) = scale.touched(from_ns, to_ns) {
             row[first..=last].fill(('^', BAD));
             let inside = (from_ns.max(window.from_ns), to_ns.min(window.to_ns));
             total_ns += inside.1.saturating_sub(inside.0);
-            end = last + 1;
+            marked = Some((marked.map_or(first, |marked| marked.0), last + 1));
         }
     }
-    if end == 0 {
-        return None;
-    }
-    write_beside(&mut row, (0, end), &span_ns(total_ns), BAD);
+    write_beside(&mut row, marked?, &span_ns(total_ns), BAD);
     Some(row)
 }
 
 fn legend(used: &[char]) -> Line {
-    let mut line = Line::new().plain("   ");
+    let mut line = Line::new().plain("  ");
     for (glyph, style, meaning) in LEGEND {
         if used.contains(&glyph) {
             // Blanks that do not break keep a glyph and its meaning on one line.
             let meaning = meaning.replace(' ', "\u{a0}");
-            line = line.plain(" ").styled(style, &glyph.to_string());
-            line = line.styled(FAINT, &format!("\u{a0}{meaning} "));
+            line = line.plain("  ").styled(style, &glyph.to_string());
+            line = line.styled(FAINT, &format!("\u{a0}{meaning}"));
         }
     }
     line

@@ -29,7 +29,7 @@ pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
     }
     if let Some(sentence) = blame(&record.verdicts) {
         lines.push(Line::new());
-        let line = Line::new().plain("  ").styled(STRONG, "Whose fault: ");
+        let line = Line::new().plain("  ").styled(STRONG, "Whose fault? ");
         lines.extend(line.plain(&sentence).wrap(width, 2));
     }
     lines
@@ -66,12 +66,13 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
 /// Nothing but held: the words in one line.
 pub(super) fn compact(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut line = Line::new().plain(" ");
+    // Blanks that do not break keep a mark and its word on one line.
     for (property, verdict) in &record.verdicts {
         let (mark, style) = mark(verdict.status);
         line = line.plain(" ").styled(style, mark);
         line = match verdict.status {
-            Status::NotApplicable => line.styled(FAINT, &format!(" {property} n/a")),
-            _ => line.plain(&format!(" {property}")),
+            Status::NotApplicable => line.styled(FAINT, &format!("\u{a0}{property}\u{a0}n/a")),
+            _ => line.plain(&format!("\u{a0}{property}")),
         };
         line = line.plain(" ");
     }

@@ -48,7 +48,7 @@ pub(super) fn around_violation(
             span = (span.0.min(at_ns), span.1.max(at_ns));
         }
     }
-    let margin_ns = (span.1 - span.0) / 20 + 1;
+    let margin_ns = (span.1 - span.0) / 40 + 1;
     Window {
         from_ns: span.0.saturating_sub(margin_ns),
         to_ns: span.1.saturating_add(margin_ns),

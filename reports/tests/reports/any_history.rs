@@ -21,7 +21,12 @@ fn worker() -> impl Strategy<Value = usize> {
 }
 
 fn what() -> impl Strategy<Value = What> {
-    let lock = (
+    prop_oneof![7 => of_lock(), 3 => of_others()]
+}
+
+/// What the lock says and is asked.
+fn of_lock() -> impl Strategy<Value = What> {
+    let parts = (
         worker(),
         0..9_u64,
         0..3_u32,
@@ -30,7 +35,7 @@ fn what() -> impl Strategy<Value = What> {
         any::<bool>(),
         ".{0,12}",
     );
-    (0..17_u8, lock).prop_map(
+    (0..10_u8, parts).prop_map(
         |(kind, (worker, op, key, ms, other_ms, flag, text))| match kind {
             0..3 => What::Acquire {
                 worker,
@@ -45,7 +50,7 @@ fn what() -> impl Strategy<Value = What> {
                 token: text,
                 fence: flag.then_some(ms),
                 valid_ms: flag.then_some(ms),
-                elapsed_ms: flag.then_some(other_ms),
+                elapsed_ms: (other_ms % 2 == 0).then_some(other_ms),
             },
             6 => What::Refused { worker, op },
             7 => What::Extended {
@@ -54,53 +59,60 @@ fn what() -> impl Strategy<Value = What> {
                 valid_ms: ms,
                 elapsed_ms: flag.then_some(other_ms),
             },
-            8 => What::Lost { worker, op },
-            9 => What::StockChanged {
-                worker,
-                op,
-                key,
-                from: 1,
-                to: i64::MIN,
-            },
-            10 => What::FencedOff {
-                worker,
-                op,
-                key,
-                fence: ms,
-                highest: other_ms,
-            },
-            11 => What::Release { worker, op },
-            12 => What::Released {
+            8 => What::Release { worker, op },
+            _ => What::Released {
                 worker,
                 op,
                 released: flag,
                 last_command_ns: None,
             },
-            13 => What::WorkerDown {
-                worker,
-                by_fault: flag,
-                reason: text,
-            },
-            14 => What::FaultBegan {
-                id: key,
-                fault: if flag { "pause-client".into() } else { text },
-                detail: "d".into(),
-                workers: vec![worker; op as usize],
-                nodes: vec![worker],
-            },
-            15 => What::FaultEnded { id: key },
-            _ if flag => What::Misbehaved {
-                worker,
-                kind: Misbehaviour::Hung,
-                detail: text,
-            },
-            _ => What::End {
-                reason: EndReason::Limit,
-                stock_left: vec![],
-                sold: vec![],
-            },
         },
     )
+}
+
+/// What happens around it.
+fn of_others() -> impl Strategy<Value = What> {
+    let parts = (worker(), 0..9_u64, 0..3_u32, ms(), any::<bool>(), ".{0,12}");
+    (0..8_u8, parts).prop_map(|(kind, (worker, op, key, ms, flag, text))| match kind {
+        0 => What::Lost { worker, op },
+        1 => What::StockChanged {
+            worker,
+            op,
+            key,
+            from: 1,
+            to: i64::MIN,
+        },
+        2 => What::FencedOff {
+            worker,
+            op,
+            key,
+            fence: ms,
+            highest: 1,
+        },
+        3 => What::WorkerDown {
+            worker,
+            by_fault: flag,
+            reason: text,
+        },
+        4 => What::FaultBegan {
+            id: key,
+            fault: if flag { "pause-client".into() } else { text },
+            detail: "d".into(),
+            workers: vec![worker; op as usize],
+            nodes: vec![worker],
+        },
+        5 => What::FaultEnded { id: key },
+        6 => What::Misbehaved {
+            worker,
+            kind: Misbehaviour::Hung,
+            detail: text,
+        },
+        _ => What::End {
+            reason: EndReason::Limit,
+            stock_left: vec![],
+            sold: vec![],
+        },
+    })
 }
 
 fn history() -> impl Strategy<Value = History> {

@@ -74,6 +74,11 @@ fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
     }
 }
 
+fn rename(record: &mut RunRecord, subject: &str) {
+    record.reproduce = record.reproduce.replace(&record.subject.name, subject);
+    record.subject.name = subject.into();
+}
+
 pub fn calm() -> Sample {
     let history = Tape::new(2)
         .purchase(0, 0, 1, 2)
@@ -156,7 +161,7 @@ pub fn fenced() -> Sample {
             };
         }
     }
-    record.subject.name = "fenced".into();
+    rename(&mut record, "fenced");
     for property in [Property::Resource, Property::Fencing] {
         record.verdicts.insert(property, Verdict::held());
     }
@@ -165,9 +170,100 @@ pub fn fenced() -> Sample {
     (record, history)
 }
 
+/// The same, of a subject that does not say for how long it may believe.
+pub fn silent() -> Sample {
+    let (mut record, mut history) = gc_pause();
+    rename(&mut record, "exec:./silent.py");
+    for event in &mut history.events {
+        if let What::Granted {
+            valid_ms,
+            elapsed_ms,
+            ..
+        } = &mut event.what
+        {
+            (*valid_ms, *elapsed_ms) = (None, None);
+        }
+    }
+    (record, history)
+}
+
+/// A late release deletes the lock of the successor, and a third worker walks in.
+pub fn stale_delete() -> Sample {
+    let released = What::Released {
+        worker: 0,
+        op: 1,
+        released: true,
+        last_command_ns: Some(1_701_000_000),
+    };
+    let history = Tape::new(3)
+        .acquire(0, 0, 1)
+        .granted(2, 0, 1)
+        .acquire(5, 1, 2)
+        .acquire(6, 2, 3)
+        .sold(200, 0, 1, 2)
+        .at(201, What::Release { worker: 0, op: 1 })
+        .fault(202, 0, "pause-client", 0)
+        .granted(1_004, 1, 2)
+        .fault_over(1_700, 0)
+        .at(1_702, released)
+        .granted(1_705, 2, 3)
+        .sold(1_904, 1, 2, 1)
+        .released(1_905, 1, 2)
+        .sold(1_950, 2, 3, 0)
+        .released(1_951, 2, 3)
+        .done();
+    let summary = "Frozen between the check and the deletion of its release.";
+    let mut record = record("stale-delete", summary, &history);
+    rename(&mut record, "get-then-del");
+    let overlap = violated(
+        Cause::StolenRelease,
+        1_705,
+        &[
+            "1.004 s  worker 1 got the lock, lease until 2.002 s",
+            "1.701 s  the DEL of worker 0's release went out: it deleted the lock of worker 1",
+            "1.705 s  worker 2 got the lock while worker 1 was inside",
+        ],
+    );
+    let stolen = violated(
+        Cause::Race,
+        1_702,
+        &["1.702 s  worker 0 was told that it had released its own lock"],
+    );
+    let verdicts = &mut record.verdicts;
+    verdicts.insert(Property::Exclusion, overlap.clone());
+    verdicts.insert(Property::Lease, overlap);
+    verdicts.insert(Property::Ownership, stolen);
+    (record, history)
+}
+
+/// Two of five hundred hold together while all others wait.
+pub fn crowd() -> Sample {
+    let mut tape = Tape::new(500);
+    for worker in 0..500 {
+        tape = tape.acquire(0, worker, worker as u64);
+    }
+    let history = tape
+        .granted(5, 37, 37)
+        .granted(1_010, 411, 411)
+        .released(1_100, 37, 37)
+        .released(1_200, 411, 411)
+        .done();
+    let mut record = record(
+        "slow-section",
+        "Work takes longer than the lease.",
+        &history,
+    );
+    let story = ["1.010 s  worker 411 got the lock while worker 37 was inside"];
+    let overlap = violated(Cause::OutlivedLease, 1_010, &story);
+    record.verdicts.insert(Property::Exclusion, overlap);
+    (record, history)
+}
+
 pub fn unknown() -> Sample {
     let (mut record, history) = calm();
     record.scenario = "gc-pause".into();
+    record.summary = GC_PAUSE.into();
+    record.reproduce = record.reproduce.replace("calm", "gc-pause");
     let reason = "the fault never struck: no worker read stock 1 before the run was over";
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
         record.verdicts.insert(property, Verdict::unknown(reason));
@@ -249,7 +345,7 @@ pub fn no_grants() -> Sample {
         .done();
     let summary = "A worker is killed as the reply of its first acquiring command arrives.";
     let mut record = record("crash-mid-acquire", summary, &history);
-    record.subject.name = "setnx-expire".into();
+    rename(&mut record, "setnx-expire");
     record.counts = Counts {
         refused: 2,
         stock_start: 3,

@@ -18,7 +18,7 @@ impl Tape {
             workers
         );
         Tape {
-            history: read_history(header.as_bytes()).unwrap(),
+            history: read_history(header.as_bytes()).expect("a valid header"),
         }
     }
 
@@ -45,14 +45,19 @@ impl Tape {
         self.at(at_ms, what)
     }
 
+    /// A grant of a subject that says for how long.
     pub fn granted(self, at_ms: u64, worker: usize, op: u64) -> Self {
+        let mut events = self.history.events.iter().rev();
+        let asked =
+            events.find(|e| matches!(e.what, What::Acquire { op: asked, .. } if asked == op));
+        let elapsed_ms = asked.map(|asked| at_ms - asked.at_ns / 1_000_000);
         let what = What::Granted {
             worker,
             op,
             token: format!("token-{op}"),
             fence: None,
-            valid_ms: None,
-            elapsed_ms: None,
+            valid_ms: Some(998),
+            elapsed_ms,
         };
         self.at(at_ms, what)
     }

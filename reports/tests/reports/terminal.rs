@@ -1,5 +1,6 @@
 //! What a person sees. The snapshots leave the styles out; two tests look at the styles alone.
 
+use picklock_harness::check::Property;
 use picklock_reports::terminal;
 use unicode_width::UnicodeWidthStr;
 
@@ -45,6 +46,44 @@ fn gc_pause_at_60() {
 #[test]
 fn fencing_did_its_work() {
     insta::assert_snapshot!(show(samples::fenced(), 100));
+}
+
+#[test]
+fn nobody_is_accused_of_outliving_a_lease_that_was_not_told() {
+    let (record, history) = samples::silent();
+    let text = plain(&terminal::run(&record, &history, 100));
+    let row = text.lines().find(|line| line.starts_with("    worker 1 "));
+    let row = row.unwrap();
+    assert!(row.contains('▓') && !row.contains('▒'), "{text}");
+}
+
+#[test]
+fn a_late_release_takes_the_successors_lock() {
+    insta::assert_snapshot!(show(samples::stale_delete(), 100));
+}
+
+#[test]
+fn one_story_is_told_once() {
+    let (mut record, history) = samples::gc_pause();
+    let overlap = record.verdicts[&Property::Exclusion].clone();
+    record.verdicts.insert(Property::Lease, overlap.clone());
+    record.verdicts.insert(Property::Resource, overlap.clone());
+    let text = show((record, history), 120);
+    for sentence in &overlap.story {
+        assert_eq!(text.matches(sentence.as_str()).count(), 1, "{text}");
+    }
+    assert!(text.contains("The same story violates lease and resource."));
+}
+
+#[test]
+fn many_workers_are_not_all_drawn_but_the_guilty_ones_are() {
+    let (record, history) = samples::crowd();
+    let text = show((record, history), 100);
+    for worker in [37, 411] {
+        let row = format!("\n    worker {worker} ");
+        assert!(text.contains(&row), "{text}");
+    }
+    assert!(text.contains("    and 494 more workers\n"), "{text}");
 }
 
 #[test]

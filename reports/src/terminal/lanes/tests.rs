@@ -1,0 +1,165 @@
+//! The deadline rule, and who overlaps whom.
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn events(list: Vec<(u64, What)>) -> Vec<Event> {
+    let event = |(at_ms, what)| Event {
+        at_ns: at_ms * MS,
+        what,
+    };
+    list.into_iter().map(event).collect()
+}
+
+fn acquire(worker: usize, op: u64) -> What {
+    What::Acquire {
+        worker,
+        op,
+        key: 0,
+        ttl_ms: 100,
+        wait_ms: 0,
+    }
+}
+
+fn granted(worker: usize, op: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> What {
+    What::Granted {
+        worker,
+        op,
+        token: String::new(),
+        fence: None,
+        valid_ms,
+        elapsed_ms,
+    }
+}
+
+fn release(worker: usize, op: u64) -> What {
+    What::Release { worker, op }
+}
+
+fn down(worker: usize) -> What {
+    What::WorkerDown {
+        worker,
+        by_fault: true,
+        reason: String::new(),
+    }
+}
+
+/// What worker 0 does, in milliseconds.
+fn doings(list: Vec<(u64, What)>) -> Vec<(u64, u64, Doing)> {
+    let lanes = lanes(&events(list));
+    let stretches = lanes[&0].stretches.iter();
+    stretches
+        .map(|s| (s.from_ns / MS, s.to_ns / MS, s.doing))
+        .collect()
+}
+
+#[test]
+fn a_reported_lease_counts_from_the_request() {
+    let list = vec![
+        (0, acquire(0, 1)),
+        (60, granted(0, 1, Some(90), Some(50))),
+        (200, release(0, 1)),
+    ];
+    let expected = [
+        (0, 60, Doing::Waiting),
+        (60, 140, Doing::InLease),
+        (140, 200, Doing::PastLease),
+    ];
+    assert_eq!(doings(list), expected);
+}
+
+#[test]
+fn without_a_report_only_what_is_certain_is_called_over() {
+    let list = vec![
+        (0, acquire(0, 1)),
+        (60, granted(0, 1, None, None)),
+        (200, release(0, 1)),
+    ];
+    let expected = [
+        (0, 60, Doing::Waiting),
+        (60, 100, Doing::InLease),
+        (100, 160, Doing::PerhapsPast),
+        (160, 200, Doing::PastLease),
+    ];
+    assert_eq!(doings(list), expected);
+}
+
+#[test]
+fn renewals_move_the_deadline_and_a_lost_lease_ends_it() {
+    let extended = What::Extended {
+        worker: 0,
+        op: 1,
+        valid_ms: 100,
+        elapsed_ms: Some(50),
+    };
+    let list = vec![
+        (0, acquire(0, 1)),
+        (0, granted(0, 1, Some(100), Some(0))),
+        (50, extended),
+        (120, What::Lost { worker: 0, op: 1 }),
+        (130, release(0, 1)),
+    ];
+    let expected = [
+        (0, 50, Doing::InLease),
+        (50, 120, Doing::InLease),
+        (120, 130, Doing::PastLease),
+    ];
+    assert_eq!(doings(list), expected);
+}
+
+#[test]
+fn death_ends_whatever_was_going_on() {
+    let list = vec![
+        (0, acquire(0, 1)),
+        (10, granted(0, 1, Some(100), Some(10))),
+        (30, down(0)),
+        (500, acquire(1, 2)),
+    ];
+    let expected = [(0, 10, Doing::Waiting), (10, 30, Doing::InLease)];
+    assert_eq!(doings(list.clone()), expected);
+    let lanes = lanes(&events(list));
+    let death = Mark {
+        at_ns: 30 * MS,
+        what: Moment::Died,
+    };
+    assert_eq!(lanes[&0].marks, [death]);
+}
+
+#[test]
+fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
+    let pause = |id, worker| What::FaultBegan {
+        id,
+        fault: PAUSE_CLIENT.into(),
+        detail: String::new(),
+        workers: vec![worker],
+        nodes: vec![],
+    };
+    let list = vec![
+        (10, pause(0, 0)),
+        (20, pause(1, 1)),
+        (30, What::FaultEnded { id: 0 }),
+        (40, acquire(2, 1)),
+    ];
+    let lanes = lanes(&events(list));
+    assert_eq!(lanes[&0].frozen_ns, [(10 * MS, 30 * MS)]);
+    assert_eq!(lanes[&1].frozen_ns, [(20 * MS, 40 * MS)]);
+}
+
+#[test]
+fn overlaps_are_of_different_workers_on_one_key() {
+    let list = vec![
+        (0, acquire(0, 1)),
+        (0, granted(0, 1, Some(50), Some(0))),
+        (60, acquire(1, 2)),
+        (60, granted(1, 2, Some(50), Some(0))),
+        (80, release(0, 1)),
+        (80, acquire(2, 3)),
+        (90, release(1, 2)),
+        (90, granted(2, 3, Some(50), Some(10))),
+        (99, release(2, 3)),
+    ];
+    let lanes = lanes(&events(list));
+    assert_eq!(overlaps(&lanes, 0), [(60 * MS, 80 * MS)]);
+    assert_eq!(overlaps(&lanes, 1), []);
+}
