@@ -1,0 +1,50 @@
+//! The wire between real sockets: what passes unchanged, what each fault does, what a gate stops.
+
+mod client;
+mod effects;
+mod ends;
+mod gates;
+mod node;
+mod transparent;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use picklock_harness::clock::Clock;
+use picklock_harness::wire::{Gate, LinkId, NoWatcher, Sight, Watcher, Wire};
+
+/// The name of the lock that the tests take.
+const KEY: &str = "lock:1";
+
+/// The only link of most tests.
+const LINK: LinkId = LinkId { worker: 0, node: 0 };
+
+/// Fails loudly where the test would hang.
+async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), work)
+        .await
+        .unwrap_or_else(|_| panic!("{what} did not come to pass"))
+}
+
+fn wire() -> Wire {
+    watched(NoWatcher)
+}
+
+fn watched(watcher: impl Watcher + 'static) -> Wire {
+    let keys = vec![KEY.to_owned(), "lock:12".to_owned()];
+    Wire::new(Clock::start(), keys, 7, Arc::new(watcher))
+}
+
+/// A watcher that is a closure.
+struct Watching<F>(F);
+
+impl<F: Fn(&Sight<'_>) -> Option<Gate> + Send + Sync> Watcher for Watching<F> {
+    fn armed(&self) -> bool {
+        true
+    }
+
+    fn sight(&self, sight: &Sight<'_>) -> Option<Gate> {
+        (self.0)(sight)
+    }
+}
