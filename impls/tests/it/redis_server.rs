@@ -43,6 +43,7 @@ impl RedisServer {
     }
 
     /// A plain connection, for looking at the server from outside of the lock.
+    #[allow(dead_code, reason = "not every test binary looks")]
     pub async fn connect(&self) -> MultiplexedConnection {
         redis::Client::open(self.url())
             .expect("a valid URL")

@@ -1,0 +1,107 @@
+//! Talking to worker processes in a test.
+
+use std::path::PathBuf;
+
+use picklock_harness::adapter::message::{Answer, Ask, PROTOCOL, Request, Said};
+use picklock_harness::adapter::process::{Heard, WorkerProcess};
+use tempfile::TempDir;
+
+/// A worker, and where its log is.
+pub struct Talk {
+    pub worker: WorkerProcess,
+    pub logs: TempDir,
+    next_id: u64,
+}
+
+impl Talk {
+    pub fn start(argv: &[&str]) -> Self {
+        let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
+        let logs = tempfile::tempdir().unwrap();
+        let log = logs.path().join("stderr.log");
+        let worker = WorkerProcess::spawn(&argv, &log, |_| {}).unwrap();
+        Talk {
+            worker,
+            logs,
+            next_id: 1,
+        }
+    }
+
+    /// One of the ill-behaved adapters.
+    pub fn with_adapter(script: &str, arguments: &[&str]) -> Self {
+        let path = project_root().join("tests/adapters").join(script);
+        let mut argv = vec!["python3", path.to_str().unwrap()];
+        argv.extend(arguments);
+        Talk::start(&argv)
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.logs.path().join("stderr.log")).unwrap()
+    }
+
+    /// Sends a request; its number.
+    pub async fn send(&mut self, ask: Ask) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.worker.send(&Request { id, ask }).await.unwrap();
+        id
+    }
+
+    /// Sends a request and hears what comes next.
+    pub async fn ask(&mut self, ask: Ask) -> Heard {
+        self.send(ask).await;
+        self.worker.next().await
+    }
+
+    /// Sends a request that must be answered.
+    pub async fn answer(&mut self, ask: Ask) -> Answer {
+        let id = self.send(ask).await;
+        match self.worker.next().await {
+            Heard::Said(Said::Reply {
+                id: replied,
+                answer,
+            }) if replied == id => answer,
+            other => panic!("no answer to request {id}: {other:?}\n{}", self.log()),
+        }
+    }
+}
+
+pub fn project_root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
+}
+
+pub fn init(nodes: Vec<String>) -> Ask {
+    Ask::Init {
+        protocol: PROTOCOL,
+        worker: 0,
+        nodes,
+        timeout_ms: 5000,
+        seed: 1,
+        options: Default::default(),
+    }
+}
+
+pub fn acquire(key: &str, ttl_ms: u64) -> Ask {
+    Ask::Acquire {
+        key: key.into(),
+        ttl_ms,
+        wait_ms: 0,
+    }
+}
+
+pub fn extend(key: &str, token: &str, ttl_ms: u64) -> Ask {
+    Ask::Extend {
+        key: key.into(),
+        token: token.into(),
+        ttl_ms,
+    }
+}
+
+pub fn release(key: &str, token: &str) -> Ask {
+    Ask::Release {
+        key: key.into(),
+        token: token.into(),
+    }
+}

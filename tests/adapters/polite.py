@@ -1,0 +1,38 @@
+"""A well-behaved adapter around no lock at all, for the ill-behaved ones to start from.
+
+`run(misbehave)` answers every request properly, but when the op named on the command line comes
+(`garbage.py acquire`), it calls `misbehave` instead.
+"""
+
+import json
+import sys
+
+
+def answer(request):
+    op = request["op"]
+    if op == "init":
+        return {"reply": "ready", "name": "polite", "version": "1"}
+    if op in ("acquire", "extend"):
+        return {"reply": "granted", "token": request.get("token", f"grant-{request['id']}")}
+    if op == "release":
+        return {"reply": "released", "released": True}
+    return {"reply": "pong"}
+
+
+def say(text):
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def run(misbehave=None):
+    at = sys.argv[1] if len(sys.argv) > 1 else None
+    for line in sys.stdin:
+        request = json.loads(line)
+        if misbehave is not None and request["op"] == at:
+            misbehave(request)
+        else:
+            say(json.dumps({"id": request["id"], **answer(request)}))
+
+
+if __name__ == "__main__":
+    run()
