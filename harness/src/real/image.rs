@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use futures_util::TryStreamExt;
+use testcontainers::GenericImage;
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
-use testcontainers::bollard::query_parameters::CreateImageOptionsBuilder;
+use testcontainers::runners::AsyncRunner;
 use tokio::time::timeout;
 
 use super::WorldError;
@@ -52,8 +52,13 @@ impl Image {
             return Ok(image(wanted, "here", true));
         }
         let why = match offered(&engine, wanted).await {
-            Ok(()) => return Ok(image(wanted, "to be pulled", false)),
-            Err(why) => why,
+            Offer::Yes => return Ok(image(wanted, "to be pulled", false)),
+            // Somebody who names a private image has the credentials for it.
+            Offer::NotToStrangers if given.is_some() => {
+                return Ok(image(wanted, "to be pulled with credentials", false));
+            }
+            Offer::NotToStrangers => "its registry wants credentials".to_owned(),
+            Offer::No(why) => why,
         };
         if let Some(named) = given {
             let image = named.to_owned();
@@ -89,24 +94,19 @@ impl Image {
         }
     }
 
-    /// Pulls it, if it is not here.
-    pub(super) async fn fetch(&self, engine: &Docker) -> Result<(), WorldError> {
+    /// Pulls it, if it is not here, with the credentials that the user's Docker has.
+    pub(super) async fn fetch(&self) -> Result<(), WorldError> {
         if self.here {
             return Ok(());
         }
         let (name, tag) = self.name_and_tag();
-        let options = CreateImageOptionsBuilder::new()
-            .from_image(&format!("{name}:{tag}"))
-            .build();
-        let pull = engine
-            .create_image(Some(options), None, None)
-            .try_for_each(|_| async { Ok(()) });
+        let pull = GenericImage::new(name, tag).pull_image();
         let failed = |why| WorldError::NoImage {
             image: self.reference.clone(),
             why,
         };
         match timeout(PULL_PATIENCE, pull).await {
-            Ok(pulled) => pulled.map_err(|e| failed(sentence(&e))),
+            Ok(pulled) => pulled.map(drop).map_err(|e| failed(sentence(&e))),
             Err(_) => Err(failed(format!(
                 "the pull was not done in {PULL_PATIENCE:?}"
             ))),
@@ -137,14 +137,27 @@ async fn is_here(engine: &Docker, reference: &str) -> bool {
     engine.inspect_image(reference).await.is_ok()
 }
 
-/// Asks the registry, through the engine, whether it has the image.
-async fn offered(engine: &Docker, reference: &str) -> Result<(), String> {
+/// What a registry says about an image.
+enum Offer {
+    Yes,
+    NotToStrangers,
+    No(String),
+}
+
+/// Asks the registry, through the engine and without credentials, whether it has the image.
+async fn offered(engine: &Docker, reference: &str) -> Offer {
     let asked = engine.inspect_registry_image(reference, None);
     match timeout(REGISTRY_PATIENCE, asked).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(Error::DockerResponseServerError { message, .. })) => Err(message.trim().to_owned()),
-        Ok(Err(error)) => Err(sentence(&error)),
-        Err(_) => Err(format!(
+        Ok(Ok(_)) => Offer::Yes,
+        Ok(Err(Error::DockerResponseServerError {
+            status_code: 401 | 403,
+            ..
+        })) => Offer::NotToStrangers,
+        Ok(Err(Error::DockerResponseServerError { message, .. })) => {
+            Offer::No(message.trim().to_owned())
+        }
+        Ok(Err(error)) => Offer::No(sentence(&error)),
+        Err(_) => Offer::No(format!(
             "its registry did not answer within {REGISTRY_PATIENCE:?}"
         )),
     }

@@ -26,6 +26,7 @@ mod process;
 mod process_stat;
 mod reaper;
 mod run_dir;
+mod server_container;
 mod server_process;
 mod settings;
 pub mod signals;

@@ -11,11 +11,17 @@ use picklock_harness::real::{
 };
 use picklock_scenarios::Persistence;
 
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::Mutex;
+
 use crate::docker::containers_of;
-use crate::reexecution::{doomed_run, reaper};
+use crate::reexecution::{in_the_role_of, reaper};
 
 /// How long the machine may take to clean up; waited for in full only where the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A sweep would clean up after a doomed run whose reaper does not.
+static ALONE: Mutex<()> = Mutex::const_new(());
 
 const LAYOUT: Layout = Layout {
     nodes: 2,
@@ -57,7 +63,11 @@ pub fn be_a_doomed_run(world: &str) {
         guard::prepare(&mut worker);
         let worker = worker.spawn().unwrap();
         let _watched = reaper.group(worker.id().unwrap()).unwrap();
-        println!("\ndoomed {run} {}", dir.path().display());
+        println!(
+            "\ndoomed {} {run} {}",
+            reaper.process_id(),
+            dir.path().display()
+        );
         std::io::stdout().flush().unwrap();
         std::future::pending::<()>().await;
     });
@@ -66,20 +76,23 @@ pub fn be_a_doomed_run(world: &str) {
 /// A run that was started, and what it has.
 struct Doomed {
     program: Child,
+    reaper: u32,
     run: String,
     dir: PathBuf,
 }
 
 impl Doomed {
     fn start(world: &str) -> Doomed {
-        let mut program = doomed_run(world).spawn().unwrap();
+        let mut program = in_the_role_of(world).spawn().unwrap();
         let output = BufReader::new(program.stdout.take().unwrap());
         let mut lines = output.lines().map_while(Result::ok);
         let line = lines.find_map(|line| line.strip_prefix("doomed ").map(str::to_owned));
         let line = line.expect("the run says when it is ready");
-        let (run, dir) = line.split_once(' ').unwrap();
+        let (reaper, rest) = line.split_once(' ').unwrap();
+        let (run, dir) = rest.split_once(' ').unwrap();
         Doomed {
             program,
+            reaper: reaper.parse().unwrap(),
             run: run.to_owned(),
             dir: dir.into(),
         }
@@ -123,6 +136,7 @@ async fn becomes(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 
 #[tokio::test]
 async fn a_killed_run_leaves_no_process_and_no_directory() {
+    let _alone = ALONE.lock().await;
     let mut doomed = Doomed::start("process");
     let there = processes_in(&doomed.dir);
     let servers = there.iter().filter(|name| name.contains("-server")).count();
@@ -133,6 +147,10 @@ async fn a_killed_run_leaves_no_process_and_no_directory() {
             .any(|name| name.trim() == "sleep")
     };
     becomes("the worker's child", async || has_sleep()).await;
+    // What a terminal or a supervisor sends to everybody must not take the helper away first.
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+        kill_process(Pid::from_raw(doomed.reaper as i32).unwrap(), signal).unwrap();
+    }
     doomed.kill();
     becomes("no process", async || processes_in(&doomed.dir).is_empty()).await;
     becomes("no directory", async || !doomed.dir.exists()).await;
@@ -140,6 +158,7 @@ async fn a_killed_run_leaves_no_process_and_no_directory() {
 
 #[tokio::test]
 async fn a_killed_run_leaves_no_container() {
+    let _alone = ALONE.lock().await;
     let mut doomed = Doomed::start("docker");
     assert_eq!(containers_of(&doomed.run).await.len(), 4);
     doomed.kill();
@@ -153,6 +172,7 @@ async fn a_killed_run_leaves_no_container() {
 /// A container and a directory with our labels, of a living owner and of a dead one.
 #[tokio::test]
 async fn the_sweep_takes_what_the_dead_left_and_nothing_of_the_living() {
+    let _alone = ALONE.lock().await;
     let reaper = reaper();
     let living = RunDir::create(&reaper).unwrap();
     let image = Image::choose(None).await.unwrap();
@@ -170,7 +190,6 @@ async fn the_sweep_takes_what_the_dead_left_and_nothing_of_the_living() {
 
     let swept = sweep().await;
 
-    // Another test's sweep may have been faster; that it is gone is what counts.
     assert!(!dead_dir.path().exists(), "{swept:?}");
     assert!(living.path().exists());
     assert!(mine.is_running().await.unwrap());

@@ -26,12 +26,12 @@ pub fn reaper() -> Reaper {
     Reaper::spawn(&PathBuf::from(program), &args).unwrap()
 }
 
-/// This test binary as the program of a run that is going to be killed.
-pub fn doomed_run(world: &str) -> Command {
+/// This test binary in a role. It says what it has to say on its standard output.
+pub fn in_the_role_of(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(arguments())
-        .env(ROLE, world)
+        .env(ROLE, role)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     command
@@ -41,6 +41,7 @@ pub fn doomed_run(world: &str) -> Command {
 fn entrance() {
     match std::env::var(ROLE).as_deref() {
         Ok("reaper") => run_reaper(std::io::stdin().lock(), std::io::stdout()).unwrap(),
+        Ok("detect") => crate::detection::say_what_is_detected(),
         Ok(world) => crate::orphans::be_a_doomed_run(world),
         Err(_) => {}
     }

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -24,7 +25,10 @@ const ENGINE_LOOKS: usize = 3;
 const ENGINE_PAUSE: Duration = Duration::from_millis(400);
 
 /// A group that forks while it is being killed is killed again, at most so often.
-const KILL_ROUNDS: usize = 20;
+const ROUNDS: usize = 1000;
+
+/// Between two rounds: the kernel needs a moment for what was killed.
+const ROUND_PAUSE: Duration = Duration::from_millis(2);
 
 /// What is left to be cleaned up.
 #[derive(Debug, Default)]
@@ -63,7 +67,7 @@ pub fn run_reaper(input: impl BufRead, mut output: impl Write) -> io::Result<()>
         let Ok(line) = line else { break };
         estate.take(&line);
     }
-    estate.clean_up(&runtime);
+    runtime.block_on(estate.clean_up());
     Ok(())
 }
 
@@ -98,24 +102,23 @@ impl Estate {
     }
 
     /// Processes first: they write into the directories.
-    fn clean_up(&self, runtime: &tokio::runtime::Runtime) {
-        for (&leader, &started_ticks) in &self.groups {
-            kill(leader, started_ticks, &self.owner);
-        }
+    async fn clean_up(&self) {
+        let groups = self.groups.iter();
+        join_all(groups.map(|(&leader, &started)| kill(leader, started, &self.owner))).await;
         for dir in &self.dirs {
             if run_dir::owner_of(dir).is_some_and(|owner| owner.to_string() == self.owner) {
-                // A dying server may still have made a file: a few rounds are enough.
-                (0..KILL_ROUNDS).any(|_| std::fs::remove_dir_all(dir).is_ok() || !dir.exists());
+                // What is not removed now is removed by the next run's sweep.
+                let _ = std::fs::remove_dir_all(dir);
             }
         }
         for run in &self.runs {
-            runtime.block_on(remove_containers(run));
+            remove_containers(run).await;
         }
     }
 }
 
-/// Kills one group, if it is still the one that was registered.
-fn kill(leader: u32, started_ticks: u64, owner: &str) {
+/// Kills one group, if it is still the one that was registered, and waits until it is dead.
+async fn kill(leader: u32, started_ticks: u64, owner: &str) {
     match ProcessStat::of(leader) {
         Ok(stat) if stat.started_ticks == started_ticks => {
             let _ = signals::kill_group(leader);
@@ -127,18 +130,22 @@ fn kill(leader: u32, started_ticks: u64, owner: &str) {
     // The leader may be dead and buried while what it started goes on in its group. Nothing but
     // the environment that they inherited tells them for ours then.
     let mark = format!("{OWNER_VARIABLE}={owner}");
-    for _ in 0..KILL_ROUNDS {
-        let members: Vec<u32> = all_processes()
+    for _ in 0..ROUNDS {
+        let members = all_processes()
             .into_iter()
-            .filter(|&pid| is_member(pid, leader) && carries(pid, &mark))
-            .collect();
-        if members.is_empty() {
+            .filter(|&pid| is_member(pid, leader) && carries(pid, &mark));
+        let killed = members.map(kill_one).count();
+        if killed == 0 {
             return;
         }
-        for pid in members {
-            let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-            let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
-        }
+        tokio::time::sleep(ROUND_PAUSE).await;
+    }
+}
+
+fn kill_one(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // It may have ended since.
+        let _ = kill_process(pid, Signal::KILL);
     }
 }
 
@@ -164,4 +171,67 @@ async fn remove_containers(run: &str) {
     };
     // What is not done by then is done by the next run's sweep.
     let _ = tokio::time::timeout(ENGINE_PATIENCE, removing).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    const OWNER: &str = "1:2:boot:3";
+
+    /// A shell that leads a group and leaves a child in it.
+    fn family(owner: &str) -> Child {
+        Command::new("sh")
+            .args(["-c", "sleep 600 & echo started; wait"])
+            .env(OWNER_VARIABLE, owner)
+            .stdout(std::process::Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap()
+    }
+
+    /// Waits until the child of the family's leader is there.
+    fn await_child(leader: &mut Child) {
+        let mut output = io::BufReader::new(leader.stdout.take().unwrap());
+        output.read_line(&mut String::new()).unwrap();
+    }
+
+    fn members(group: u32) -> Vec<u32> {
+        all_processes()
+            .into_iter()
+            .filter(|&pid| is_member(pid, group))
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn a_group_is_killed_whole_but_only_the_one_that_was_registered() {
+        let mut leader = family(OWNER);
+        await_child(&mut leader);
+        let group = leader.id();
+        let started_ticks = ProcessStat::of(group).unwrap().started_ticks;
+        kill(group, started_ticks + 1, OWNER).await;
+        assert!(members(group).contains(&group), "the number was another's");
+        kill(group, started_ticks, OWNER).await;
+        leader.wait().unwrap();
+        assert_eq!(members(group), [0; 0]);
+    }
+
+    #[tokio::test]
+    async fn what_a_dead_leader_left_is_killed_where_it_carries_our_mark() {
+        for (mark, spared) in [(OWNER, false), ("somebody else", true)] {
+            let mut leader = family(mark);
+            await_child(&mut leader);
+            let group = leader.id();
+            let started_ticks = ProcessStat::of(group).unwrap().started_ticks;
+            leader.kill().unwrap();
+            leader.wait().unwrap();
+            assert_eq!(members(group).len(), 1);
+            kill(group, started_ticks, OWNER).await;
+            assert_eq!(!members(group).is_empty(), spared, "{mark}");
+            signals::kill_group(group).unwrap();
+        }
+    }
 }

@@ -141,6 +141,12 @@ impl Reaper {
         Ok(Reaper { line, owner })
     }
 
+    /// Process id of the helper, for those who look for it in a list of processes.
+    pub fn process_id(&self) -> u32 {
+        let child = &self.line.child;
+        child.lock().unwrap_or_else(PoisonError::into_inner).id()
+    }
+
     /// This process, as the reaper knows it.
     pub fn owner(&self) -> &Owner {
         &self.owner

@@ -1,0 +1,227 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use testcontainers::bollard::Docker;
+use testcontainers::bollard::errors::Error;
+use testcontainers::bollard::models::{HostConfig, PortBinding};
+use testcontainers::bollard::query_parameters::{
+    InspectContainerOptions, KillContainerOptionsBuilder, LogsOptionsBuilder, WaitContainerOptions,
+};
+use testcontainers::core::{IntoContainerPort, WaitFor};
+use testcontainers::runners::AsyncRunner;
+use testcontainers::{ContainerAsync, GenericImage, ImageExt, TestcontainersError};
+
+use super::engine::{OWNER_LABEL, RUN_LABEL};
+use super::node_log::READY;
+use super::{Image, Layout, WorldError, probe, settings};
+
+/// Redis's port inside a container.
+const PORT: u16 = 6379;
+
+/// How long a container may take to start, on an engine that is busy.
+const START_PATIENCE: Duration = Duration::from_secs(60);
+
+/// What all containers of a run have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Recipe<'a> {
+    pub engine: &'a Docker,
+    pub image: &'a Image,
+    pub layout: Layout,
+    /// The server program in the image.
+    pub program: &'a str,
+    /// Values of the two labels.
+    pub run: &'a str,
+    pub owner: &'a str,
+}
+
+/// One server in a container of its own.
+pub(super) struct ServerContainer {
+    name: String,
+    engine: Docker,
+    container: ContainerAsync<GenericImage>,
+    address: Mutex<SocketAddr>,
+}
+
+impl fmt::Debug for ServerContainer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = self.container.id();
+        write!(f, "{} ({id}) at {}", self.name, self.address())
+    }
+}
+
+impl ServerContainer {
+    /// Starts it, and waits until it accepts connections.
+    pub(super) async fn start(name: String, recipe: Recipe<'_>) -> Result<Self, WorldError> {
+        let (image, tag) = recipe.image.name_and_tag();
+        let mut command = vec![recipe.program.to_owned()];
+        command.extend(settings::arguments(recipe.layout.persistence));
+        // Whoever reaches the container's port came through loopback or from our other
+        // containers; for Redis they are all strangers.
+        command.extend(["--protected-mode".to_owned(), "no".to_owned()]);
+        let container = GenericImage::new(image, tag)
+            .with_exposed_port(PORT.tcp())
+            .with_wait_for(WaitFor::message_on_stdout(READY))
+            .with_cmd(command)
+            .with_label(RUN_LABEL, recipe.run)
+            .with_label(OWNER_LABEL, recipe.owner)
+            .with_host_config_modifier(publish_on_loopback)
+            .with_startup_timeout(START_PATIENCE)
+            .start()
+            .await
+            .map_err(failed(&name, "start the container"))?;
+        let address = published(&name, &container).await?;
+        Ok(ServerContainer {
+            name,
+            engine: recipe.engine.clone(),
+            container,
+            address: Mutex::new(address),
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it is published on the host.
+    pub(super) fn address(&self) -> SocketAddr {
+        *self.address.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where other containers of the engine reach it. Changes when it is started again.
+    pub(super) async fn address_among_containers(&self) -> Result<SocketAddr, WorldError> {
+        let id = self.container.id();
+        let found = self
+            .engine
+            .inspect_container(id, None::<InspectContainerOptions>);
+        let found = found.await.map_err(self.refused("inspect the container"))?;
+        let networks = found
+            .network_settings
+            .and_then(|settings| settings.networks);
+        let mut endpoints = networks.into_iter().flatten();
+        endpoints
+            .find_map(|(_, endpoint)| endpoint.ip_address?.parse().ok())
+            .map(|ip: IpAddr| SocketAddr::new(ip, PORT))
+            .ok_or_else(|| WorldError::NoNetwork(self.name.clone()))
+    }
+
+    pub(super) async fn pause(&self) -> Result<(), WorldError> {
+        self.must_run().await?;
+        let paused = self.container.pause().await;
+        paused.map_err(failed(&self.name, "pause the container"))
+    }
+
+    pub(super) async fn resume(&self) -> Result<(), WorldError> {
+        self.must_run().await?;
+        let resumed = self.container.unpause().await;
+        resumed.map_err(failed(&self.name, "resume the container"))
+    }
+
+    /// Kills it, and waits until the engine has noticed its death.
+    pub(super) async fn crash(&self) -> Result<(), WorldError> {
+        self.must_run().await?;
+        let id = self.container.id();
+        let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
+        let killed = self.engine.kill_container(id, Some(options)).await;
+        killed.map_err(self.refused("kill the container"))?;
+        let mut waiting = self.engine.wait_container(id, None::<WaitContainerOptions>);
+        match waiting.next().await {
+            // A status other than zero is what a killed container ends with.
+            Some(Ok(_)) | Some(Err(Error::DockerContainerWaitError { .. })) | None => Ok(()),
+            Some(Err(error)) => Err(self.refused("wait for the container's end")(error)),
+        }
+    }
+
+    pub(super) async fn restart(&self) -> Result<SocketAddr, WorldError> {
+        if self.is_running().await? {
+            return Err(WorldError::Up(self.name.clone()));
+        }
+        let started = self.container.start().await;
+        started.map_err(failed(&self.name, "start the container again"))?;
+        let address = published(&self.name, &self.container).await?;
+        probe::await_answer(&self.name, address).await?;
+        *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
+        Ok(address)
+    }
+
+    /// Kills it if it is up, and removes what the engine holds of it.
+    pub(super) async fn remove(self) -> Result<(), WorldError> {
+        let removed = self.container.rm().await;
+        removed.map_err(failed(&self.name, "remove the container"))
+    }
+
+    /// The last lines that it printed, a number or `all`; what cannot be read is left out.
+    pub(super) async fn log(&self, lines: &str) -> String {
+        let options = LogsOptionsBuilder::new()
+            .stdout(true)
+            .stderr(true)
+            .tail(lines)
+            .build();
+        let mut frames = self.engine.logs(self.container.id(), Some(options));
+        let mut text = String::new();
+        while let Some(Ok(frame)) = frames.next().await {
+            text.push_str(&String::from_utf8_lossy(&frame.into_bytes()));
+        }
+        text
+    }
+
+    async fn is_running(&self) -> Result<bool, WorldError> {
+        let asked = self.container.is_running().await;
+        asked.map_err(failed(&self.name, "ask for the container's state"))
+    }
+
+    async fn must_run(&self) -> Result<(), WorldError> {
+        if self.is_running().await? {
+            Ok(())
+        } else {
+            Err(WorldError::Down(self.name.clone()))
+        }
+    }
+
+    fn refused(&self, doing: &'static str) -> impl FnOnce(Error) -> WorldError + use<> {
+        let node = self.name.clone();
+        move |source| WorldError::Refused {
+            node,
+            doing,
+            source: Box::new(source),
+        }
+    }
+}
+
+/// Replaces "publish all ports everywhere", the default of testcontainers: a Redis without a
+/// password is nobody's business but this machine's.
+fn publish_on_loopback(config: &mut HostConfig) {
+    let binding = PortBinding {
+        host_ip: Some(Ipv4Addr::LOCALHOST.to_string()),
+        host_port: None,
+    };
+    config.publish_all_ports = Some(false);
+    config.port_bindings = Some(HashMap::from([(
+        format!("{PORT}/tcp"),
+        Some(vec![binding]),
+    )]));
+}
+
+async fn published(
+    name: &str,
+    container: &ContainerAsync<GenericImage>,
+) -> Result<SocketAddr, WorldError> {
+    let port = container.get_host_port_ipv4(PORT.tcp()).await;
+    let port = port.map_err(failed(name, "ask for the published port"))?;
+    Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+}
+
+fn failed(
+    name: &str,
+    doing: &'static str,
+) -> impl FnOnce(TestcontainersError) -> WorldError + use<> {
+    let node = name.to_owned();
+    move |source| WorldError::Container {
+        node,
+        doing,
+        source: Box::new(source),
+    }
+}
