@@ -11,6 +11,7 @@
 //! - [`nemesis`]: what goes wrong, and when
 //! - [`real`]: Redis servers as processes and in containers, and nothing that outlives the run
 //! - [`history`]: what happened, as the driver saw it
+//! - [`model`]: one Redis server as pure data, for the simulation
 //! - [`check`]: what it means; pure functions of a history
 //! - [`record`]: the one document that a run leaves
 //! - [`latency`]: how long the subject took; pure functions of a history
@@ -26,6 +27,7 @@ pub mod latency;
 pub mod nemesis;
 pub mod real;
 pub mod real_world;
+pub mod model;
 pub mod record;
 pub mod stage;
 pub mod wire;

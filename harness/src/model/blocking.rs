@@ -1,0 +1,214 @@
+//! Clients that wait: BLPOP and its relatives.
+
+use std::collections::VecDeque;
+
+use super::context::Context;
+use super::number::double;
+use super::reply::Refusal;
+use super::session::ClientId;
+use super::state::State;
+use super::values::Value;
+use super::{Now, Reply};
+
+/// What a client waits for.
+#[derive(Debug, Clone)]
+pub(super) enum Wait {
+    /// An element of the first of these lists that has one.
+    Pop { keys: Vec<Vec<u8>>, left: bool },
+    /// An element to move to another list.
+    Move {
+        from: Vec<u8>,
+        to: Vec<u8>,
+        from_left: bool,
+        to_left: bool,
+    },
+}
+
+/// One client that waits.
+#[derive(Debug, Clone)]
+pub(super) struct Waiter {
+    client: ClientId,
+    database: usize,
+    wait: Wait,
+    /// `None`: for ever.
+    until: Option<Now>,
+}
+
+/// Reads a timeout in seconds: when it is over, `None` for never.
+pub(super) fn deadline(now: Now, timeout: &[u8]) -> Result<Option<Now>, Refusal> {
+    let seconds =
+        double(timeout).ok_or(Refusal::fixed("ERR timeout is not a float or out of range"))?;
+    if seconds.is_infinite() || seconds * 1000.0 > i64::MAX as f64 {
+        return Err(Refusal::fixed("ERR timeout is out of range"));
+    }
+    if seconds < 0.0 {
+        return Err(Refusal::fixed("ERR timeout is negative"));
+    }
+    if seconds == 0.0 {
+        return Ok(None);
+    }
+    let wait_ms = (seconds * 1000.0).ceil() as i64;
+    Ok(Some(Now {
+        wall_us: now.wall_us.saturating_add(wait_ms.saturating_mul(1000)),
+    }))
+}
+
+/// Lets a client wait.
+pub(super) fn block(
+    state: &mut State,
+    client: ClientId,
+    database: usize,
+    wait: Wait,
+    until: Option<Now>,
+) {
+    if let Some(session) = state.sessions.get_mut(&client) {
+        session.blocked = true;
+    }
+    state.waiters.push(Waiter {
+        client,
+        database,
+        wait,
+        until,
+    });
+}
+
+/// A connection is gone, and its wait with it.
+pub(super) fn forget(state: &mut State, client: ClientId) {
+    state.waiters.retain(|waiter| waiter.client != client);
+}
+
+/// Takes an element from one end of a list.
+pub(super) fn pop_end(
+    context: &mut Context<'_>,
+    key: &[u8],
+    left: bool,
+) -> Result<Option<Vec<u8>>, Refusal> {
+    let Some(list) = context.list(key)? else {
+        return Ok(None);
+    };
+    let element = if left { list.pop_front() } else { list.pop_back() };
+    let empty = list.is_empty();
+    context.drop_if(key, empty);
+    context.touched(key);
+    Ok(element)
+}
+
+/// What a wait gives now, if anything.
+pub(super) fn try_serve(
+    context: &mut Context<'_>,
+    wait: &Wait,
+) -> Result<Option<Reply>, Refusal> {
+    match wait {
+        Wait::Pop { keys, left } => {
+            for key in keys {
+                if let Some(element) = pop_end(context, key, *left)? {
+                    let word: &[u8] = if *left { b"LPOP" } else { b"RPOP" };
+                    context.reword(&[word, key]);
+                    return Ok(Some(Reply::bulks([key.as_slice(), element.as_slice()])));
+                }
+            }
+            Ok(None)
+        }
+        Wait::Move {
+            from,
+            to,
+            from_left,
+            to_left,
+        } => {
+            if context.list(from)?.is_none() {
+                return Ok(None);
+            }
+            context.list(to)?;
+            let Some(element) = pop_end(context, from, *from_left)? else {
+                return Ok(None);
+            };
+            let reply = Reply::bulk(&element);
+            let Value::List(list) = context.value_or(to, || Value::List(VecDeque::new())) else {
+                return Err(Refusal::WRONG_TYPE);
+            };
+            if *to_left {
+                list.push_front(element);
+            } else {
+                list.push_back(element);
+            }
+            context.touched(to);
+            let side = |left: bool| -> &[u8] { if left { b"LEFT" } else { b"RIGHT" } };
+            context.reword(&[b"LMOVE", from, to, side(*from_left), side(*to_left)]);
+            Ok(Some(reply))
+        }
+    }
+}
+
+/// Serves those who wait and can have something now, longest waiting first.
+pub(super) fn serve(state: &mut State, now: Now) {
+    let mut place = 0;
+    while place < state.waiters.len() {
+        let waiter = state.waiters[place].clone();
+        let mut context = context_of(state, &waiter, now);
+        // A wrong type at the source is no element; one at the target ends the wait.
+        let outcome = match try_serve(&mut context, &waiter.wait) {
+            Err(_) if !source_ready(&mut context, &waiter.wait) => Ok(None),
+            outcome => outcome,
+        };
+        match outcome {
+            Ok(None) => place += 1,
+            Ok(Some(reply)) => {
+                release(state, place, reply);
+                // A moved element may be what an earlier one waits for.
+                place = 0;
+            }
+            Err(refusal) => release(state, place, refusal.into()),
+        }
+    }
+}
+
+fn source_ready(context: &mut Context<'_>, wait: &Wait) -> bool {
+    match wait {
+        Wait::Pop { .. } => false,
+        Wait::Move { from, .. } => matches!(context.list(from), Ok(Some(_))),
+    }
+}
+
+fn context_of<'a>(state: &'a mut State, waiter: &Waiter, now: Now) -> Context<'a> {
+    Context {
+        state,
+        client: waiter.client,
+        database: waiter.database,
+        resp3: false,
+        now,
+        may_block: false,
+        name: "blpop",
+        changed: false,
+        reworded: false,
+    }
+}
+
+fn release(state: &mut State, place: usize, reply: Reply) {
+    let waiter = state.waiters.remove(place);
+    if let Some(session) = state.sessions.get_mut(&waiter.client) {
+        session.blocked = false;
+    }
+    state.messages.push((waiter.client, reply));
+}
+
+/// The next time at which a wait is over.
+pub(super) fn next_timeout(state: &State) -> Option<Now> {
+    state.waiters.iter().filter_map(|waiter| waiter.until).min()
+}
+
+/// Ends the waits whose time is over.
+pub(super) fn time_out(state: &mut State, now: Now) {
+    let mut place = 0;
+    while place < state.waiters.len() {
+        let waiter = &state.waiters[place];
+        if waiter.until.is_none_or(|until| until > now) {
+            place += 1;
+            continue;
+        }
+        let reply = match waiter.wait {
+            Wait::Pop { .. } => Reply::NilArray,
+            Wait::Move { .. } => Reply::Nil,
+        };
+        release(state, place, reply);
+    }
+}

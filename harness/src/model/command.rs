@@ -1,0 +1,163 @@
+//! The command table: who carries a command out, and under which conditions.
+
+use std::sync::LazyLock;
+
+use super::commands;
+use super::context::Context;
+use super::reply::Outcome;
+use super::session::ClientId;
+use super::{Now, Server, ServerVersion};
+
+/// A command's words: name first.
+pub(super) type Args<'a> = &'a [&'a [u8]];
+
+/// Who carries a command out.
+#[derive(Clone, Copy)]
+pub(super) enum Run {
+    /// Works on keys and the connection; scripts and transactions may call it.
+    Data(fn(&mut Context<'_>, Args<'_>) -> Outcome),
+    /// Needs the whole server: it runs other commands or scripts.
+    Whole(fn(&mut Server, ClientId, Args<'_>, Now) -> Outcome),
+}
+
+/// One row of the table, as `COMMAND INFO` tells it of a real server.
+#[derive(Clone, Copy)]
+pub(super) struct Spec {
+    /// In lower case, as error texts have it.
+    pub name: &'static str,
+    /// Number of words, the name included; negative: at least so many.
+    pub arity: i32,
+    /// Changes keys.
+    pub write: bool,
+    /// Refused when memory is used up.
+    pub denies_oom: bool,
+    /// Refused in scripts.
+    pub no_script: bool,
+    /// Which servers have it.
+    pub offered: fn(ServerVersion) -> bool,
+    pub run: Run,
+}
+
+impl Spec {
+    /// A command that only reads.
+    pub(super) const fn read(
+        name: &'static str,
+        arity: i32,
+        run: fn(&mut Context<'_>, Args<'_>) -> Outcome,
+    ) -> Spec {
+        Spec {
+            name,
+            arity,
+            write: false,
+            denies_oom: false,
+            no_script: false,
+            offered: |_| true,
+            run: Run::Data(run),
+        }
+    }
+
+    /// A command that changes keys and never needs more memory.
+    pub(super) const fn write(
+        name: &'static str,
+        arity: i32,
+        run: fn(&mut Context<'_>, Args<'_>) -> Outcome,
+    ) -> Spec {
+        let mut spec = Spec::read(name, arity, run);
+        spec.write = true;
+        spec
+    }
+
+    /// A command that changes keys and may need more memory.
+    pub(super) const fn grow(
+        name: &'static str,
+        arity: i32,
+        run: fn(&mut Context<'_>, Args<'_>) -> Outcome,
+    ) -> Spec {
+        let mut spec = Spec::write(name, arity, run);
+        spec.denies_oom = true;
+        spec
+    }
+
+    /// A command that needs the whole server.
+    pub(super) const fn whole(
+        name: &'static str,
+        arity: i32,
+        run: fn(&mut Server, ClientId, Args<'_>, Now) -> Outcome,
+    ) -> Spec {
+        Spec {
+            name,
+            arity,
+            write: false,
+            denies_oom: false,
+            no_script: true,
+            offered: |_| true,
+            run: Run::Whole(run),
+        }
+    }
+
+    /// The same, refused in scripts.
+    pub(super) const fn no_script(mut self) -> Spec {
+        self.no_script = true;
+        self
+    }
+
+    /// The same, on these servers only.
+    pub(super) const fn on(mut self, offered: fn(ServerVersion) -> bool) -> Spec {
+        self.offered = offered;
+        self
+    }
+
+    /// True where the command may be called with so many words.
+    pub(super) fn fits(&self, words: usize) -> bool {
+        let least = self.arity.unsigned_abs() as usize;
+        words == least || (self.arity < 0 && words > least)
+    }
+}
+
+/// All commands by name.
+static TABLE: LazyLock<Vec<Spec>> = LazyLock::new(|| {
+    let mut table: Vec<Spec> = commands::FAMILIES.concat();
+    table.sort_by_key(|spec| spec.name);
+    table
+});
+
+/// The longest name in the table, and some room.
+const LONGEST: usize = 24;
+
+/// Finds a command, in whatever case it is written.
+pub(super) fn find(name: &[u8], version: ServerVersion) -> Option<&'static Spec> {
+    if name.len() > LONGEST {
+        return None;
+    }
+    let mut lower = [0; LONGEST];
+    let lower = &mut lower[..name.len()];
+    lower.copy_from_slice(name);
+    lower.make_ascii_lowercase();
+    let place = TABLE
+        .binary_search_by(|spec| spec.name.as_bytes().cmp(lower))
+        .ok()?;
+    Some(&TABLE[place]).filter(|spec| (spec.offered)(version))
+}
+
+/// True where some other version has a command of this name: that it is missing here is knowledge.
+pub(super) fn exists_elsewhere(name: &[u8]) -> bool {
+    TABLE
+        .iter()
+        .any(|spec| name.eq_ignore_ascii_case(spec.name.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_lower_case_and_unique() {
+        for pair in TABLE.windows(2) {
+            assert!(pair[0].name < pair[1].name, "{}", pair[0].name);
+        }
+        for spec in TABLE.iter() {
+            assert_eq!(spec.name, spec.name.to_ascii_lowercase());
+            assert!(spec.name.len() <= LONGEST);
+        }
+    }
+}

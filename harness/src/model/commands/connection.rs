@@ -1,0 +1,204 @@
+//! Connections, and what a server says about itself.
+
+use super::super::Reply;
+use super::super::command::{Args, Spec};
+use super::super::context::Context;
+use super::super::keyspace::DATABASES;
+use super::super::number::integer_argument;
+use super::super::reply::{Outcome, Refusal};
+use super::super::session::Session;
+use super::is_word;
+
+pub(super) const COMMANDS: &[Spec] = &[
+    Spec::read("ping", -1, ping),
+    Spec::read("echo", 2, |_, args| Ok(Reply::bulk(args[1]))),
+    Spec::read("hello", -1, hello).no_script(),
+    Spec::read("auth", -2, auth).no_script(),
+    Spec::read("select", 2, select),
+    Spec::read("client", -2, client).no_script(),
+    Spec::read("info", -1, info),
+    Spec::read("quit", -1, |_, _| Ok(Reply::OK)).no_script(),
+    Spec::read("reset", 1, reset).no_script(),
+    Spec::read("readonly", 1, no_cluster),
+    Spec::read("readwrite", 1, no_cluster),
+];
+
+fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let subscribed = !context.resp3 && !context.session().channels.is_empty();
+    match args[1..] {
+        [] if subscribed => Ok(Reply::bulks(["pong", ""])),
+        [] => Ok(Reply::Simple("PONG".into())),
+        [word] if subscribed => Ok(Reply::bulks([b"pong", word])),
+        [word] => Ok(Reply::bulk(word)),
+        _ => Err(Refusal::arity(context.name)),
+    }
+}
+
+/// Everybody is the default user, who needs no password.
+fn check_user(user: &[u8]) -> Result<(), Refusal> {
+    if user == b"default" {
+        Ok(())
+    } else {
+        Err(Refusal::fixed(
+            "WRONGPASS invalid username-password pair or user is disabled.",
+        ))
+    }
+}
+
+fn auth(_: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    match args[1..] {
+        [_] => Err(Refusal::fixed(
+            "ERR AUTH <password> called without any password configured for the default user. \
+             Are you sure your configuration is correct?",
+        )),
+        [user, _] => check_user(user).map(|()| Reply::OK),
+        _ => Err(Refusal::SYNTAX),
+    }
+}
+
+fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let resp3 = match args.get(1) {
+        None => context.session().resp3,
+        Some(version) => {
+            let version = integer_argument(version).map_err(|_| {
+                Refusal::fixed("ERR Protocol version is not an integer or out of range")
+            })?;
+            if !(2..=3).contains(&version) {
+                return Err(Refusal::fixed("NOPROTO unsupported protocol version"));
+            }
+            version == 3
+        }
+    };
+    let mut name = None;
+    let mut words = args.get(2..).unwrap_or_default().iter();
+    while let Some(word) = words.next() {
+        if is_word(word, "AUTH") && words.len() >= 2 {
+            let user = words.next().copied().unwrap_or_default();
+            words.next();
+            check_user(user)?;
+        } else if is_word(word, "SETNAME") && words.len() >= 1 {
+            let wanted = words.next().copied().unwrap_or_default();
+            check_name(wanted)?;
+            name = Some(wanted.to_vec());
+        } else {
+            let word = String::from_utf8_lossy(word);
+            return Err(Refusal::of(format!("ERR Syntax error in HELLO option '{word}'")));
+        }
+    }
+    let version = context.state.version;
+    let role = if context.state.read_only { "replica" } else { "master" };
+    let id = i64::from(context.client.0);
+    let session = context.session();
+    session.resp3 = resp3;
+    if let Some(name) = name {
+        session.name = name;
+    }
+    let pairs = [
+        ("server", Reply::bulk(version.server())),
+        ("version", Reply::bulk(version.number())),
+        ("proto", Reply::Int(if resp3 { 3 } else { 2 })),
+        ("id", Reply::Int(id)),
+        ("mode", Reply::bulk("standalone")),
+        ("role", Reply::bulk(role)),
+        ("modules", Reply::Array(Vec::new())),
+    ];
+    Ok(Reply::Map(
+        pairs.map(|(key, value)| (Reply::bulk(key), value)).into(),
+    ))
+}
+
+fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let index = integer_argument(args[1])?;
+    match usize::try_from(index) {
+        Ok(index) if index < DATABASES => {
+            context.database = index;
+            Ok(Reply::OK)
+        }
+        _ if i32::try_from(index).is_err() => Err(Refusal::NOT_INTEGER),
+        _ => Err(Refusal::fixed("ERR DB index is out of range")),
+    }
+}
+
+fn check_name(name: &[u8]) -> Result<(), Refusal> {
+    if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+        Ok(())
+    } else {
+        Err(Refusal::fixed(
+            "ERR Client names cannot contain spaces, newlines or special characters.",
+        ))
+    }
+}
+
+fn client(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let wrong_count = |name: &str| Err(Refusal::arity(&format!("client|{name}")));
+    let id = i64::from(context.client.0);
+    let words = args.len();
+    if is_word(args[1], "ID") {
+        if words != 2 {
+            return wrong_count("id");
+        }
+        return Ok(Reply::Int(id));
+    }
+    if is_word(args[1], "GETNAME") {
+        if words != 2 {
+            return wrong_count("getname");
+        }
+        let name = &context.session().name;
+        return Ok(if name.is_empty() { Reply::Nil } else { Reply::bulk(name) });
+    }
+    if is_word(args[1], "SETNAME") {
+        if words != 3 {
+            return wrong_count("setname");
+        }
+        check_name(args[2])?;
+        context.session().name = args[2].to_vec();
+        return Ok(Reply::OK);
+    }
+    if is_word(args[1], "SETINFO") && context.state.version.since_72() {
+        if words != 4 {
+            return wrong_count("setinfo");
+        }
+        return Ok(Reply::OK);
+    }
+    let name = String::from_utf8_lossy(args[1]);
+    if !is_word(args[1], "SETINFO") {
+        let upper = name.to_ascii_uppercase();
+        context.state.unknown.insert(format!("CLIENT {upper}"));
+    }
+    Err(Refusal::of(format!(
+        "ERR unknown subcommand '{name}'. Try CLIENT HELP."
+    )))
+}
+
+/// The few lines that clients look for. Sections are not told apart.
+fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+    let version = context.state.version;
+    let role = if context.state.read_only { "slave" } else { "master" };
+    let name = version.server();
+    // Valkey keeps saying which Redis it is compatible with.
+    let compatible = if name == "valkey" { "7.2.4" } else { version.number() };
+    let clients = context.state.sessions.len();
+    let text = format!(
+        "# Server\r\nredis_version:{compatible}\r\nserver_name:{name}\r\n{name}_version:{}\r\n\
+         redis_mode:standalone\r\nos:picklock-model\r\n\r\n# Clients\r\n\
+         connected_clients:{clients}\r\n\r\n# Replication\r\nrole:{role}\r\n\
+         connected_slaves:{}\r\n",
+        version.number(),
+        context.state.acknowledged,
+    );
+    Ok(Reply::Verbatim("txt", text.into_bytes()))
+}
+
+fn reset(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+    let client = context.client;
+    context.state.unwatch(client);
+    *context.session() = Session::default();
+    context.database = 0;
+    Ok(Reply::Simple("RESET".into()))
+}
+
+fn no_cluster(_: &mut Context<'_>, _: Args<'_>) -> Outcome {
+    Err(Refusal::fixed(
+        "ERR This instance has cluster support disabled",
+    ))
+}

@@ -1,0 +1,191 @@
+//! Sorted sets: ranges of them.
+
+use super::super::Reply;
+use super::super::command::{Args, Spec};
+use super::super::context::Context;
+use super::super::number::integer_argument;
+use super::super::reply::{Outcome, Refusal};
+use super::super::values::{Bound, SortedSet};
+use super::{is_word, span};
+
+pub(super) const COMMANDS: &[Spec] = &[
+    Spec::read("zrange", -4, zrange),
+    Spec::read("zrevrange", -4, |context, args| {
+        let query = Query::read(context, &args[4..], By::Rank, true, false)?;
+        query.answer(context, args)
+    }),
+    Spec::read("zrangebyscore", -4, |context, args| {
+        let query = Query::read(context, &args[4..], By::Score, false, false)?;
+        query.answer(context, args)
+    }),
+    Spec::read("zrevrangebyscore", -4, |context, args| {
+        let query = Query::read(context, &args[4..], By::Score, true, false)?;
+        query.answer(context, args)
+    }),
+    Spec::read("zcount", 4, zcount),
+    Spec::write("zremrangebyscore", 4, |context, args| remove(context, args, By::Score)),
+    Spec::write("zremrangebyrank", 4, |context, args| remove(context, args, By::Rank)),
+];
+
+/// What the two ends of a range are.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    Rank,
+    Score,
+}
+
+/// A range, as asked for.
+struct Query {
+    by: By,
+    reverse: bool,
+    with_scores: bool,
+    /// How many to pass over, and how many to take at most (negative: all).
+    limit: Option<(i64, i64)>,
+}
+
+fn zrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let query = Query::read(context, &args[4..], By::Rank, false, true)?;
+    query.answer(context, args)
+}
+
+impl Query {
+    /// Reads the options; `free` where they may also say by what, and in which direction.
+    fn read(
+        context: &mut Context<'_>,
+        words: Args<'_>,
+        by: By,
+        reverse: bool,
+        free: bool,
+    ) -> Result<Query, Refusal> {
+        let mut query = Query {
+            by,
+            reverse,
+            with_scores: false,
+            limit: None,
+        };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if is_word(word, "WITHSCORES") {
+                query.with_scores = true;
+            } else if is_word(word, "LIMIT") && words.len() >= 2 {
+                let mut number = || words.next().map_or(Ok(0), |word| integer_argument(word));
+                query.limit = Some((number()?, number()?));
+            } else if free && is_word(word, "REV") {
+                query.reverse = true;
+            } else if free && is_word(word, "BYSCORE") {
+                query.by = By::Score;
+            } else if free && is_word(word, "BYLEX") {
+                return Err(context.not_modelled("ZRANGE with BYLEX"));
+            } else {
+                return Err(Refusal::SYNTAX);
+            }
+        }
+        if query.limit.is_some_and(|(_, count)| count != -1) && query.by == By::Rank {
+            return Err(Refusal::fixed(
+                "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or \
+                 BYLEX",
+            ));
+        }
+        Ok(query)
+    }
+
+    fn answer(&self, context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+        let (low, high) = (args[2], args[3]);
+        let range = match (self.by, self.reverse) {
+            (By::Score, true) => Range::read(self.by, high, low)?,
+            _ => Range::read(self.by, low, high)?,
+        };
+        let found: Vec<(Vec<u8>, f64)> = match context.sorted_set(args[1])? {
+            Some(set) => range.select(set, self.reverse),
+            None => Vec::new(),
+        };
+        let (skip, take) = self.limit.unwrap_or((0, -1));
+        let found: Vec<(Vec<u8>, f64)> = match usize::try_from(skip) {
+            Ok(skip) => {
+                let take = usize::try_from(take).unwrap_or(usize::MAX);
+                found.into_iter().skip(skip).take(take).collect()
+            }
+            Err(_) => Vec::new(),
+        };
+        Ok(if self.with_scores {
+            let nested = context.resp3;
+            with_scores(context, &found, nested)
+        } else {
+            Reply::bulks(found.iter().map(|(member, _)| member))
+        })
+    }
+}
+
+/// The two ends of a range.
+enum Range {
+    Rank(i64, i64),
+    Score(Bound, Bound),
+}
+
+impl Range {
+    fn read(by: By, low: &[u8], high: &[u8]) -> Result<Range, Refusal> {
+        Ok(match by {
+            By::Rank => Range::Rank(integer_argument(low)?, integer_argument(high)?),
+            By::Score => Range::Score(Bound::read(low)?, Bound::read(high)?),
+        })
+    }
+
+    /// What lies in the range, in the order asked for.
+    fn select(&self, set: &SortedSet, reverse: bool) -> Vec<(Vec<u8>, f64)> {
+        let members: Box<dyn Iterator<Item = (&[u8], f64)>> = if reverse {
+            Box::new(set.iter().rev())
+        } else {
+            Box::new(set.iter())
+        };
+        let own = |(member, score): (&[u8], f64)| (member.to_vec(), score);
+        match self {
+            Range::Rank(start, end) => match span(*start, *end, set.len()) {
+                Some((start, end)) => members.skip(start).take(end - start + 1).map(own).collect(),
+                None => Vec::new(),
+            },
+            Range::Score(low, high) => members
+                .filter(|(_, score)| low.allows_above(*score) && high.allows_below(*score))
+                .map(own)
+                .collect(),
+        }
+    }
+}
+
+/// Members with their scores: pairs in RESP3, one flat array in RESP2.
+pub(super) fn with_scores(
+    context: &Context<'_>,
+    found: &[(Vec<u8>, f64)],
+    nested: bool,
+) -> Reply {
+    let pair = |(member, score): &(Vec<u8>, f64)| [Reply::bulk(member), context.double(*score)];
+    let pairs = found.iter().map(pair);
+    Reply::Array(if nested {
+        pairs.map(|pair| Reply::Array(pair.into())).collect()
+    } else {
+        pairs.flatten().collect()
+    })
+}
+
+fn zcount(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let range = Range::read(By::Score, args[2], args[3])?;
+    let set = context.sorted_set(args[1])?;
+    let count = set.map_or(0, |set| range.select(set, false).len());
+    Ok(Reply::Int(count as i64))
+}
+
+fn remove(context: &mut Context<'_>, args: Args<'_>, by: By) -> Outcome {
+    let range = Range::read(by, args[2], args[3])?;
+    let Some(set) = context.sorted_set(args[1])? else {
+        return Ok(Reply::Int(0));
+    };
+    let doomed = range.select(set, false);
+    for (member, _) in &doomed {
+        set.remove(member);
+    }
+    let empty = set.is_empty();
+    if !doomed.is_empty() {
+        context.drop_if(args[1], empty);
+        context.touched(args[1]);
+    }
+    Ok(Reply::Int(doomed.len() as i64))
+}

@@ -1,0 +1,86 @@
+//! Transactions.
+
+use super::super::command::{Args, Spec, find};
+use super::super::context::Context;
+use super::super::dispatch;
+use super::super::reply::{Outcome, Refusal};
+use super::super::session::{ClientId, Transaction};
+use super::super::{Now, Reply, Server};
+
+pub(super) const COMMANDS: &[Spec] = &[
+    Spec::read("multi", 1, multi).no_script(),
+    Spec::read("discard", 1, discard).no_script(),
+    Spec::read("watch", -2, watch).no_script(),
+    Spec::read("unwatch", 1, unwatch).no_script(),
+    Spec::whole("exec", 1, exec),
+];
+
+fn multi(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+    let session = context.session();
+    if session.transaction.is_some() {
+        return Err(Refusal::fixed("ERR MULTI calls can not be nested"));
+    }
+    session.transaction = Some(Transaction::default());
+    Ok(Reply::OK)
+}
+
+fn discard(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+    if context.session().transaction.take().is_none() {
+        return Err(Refusal::fixed("ERR DISCARD without MULTI"));
+    }
+    context.state.unwatch(context.client);
+    Ok(Reply::OK)
+}
+
+fn watch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let session = context.session();
+    if session.transaction.is_some() {
+        return Err(Refusal::fixed("ERR WATCH inside MULTI is not allowed"));
+    }
+    if session.dirty {
+        // The transaction is lost anyway.
+        return Ok(Reply::OK);
+    }
+    for key in &args[1..] {
+        context
+            .state
+            .watch(context.client, context.database, key, context.now);
+    }
+    Ok(Reply::OK)
+}
+
+fn unwatch(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+    context.state.unwatch(context.client);
+    Ok(Reply::OK)
+}
+
+fn exec(server: &mut Server, client: ClientId, _: Args<'_>, now: Now) -> Outcome {
+    let Some(session) = server.state.sessions.get_mut(&client) else {
+        return Err(Refusal::fixed("ERR EXEC without MULTI"));
+    };
+    let Some(transaction) = session.transaction.take() else {
+        return Err(Refusal::fixed("ERR EXEC without MULTI"));
+    };
+    let mut dirty = session.dirty;
+    for watched in session.watched.clone() {
+        dirty |= !watched.expired && server.state.is_expired(watched.database, &watched.key, now);
+    }
+    server.state.unwatch(client);
+    if transaction.broken {
+        return Err(Refusal::fixed(
+            "EXECABORT Transaction discarded because of previous errors.",
+        ));
+    }
+    if dirty {
+        return Ok(Reply::NilArray);
+    }
+    let mut replies = Vec::with_capacity(transaction.queue.len());
+    for words in &transaction.queue {
+        let args: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        let Some(spec) = find(args[0], server.state.version) else {
+            continue;
+        };
+        replies.push(dispatch::run(server, client, spec, &args, now, false));
+    }
+    Ok(Reply::Array(replies))
+}

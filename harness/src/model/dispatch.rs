@@ -1,0 +1,177 @@
+//! The way of a command through the server: found, checked, queued or carried out.
+
+use super::command::{Args, Run, Spec, exists_elsewhere, find};
+use super::context::Context;
+use super::reply::{Outcome, Refusal};
+use super::session::ClientId;
+use super::state::State;
+use super::{Now, Reply, Server};
+
+/// Commands that a transaction does not queue.
+const NEVER_QUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
+
+/// Commands that a RESP2 connection may still give while it is subscribed.
+const WHILE_SUBSCRIBED: [&str; 5] = ["ping", "quit", "reset", "subscribe", "unsubscribe"];
+
+/// Carries out one command of one client.
+pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now: Now) -> Reply {
+    let Some(name) = args.first() else {
+        return Reply::NilArray;
+    };
+    let spec = match admit(&mut server.state, client, name, args) {
+        Ok(spec) => spec,
+        Err(refusal) => {
+            // A transaction with a command that was refused is refused as a whole.
+            if let Some(transaction) = transaction(&mut server.state, client) {
+                transaction.broken = true;
+            }
+            return refusal.into();
+        }
+    };
+    if !NEVER_QUEUED.contains(&spec.name)
+        && let Some(transaction) = transaction(&mut server.state, client)
+    {
+        let words = args.iter().map(|word| word.to_vec()).collect();
+        transaction.queue.push(words);
+        return Reply::Simple("QUEUED".into());
+    }
+    let reply = run(server, client, spec, args, now, true);
+    super::blocking::serve(&mut server.state, now);
+    reply
+}
+
+fn transaction(state: &mut State, client: ClientId) -> Option<&mut super::session::Transaction> {
+    state.sessions.get_mut(&client)?.transaction.as_mut()
+}
+
+/// What is checked before a command is queued or carried out.
+fn admit(
+    state: &mut State,
+    client: ClientId,
+    name: &[u8],
+    args: Args<'_>,
+) -> Result<&'static Spec, Refusal> {
+    let Some(spec) = find(name, state.version) else {
+        return Err(unknown(state, name, args));
+    };
+    if !spec.fits(args.len()) {
+        return Err(Refusal::arity(spec.name));
+    }
+    if state.out_of_memory && spec.denies_oom {
+        return Err(OUT_OF_MEMORY);
+    }
+    if state.read_only && spec.write {
+        return Err(READ_ONLY);
+    }
+    let subscribed = state
+        .sessions
+        .get(&client)
+        .is_some_and(|session| !session.resp3 && !session.channels.is_empty());
+    if subscribed && !WHILE_SUBSCRIBED.contains(&spec.name) {
+        return Err(Refusal::of(format!(
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET \
+             are allowed in this context",
+            spec.name
+        )));
+    }
+    Ok(spec)
+}
+
+pub(super) const OUT_OF_MEMORY: Refusal =
+    Refusal::fixed("OOM command not allowed when used memory > 'maxmemory'.");
+pub(super) const READ_ONLY: Refusal =
+    Refusal::fixed("READONLY You can't write against a read only replica.");
+
+/// An unknown command, in Redis's words; what no version of the model knows is noted.
+fn unknown(state: &mut State, name: &[u8], args: Args<'_>) -> Refusal {
+    const SHOWN: usize = 128;
+    if !exists_elsewhere(name) {
+        let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
+        state.unknown.insert(upper);
+    }
+    let cut = |bytes: &[u8], room: usize| {
+        String::from_utf8_lossy(&bytes[..bytes.len().min(room)]).into_owned()
+    };
+    let mut shown = String::new();
+    for word in &args[1..] {
+        if shown.len() >= SHOWN {
+            break;
+        }
+        shown += &format!("'{}' ", cut(word, SHOWN - shown.len()));
+    }
+    Refusal::of(format!(
+        "ERR unknown command '{}', with args beginning with: {shown}",
+        cut(name, SHOWN)
+    ))
+}
+
+/// Carries out a command that has been admitted.
+pub(super) fn run(
+    server: &mut Server,
+    client: ClientId,
+    spec: &'static Spec,
+    args: Args<'_>,
+    now: Now,
+    may_block: bool,
+) -> Reply {
+    match spec.run {
+        Run::Whole(run) => run(server, client, args, now).unwrap_or_else(Reply::from),
+        Run::Data(run) => {
+            let Some(session) = server.state.sessions.get(&client) else {
+                return Reply::error("ERR the model of Redis has no such connection");
+            };
+            let (mut database, resp3) = (session.database, session.resp3);
+            let call = Call {
+                client,
+                resp3,
+                now,
+                may_block,
+            };
+            let before = database;
+            let reply = data(&mut server.state, &call, &mut database, spec, run, args);
+            if database != before
+                && let Some(session) = server.state.sessions.get_mut(&client)
+            {
+                session.database = database;
+            }
+            reply
+        }
+    }
+}
+
+/// Who calls, and how.
+pub(super) struct Call {
+    pub client: ClientId,
+    pub resp3: bool,
+    pub now: Now,
+    pub may_block: bool,
+}
+
+/// Carries out a command on keys, and notes it for replication if it changed something.
+pub(super) fn data(
+    state: &mut State,
+    call: &Call,
+    database: &mut usize,
+    spec: &'static Spec,
+    run: fn(&mut Context<'_>, Args<'_>) -> Outcome,
+    args: Args<'_>,
+) -> Reply {
+    let mut context = Context {
+        state,
+        client: call.client,
+        database: *database,
+        resp3: call.resp3,
+        now: call.now,
+        may_block: call.may_block,
+        name: spec.name,
+        changed: false,
+        reworded: false,
+    };
+    let outcome = run(&mut context, args);
+    let (changed, reworded) = (context.changed, context.reworded);
+    *database = context.database;
+    if changed && !reworded {
+        state.effect(*database, args);
+    }
+    outcome.unwrap_or_else(Reply::from)
+}

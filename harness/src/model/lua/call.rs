@@ -1,0 +1,135 @@
+//! `redis.call`: from a script to the dispatcher and back.
+
+use std::sync::{Arc, Mutex};
+
+use mlua::{Function, Lua, MultiValue, Value};
+
+use super::super::command::{Run, find};
+use super::super::dispatch::{Call, OUT_OF_MEMORY, READ_ONLY, data};
+use super::super::number::general_17;
+use super::super::reply::Refusal;
+use super::super::{Now, Reply};
+use super::{Running, Shared, convert, lock};
+
+/// The Lua function behind `redis.call` and `redis.pcall`.
+pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
+    let shared = Arc::clone(shared);
+    lua.create_function(move |lua, words: MultiValue| {
+        let reply = {
+            let mut shared = lock(&shared);
+            match &mut shared.running {
+                Some(running) => call(running, &words).unwrap_or_else(Reply::from),
+                None => Reply::error("ERR redis.call outside of a script"),
+            }
+        };
+        match reply {
+            Reply::Error(text) => {
+                let table = convert::error_table(lua, text.as_bytes())?;
+                table.raw_set("ignore_error_stats_update", true)?;
+                Ok((false, Value::Table(table)))
+            }
+            reply => Ok((true, convert::to_lua(lua, &reply)?)),
+        }
+    })
+}
+
+/// The Lua function that ends a script which uses what is not modelled.
+pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
+    let shared = Arc::clone(shared);
+    lua.create_function(move |_, what: String| -> mlua::Result<()> {
+        if let Some(running) = &mut lock(&shared).running {
+            running.state.unknown.insert(format!("{what} in a script"));
+        }
+        Err(mlua::Error::runtime(format!("the model of Redis does not know {what}")))
+    })
+}
+
+/// The words of a call as bytes. Numbers are written as Lua's `%.17g`.
+fn words_of(values: &MultiValue) -> Result<Vec<Word>, Refusal> {
+    values.iter().map(|value| match value {
+        Value::String(text) => Ok(Word::Text(text.clone())),
+        Value::Integer(number) => Ok(Word::Number(number.to_string())),
+        Value::Number(number) => Ok(Word::Number(general_17(*number))),
+        _ => Err(Refusal::fixed(
+            "ERR Lua redis lib command arguments must be strings or integers",
+        )),
+    })
+    .collect()
+}
+
+enum Word {
+    Text(mlua::String),
+    Number(String),
+}
+
+fn call(running: &mut Running, values: &MultiValue) -> Result<Reply, Refusal> {
+    if values.is_empty() {
+        return Err(Refusal::fixed(
+            "ERR Please specify at least one argument for this redis lib call",
+        ));
+    }
+    let words = words_of(values)?;
+    let borrowed: Vec<_> = words
+        .iter()
+        .map(|word| match word {
+            Word::Text(text) => Borrowed::Text(text.as_bytes()),
+            Word::Number(text) => Borrowed::Number(text.as_bytes()),
+        })
+        .collect();
+    let args: Vec<&[u8]> = borrowed
+        .iter()
+        .map(|word| match word {
+            Borrowed::Text(bytes) => bytes.as_ref(),
+            Borrowed::Number(bytes) => bytes,
+        })
+        .collect();
+    dispatch(running, &args)
+}
+
+enum Borrowed<'a> {
+    Text(mlua::BorrowedBytes<'a>),
+    Number(&'a [u8]),
+}
+
+fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
+    let state = &mut *running.state;
+    let Some(spec) = find(args[0], state.version) else {
+        if !super::super::command::exists_elsewhere(args[0]) {
+            let upper = String::from_utf8_lossy(args[0]).to_ascii_uppercase();
+            state.unknown.insert(upper);
+        }
+        return Err(Refusal::fixed("ERR Unknown Redis command called from script"));
+    };
+    if !spec.fits(args.len()) {
+        return Err(Refusal::fixed(
+            "ERR Wrong number of args calling Redis command from script",
+        ));
+    }
+    if spec.no_script {
+        return Err(Refusal::fixed("ERR This Redis command is not allowed from script"));
+    }
+    if spec.write && running.no_writes {
+        return Err(Refusal::fixed(
+            "ERR Write commands are not allowed from read-only scripts.",
+        ));
+    }
+    if state.read_only && spec.write {
+        return Err(READ_ONLY);
+    }
+    if state.out_of_memory && spec.denies_oom {
+        return Err(OUT_OF_MEMORY);
+    }
+    let Run::Data(run) = spec.run else {
+        return Err(Refusal::fixed("ERR This Redis command is not allowed from script"));
+    };
+    let call = Call {
+        // A script sees RESP2, whatever its client has chosen.
+        resp3: false,
+        may_block: false,
+        client: running.call.client,
+        now: Now {
+            wall_us: running.call.now.wall_us,
+        },
+    };
+    Ok(data(state, &call, &mut running.database, spec, run, args))
+}

@@ -1,0 +1,298 @@
+//! Scripts: real Lua 5.1, in the surroundings that Redis gives it.
+
+mod call;
+mod convert;
+mod random;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mlua::{ChunkMode, Function, HookTriggers, Lua, MultiValue, StdLib, Table, Value};
+
+use super::Reply;
+use super::dispatch::Call;
+use super::reply::Refusal;
+use super::state::State;
+use random::Generator;
+
+/// A script that runs longer than this many instructions is ended: nobody could end it otherwise.
+const FUSE: u64 = 200_000_000;
+
+/// How often the fuse is looked at, instructions.
+const FUSE_STEP: u32 = 100_000;
+
+/// Name of a script: SHA-1 of its text, 40 lower-case hexadecimal digits.
+pub(super) type Sha = [u8; 40];
+
+/// A compiled script.
+#[derive(Clone)]
+pub(super) struct Script {
+    function: Function,
+    /// Its first line says `flags=no-writes`.
+    no_writes: bool,
+}
+
+/// What a script runs on: the server's memory, and who called.
+struct Running {
+    state: Box<State>,
+    call: Call,
+    database: usize,
+    no_writes: bool,
+}
+
+/// What the Lua side can reach.
+#[derive(Default)]
+struct Shared {
+    running: Option<Running>,
+    random: Generator,
+    /// Instructions of the script so far.
+    spent: u64,
+}
+
+/// The Lua state of one server, with its cache of scripts.
+pub(super) struct Engine {
+    lua: Lua,
+    shared: Arc<Mutex<Shared>>,
+    environment: Table,
+    enter: Function,
+    handler: Function,
+    /// Lent to the server while a script has the server's own memory.
+    spare: Box<State>,
+    scripts: BTreeMap<Sha, Script>,
+}
+
+/// A panic while the lock is held has already ended the run; the data is only read to report it.
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The name of a script.
+pub(super) fn sha_of(body: &[u8]) -> Sha {
+    let mut hex = [0; 40];
+    for (place, byte) in sha1_smol::Sha1::from(body).digest().bytes().iter().enumerate() {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        hex[place * 2] = DIGITS[usize::from(byte >> 4)];
+        hex[place * 2 + 1] = DIGITS[usize::from(byte & 15)];
+    }
+    hex
+}
+
+impl Engine {
+    /// A new Lua state.
+    pub(super) fn new(state: &State) -> mlua::Result<Engine> {
+        let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
+        let lua = Lua::new_with(libraries, mlua::LuaOptions::default())?;
+        let shared = Arc::new(Mutex::new(Shared::default()));
+        let version = state.version.number();
+        let number = version
+            .split('.')
+            .filter_map(|part| part.parse::<i64>().ok())
+            .fold(0, |number, part| number << 8 | part);
+        let (environment, enter) = lua
+            .load(include_str!("prelude.lua"))
+            .set_name("=prelude")
+            .call::<(Table, Function)>((
+                call::function(&lua, &shared)?,
+                random::function(&lua, &shared)?,
+                random::seed_function(&lua, &shared)?,
+                lua.create_function(|_, text: mlua::String| {
+                    Ok(String::from_utf8_lossy(&sha_of(&text.as_bytes())).into_owned())
+                })?,
+                call::refuse_function(&lua, &shared)?,
+                lua.create_function(|lua, text: mlua::String| {
+                    convert::error_table(lua, &convert::error_code(&text.as_bytes()))
+                })?,
+                version,
+                number,
+            ))?;
+        let handler = lua.create_function(annotate)?;
+        set_fuse(&lua, &shared)?;
+        Ok(Engine {
+            lua,
+            shared,
+            environment,
+            enter,
+            handler,
+            spare: Box::default(),
+            scripts: BTreeMap::new(),
+        })
+    }
+
+    /// Forgets all scripts.
+    pub(super) fn flush(&mut self) {
+        self.scripts.clear();
+    }
+
+    pub(super) fn find(&self, sha: &Sha) -> Option<Script> {
+        self.scripts.get(sha).cloned()
+    }
+
+    /// Compiles a script and keeps it.
+    pub(super) fn compile(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
+        let sha = sha_of(body);
+        if let Some(script) = self.find(&sha) {
+            return Ok((sha, script));
+        }
+        let (no_writes, text) = shebang(body)?;
+        let function = self
+            .lua
+            .load(text)
+            .set_name("@user_script")
+            .set_mode(ChunkMode::Text)
+            .set_environment(self.environment.clone())
+            .into_function()
+            .map_err(|error| {
+                let reason = match &error {
+                    mlua::Error::SyntaxError { message, .. } => message.clone(),
+                    other => other.to_string(),
+                };
+                Refusal::of(format!("ERR Error compiling script (new function): {reason}"))
+            })?;
+        let script = Script {
+            function,
+            no_writes,
+        };
+        self.scripts.insert(sha, script.clone());
+        Ok((sha, script))
+    }
+
+    /// Runs a script on the server's memory.
+    pub(super) fn run(
+        &mut self,
+        state: &mut Box<State>,
+        run: &Run<'_>,
+        call: Call,
+        database: usize,
+    ) -> Reply {
+        let resp3 = call.resp3;
+        {
+            let mut shared = lock(&self.shared);
+            shared.random = Generator::default();
+            shared.spent = 0;
+            let own = std::mem::replace(state, std::mem::take(&mut self.spare));
+            shared.running = Some(Running {
+                state: own,
+                call,
+                database,
+                no_writes: run.read_only || run.script.no_writes,
+            });
+        }
+        let outcome = self.enter(run);
+        if let Some(running) = lock(&self.shared).running.take() {
+            self.spare = std::mem::replace(state, running.state);
+        }
+        match outcome {
+            Ok((true, value)) => convert::to_reply(&value, resp3),
+            Ok((false, error)) => Reply::Error(convert::error_text(&error, run.sha).into()),
+            Err(error) => Reply::error(format!("ERR {error}")),
+        }
+    }
+
+    fn enter(&self, run: &Run<'_>) -> mlua::Result<(bool, Value)> {
+        let table = |words: &[&[u8]]| {
+            let table = self.lua.create_table_with_capacity(words.len(), 0)?;
+            for (place, word) in words.iter().enumerate() {
+                table.raw_seti(place + 1, self.lua.create_string(word)?)?;
+            }
+            Ok::<Table, mlua::Error>(table)
+        };
+        let (keys, argv) = (table(run.keys)?, table(run.argv)?);
+        let results: MultiValue =
+            self.enter
+                .call((&run.script.function, &self.handler, keys, argv))?;
+        let mut results = results.into_iter();
+        let ok = matches!(results.next(), Some(Value::Boolean(true)));
+        Ok((ok, results.next().unwrap_or(Value::Nil)))
+    }
+}
+
+/// One run of a script.
+pub(super) struct Run<'a> {
+    pub script: &'a Script,
+    pub sha: &'a Sha,
+    pub keys: &'a [&'a [u8]],
+    pub argv: &'a [&'a [u8]],
+    /// Called by `EVAL_RO` or `EVALSHA_RO`.
+    pub read_only: bool,
+}
+
+/// Turns what a script raised into the table that Redis makes of it, with the script's line.
+fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
+    let table = match raised {
+        Value::Table(table) => table,
+        Value::Error(error) => convert::error_table(lua, format!("ERR {error}").as_bytes())?,
+        other => {
+            let text = match other.to_string() {
+                Ok(text) => text,
+                Err(_) => String::new(),
+            };
+            convert::error_table(lua, format!("ERR {text}").as_bytes())?
+        }
+    };
+    for level in 1.. {
+        let line = lua.inspect_stack(level, |frame| {
+            let script = frame.source().source.is_some_and(|name| name == "@user_script");
+            script.then(|| frame.current_line().unwrap_or(0))
+        });
+        match line {
+            None => break,
+            Some(None) => {}
+            Some(Some(line)) => {
+                table.raw_set("source", "@user_script")?;
+                table.raw_set("line", line)?;
+                break;
+            }
+        }
+    }
+    Ok(table)
+}
+
+fn set_fuse(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
+    let shared = Arc::clone(shared);
+    let triggers = HookTriggers::new().every_nth_instruction(FUSE_STEP);
+    lua.set_global_hook(triggers, move |_, _| {
+        let mut shared = lock(&shared);
+        shared.spent += u64::from(FUSE_STEP);
+        if shared.spent < FUSE {
+            return Ok(mlua::VmState::Continue);
+        }
+        if let Some(running) = &mut shared.running {
+            let what = "scripts that do not end";
+            running.state.unknown.insert(what.to_owned());
+        }
+        Err(mlua::Error::runtime("the model of Redis ends scripts that do not end"))
+    })
+}
+
+/// Reads `#!lua flags=...` off a script: whether it promises not to write, and the rest.
+fn shebang(body: &[u8]) -> Result<(bool, &[u8]), Refusal> {
+    if !body.starts_with(b"#!") {
+        return Ok((false, body));
+    }
+    let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
+        return Err(Refusal::fixed("ERR Invalid script shebang"));
+    };
+    let line = String::from_utf8_lossy(&body[2..end]);
+    let mut words = line.split(' ');
+    let engine = words.next().unwrap_or_default();
+    if engine != "lua" {
+        return Err(Refusal::of(format!(
+            "ERR Unexpected engine in script shebang: {engine}"
+        )));
+    }
+    let mut no_writes = false;
+    for word in words {
+        let Some(flags) = word.strip_prefix("flags=") else {
+            return Err(Refusal::of(format!("ERR Unknown lua shebang option: {word}")));
+        };
+        for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
+            match flag {
+                "no-writes" => no_writes = true,
+                "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
+                _ => return Err(Refusal::of(format!("ERR Unexpected flag in script shebang: {flag}"))),
+            }
+        }
+    }
+    // The line break stays, so that error texts count lines from the shebang.
+    Ok((no_writes, &body[end..]))
+}

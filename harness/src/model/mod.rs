@@ -1,0 +1,40 @@
+//! A deterministic model of one Redis server, in memory: the heart of the simulation.
+//!
+//! It has no socket, no file, no task and no clock of its own: time is a parameter of
+//! [`Server::execute`]. What it leaves out stands in `docs/redis-model.md`; what it knows is held
+//! to a real server by `tests/model_differential.rs`.
+//!
+//! - [`Server`]: connections, commands, snapshots, effects
+//! - `command`, `dispatch`: the table, and a command's way through the server
+//! - `commands`: one file for each family
+//! - `values`, `keyspace`, `state`: what is remembered
+//! - `lua`: scripts, on the Lua that Redis itself embeds
+//! - [`Reply`]: what comes back, as data, as bytes and as the `redis` crate's value
+
+mod blocking;
+mod command;
+mod commands;
+mod context;
+mod dispatch;
+mod effect;
+mod extended;
+mod glob;
+mod keyspace;
+mod lua;
+mod now;
+mod number;
+mod reply;
+mod server;
+mod session;
+mod state;
+mod values;
+mod version;
+mod wire;
+
+pub use effect::Effect;
+pub use keyspace::Keyspace;
+pub use now::Now;
+pub use reply::Reply;
+pub use server::Server;
+pub use session::ClientId;
+pub use version::ServerVersion;

@@ -1,0 +1,22 @@
+//! The time that a command is carried out at.
+
+/// The node's wall clock, which may jump. One command, script or transaction sees one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Now {
+    /// Microseconds since the Unix epoch.
+    pub wall_us: i64,
+}
+
+impl Now {
+    /// From milliseconds since the Unix epoch.
+    pub fn from_ms(wall_ms: i64) -> Now {
+        Now {
+            wall_us: wall_ms.saturating_mul(1000),
+        }
+    }
+
+    /// Milliseconds since the Unix epoch, rounded down.
+    pub fn ms(self) -> i64 {
+        self.wall_us.div_euclid(1000)
+    }
+}

@@ -1,0 +1,154 @@
+//! Numbers as Redis reads and writes them.
+
+use super::reply::Refusal;
+
+/// Reads an integer as strictly as Redis does: no blanks, no plus sign, no leading zero.
+pub(super) fn integer(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    match digits {
+        [b'0'] if !negative => return Some(0),
+        [b'1'..=b'9', ..] if digits.len() <= 19 => {}
+        _ => return None,
+    }
+    let mut magnitude: u64 = 0;
+    for &digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        magnitude = magnitude
+            .checked_mul(10)?
+            .checked_add(u64::from(digit - b'0'))?;
+    }
+    if negative {
+        0i64.checked_sub_unsigned(magnitude)
+    } else {
+        i64::try_from(magnitude).ok()
+    }
+}
+
+/// [`integer`], or the error reply that says it is none.
+pub(super) fn integer_argument(text: &[u8]) -> Result<i64, Refusal> {
+    integer(text).ok_or(Refusal::NOT_INTEGER)
+}
+
+/// An integer that must not be negative.
+pub(super) fn count_argument(text: &[u8]) -> Result<i64, Refusal> {
+    match integer(text) {
+        Some(count) if count >= 0 => Ok(count),
+        Some(_) => Err(Refusal::NOT_POSITIVE),
+        // Redis 7.0 says the same of what is no number at all.
+        None => Err(Refusal::NOT_POSITIVE),
+    }
+}
+
+/// Reads a double as `strtod` with Redis's checks: no blanks, no rest, no NaN.
+pub(super) fn double(text: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (sign, body) = match text.strip_prefix('-') {
+        Some(rest) => (-1.0, rest),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if body.eq_ignore_ascii_case("inf") || body.eq_ignore_ascii_case("infinity") {
+        return Some(sign * f64::INFINITY);
+    }
+    // Rust's parser knows words that are not wanted here, and no hexadecimal; Redis's accepts it.
+    if !body.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+        return None;
+    }
+    let value: f64 = body.parse().ok()?;
+    // strtod reports an overflow to Redis, which refuses the number.
+    (value.is_finite()).then_some(sign * value)
+}
+
+/// Writes a double: `%.17g` in Redis 7.0, the shortest that reads back the same since 7.2.
+pub(super) fn double_text(value: f64, shortest: bool) -> String {
+    if value.is_infinite() {
+        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0" } else { "0" }.to_owned();
+    }
+    // Whole numbers that a double holds exactly are written as integers.
+    if value.fract() == 0.0 && value.abs() < 4_503_599_627_370_496.0 {
+        return format!("{value:.0}");
+    }
+    let digits = if shortest {
+        format!("{value:e}")
+    } else {
+        format!("{value:.16e}")
+    };
+    general(&digits)
+}
+
+/// Writes a double as `%.17g`, which is how Lua numbers become command arguments.
+pub(super) fn general_17(value: f64) -> String {
+    if value.is_nan() {
+        return if value.is_sign_negative() { "-nan" } else { "nan" }.to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    general(&format!("{value:.16e}"))
+}
+
+/// Turns scientific notation into what C's `%g` makes of the same digits.
+fn general(scientific: &str) -> String {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", mantissa),
+    };
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let digits = match digits.trim_end_matches('0') {
+        "" => "0",
+        some => some,
+    };
+    if !(-4..17).contains(&exponent) {
+        let (first, rest) = digits.split_at(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        let mark = if exponent < 0 { '-' } else { '+' };
+        let exponent = exponent.abs();
+        return format!("{sign}{first}{point}{rest}e{mark}{exponent:02}");
+    }
+    let whole = usize::try_from(exponent + 1).unwrap_or(0);
+    if exponent < 0 {
+        let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
+        format!("{sign}0.{zeros}{digits}")
+    } else if digits.len() <= whole {
+        format!("{sign}{digits}{}", "0".repeat(whole - digits.len()))
+    } else {
+        let (before, after) = digits.split_at(whole);
+        format!("{sign}{before}.{after}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_read_strictly() {
+        assert_eq!(integer(b"0"), Some(0));
+        assert_eq!(integer(b"-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(integer(b"9223372036854775807"), Some(i64::MAX));
+        for bad in ["", "-", "-0", "+1", "01", " 1", "1 ", "1.0", "9223372036854775808", "x"] {
+            assert_eq!(integer(bad.as_bytes()), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn doubles_are_written_as_printf_writes_them() {
+        assert_eq!(double_text(0.1, false), "0.10000000000000001");
+        assert_eq!(double_text(0.1, true), "0.1");
+        assert_eq!(double_text(3.0, false), "3");
+        assert_eq!(double_text(-1.5, false), "-1.5");
+        assert_eq!(double_text(1e300, false), "1.0000000000000001e+300");
+        assert_eq!(general_17(1e20), "1e+20");
+        assert_eq!(general_17(0.00001), "1.0000000000000001e-05");
+        assert_eq!(general_17(123_456_789.0), "123456789");
+    }
+}

@@ -1,0 +1,126 @@
+//! What a server answers.
+
+use std::borrow::Cow;
+
+/// One reply, in the vocabulary of RESP3; a client that speaks RESP2 gets it after
+/// [`Reply::for_resp2`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// `+OK`.
+    Simple(Cow<'static, str>),
+    /// `-ERR ...`: the text behind the minus sign.
+    Error(Cow<'static, str>),
+    /// `:1`.
+    Int(i64),
+    /// `$3`: bytes.
+    Bulk(Vec<u8>),
+    /// `$-1`, or `_` in RESP3.
+    Nil,
+    /// `*-1`, or `_` in RESP3.
+    NilArray,
+    /// `*2`.
+    Array(Vec<Reply>),
+    /// `%1`; flat array in RESP2.
+    Map(Vec<(Reply, Reply)>),
+    /// `~1`; array in RESP2.
+    Set(Vec<Reply>),
+    /// `,1.5`, carried as the text that the server writes; bulk string in RESP2.
+    Double(String),
+    /// `=`: text with a three-letter format; bulk string in RESP2.
+    Verbatim(&'static str, Vec<u8>),
+    /// `>`: out of band; array in RESP2.
+    Push(Vec<Reply>),
+    /// Several replies on the wire to one command, as `SUBSCRIBE a b` gives.
+    Several(Vec<Reply>),
+    /// No reply yet: the client waits in a blocking command. What it waits for arrives with
+    /// [`super::Server::take_messages`].
+    Blocked,
+}
+
+impl Reply {
+    /// `+OK`.
+    pub const OK: Reply = Reply::Simple(Cow::Borrowed("OK"));
+
+    /// A bulk string.
+    pub fn bulk(bytes: impl AsRef<[u8]>) -> Reply {
+        Reply::Bulk(bytes.as_ref().to_vec())
+    }
+
+    /// An error with this text (code first, no minus sign).
+    pub fn error(text: impl Into<Cow<'static, str>>) -> Reply {
+        Reply::Error(text.into())
+    }
+
+    /// True for an error reply.
+    pub fn is_error(&self) -> bool {
+        matches!(self, Reply::Error(_))
+    }
+
+    /// An array of bulk strings.
+    pub(super) fn bulks<T: AsRef<[u8]>>(items: impl IntoIterator<Item = T>) -> Reply {
+        Reply::Array(items.into_iter().map(Reply::bulk).collect())
+    }
+
+    /// What a client that speaks RESP2 sees instead.
+    pub fn for_resp2(self) -> Reply {
+        match self {
+            Reply::Map(pairs) => Reply::Array(
+                pairs
+                    .into_iter()
+                    .flat_map(|(key, value)| [key.for_resp2(), value.for_resp2()])
+                    .collect(),
+            ),
+            Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+                Reply::Array(items.into_iter().map(Reply::for_resp2).collect())
+            }
+            Reply::Several(items) => {
+                Reply::Several(items.into_iter().map(Reply::for_resp2).collect())
+            }
+            Reply::Double(text) => Reply::Bulk(text.into_bytes()),
+            Reply::Verbatim(_, text) => Reply::Bulk(text),
+            plain => plain,
+        }
+    }
+}
+
+/// Why a command was refused: the text of the error reply.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Refusal(pub Cow<'static, str>);
+
+/// What a command's implementation gives back.
+pub(super) type Outcome = Result<Reply, Refusal>;
+
+impl Refusal {
+    pub(super) const SYNTAX: Refusal = Refusal::fixed("ERR syntax error");
+    pub(super) const NOT_INTEGER: Refusal =
+        Refusal::fixed("ERR value is not an integer or out of range");
+    pub(super) const NOT_FLOAT: Refusal = Refusal::fixed("ERR value is not a valid float");
+    pub(super) const NOT_POSITIVE: Refusal =
+        Refusal::fixed("ERR value is out of range, must be positive");
+    pub(super) const WRONG_TYPE: Refusal =
+        Refusal::fixed("WRONGTYPE Operation against a key holding the wrong kind of value");
+    pub(super) const NO_KEY: Refusal = Refusal::fixed("ERR no such key");
+
+    /// A refusal with a text that never changes.
+    pub(super) const fn fixed(text: &'static str) -> Refusal {
+        Refusal(Cow::Borrowed(text))
+    }
+
+    /// A refusal with a text made for the occasion.
+    pub(super) fn of(text: String) -> Refusal {
+        Refusal(Cow::Owned(text))
+    }
+
+    /// The error of a command that was called with too few or too many arguments.
+    pub(super) fn arity(command: &str) -> Refusal {
+        Refusal::of(format!(
+            "ERR wrong number of arguments for '{command}' command"
+        ))
+    }
+}
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Reply {
+        Reply::Error(refusal.0)
+    }
+}

@@ -1,0 +1,209 @@
+//! One Redis server, as its clients see it.
+
+use std::collections::BTreeSet;
+
+use super::effect::Effect;
+use super::keyspace::Keyspace;
+use super::lua::Engine;
+use super::session::{ClientId, Session};
+use super::state::State;
+use super::{Now, Reply, ServerVersion, dispatch};
+
+/// A model of one Redis server: single-threaded like the original, without sockets, files or a
+/// clock. The same calls give the same replies, always.
+pub struct Server {
+    /// Boxed, because a running script takes it along into the Lua state's callbacks.
+    pub(super) state: Box<State>,
+    pub(super) engine: Option<Box<Engine>>,
+}
+
+impl Server {
+    /// An empty server.
+    pub fn new(version: ServerVersion) -> Server {
+        let state = State {
+            version,
+            ..State::default()
+        };
+        Server {
+            state: Box::new(state),
+            engine: None,
+        }
+    }
+
+    /// A new connection, in database 0, speaking RESP2.
+    pub fn connect(&mut self) -> ClientId {
+        self.state.last_client += 1;
+        let client = ClientId(self.state.last_client);
+        self.state.sessions.insert(client, Session::default());
+        client
+    }
+
+    /// Ends a connection: its watches, subscriptions, waits and queued commands are gone.
+    pub fn disconnect(&mut self, client: ClientId) {
+        self.state.unwatch(client);
+        super::blocking::forget(&mut self.state, client);
+        self.state.sessions.remove(&client);
+        self.state.messages.retain(|(other, _)| *other != client);
+    }
+
+    /// Carries out one command: its name and arguments, at one moment of the node's wall clock.
+    ///
+    /// The reply has the protocol that the client chose (RESP2 unless HELLO said otherwise).
+    pub fn execute(&mut self, client: ClientId, args: &[&[u8]], now: Now) -> Reply {
+        let reply = dispatch::process(self, client, args, now);
+        match reply {
+            Reply::Int(_) | Reply::Bulk(_) | Reply::Nil | Reply::Simple(_) | Reply::Error(_) => {
+                reply
+            }
+            other if self.speaks_resp3(client) => other,
+            other => other.for_resp2(),
+        }
+    }
+
+    /// True where the client has chosen RESP3.
+    pub fn speaks_resp3(&self, client: ClientId) -> bool {
+        self.state
+            .sessions
+            .get(&client)
+            .is_some_and(|session| session.resp3)
+    }
+
+    /// Messages that have become due for connections out of turn: publications, and late replies
+    /// to blocking commands. Each is handed out once, in order.
+    pub fn take_messages(&mut self) -> Vec<(ClientId, Reply)> {
+        let messages = std::mem::take(&mut self.state.messages);
+        messages
+            .into_iter()
+            .map(|(client, reply)| {
+                let resp3 = self.speaks_resp3(client);
+                (client, if resp3 { reply } else { reply.for_resp2() })
+            })
+            .collect()
+    }
+
+    /// When the next blocking command times out, on the wall clock: call [`Server::time_out`] then.
+    pub fn next_timeout(&self) -> Option<Now> {
+        super::blocking::next_timeout(&self.state)
+    }
+
+    /// Ends the blocking commands whose time is over; their replies become messages.
+    pub fn time_out(&mut self, now: Now) {
+        super::blocking::time_out(&mut self.state, now);
+    }
+
+    /// What was asked for and is not modelled. A run in which this is not empty is `unknown`.
+    pub fn unknown_commands(&self) -> &BTreeSet<String> {
+        &self.state.unknown
+    }
+
+    /// Whether to keep [`Effect`]s for [`Server::take_effects`]. Off at first.
+    pub fn record_effects(&mut self, record: bool) {
+        self.state.record_effects = record;
+    }
+
+    /// The changes since the last call, oldest first.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.state.effects)
+    }
+
+    /// Carries out another server's change, as a replica or when an append-only file is read.
+    ///
+    /// Returns the reply, which is an error only if the effect is not one that a model made.
+    pub fn apply(&mut self, effect: &Effect, now: Now) -> Reply {
+        let args: Vec<&[u8]> = effect.args.iter().map(Vec::as_slice).collect();
+        let roles = (self.state.read_only, self.state.out_of_memory);
+        (self.state.read_only, self.state.out_of_memory) = (false, false);
+        self.state.applying = true;
+        let master = self.connect();
+        if let Some(session) = self.state.sessions.get_mut(&master) {
+            session.database = effect.database;
+        }
+        let reply = dispatch::process(self, master, &args, now);
+        self.disconnect(master);
+        self.state.applying = false;
+        (self.state.read_only, self.state.out_of_memory) = roles;
+        reply
+    }
+
+    /// A copy of all keys, as an RDB file would hold them. Scripts and connections are not in it.
+    pub fn snapshot(&self) -> Keyspace {
+        self.state.keyspace.clone()
+    }
+
+    /// Puts other keys in place of all there are. Scripts and connections stay.
+    pub fn restore(&mut self, keyspace: Keyspace) {
+        for database in 0..self.state.keyspace.databases.len() {
+            self.state.touch_all(database);
+        }
+        self.state.keyspace = keyspace;
+        for (database, key) in self.state.watchers.keys().cloned().collect::<Vec<_>>() {
+            if self.state.keyspace.databases[database].contains_key(&key) {
+                self.state.touch(database, &key);
+            }
+        }
+    }
+
+    /// Removes all keys, as the nemesis' FLUSHALL does.
+    pub fn flush(&mut self) {
+        for database in 0..self.state.keyspace.databases.len() {
+            self.state.touch_all(database);
+        }
+        self.state.effect(0, &[b"FLUSHALL"]);
+    }
+
+    /// Removes all cached scripts: EVALSHA answers NOSCRIPT again.
+    pub fn flush_scripts(&mut self) {
+        if let Some(engine) = &mut self.engine {
+            engine.flush();
+        }
+    }
+
+    /// Removes a key as eviction does; true where it was there.
+    pub fn evict(&mut self, database: usize, key: &[u8]) -> bool {
+        let Some(keys) = self.state.keyspace.databases.get_mut(database) else {
+            return false;
+        };
+        let there = keys.remove(key).is_some();
+        if there {
+            self.state.touch(database, key);
+            self.state.effect(database, &[b"DEL", key]);
+        }
+        there
+    }
+
+    /// Removes every key whose time is over, as the server's own cycle does in the background.
+    /// No client can see the difference, unless the wall clock is set back later.
+    pub fn expire_cycle(&mut self, now: Now) {
+        for database in 0..self.state.keyspace.databases.len() {
+            let over: Vec<Vec<u8>> = self.state.keyspace.databases[database]
+                .iter()
+                .filter(|(_, entry)| entry.is_expired(now.ms()))
+                .map(|(key, _)| key.clone())
+                .collect();
+            for key in over {
+                self.state.expire(database, &key, now);
+            }
+        }
+    }
+
+    /// Makes the server a replica, which refuses writes of clients, or a master again.
+    pub fn set_read_only(&mut self, read_only: bool) {
+        self.state.read_only = read_only;
+    }
+
+    /// With memory used up, commands that may need more are refused.
+    pub fn set_out_of_memory(&mut self, out_of_memory: bool) {
+        self.state.out_of_memory = out_of_memory;
+    }
+
+    /// What `WAIT` answers, at once: how many replicas have acknowledged. A world with replicas
+    /// keeps this true, and makes the client wait where a real server would.
+    pub fn set_acknowledged(&mut self, replicas: u32) {
+        self.state.acknowledged = i64::from(replicas);
+    }
+
+    /// Seed of the choices that SPOP and SRANDMEMBER make.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.state.random = seed;
+    }
+}

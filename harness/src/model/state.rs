@@ -1,0 +1,161 @@
+//! A server's memory without the script engine: keys, connections, watches, effects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::effect::Effect;
+use super::keyspace::Keyspace;
+use super::session::{ClientId, Session, Watched};
+use super::{Now, Reply, ServerVersion};
+
+/// Everything but the Lua state.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub version: ServerVersion,
+    pub keyspace: Keyspace,
+    pub sessions: BTreeMap<ClientId, Session>,
+    pub last_client: u32,
+    /// Who watches what: database and key.
+    pub watchers: BTreeMap<(usize, Vec<u8>), Vec<ClientId>>,
+    /// Names of commands, options and Lua libraries that were asked for and are not modelled.
+    pub unknown: BTreeSet<String>,
+    /// Out-of-band messages, and late replies to blocking commands.
+    pub messages: Vec<(ClientId, Reply)>,
+    pub effects: Vec<Effect>,
+    pub record_effects: bool,
+    /// Carrying out another server's effects: expired keys are the master's business.
+    pub applying: bool,
+    /// Refuse writes with READONLY.
+    pub read_only: bool,
+    /// Refuse commands that need memory with OOM.
+    pub out_of_memory: bool,
+    /// What `WAIT` answers.
+    pub acknowledged: i64,
+    /// Clients that wait for an element, longest waiting first.
+    pub waiters: Vec<super::blocking::Waiter>,
+    /// Source of `SPOP`'s and `SRANDMEMBER`'s choices.
+    pub random: u64,
+}
+
+impl State {
+    /// Removes a key that the clock has overtaken, as a master does when it is looked at.
+    pub(super) fn expire(&mut self, database: usize, key: &[u8], now: Now) -> bool {
+        if self.applying || !self.is_expired(database, key, now) {
+            return false;
+        }
+        if self.read_only {
+            // A replica hides the key and leaves removing it to its master.
+            return true;
+        }
+        self.keyspace.databases[database].remove(key);
+        self.touch(database, key);
+        self.effect(database, &[b"DEL", key]);
+        true
+    }
+
+    /// True where a key is there, and its time is over.
+    pub(super) fn is_expired(&self, database: usize, key: &[u8], now: Now) -> bool {
+        self.keyspace.databases[database]
+            .get(key)
+            .is_some_and(|entry| entry.is_expired(now.ms()))
+    }
+
+    /// Tells the watchers of a key that it has changed.
+    pub(super) fn touch(&mut self, database: usize, key: &[u8]) {
+        if self.watchers.is_empty() {
+            return;
+        }
+        let Some(clients) = self.watchers.get(&(database, key.to_vec())) else {
+            return;
+        };
+        let present = self.keyspace.databases[database].contains_key(key);
+        for client in clients {
+            let Some(session) = self.sessions.get_mut(client) else {
+                continue;
+            };
+            let watched = session
+                .watched
+                .iter_mut()
+                .find(|watched| watched.database == database && watched.key == key);
+            match watched {
+                // It was gone already when the watch began; now it is gone for good. No change.
+                Some(watched) if watched.expired && !present => watched.expired = false,
+                _ => session.dirty = true,
+            }
+        }
+    }
+
+    /// Tells the watchers of every key of a database that is about to be emptied.
+    pub(super) fn touch_all(&mut self, database: usize) {
+        let keys: Vec<Vec<u8>> = self
+            .watchers
+            .keys()
+            .filter(|(other, key)| {
+                *other == database && self.keyspace.databases[database].contains_key(key)
+            })
+            .map(|(_, key)| key.clone())
+            .collect();
+        self.keyspace.databases[database].clear();
+        for key in keys {
+            self.touch(database, &key);
+        }
+    }
+
+    /// Watches a key for a client.
+    pub(super) fn watch(&mut self, client: ClientId, database: usize, key: &[u8], now: Now) {
+        let expired = self.is_expired(database, key, now);
+        let Some(session) = self.sessions.get_mut(&client) else {
+            return;
+        };
+        let known = session
+            .watched
+            .iter()
+            .any(|watched| watched.database == database && watched.key == key);
+        if known {
+            return;
+        }
+        session.watched.push(Watched {
+            database,
+            key: key.to_vec(),
+            expired,
+        });
+        self.watchers
+            .entry((database, key.to_vec()))
+            .or_default()
+            .push(client);
+    }
+
+    /// Ends all watches of a client.
+    pub(super) fn unwatch(&mut self, client: ClientId) {
+        let Some(session) = self.sessions.get_mut(&client) else {
+            return;
+        };
+        session.dirty = false;
+        for watched in std::mem::take(&mut session.watched) {
+            let place = (watched.database, watched.key);
+            if let Some(clients) = self.watchers.get_mut(&place) {
+                clients.retain(|other| *other != client);
+                if clients.is_empty() {
+                    self.watchers.remove(&place);
+                }
+            }
+        }
+    }
+
+    /// Notes a change for replicas and the append-only file.
+    pub(super) fn effect(&mut self, database: usize, args: &[&[u8]]) {
+        if self.record_effects && !self.applying {
+            self.effects.push(Effect {
+                database,
+                args: args.iter().map(|arg| arg.to_vec()).collect(),
+            });
+        }
+    }
+
+    /// The next number of the model's own generator (SplitMix64).
+    pub(super) fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,97 @@
+//! Sets: integers in their order while there is nothing else, then in the order of arrival.
+
+use indexmap::IndexSet;
+
+use super::super::number::integer;
+
+/// More integers than this and a real server no longer keeps them sorted.
+const MAX_SORTED: usize = 512;
+
+/// Members of a set.
+#[derive(Debug, Clone, PartialEq)]
+pub(in super::super) struct Set {
+    members: IndexSet<Vec<u8>>,
+    /// All members have been integers so far, and the set has been small.
+    integers: bool,
+}
+
+impl Default for Set {
+    fn default() -> Self {
+        Set {
+            members: IndexSet::new(),
+            integers: true,
+        }
+    }
+}
+
+impl Set {
+    /// Adds a member; true where it is new.
+    pub(in super::super) fn add(&mut self, member: &[u8]) -> bool {
+        if self.members.contains(member) {
+            return false;
+        }
+        let number = integer(member);
+        self.integers &= number.is_some() && self.members.len() < MAX_SORTED;
+        match number {
+            Some(number) if self.integers => {
+                let place = self
+                    .members
+                    .binary_search_by_key(&Some(number), |other| integer(other))
+                    .unwrap_or_else(|place| place);
+                self.members.shift_insert(place, member.to_vec());
+            }
+            _ => {
+                self.members.insert(member.to_vec());
+            }
+        }
+        true
+    }
+
+    /// Removes a member; true where it was there.
+    pub(in super::super) fn remove(&mut self, member: &[u8]) -> bool {
+        self.members.shift_remove(member)
+    }
+
+    pub(in super::super) fn contains(&self, member: &[u8]) -> bool {
+        self.members.contains(member)
+    }
+
+    /// The member at a place in the order.
+    pub(in super::super) fn at(&self, place: usize) -> Option<&Vec<u8>> {
+        self.members.get_index(place)
+    }
+
+    pub(in super::super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.members.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_sorted_until_a_word_comes() {
+        let mut set = Set::default();
+        for member in ["10", "9", "-1", "9"] {
+            set.add(member.as_bytes());
+        }
+        let order = |set: &Set| -> Vec<String> {
+            set.iter()
+                .map(|member| String::from_utf8(member.clone()).unwrap())
+                .collect()
+        };
+        assert_eq!(order(&set), ["-1", "9", "10"]);
+        set.add(b"a");
+        set.add(b"1");
+        assert_eq!(order(&set), ["-1", "9", "10", "a", "1"]);
+    }
+}

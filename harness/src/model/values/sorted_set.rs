@@ -1,0 +1,134 @@
+//! Sorted sets: members by score, equal scores by bytes.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::number::double;
+use super::super::reply::Refusal;
+
+/// Members with scores.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in super::super) struct SortedSet {
+    scores: BTreeMap<Vec<u8>, f64>,
+    order: BTreeSet<Place>,
+}
+
+/// A member's place. Scores are never NaN: what would make one is refused.
+#[derive(Debug, Clone, PartialEq)]
+struct Place {
+    score: f64,
+    member: Vec<u8>,
+}
+
+impl Eq for Place {}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Place {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // -0 and 0 are one score, so the total order of the bits would not do.
+        self.score
+            .partial_cmp(&other.score)
+            .unwrap_or(Ordering::Equal)
+            .then_with(|| self.member.cmp(&other.member))
+    }
+}
+
+impl SortedSet {
+    pub(in super::super) fn score(&self, member: &[u8]) -> Option<f64> {
+        self.scores.get(member).copied()
+    }
+
+    /// Sets a member's score.
+    pub(in super::super) fn set(&mut self, member: &[u8], score: f64) {
+        self.remove(member);
+        self.scores.insert(member.to_vec(), score);
+        self.order.insert(Place {
+            score,
+            member: member.to_vec(),
+        });
+    }
+
+    /// Removes a member; true where it was there.
+    pub(in super::super) fn remove(&mut self, member: &[u8]) -> bool {
+        let Some((member, score)) = self.scores.remove_entry(member) else {
+            return false;
+        };
+        self.order.remove(&Place { score, member });
+        true
+    }
+
+    pub(in super::super) fn len(&self) -> usize {
+        self.scores.len()
+    }
+
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.scores.is_empty()
+    }
+
+    /// How many members come before this one.
+    pub(in super::super) fn rank(&self, member: &[u8]) -> Option<usize> {
+        self.scores.get(member)?;
+        self.iter().position(|(other, _)| other == member)
+    }
+
+    /// Members with scores, lowest first.
+    pub(in super::super) fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (&[u8], f64)> + ExactSizeIterator {
+        self.order
+            .iter()
+            .map(|place| (place.member.as_slice(), place.score))
+    }
+}
+
+/// One end of a score range: `5`, `(5`, `-inf`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in super::super) struct Bound {
+    value: f64,
+    exclusive: bool,
+}
+
+impl Bound {
+    /// Reads it.
+    pub(in super::super) fn read(text: &[u8]) -> Result<Bound, Refusal> {
+        let (exclusive, number) = match text {
+            [b'(', rest @ ..] => (true, rest),
+            rest => (false, rest),
+        };
+        let value = double(number).ok_or(Refusal::fixed("ERR min or max is not a float"))?;
+        Ok(Bound { value, exclusive })
+    }
+
+    /// As a lower end.
+    pub(in super::super) fn allows_above(&self, score: f64) -> bool {
+        score > self.value || (!self.exclusive && score == self.value)
+    }
+
+    /// As an upper end.
+    pub(in super::super) fn allows_below(&self, score: f64) -> bool {
+        score < self.value || (!self.exclusive && score == self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_by_score_then_by_bytes() {
+        let mut set = SortedSet::default();
+        for (member, score) in [("b", 1.0), ("a", 1.0), ("c", -1.0), ("c", 5.0)] {
+            set.set(member.as_bytes(), score);
+        }
+        let order: Vec<&[u8]> = set.iter().map(|(member, _)| member).collect();
+        assert_eq!(order, [b"a", b"b", b"c"]);
+        assert_eq!(set.rank(b"c"), Some(2));
+        assert!(set.remove(b"a"));
+        assert_eq!(set.len(), 2);
+    }
+}
