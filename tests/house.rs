@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use syn::spanned::Spanned;
 use syn::visit::Visit;
 
 /// Crate, and the crates of the workspace that it may depend on.
@@ -182,19 +181,19 @@ struct Functions(Vec<(String, usize)>);
 
 impl<'ast> Visit<'ast> for Functions {
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.note(&item.sig, item.block.span());
+        self.note(&item.sig, item.block.brace_token.span);
         syn::visit::visit_item_fn(self, item);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        self.note(&item.sig, item.block.span());
+        self.note(&item.sig, item.block.brace_token.span);
         syn::visit::visit_impl_item_fn(self, item);
     }
 }
 
 impl Functions {
-    fn note(&mut self, signature: &syn::Signature, body: proc_macro2::Span) {
-        let lines = body.end().line - body.start().line + 1;
+    fn note(&mut self, signature: &syn::Signature, braces: proc_macro2::extra::DelimSpan) {
+        let lines = braces.close().end().line - braces.open().start().line + 1;
         self.0.push((signature.ident.to_string(), lines));
     }
 }

@@ -1,1 +1,20 @@
+//! What Picklock tells people: pure functions from run records to text.
+//!
+//! This crate does no I/O, reads no clock, and decides nothing: it says what the checkers found.
+//!
+//! - [`json`]: the machine's document, written and read back
+//! - [`terminal`]: the same for a person in front of a terminal
+//! - [`progress`]: single events while the run goes on
+//! - [`listing`]: what there is to choose from
+//! - [`blame`] and [`meaning`]: verdicts in plain words
+//! - [`units`]: times as people write them
+//! - [`escape`]: words of strangers made safe to print
 
+pub mod blame;
+pub mod escape;
+pub mod json;
+pub mod listing;
+pub mod meaning;
+pub mod progress;
+pub mod terminal;
+pub mod units;

@@ -1,11 +1,24 @@
-//! What shall happen: the scenario vocabulary, its parser and the catalog. Pure data; no I/O.
+//! What shall happen: the scenario vocabulary, its parser and the catalog.
+//!
+//! Pure data: no I/O, no clock, no runtime. [`Scenario::parse`] turns text into a checked
+//! scenario, or into an error that names file, line, column and the nearest valid word.
 
+#[cfg(feature = "arbitrary")]
+pub mod arbitrary;
+pub mod catalog;
 mod fault;
+mod nearest;
+mod parse;
 mod scenario;
 mod span;
+mod validate;
+mod words;
 
 pub use fault::{Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Trigger, Who, Workers};
+pub use nearest::nearest;
+pub use parse::ScenarioError;
 pub use scenario::{
     Expectation, Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind,
 };
 pub use span::{BadSpan, Span};
+pub use words::{CAUSES, PROPERTIES};

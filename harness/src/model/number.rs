@@ -86,7 +86,12 @@ pub(super) fn double_text(value: f64, shortest: bool) -> String {
 /// Writes a double as `%.17g`, which is how Lua numbers become command arguments.
 pub(super) fn general_17(value: f64) -> String {
     if value.is_nan() {
-        return if value.is_sign_negative() { "-nan" } else { "nan" }.to_owned();
+        return if value.is_sign_negative() {
+            "-nan"
+        } else {
+            "nan"
+        }
+        .to_owned();
     }
     if value.is_infinite() {
         return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
@@ -135,7 +140,18 @@ mod tests {
         assert_eq!(integer(b"0"), Some(0));
         assert_eq!(integer(b"-9223372036854775808"), Some(i64::MIN));
         assert_eq!(integer(b"9223372036854775807"), Some(i64::MAX));
-        for bad in ["", "-", "-0", "+1", "01", " 1", "1 ", "1.0", "9223372036854775808", "x"] {
+        for bad in [
+            "",
+            "-",
+            "-0",
+            "+1",
+            "01",
+            " 1",
+            "1 ",
+            "1.0",
+            "9223372036854775808",
+            "x",
+        ] {
             assert_eq!(integer(bad.as_bytes()), None, "{bad:?}");
         }
     }

@@ -82,11 +82,17 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             name = Some(wanted.to_vec());
         } else {
             let word = String::from_utf8_lossy(word);
-            return Err(Refusal::of(format!("ERR Syntax error in HELLO option '{word}'")));
+            return Err(Refusal::of(format!(
+                "ERR Syntax error in HELLO option '{word}'"
+            )));
         }
     }
     let version = context.state.version;
-    let role = if context.state.read_only { "replica" } else { "master" };
+    let role = if context.state.read_only {
+        "replica"
+    } else {
+        "master"
+    };
     let id = i64::from(context.client.0);
     let session = context.session();
     session.resp3 = resp3;
@@ -144,7 +150,11 @@ fn client(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             return wrong_count("getname");
         }
         let name = &context.session().name;
-        return Ok(if name.is_empty() { Reply::Nil } else { Reply::bulk(name) });
+        return Ok(if name.is_empty() {
+            Reply::Nil
+        } else {
+            Reply::bulk(name)
+        });
     }
     if is_word(args[1], "SETNAME") {
         if words != 3 {
@@ -173,10 +183,18 @@ fn client(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 /// The few lines that clients look for. Sections are not told apart.
 fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     let version = context.state.version;
-    let role = if context.state.read_only { "slave" } else { "master" };
+    let role = if context.state.read_only {
+        "slave"
+    } else {
+        "master"
+    };
     let name = version.server();
     // Valkey keeps saying which Redis it is compatible with.
-    let compatible = if name == "valkey" { "7.2.4" } else { version.number() };
+    let compatible = if name == "valkey" {
+        "7.2.4"
+    } else {
+        version.number()
+    };
     let clients = context.state.sessions.len();
     let text = format!(
         "# Server\r\nredis_version:{compatible}\r\nserver_name:{name}\r\n{name}_version:{}\r\n\

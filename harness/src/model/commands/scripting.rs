@@ -10,8 +10,12 @@ use super::super::{Now, Reply, Server};
 use super::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
-    Spec::whole("eval", -3, |server, client, args, now| eval(server, client, args, now, false)),
-    Spec::whole("eval_ro", -3, |server, client, args, now| eval(server, client, args, now, true)),
+    Spec::whole("eval", -3, |server, client, args, now| {
+        eval(server, client, args, now, false)
+    }),
+    Spec::whole("eval_ro", -3, |server, client, args, now| {
+        eval(server, client, args, now, true)
+    }),
     Spec::whole("evalsha", -3, |server, client, args, now| {
         evalsha(server, client, args, now, false)
     }),
@@ -85,12 +89,13 @@ fn with_engine(
     server: &mut Server,
     body: impl FnOnce(&mut Server, &mut Engine) -> Outcome,
 ) -> Outcome {
-    let mut engine = match server.engine.take() {
-        Some(engine) => engine,
-        None => Box::new(Engine::new(&server.state).map_err(|error| {
-            Refusal::of(format!("ERR the model of Redis has no Lua: {error}"))
-        })?),
-    };
+    let mut engine =
+        match server.engine.take() {
+            Some(engine) => engine,
+            None => Box::new(Engine::new(&server.state).map_err(|error| {
+                Refusal::of(format!("ERR the model of Redis has no Lua: {error}"))
+            })?),
+        };
     let outcome = body(server, &mut engine);
     server.engine = Some(engine);
     outcome
@@ -141,7 +146,9 @@ fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
         return match args[2..] {
             [] => Ok(flush(server)),
             [option] if is_word(option, "SYNC") || is_word(option, "ASYNC") => Ok(flush(server)),
-            _ => Err(Refusal::fixed("ERR SCRIPT FLUSH only support SYNC|ASYNC option")),
+            _ => Err(Refusal::fixed(
+                "ERR SCRIPT FLUSH only support SYNC|ASYNC option",
+            )),
         };
     }
     if is_word(name, "KILL") {

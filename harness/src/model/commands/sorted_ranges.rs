@@ -23,8 +23,12 @@ pub(super) const COMMANDS: &[Spec] = &[
         query.answer(context, args)
     }),
     Spec::read("zcount", 4, zcount),
-    Spec::write("zremrangebyscore", 4, |context, args| remove(context, args, By::Score)),
-    Spec::write("zremrangebyrank", 4, |context, args| remove(context, args, By::Rank)),
+    Spec::write("zremrangebyscore", 4, |context, args| {
+        remove(context, args, By::Score)
+    }),
+    Spec::write("zremrangebyrank", 4, |context, args| {
+        remove(context, args, By::Rank)
+    }),
 ];
 
 /// What the two ends of a range are.
@@ -152,11 +156,7 @@ impl Range {
 }
 
 /// Members with their scores: pairs in RESP3, one flat array in RESP2.
-pub(super) fn with_scores(
-    context: &Context<'_>,
-    found: &[(Vec<u8>, f64)],
-    nested: bool,
-) -> Reply {
+pub(super) fn with_scores(context: &Context<'_>, found: &[(Vec<u8>, f64)], nested: bool) -> Reply {
     let pair = |(member, score): &(Vec<u8>, f64)| [Reply::bulk(member), context.double(*score)];
     let pairs = found.iter().map(pair);
     Reply::Array(if nested {

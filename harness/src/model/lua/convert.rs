@@ -102,7 +102,10 @@ fn table_reply(table: &Table, resp3: bool, depth: usize) -> mlua::Result<Reply> 
     if let Value::Table(map) = table.raw_get::<Value>("map")? {
         let mut pairs = Vec::new();
         map.for_each(|key: Value, value: Value| {
-            pairs.push((convert(&key, resp3, depth + 1)?, convert(&value, resp3, depth + 1)?));
+            pairs.push((
+                convert(&key, resp3, depth + 1)?,
+                convert(&value, resp3, depth + 1)?,
+            ));
             Ok(())
         })?;
         return Ok(Reply::Map(pairs));

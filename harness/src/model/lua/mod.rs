@@ -69,7 +69,12 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 /// The name of a script.
 pub(super) fn sha_of(body: &[u8]) -> Sha {
     let mut hex = [0; 40];
-    for (place, byte) in sha1_smol::Sha1::from(body).digest().bytes().iter().enumerate() {
+    for (place, byte) in sha1_smol::Sha1::from(body)
+        .digest()
+        .bytes()
+        .iter()
+        .enumerate()
+    {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         hex[place * 2] = DIGITS[usize::from(byte >> 4)];
         hex[place * 2 + 1] = DIGITS[usize::from(byte & 15)];
@@ -146,7 +151,9 @@ impl Engine {
                     mlua::Error::SyntaxError { message, .. } => message.clone(),
                     other => other.to_string(),
                 };
-                Refusal::of(format!("ERR Error compiling script (new function): {reason}"))
+                Refusal::of(format!(
+                    "ERR Error compiling script (new function): {reason}"
+                ))
             })?;
         let script = Script {
             function,
@@ -231,7 +238,10 @@ fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
     };
     for level in 1.. {
         let line = lua.inspect_stack(level, |frame| {
-            let script = frame.source().source.is_some_and(|name| name == "@user_script");
+            let script = frame
+                .source()
+                .source
+                .is_some_and(|name| name == "@user_script");
             script.then(|| frame.current_line().unwrap_or(0))
         });
         match line {
@@ -260,7 +270,9 @@ fn set_fuse(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
             let what = "scripts that do not end";
             running.state.unknown.insert(what.to_owned());
         }
-        Err(mlua::Error::runtime("the model of Redis ends scripts that do not end"))
+        Err(mlua::Error::runtime(
+            "the model of Redis ends scripts that do not end",
+        ))
     })
 }
 
@@ -283,13 +295,19 @@ fn shebang(body: &[u8]) -> Result<(bool, &[u8]), Refusal> {
     let mut no_writes = false;
     for word in words {
         let Some(flags) = word.strip_prefix("flags=") else {
-            return Err(Refusal::of(format!("ERR Unknown lua shebang option: {word}")));
+            return Err(Refusal::of(format!(
+                "ERR Unknown lua shebang option: {word}"
+            )));
         };
         for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
             match flag {
                 "no-writes" => no_writes = true,
                 "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
-                _ => return Err(Refusal::of(format!("ERR Unexpected flag in script shebang: {flag}"))),
+                _ => {
+                    return Err(Refusal::of(format!(
+                        "ERR Unexpected flag in script shebang: {flag}"
+                    )));
+                }
             }
         }
     }
