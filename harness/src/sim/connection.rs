@@ -1,0 +1,192 @@
+//! A simulated connection to one node, as a subject sees it: redis-rs's `ConnectionLike`.
+//!
+//! It behaves like the reconnecting connection of the real workers: a command fails after the
+//! timeout, an unanswered command makes the connection suspect, and the next command opens
+//! another one.
+
+use std::io::{Error, ErrorKind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use redis::aio::ConnectionLike;
+use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use tokio::sync::oneshot;
+
+use super::port::{Args, Handed, Lost, Port};
+use crate::wire::LinkId;
+
+/// After a refused attempt a client waits so long before the next one, as the real workers do.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// One client's line to one node; clones share the connection.
+#[derive(Clone)]
+pub(super) struct SimConnection(Arc<Line>);
+
+struct Line {
+    port: Arc<Port>,
+    link: LinkId,
+    timeout: Duration,
+    live: Mutex<Live>,
+}
+
+#[derive(Default)]
+struct Live {
+    conn: Option<u64>,
+    refused: bool,
+}
+
+impl SimConnection {
+    pub(super) fn new(port: Arc<Port>, link: LinkId, timeout: Duration) -> Self {
+        SimConnection(Arc::new(Line {
+            port,
+            link,
+            timeout,
+            live: Mutex::default(),
+        }))
+    }
+
+    async fn exchange(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
+        let exchanged = self.0.exchange(commands);
+        match tokio::time::timeout(self.0.timeout, exchanged).await {
+            Ok(answer) => answer,
+            Err(_) => Err(io(
+                ErrorKind::TimedOut,
+                format!("no answer within {:?}", self.0.timeout),
+            )),
+        }
+    }
+}
+
+impl Line {
+    fn live(&self) -> std::sync::MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn exchange(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
+        let refused_before = std::mem::take(&mut self.live().refused);
+        if refused_before {
+            tokio::time::sleep(PAUSE).await;
+        }
+        let conn = *self.live().conn.get_or_insert_with(|| self.port.open());
+        let suspect = Suspect {
+            line: self,
+            conn: Some(conn),
+        };
+        let answers = commands.into_iter().map(|args| {
+            let (answered, answer) = oneshot::channel();
+            self.port.hand(Handed::Command {
+                conn,
+                link: self.link,
+                args,
+                answered,
+            });
+            answer
+        });
+        let answers: Vec<_> = answers.collect();
+        let mut values = Vec::with_capacity(answers.len());
+        for answer in join_all(answers).await {
+            match answer {
+                Ok(Ok(reply)) => values.push(reply.into_value()),
+                Ok(Err(Lost::Refused)) => {
+                    self.live().refused = true;
+                    return Err(io(ErrorKind::ConnectionRefused, "connection refused"));
+                }
+                Ok(Err(Lost::Reset)) | Err(_) => {
+                    return Err(io(ErrorKind::ConnectionReset, "connection reset"));
+                }
+            }
+        }
+        suspect.clear();
+        Ok(values)
+    }
+}
+
+fn io(kind: ErrorKind, text: impl Into<String>) -> RedisError {
+    RedisError::from(Error::new(kind, text.into()))
+}
+
+/// While an answer is outstanding the connection is suspect; unless cleared it is closed, also
+/// when the caller drops the command.
+struct Suspect<'a> {
+    line: &'a Line,
+    conn: Option<u64>,
+}
+
+impl Suspect<'_> {
+    fn clear(mut self) {
+        self.conn = None;
+    }
+}
+
+impl Drop for Suspect<'_> {
+    fn drop(&mut self) {
+        let Some(conn) = self.conn else { return };
+        let mut live = self.line.live();
+        if live.conn == Some(conn) {
+            live.conn = None;
+            self.line.port.hand(Handed::Close { conn });
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let live = self.live.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(conn) = live.conn {
+            self.port.hand(Handed::Close { conn });
+        }
+    }
+}
+
+fn args_of(cmd: &Cmd) -> Args {
+    let mut args = Args::default();
+    for arg in cmd.args_iter() {
+        match arg {
+            Arg::Simple(bytes) => args.push(bytes),
+            // The place of a SCAN cursor that begins at zero.
+            _ => args.push(b"0"),
+        }
+    }
+    args
+}
+
+fn word(text: &str) -> Args {
+    let mut args = Args::default();
+    args.push(text.as_bytes());
+    args
+}
+
+impl ConnectionLike for SimConnection {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        let args = args_of(cmd);
+        Box::pin(async move {
+            let mut values = self.exchange(vec![args]).await?;
+            values.pop().unwrap_or(Value::Nil).extract_error()
+        })
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        let mut commands: Vec<Args> = pipeline.cmd_iter().map(args_of).collect();
+        // redis-rs asks for the reply of EXEC alone when the pipeline is a transaction, and the
+        // replies before it are those of MULTI and of each queued command.
+        if offset == commands.len() + 1 {
+            commands.insert(0, word("MULTI"));
+            commands.push(word("EXEC"));
+        }
+        Box::pin(async move {
+            let values = self.exchange(commands).await?;
+            Ok(values.into_iter().skip(offset).take(count).collect())
+        })
+    }
+
+    fn get_db(&self) -> i64 {
+        0
+    }
+}
+

@@ -1,0 +1,120 @@
+//! One simulated Redis server: the model, its wall clock, and what its disk keeps.
+
+use std::collections::VecDeque;
+
+use picklock_scenarios::Persistence;
+
+use super::traffic::Frame;
+use super::wall::SimWall;
+use crate::clock::Clock;
+use crate::model::{ClientId, Keyspace, Now, Reply, Server, ServerVersion};
+
+/// An append-only file that is synced every second keeps what it held at the last whole second.
+const SYNC_NS: u64 = 1_000_000_000;
+
+/// One node.
+pub(super) struct Node {
+    server: Server,
+    wall: SimWall,
+    persistence: Persistence,
+    /// What would be there after a power loss, and when it was written.
+    durable: Keyspace,
+    synced_ns: u64,
+    /// Counts the starts: what was sent to an earlier one never arrives.
+    pub(super) up: bool,
+    pub(super) paused: bool,
+    /// What arrived while it was paused.
+    pub(super) backlog: VecDeque<Frame>,
+}
+
+impl Node {
+    pub(super) fn new(version: ServerVersion, persistence: Persistence, clock: &Clock) -> Self {
+        let server = Server::new(version);
+        Node {
+            durable: server.snapshot(),
+            server,
+            wall: SimWall::new(clock),
+            persistence,
+            synced_ns: 0,
+            up: true,
+            paused: false,
+            backlog: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn connect(&mut self) -> ClientId {
+        self.server.connect()
+    }
+
+    pub(super) fn disconnect(&mut self, client: ClientId) {
+        self.server.disconnect(client);
+    }
+
+    /// Carries out a command at a time of the simulation.
+    pub(super) fn execute(&mut self, client: ClientId, args: &[&[u8]], sim_ns: u64) -> Reply {
+        self.sync(sim_ns);
+        let now = self.now(sim_ns);
+        self.server.execute(client, args, now)
+    }
+
+    /// Late replies to blocking commands, and publications.
+    pub(super) fn messages(&mut self) -> Vec<(ClientId, Reply)> {
+        self.server.take_messages()
+    }
+
+    /// Commands that the model does not know.
+    pub(super) fn unknown(&self) -> impl Iterator<Item = &String> {
+        self.server.unknown_commands().iter()
+    }
+
+    /// The power goes: what was not durable is gone, and so is every connection and script.
+    pub(super) fn crash(&mut self, sim_ns: u64) {
+        self.sync(sim_ns);
+        if self.persistence == Persistence::AofAlways {
+            self.durable = self.server.snapshot();
+        }
+        self.up = false;
+        self.paused = false;
+        self.backlog.clear();
+    }
+
+    /// It comes back with what its disk kept.
+    pub(super) fn restart(&mut self, sim_ns: u64) {
+        self.server.flush();
+        self.server.flush_scripts();
+        self.server.restore(self.durable.clone());
+        self.synced_ns = sim_ns;
+        self.up = true;
+    }
+
+    /// Remaining life of a key, milliseconds; −1 without expiry; `None`: no such key.
+    pub(super) fn key_ttl_ms(&mut self, key: &str, sim_ns: u64) -> Option<i64> {
+        let client = self.server.connect();
+        let now = self.now(sim_ns);
+        let reply = self.server.execute(client, &[b"PTTL", key.as_bytes()], now);
+        self.server.disconnect(client);
+        match reply {
+            Reply::Int(left) if left != -2 => Some(left),
+            _ => None,
+        }
+    }
+
+    fn now(&self, sim_ns: u64) -> Now {
+        Now {
+            wall_us: self.wall.at_us(sim_ns),
+        }
+    }
+
+    /// A background sync happens at every whole second, whether somebody looks or not: called
+    /// before the first change after it, with what had been there until then.
+    fn sync(&mut self, sim_ns: u64) {
+        if self.persistence != Persistence::AofEverysec {
+            return;
+        }
+        let due = sim_ns / SYNC_NS * SYNC_NS;
+        if due > self.synced_ns {
+            self.durable = self.server.snapshot();
+            self.synced_ns = due;
+        }
+    }
+}

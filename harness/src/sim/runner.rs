@@ -1,0 +1,158 @@
+//! One simulated run, on a thread of its own.
+
+use std::rc::Rc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use super::subject::Subject;
+use super::watchdog::Beat;
+use super::world::{Parts, SimWorld};
+use crate::clock::Clock;
+use crate::driver::{self, RunError, Setup};
+use crate::history::{History, What};
+use crate::stage::{Moments, Plan};
+
+/// A turn that lasts longer than this in real time will not end. Generous: on a machine with more
+/// threads than processors, a turn may have to wait for its own.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often the watchdog looks.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What shall be simulated.
+#[derive(Debug, Clone)]
+pub struct Simulation {
+    /// The run's numbers.
+    pub plan: Plan,
+    /// The lock.
+    pub subject: Subject,
+}
+
+/// Why a simulation gave no history.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// A subject's code neither ends nor gives way.
+    #[error(
+        "stuck: worker {worker} has not given way for {PATIENCE:?} of real time; a subject that spins or blocks without awaiting cannot be simulated"
+    )]
+    Stuck {
+        /// The worker whose turn it is.
+        worker: usize,
+    },
+    /// A worker could not be started.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The simulation itself broke down: a defect of Picklock.
+    #[error("the simulation broke down: {0}")]
+    Broken(String),
+}
+
+/// Simulates one run. The same simulation gives the same history, byte for byte.
+///
+/// It runs on a thread of its own, so that a subject that never gives way is an error and not a
+/// hang; such a thread cannot be ended and is left behind.
+///
+/// # Errors
+/// See [`SimError`]. A violated property is no error.
+pub fn run(simulation: Simulation) -> Result<History, SimError> {
+    let beat = Beat::default();
+    let watched = beat.clone();
+    let (tell, told) = mpsc::channel();
+    let begun = std::thread::Builder::new()
+        .name("picklock-sim".into())
+        .spawn(move || {
+            // Nobody listens any more once the run counts as stuck.
+            tell.send(run_here(simulation, beat)).ok();
+        });
+    begun.map_err(|error| SimError::Broken(error.to_string()))?;
+    wait(&told, &watched)
+}
+
+fn wait(
+    told: &mpsc::Receiver<Result<History, SimError>>,
+    beat: &Beat,
+) -> Result<History, SimError> {
+    let (mut seen, mut looks) = (beat.look().0, 0);
+    loop {
+        match told.recv_timeout(LOOK) {
+            Ok(ran) => return ran,
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(SimError::Broken("its thread panicked".into()));
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        let (mark, worker) = beat.look();
+        if mark != seen {
+            (seen, looks) = (mark, 0);
+            continue;
+        }
+        looks += 1;
+        if let Some(worker) = worker.filter(|_| LOOK * looks >= PATIENCE) {
+            return Err(SimError::Stuck { worker });
+        }
+    }
+}
+
+/// Simulates on this thread, without a watchdog.
+pub(super) fn run_here(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .map_err(|error| SimError::Broken(error.to_string()))?;
+    tokio::task::LocalSet::new().block_on(&runtime, play(simulation, beat))
+}
+
+async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
+    let Simulation { plan, subject } = simulation;
+    let clock = Clock::start();
+    let (moments, due) = Moments::of(&plan.scenario.faults);
+    let moments = Arc::new(moments);
+    let world = Rc::new(SimWorld::new(Parts {
+        nodes: plan.nodes,
+        persistence: plan.scenario.topology.persistence,
+        keys: plan.keys.clone(),
+        seed: plan.seed,
+        run_clock: clock.clone(),
+        watcher: moments.clone(),
+        beat,
+        subject: subject.clone(),
+    }));
+    let network = world.network();
+    let carrying = tokio::task::spawn_local(Rc::clone(&network).carry());
+    let setup = Setup {
+        plan,
+        subject: subject.name().to_owned(),
+        clock,
+        moments,
+        due,
+        listener: Box::new(|_| ()),
+    };
+    let ran = driver::run(Rc::new(world), setup, std::future::pending()).await;
+    carrying.abort();
+    let mut history = ran?.history;
+    note_unknown_commands(&mut history, &network.unknown_commands());
+    Ok(history)
+}
+
+/// A command that the model does not know was answered with an error, which no real server would
+/// have given: nothing about the run can be believed.
+fn note_unknown_commands(
+    history: &mut History,
+    unknown: &std::collections::BTreeSet<String>,
+) {
+    let Some(end) = history.events.pop() else { return };
+    for command in unknown {
+        history.events.push(crate::history::Event {
+            at_ns: end.at_ns,
+            what: What::FaultMissed {
+                fault: "model".into(),
+                reason: format!(
+                    "the simulated Redis does not know `{command}`; run it on a real one (--backend process)"
+                ),
+                optional: false,
+            },
+        });
+    }
+    history.events.push(end);
+}

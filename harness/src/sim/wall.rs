@@ -1,0 +1,44 @@
+//! Wall clocks of simulated machines: each may be wrong in its own way.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_impls::WallClock;
+
+use crate::clock::Clock;
+
+/// Where every simulated machine's wall clock would stand at the start, if it were right:
+/// 2026-01-01T00:00:00Z. The same in every run, so that nothing of the real date is in a history.
+const EPOCH: Duration = Duration::from_secs(1_767_225_600);
+
+/// A wall clock: the simulation's time plus an offset that can leap.
+#[derive(Clone)]
+pub(super) struct SimWall {
+    clock: Clock,
+    offset_us: Rc<Cell<i64>>,
+}
+
+impl SimWall {
+    /// A right clock on the simulation's own.
+    pub(super) fn new(clock: &Clock) -> Self {
+        SimWall {
+            clock: clock.clone(),
+            offset_us: Rc::default(),
+        }
+    }
+
+    /// Microseconds since the Unix epoch at the given time of the simulation.
+    pub(super) fn at_us(&self, sim_ns: u64) -> i64 {
+        let right = EPOCH + Duration::from_nanos(sim_ns);
+        let right = i64::try_from(right.as_micros()).unwrap_or(i64::MAX);
+        right.saturating_add(self.offset_us.get())
+    }
+}
+
+impl WallClock for SimWall {
+    fn since_epoch(&self) -> Duration {
+        let us = self.at_us(self.clock.now_ns());
+        Duration::from_micros(u64::try_from(us).unwrap_or(0))
+    }
+}

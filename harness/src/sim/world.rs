@@ -1,0 +1,217 @@
+//! Hosts, network and nodes put together as a world.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use picklock_impls::{Context, DynLock, Node as Connection};
+use picklock_scenarios::{Persistence, Phase};
+use tokio::sync::mpsc;
+
+use super::connection::SimConnection;
+use super::host::Host;
+use super::network::{Network, Wiring};
+use super::node::Node;
+use super::subject::Subject;
+use super::wall::SimWall;
+use super::watchdog::Beat;
+use crate::adapter::message::Request;
+use crate::adapter::process::Heard;
+use crate::adapter::serve::{Init, answer_messages};
+use crate::clock::Clock;
+use crate::entropy;
+use crate::model::ServerVersion;
+use crate::wire::{ImposedId, LinkFault, LinkId, Watcher};
+use crate::world::{Refusal, Session, World};
+
+/// What a simulated world is made of.
+pub(super) struct Parts {
+    pub(super) subject: Subject,
+    pub(super) nodes: usize,
+    pub(super) persistence: Persistence,
+    pub(super) keys: Vec<String>,
+    pub(super) seed: u64,
+    pub(super) run_clock: Clock,
+    pub(super) watcher: Arc<dyn Watcher>,
+    pub(super) beat: Beat,
+}
+
+/// The simulated world. Its network must be carried by a task: [`SimWorld::network`].
+pub struct SimWorld {
+    subject: Subject,
+    nodes: usize,
+    clock: Clock,
+    beat: Beat,
+    network: Rc<Network>,
+    hosts: RefCell<BTreeMap<usize, Host>>,
+    walls: RefCell<BTreeMap<usize, SimWall>>,
+}
+
+impl SimWorld {
+    pub(super) fn new(parts: Parts) -> Self {
+        let clock = Clock::start();
+        let node = || Node::new(ServerVersion::default(), parts.persistence, &clock);
+        let network = Network::new(Wiring {
+            nodes: (0..parts.nodes).map(|_| node()).collect(),
+            keys: parts.keys,
+            seed: parts.seed,
+            watcher: parts.watcher,
+            clock: clock.clone(),
+            run_clock: parts.run_clock,
+        });
+        SimWorld {
+            subject: parts.subject,
+            nodes: parts.nodes,
+            clock,
+            beat: parts.beat,
+            network,
+            hosts: RefCell::default(),
+            walls: RefCell::default(),
+        }
+    }
+
+    pub(super) fn network(&self) -> Rc<Network> {
+        Rc::clone(&self.network)
+    }
+
+    fn host<T>(&self, worker: usize, act: impl FnOnce(&Host) -> T) -> Result<T, Refusal> {
+        let hosts = self.hosts.borrow();
+        let host = hosts.get(&worker);
+        host.map(act)
+            .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
+    }
+
+    fn client(&self, worker: usize, init: &Init) -> Box<dyn DynLock> {
+        let nodes = (0..self.nodes).map(|node| {
+            let link = LinkId { worker, node };
+            let port = Arc::clone(&self.network.port);
+            Connection::new(SimConnection::new(port, link, init.timeout))
+        });
+        let mut walls = self.walls.borrow_mut();
+        let wall = walls.entry(worker).or_insert_with(|| SimWall::new(&self.clock));
+        let context = Context {
+            wall_clock: Rc::new(wall.clone()),
+            entropy: entropy::stream(init.seed, "lock", 0),
+        };
+        self.subject.client(nodes.collect(), context)
+    }
+}
+
+/// The driver's line to a simulated worker.
+pub struct SimSession {
+    requests: mpsc::UnboundedSender<Request>,
+    heard: mpsc::UnboundedReceiver<Heard>,
+}
+
+impl Session for SimSession {
+    async fn send(&mut self, request: &Request) -> Result<(), Refusal> {
+        let sent = self.requests.send(request.clone());
+        sent.map_err(|_| Refusal::Failed("the worker is gone".into()))
+    }
+
+    async fn next(&mut self) -> Heard {
+        match self.heard.recv().await {
+            Some(heard) => heard,
+            None => Heard::Exited("killed".into()),
+        }
+    }
+}
+
+impl World for Rc<SimWorld> {
+    type Session = SimSession;
+
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    async fn start_worker(
+        &self,
+        worker: usize,
+        _incarnation: u32,
+    ) -> Result<(SimSession, Vec<String>), Refusal> {
+        let (requests, inbox) = mpsc::unbounded_channel();
+        let (outbox, heard) = mpsc::unbounded_channel();
+        let world = Rc::clone(self);
+        let said = outbox.clone();
+        let build = move |init: Init| async move { Ok(world.client(worker, &init)) };
+        let work = async move {
+            answer_messages(inbox, build, |one| said.send(Heard::Said(one)).is_ok()).await;
+            "ended with its driver".to_owned()
+        };
+        let host = Host::start(worker, self.clock.clone(), self.beat.clone(), outbox, work);
+        self.hosts.borrow_mut().insert(worker, host);
+        let urls = (0..self.nodes).map(|node| format!("sim://node-{node}"));
+        Ok((SimSession { requests, heard }, urls.collect()))
+    }
+
+    async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
+        self.host(worker, Host::freeze)
+    }
+
+    async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
+        self.host(worker, Host::thaw)
+    }
+
+    async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
+        // Its connections are closed by being dropped with it.
+        self.hosts.borrow_mut().remove(&worker);
+        Ok(())
+    }
+
+    async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
+        self.network.with_node(node, |node, _| node.paused = true);
+        Ok(())
+    }
+
+    async fn resume_node(&self, node: usize) -> Result<(), Refusal> {
+        self.network.resume(node);
+        Ok(())
+    }
+
+    async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
+        self.network.with_node(node, Node::crash);
+        self.network.cut(None, Some(&[node]));
+        Ok(())
+    }
+
+    async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
+        self.network.with_node(node, |node, now_ns| {
+            if !node.up {
+                node.restart(now_ns);
+            }
+        });
+        Ok(())
+    }
+
+    fn impose(&self, fault: LinkFault) -> ImposedId {
+        self.network.faults.impose(fault)
+    }
+
+    fn lift(&self, id: ImposedId) {
+        self.network.faults.lift(id);
+        self.network.look_again();
+    }
+
+    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
+        self.network.cut(workers, nodes);
+    }
+
+    fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
+        self.network.set_phase(worker, op, phase);
+    }
+
+    fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
+        self.network.last_command_ns(worker, op, phase, key)
+    }
+
+    async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
+        // As through a connection of our own: not before what is still on its way.
+        tokio::time::sleep(Network::slowest() + Duration::from_millis(1)).await;
+        self.network.with_node(node, |node, now_ns| {
+            let answers = node.up && !node.paused;
+            answers.then(|| node.key_ttl_ms(key, now_ns)).flatten()
+        })
+    }
+}
