@@ -4,7 +4,9 @@ mod fault;
 mod scenario;
 mod span;
 
-pub use fault::{Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Trigger, Who, Workers};
+pub use fault::{
+    Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Trigger, Who, Workers,
+};
 pub use scenario::{
     Expectation, Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind,
 };
