@@ -15,12 +15,12 @@ HOW = sys.argv[2] if len(sys.argv) > 2 else "3"
 
 def misbehave(request):
     if HOW == "orphan":
-        left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
         print(left.pid, file=sys.stderr, flush=True)
         os._exit(0)
     if HOW == "silent":
         os.close(1)
-        time.sleep(600)
+        time.sleep(60)
     if HOW == "SIGABRT":
         os.kill(os.getpid(), signal.SIGABRT)
     os._exit(int(HOW))

@@ -11,6 +11,7 @@
 pub mod command_line;
 pub mod connect;
 pub mod control;
+mod draft;
 mod exit;
 pub mod lines;
 pub mod message;

@@ -124,7 +124,7 @@ async fn echo(node: &mut Node, word: &str) -> RedisResult<String> {
 #[tokio::test]
 async fn after_a_lost_reply_the_next_command_gets_its_own() {
     let (url, serving) = swallowing_server().await;
-    let mut node = node(&url, Duration::from_millis(50));
+    let mut node = node(&url, Duration::from_millis(500));
     let error = echo(&mut node, "one").await.unwrap_err();
     assert!(error.is_timeout(), "{error}");
     assert_eq!(echo(&mut node, "two").await.unwrap(), "two");

@@ -16,11 +16,19 @@ fn state(pid: u32) -> Option<char> {
     rest.trim_start().chars().next()
 }
 
-/// Waits until there is no such process, or only its corpse.
+/// Waits until there is no such process, or only its corpse. One that lives on would do so for
+/// ever; the bound is there to let a defect be seen.
 async fn gone(pid: u32) {
-    while state(pid).is_some_and(|state| state != 'Z') {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    let dying = async {
+        while state(pid).is_some_and(|state| state != 'Z') {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let bound = Duration::from_secs(20);
+    assert!(
+        tokio::time::timeout(bound, dying).await.is_ok(),
+        "process {pid} lives on"
+    );
 }
 
 #[tokio::test]
@@ -147,7 +155,7 @@ async fn the_whole_group_dies_with_its_leader() {
 
 const WRAPPER: &str = "
 import subprocess, sys
-child = subprocess.Popen([sys.executable, '-c', 'while True: pass'])
+child = subprocess.Popen([sys.executable, '-c', 'import time; end = time.monotonic() + 60\\nwhile time.monotonic() < end: pass'])
 print(child.pid, file=sys.stderr, flush=True)
 for line in sys.stdin: print('{\"id\":1,\"reply\":\"pong\"}', flush=True)
 ";

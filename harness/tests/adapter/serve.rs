@@ -1,18 +1,22 @@
 //! The worker's end, in virtual time and inside this process: streams in memory, a scripted lock.
 
 use std::cell::RefCell;
+use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
+use picklock_harness::adapter::connect::connect;
 use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, Said};
 use picklock_harness::adapter::serve::{Init, serve};
-use picklock_impls::{DynLock, Grant, Lock, LockError, Notice};
+use picklock_harness::entropy;
+use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Notice, WallClock, find};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 use tokio::sync::mpsc;
 
+use crate::redis_server::RedisServer;
 use crate::talk::{acquire, extend, init, release};
 
 /// Grants `steady` after 31 ms, fails for other keys, and says what it is told to say.
@@ -112,13 +116,9 @@ impl Driver {
     }
 }
 
-/// Runs `talk` against a served worker, and sees it end when the driver hangs up.
+/// Runs `talk` against a worker with the scripted lock.
 async fn with_worker(talk: impl AsyncFnOnce(&mut Driver)) {
-    let (driver_end, worker_end) = tokio::io::duplex(1 << 16);
-    let (worker_reader, worker_writer) = tokio::io::split(worker_end);
-    let (driver_reader, driver_writer) = tokio::io::split(driver_end);
     let (notices, heard) = mpsc::unbounded_channel();
-    let complaints = Rc::new(RefCell::new(Vec::new()));
     let build = |init: Init| async move {
         if init.options.contains_key("impossible") {
             return Err("that cannot be built".to_owned());
@@ -129,6 +129,21 @@ async fn with_worker(talk: impl AsyncFnOnce(&mut Driver)) {
         });
         Ok(lock)
     };
+    with_worker_of(build, notices, talk).await;
+}
+
+/// Runs `talk` against a served worker, and sees it end when the driver hangs up.
+async fn with_worker_of<F>(
+    build: impl FnOnce(Init) -> F,
+    notices: mpsc::UnboundedSender<Notice>,
+    talk: impl AsyncFnOnce(&mut Driver),
+) where
+    F: Future<Output = Result<Box<dyn DynLock>, String>>,
+{
+    let (driver_end, worker_end) = tokio::io::duplex(1 << 16);
+    let (worker_reader, worker_writer) = tokio::io::split(worker_end);
+    let (driver_reader, driver_writer) = tokio::io::split(driver_end);
+    let complaints = Rc::new(RefCell::new(Vec::new()));
     let log = complaints.clone();
     let worker = serve(
         BufReader::new(worker_reader),
@@ -341,4 +356,45 @@ async fn another_version_and_a_lock_that_cannot_be_built_are_refused() {
         assert!(said.contains("that cannot be built"), "{said}");
     })
     .await;
+}
+
+/// The parts as the built-in worker puts them together, on five real servers.
+#[tokio::test]
+async fn a_built_in_lock_is_served_on_real_servers() {
+    let servers: Vec<RedisServer> = (0..5).map(|_| RedisServer::start()).collect();
+    let urls: Vec<String> = servers.iter().map(RedisServer::url).collect();
+    let build = |init: Init| async move {
+        let nodes = connect(&init.nodes, init.timeout).map_err(|error| error.to_string())?;
+        let context = Context {
+            wall_clock: Rc::new(MachineClock),
+            entropy: entropy::stream(init.seed, "worker", 0),
+        };
+        let strategy = find("redlock").ok_or("no redlock")?;
+        Ok((strategy.build)(nodes, context))
+    };
+    let (notices, _) = mpsc::unbounded_channel();
+    with_worker_of(build, notices, async |driver| {
+        driver.ask(init(urls)).await;
+        let granted = driver.ask(acquire("k", 20_000)).await;
+        let Answer::Granted {
+            token,
+            valid_ms: Some(1..20_000),
+            ..
+        } = granted
+        else {
+            panic!("not granted: {granted:?}");
+        };
+        assert_eq!(driver.ask(acquire("k", 20_000)).await, Answer::Refused);
+        let released = driver.ask(release("k", &token)).await;
+        assert_eq!(released, Answer::Released { released: true });
+    })
+    .await;
+}
+
+struct MachineClock;
+
+impl WallClock for MachineClock {
+    fn since_epoch(&self) -> Duration {
+        picklock_harness::clock::wall_clock()
+    }
 }

@@ -18,7 +18,11 @@ impl Talk {
         let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
         let logs = tempfile::tempdir().unwrap();
         let log = logs.path().join("stderr.log");
-        let worker = WorkerProcess::spawn(&argv, &log, |_| {}).unwrap();
+        let worker = WorkerProcess::spawn(&argv, &log, |command| {
+            // The working tree stays as it is.
+            command.env("PYTHONDONTWRITEBYTECODE", "1");
+        })
+        .unwrap();
         Talk {
             worker,
             logs,
