@@ -17,6 +17,8 @@ mod fencing;
 mod holds;
 mod judge;
 mod lease;
+#[cfg(test)]
+mod oracle;
 mod overlap;
 mod ownership;
 mod progress;

@@ -104,6 +104,14 @@ pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)>
             Weight::Reason,
             format!("worker {worker} said that its lease was lost"),
         ),
+        _ => return answer(what),
+    };
+    Some((weight, text))
+}
+
+/// What an event says about the end of an attempt.
+fn answer(what: &What) -> Option<(Weight, String)> {
+    let (weight, text) = match what {
         What::Release { worker, .. } => (
             Weight::Detail,
             format!("worker {worker} was told to release"),
