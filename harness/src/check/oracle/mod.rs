@@ -12,7 +12,7 @@ mod pairs;
 use proptest::prelude::*;
 
 use super::{Property, Status, judge};
-use crate::history::{History, read_history, write_history};
+use crate::history::History;
 
 fn count(history: &History, property: Property) -> (u64, Option<u64>) {
     let verdict = &judge(history)[&property];
@@ -85,12 +85,5 @@ proptest! {
     ) {
         let overlap = count(&history, Property::Exclusion).0 > 0;
         prop_assert_eq!(overlap, !linear::linearizable(&history));
-    }
-
-    #[test]
-    fn a_history_survives_being_written_and_read(history in generate::histories(60)) {
-        let mut text = Vec::new();
-        write_history(&history, &mut text).unwrap();
-        prop_assert_eq!(read_history(&text[..]).unwrap(), history);
     }
 }
