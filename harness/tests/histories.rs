@@ -1,7 +1,11 @@
 //! Histories with known verdicts: every `histories/*.jsonl` is judged, and must come out as the
 //! `.expected.json` beside it says. `histories/README.md` argues each of them.
 
-#![allow(missing_docs, reason = "an integration test has no readers of its documentation")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "a test that cannot read its own files may fail loudly"
+)]
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

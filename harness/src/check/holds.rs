@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::history::{History, What};
 
-use super::attempt::{Attempt, Follower, HoldEnd, Step};
+use super::attempt::{Attempt, HoldEnd, Step};
+use super::follower::Follower;
 
 /// A hold: from the grant's arrival until the release was sent, the worker was gone, or the
 /// history ended. All times in nanoseconds since the run began.

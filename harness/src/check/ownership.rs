@@ -17,9 +17,10 @@
 
 use crate::history::History;
 
-use super::attempt::{Attempt, Follower, HoldEnd, Step};
+use super::attempt::{Attempt, HoldEnd, Step};
 use super::checker::Checker;
 use super::evidence::Evidence;
+use super::follower::Follower;
 use super::verdict::{Status, Verdict};
 use super::{cause, story};
 

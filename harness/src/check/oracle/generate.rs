@@ -205,7 +205,7 @@ impl Player {
     }
 
     fn released(&mut self, worker: usize, op: u64, sent_ns: u64, what: u8, how: u8) -> State {
-        if !self.complete && what % 8 == 0 {
+        if !self.complete && what.is_multiple_of(8) {
             self.push(What::ReleaseFailed {
                 worker,
                 op,
