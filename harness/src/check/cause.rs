@@ -11,33 +11,42 @@ use crate::history::What;
 use super::evidence::Evidence;
 use super::fault::{FaultSpan, forgets};
 use super::fencing::StaleToken;
-use super::holds::Hold;
+use super::holds::{Hold, Lease};
 use super::ownership::Theft;
 use super::resource::Oversale;
 use super::verdict::Cause;
 
 /// Why two holds of one key overlap; `first` is the one that began first.
 pub(super) fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
-    if !first.shares_lease_with(second) {
-        if arrived_late(evidence, first) || arrived_late(evidence, second) {
-            return Cause::ExpiredGrant;
-        }
-        let inside = |lease: &super::holds::Lease| lease.until_ns > second.begin_ns;
-        if !first.leases.iter().any(inside) {
-            return Cause::OutlivedLease;
-        }
-    } else if !share_first_leases(first, second) {
+    let shared = first.shares_lease_with(second);
+    if !shared && (arrived_late(evidence, first) || arrived_late(evidence, second)) {
+        return Cause::ExpiredGrant;
+    }
+    if shared && !share_first_leases(first, second) {
         return Cause::PhantomExtend;
     }
-    let stolen = |theft: &&Theft| {
+    let outlived = !shared && !first.leases.iter().any(|lease| meets(lease, second));
+    // The lease of one who said nothing and waited may have run for longer than is known, so
+    // whatever else explains the overlap comes first.
+    if outlived && !first.leases.is_empty() {
+        return Cause::OutlivedLease;
+    }
+    let stolen = |theft: &Theft| {
         theft.key == first.key
             && theft.struck_ns > first.begin_ns
             && theft.struck_ns < second.begin_ns
     };
-    if evidence.thefts().iter().any(|theft| stolen(&theft)) {
+    if evidence.thefts().iter().any(stolen) {
         return Cause::StolenRelease;
     }
-    of_faults(evidence, first.acquire_ns, second.begin_ns)
+    match of_faults(evidence, first.acquire_ns, second.begin_ns) {
+        Cause::Undetermined if outlived => Cause::OutlivedLease,
+        cause => cause,
+    }
+}
+
+fn meets(lease: &Lease, hold: &Hold) -> bool {
+    lease.from_ns.max(hold.begin_ns) < lease.until_ns.min(hold.end_ns)
 }
 
 /// True when the lease had run out before the grant arrived.

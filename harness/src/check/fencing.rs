@@ -27,12 +27,40 @@ pub struct StaleToken {
     pub highest: u64,
 }
 
+/// The highest token so far. What came at the present moment is kept apart, because equal times
+/// prove no order.
+#[derive(Debug, Clone, Copy, Default)]
+struct Highest {
+    latest_ns: u64,
+    before: Option<u64>,
+    now: Option<u64>,
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct KeyTokens {
-    /// Highest token that has arrived.
-    arrived: Option<u64>,
-    /// Highest token of a hold that has ended.
-    ended: Option<u64>,
+    /// Of all tokens that have arrived.
+    arrived: Highest,
+    /// Of all holds that have ended.
+    ended: Highest,
+}
+
+impl Highest {
+    fn add(&mut self, at_ns: u64, fence: u64) {
+        if at_ns > self.latest_ns {
+            self.before = self.now;
+            self.latest_ns = at_ns;
+        }
+        self.now = self.now.max(Some(fence));
+    }
+
+    /// Strictly before this moment.
+    fn before(&self, at_ns: u64) -> Option<u64> {
+        if at_ns > self.latest_ns {
+            self.now
+        } else {
+            self.before
+        }
+    }
 }
 
 /// The checker.
@@ -65,8 +93,9 @@ impl Fencing {
             Some(Some((op, before))) if *op == attempt.op => *before,
             _ => None,
         };
-        let ended = tokens.ended.filter(|_| attempt.follows_ns == at_ns);
-        tokens.arrived = tokens.arrived.max(Some(fence));
+        let ended = tokens.ended.before(at_ns);
+        let ended = ended.filter(|_| attempt.follows_ns == at_ns);
+        tokens.arrived.add(at_ns, fence);
         if let Some(highest) = before.max(ended)
             && fence <= highest
         {
@@ -89,11 +118,11 @@ impl Checker for Fencing {
         match (step, attempt.fence) {
             (Step::Asked, _) => {
                 if let Some(asked) = self.asked.get_mut(attempt.worker) {
-                    *asked = Some((attempt.op, tokens.arrived));
+                    *asked = Some((attempt.op, tokens.arrived.before(at_ns)));
                 }
             }
             (Step::Begun, Some(fence)) => self.granted(at_ns, attempt, fence),
-            (Step::Ended(_), Some(fence)) => tokens.ended = tokens.ended.max(Some(fence)),
+            (Step::Ended(_), Some(fence)) => tokens.ended.add(at_ns, fence),
             _ => {}
         }
     }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::history::{History, What};
 
-use super::attempt::{Attempt, Follower, HoldEnd, Step};
+use super::attempt::{Attempt, HoldEnd, Step};
+use super::follower::Follower;
 
 /// A hold: from the grant's arrival until the release was sent, the worker was gone, or the
 /// history ended. All times in nanoseconds since the run began.
@@ -22,6 +23,8 @@ pub struct Hold {
     pub begin_ns: u64,
     /// When the hold ended.
     pub end_ns: u64,
+    /// The end of the lease that came with the grant.
+    pub first_deadline_ns: u64,
     /// The last known end of the lease; may lie before the begin (granted too late) and after
     /// the end.
     pub deadline_ns: u64,
@@ -99,6 +102,7 @@ fn begun(attempt: &Attempt, token: String) -> Hold {
         acquire_ns: attempt.acquire_ns,
         begin_ns,
         end_ns: u64::MAX,
+        first_deadline_ns: attempt.deadline_ns,
         deadline_ns: attempt.deadline_ns,
         leases: lease(begin_ns, attempt.deadline_ns).into_iter().collect(),
         told: attempt.told,

@@ -2,11 +2,11 @@
 
 use crate::history::{Header, History};
 
-use super::attempt::Follower;
 use super::checker::Checker;
 use super::evidence::Evidence;
 use super::exclusion::Exclusion;
 use super::fencing::Fencing;
+use super::follower::Follower;
 use super::lease::LeaseOverlap;
 use super::ownership::Ownership;
 use super::progress::Progress;

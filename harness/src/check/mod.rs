@@ -14,9 +14,12 @@ mod evidence;
 mod exclusion;
 mod fault;
 mod fencing;
+mod follower;
 mod holds;
 mod judge;
 mod lease;
+#[cfg(test)]
+mod oracle;
 mod overlap;
 mod ownership;
 mod progress;
@@ -27,12 +30,13 @@ mod sufficiency;
 mod verdict;
 mod wants;
 
-pub use attempt::{Attempt, Follower, HoldEnd, Step};
+pub use attempt::{Attempt, HoldEnd, Step};
 pub use checker::Checker;
 pub use evidence::Evidence;
 pub use exclusion::Exclusion;
 pub use fault::{FaultSpan, fault_spans};
 pub use fencing::{Fencing, StaleToken};
+pub use follower::Follower;
 pub use holds::{Hold, Lease, holds};
 pub use judge::judge;
 pub use lease::LeaseOverlap;

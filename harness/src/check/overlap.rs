@@ -74,7 +74,7 @@ impl Overlaps {
         let overlapped = if begin_ns >= at_ns {
             0
         } else if self.latest_begin_ns == at_ns {
-            self.open - self.begun_latest
+            self.open.saturating_sub(self.begun_latest)
         } else {
             self.open
         };

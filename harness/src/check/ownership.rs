@@ -12,13 +12,15 @@
 //! holding, but a successor that releases its own, newer lock takes nothing from it. A late
 //! *reply* proves nothing: only when the command went out counts, so nothing is known before the
 //! answer arrives. Holds that ended in between are kept for as long as a release of their key is
-//! unanswered.
+//! unanswered. And an answer at the very time x has to wait until time moves on: a release that
+//! carries the same time may still follow.
 
 use crate::history::History;
 
-use super::attempt::{Attempt, Follower, HoldEnd, Step};
+use super::attempt::{Attempt, HoldEnd, Step};
 use super::checker::Checker;
 use super::evidence::Evidence;
+use super::follower::Follower;
 use super::verdict::{Status, Verdict};
 use super::{cause, story};
 
@@ -54,6 +56,17 @@ struct KeyOwners {
     past: Vec<Other>,
     /// Unanswered releases, by the time when they were sent.
     pending: Vec<(u64, u64)>,
+    /// Claims that were answered at the very time of their last command.
+    claims: Vec<Claim>,
+}
+
+/// A release that claims success.
+#[derive(Debug, Clone, Copy)]
+struct Claim {
+    op: u64,
+    begin_ns: u64,
+    sent_ns: u64,
+    struck_ns: u64,
 }
 
 /// The checker.
@@ -74,6 +87,21 @@ impl Ownership {
             violations: 0,
             first: None,
             all: None,
+        }
+    }
+
+    /// Judges the claims whose time has passed.
+    fn settle(&mut self, at_ns: u64, key: u32) {
+        while let Some(claim) = self.keys[key as usize].ripe_claim(at_ns) {
+            if let Some(victim) = self.keys[key as usize].robbed(&claim) {
+                self.found(Theft {
+                    key,
+                    thief: claim.op,
+                    victim: victim.op,
+                    sent_ns: claim.sent_ns,
+                    struck_ns: claim.struck_ns,
+                });
+            }
         }
     }
 
@@ -127,26 +155,37 @@ impl KeyOwners {
         }
     }
 
-    /// The one that was robbed by a release of `thief` whose last command went out at `struck_ns`.
-    fn robbed(&self, thief: &Attempt, struck_ns: u64) -> Option<Other> {
-        let thief_ns = thief.begun_ns();
+    /// The one that was robbed by a release, looked for after its last command's time.
+    fn robbed(&self, claim: &Claim) -> Option<Other> {
         let robbed = |other: &&Other| {
-            other.op != thief.op && other.begin_ns < struck_ns && other.follows_ns > thief_ns
+            other.op != claim.op
+                && other.begin_ns < claim.struck_ns
+                && other.follows_ns > claim.begin_ns
         };
         // Whoever began no later than the thief cannot have been granted provably later.
-        let newer = |other: &&Other| other.begin_ns > thief_ns;
-        let survived = self.past.partition_point(|other| other.end_ns <= struck_ns);
+        let newer = |other: &&Other| other.begin_ns > claim.begin_ns;
+        let survived = |past: &Other| past.end_ns <= claim.struck_ns;
+        let survived = self.past.partition_point(survived);
         let mut open = self.open.iter().rev().take_while(newer);
         let mut past = self.past[survived..].iter();
         open.find(robbed).or_else(|| past.find(robbed)).copied()
+    }
+
+    /// Time has come to `at_ns`: hands out a claim that can be judged now.
+    fn ripe_claim(&mut self, at_ns: u64) -> Option<Claim> {
+        let ripe = |claim: &Claim| claim.struck_ns < at_ns;
+        let index = self.claims.iter().position(ripe)?;
+        Some(self.claims.swap_remove(index))
     }
 }
 
 impl Checker for Ownership {
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        let Some(key) = self.keys.get_mut(attempt.key as usize) else {
+        if attempt.key as usize >= self.keys.len() {
             return;
-        };
+        }
+        self.settle(at_ns, attempt.key);
+        let key = &mut self.keys[attempt.key as usize];
         match step {
             Step::Begun => key.begin(attempt),
             Step::Ended(how) => key.end(at_ns, attempt.op, how),
@@ -154,24 +193,16 @@ impl Checker for Ownership {
                 released,
                 last_command_ns,
             } => {
-                let Some((sent_ns, _)) = attempt.ended else {
-                    return;
-                };
-                let struck_ns = last_command_ns.unwrap_or(sent_ns);
-                let robbed = match released {
-                    Some(true) => key.robbed(attempt, struck_ns),
-                    _ => None,
-                };
-                key.answered(attempt.op);
-                if let Some(victim) = robbed {
-                    self.found(Theft {
-                        key: attempt.key,
-                        thief: attempt.op,
-                        victim: victim.op,
+                if let (Some(true), Some((sent_ns, _))) = (released, attempt.ended) {
+                    key.claims.push(Claim {
+                        op: attempt.op,
+                        begin_ns: attempt.begun_ns(),
                         sent_ns,
-                        struck_ns,
+                        struck_ns: last_command_ns.unwrap_or(sent_ns),
                     });
                 }
+                self.settle(at_ns, attempt.key);
+                self.keys[attempt.key as usize].answered(attempt.op);
             }
             Step::Gone => key.answered(attempt.op),
             _ => {}
@@ -192,7 +223,7 @@ impl Checker for Ownership {
     }
 }
 
-/// All releases that took another's lock, in the order in which they were answered.
+/// All releases that took another's lock, in the order in which they showed.
 pub fn thefts(history: &History) -> Vec<Theft> {
     let mut follower = Follower::new(history.header.workers);
     let mut checker = Ownership::new(history.header.keys.len());

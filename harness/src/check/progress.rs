@@ -172,9 +172,14 @@ impl Progress {
         }
         let before = self.violations;
         let stalled = self.keys[key as usize].stalled;
-        if waited_ms.saturating_mul(1_000_000) >= self.bound_ns {
+        if ms(waited_ms) >= self.bound_ns {
             // The probe's bound is met when it is reached, hence one nanosecond more.
-            self.look(at_ns + 1, key, at_ns.saturating_sub(ms(waited_ms)), None);
+            self.look(
+                at_ns.saturating_add(1),
+                key,
+                at_ns.saturating_sub(ms(waited_ms)),
+                None,
+            );
         }
         if self.violations == before && !stalled {
             self.undecided.get_or_insert_with(|| {

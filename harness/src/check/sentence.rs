@@ -24,7 +24,8 @@ pub(super) fn clock(at_ns: u64) -> String {
 /// A length of time: `20 ms`, `1.5 s`.
 pub(super) fn length(ns: u64) -> String {
     match ns {
-        0..1_000_000 => format!("{} µs", ns / 1000),
+        0..1000 => format!("{ns} ns"),
+        1000..1_000_000 => format!("{} µs", ns / 1000),
         1_000_000..1_000_000_000 => format!("{} ms", ns / 1_000_000),
         _ => {
             let milliseconds = ns / 1_000_000;
@@ -104,6 +105,14 @@ pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)>
             Weight::Reason,
             format!("worker {worker} said that its lease was lost"),
         ),
+        _ => return answer(what),
+    };
+    Some((weight, text))
+}
+
+/// What an event says about the end of an attempt.
+fn answer(what: &What) -> Option<(Weight, String)> {
+    let (weight, text) = match what {
         What::Release { worker, .. } => (
             Weight::Detail,
             format!("worker {worker} was told to release"),

@@ -8,7 +8,7 @@ use crate::history::What;
 use super::cause;
 use super::evidence::Evidence;
 use super::fencing::StaleToken;
-use super::holds::Hold;
+use super::holds::{Hold, Lease};
 use super::ownership::Theft;
 use super::progress::Stall;
 use super::resource::Oversale;
@@ -65,6 +65,18 @@ impl Draft {
         self.tell(hold.begin_ns, Weight::Plot, text);
     }
 
+    /// An extension that came after the lease had run out.
+    fn tell_resumed_lease(&mut self, hold: &Hold) {
+        let resumed = hold.leases.iter().find(|l| l.from_ns > hold.begin_ns);
+        if let Some(lease) = resumed {
+            let text = format!(
+                "worker {} extended a lease that had run out, as if the lock were still its own",
+                hold.worker
+            );
+            self.tell(lease.from_ns, Weight::Plot, text);
+        }
+    }
+
     fn tell_kill(&mut self, hold: &Hold) {
         if hold.ended == super::attempt::HoldEnd::Killed {
             let text = format!("worker {} was gone", hold.worker);
@@ -96,36 +108,27 @@ impl Draft {
     }
 
     fn finish(mut self) -> Vec<String> {
-        self.lines
-            .sort_by_key(|(at_ns, weight, _)| (*weight, *at_ns));
-        self.lines.truncate(LINES);
-        self.lines.sort_by_key(|(at_ns, _, _)| *at_ns);
-        let lines = self.lines.into_iter();
+        // Lines of one moment stay in the order in which they were told.
+        let mut lines: Vec<_> = self.lines.drain(..).enumerate().collect();
+        lines.sort_by_key(|(_, (at_ns, weight, _))| (*weight, *at_ns));
+        lines.truncate(LINES);
+        lines.sort_by_key(|(order, (at_ns, _, _))| (*at_ns, *order));
+        let lines = lines.into_iter();
         lines
-            .map(|(at_ns, _, text)| format!("{}  {text}", clock(at_ns)))
+            .map(|(_, (at_ns, _, text))| format!("{}  {text}", clock(at_ns)))
             .collect()
     }
 }
 
 /// ` (lease until 1.810 s)`, or that there was none any more.
 fn own_lease(evidence: &Evidence<'_>, hold: &Hold) -> String {
-    match hold.leases.first() {
-        Some(lease) if lease.from_ns == hold.begin_ns => {
-            format!(" (lease until {})", clock(granted_until(hold)))
-        }
-        _ if cause::arrived_late(evidence, hold) => {
-            format!(", but the lease had run out at {}", clock(hold.deadline_ns))
-        }
-        _ => String::new(),
-    }
-}
-
-/// The deadline of the lease with which the hold began; not cut by the hold's own end.
-fn granted_until(hold: &Hold) -> u64 {
-    match &hold.leases[..] {
-        [only] if only.until_ns == hold.end_ns => hold.deadline_ns,
-        [first, ..] => first.until_ns,
-        [] => hold.deadline_ns,
+    let until = clock(hold.first_deadline_ns);
+    if hold.first_deadline_ns > hold.begin_ns {
+        format!(" (lease until {until})")
+    } else if cause::arrived_late(evidence, hold) {
+        format!(", but its lease had run out at {until}")
+    } else {
+        String::new()
     }
 }
 
@@ -137,49 +140,53 @@ pub(super) fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -
 fn overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Draft {
     let mut draft = Draft::default();
     let until_ns = first.end_ns.max(second.end_ns);
+    draft.tell_grant(evidence, first);
+    let lock = lock(&evidence.history.header, first.key);
+    let lease = if cause::arrived_late(evidence, second) {
+        let until = clock(second.first_deadline_ns);
+        format!("its own lease had run out at {until}")
+    } else {
+        lease_at(first, second.begin_ns)
+    };
+    let text = format!(
+        "worker {} got {lock} while worker {} still held it: {lease}",
+        second.worker, first.worker,
+    );
+    draft.tell(second.begin_ns, Weight::Plot, text);
+    draft.tell_thefts(evidence, first.key, first.begin_ns, second.begin_ns);
     draft.tell_of(
         evidence,
         &[first.op, second.op],
         first.acquire_ns.min(second.acquire_ns),
         until_ns,
     );
-    draft.tell_thefts(evidence, first.key, first.begin_ns, second.begin_ns);
-    draft.tell_grant(evidence, first);
-    let lock = lock(&evidence.history.header, first.key);
-    let text = format!(
-        "worker {} got {lock}{} while worker {} still held it: {}",
-        second.worker,
-        match own_lease(evidence, second) {
-            late if late.starts_with(',') => late,
-            _ => String::new(),
-        },
-        first.worker,
-        lease_at(first, second.begin_ns),
-    );
-    draft.tell(second.begin_ns, Weight::Plot, text);
-    draft.tell_kill(first);
-    draft.tell_kill(second);
+    for hold in [first, second] {
+        draft.tell_resumed_lease(hold);
+        draft.tell_kill(hold);
+    }
     draft
 }
 
 /// What the lease of a holder was when somebody else got the lock.
 fn lease_at(hold: &Hold, at_ns: u64) -> String {
-    let running = hold.leases.iter().find(|lease| lease.until_ns > at_ns);
-    let before = hold.leases.iter().rev().find(|l| l.until_ns <= at_ns);
-    match (running, before) {
-        (Some(lease), _) if lease.from_ns <= at_ns => {
-            let until_ns = if lease.until_ns == hold.end_ns {
-                hold.deadline_ns.max(lease.until_ns)
+    let worker = hold.worker;
+    let begun = |lease: &&Lease| lease.from_ns <= at_ns;
+    match hold.leases.iter().rev().find(begun) {
+        Some(lease) if lease.until_ns > at_ns => {
+            // Leases are cut at the hold's end, which nobody knew then.
+            let cut = lease.until_ns == hold.end_ns;
+            let until_ns = if cut {
+                hold.deadline_ns
             } else {
                 lease.until_ns
             };
-            format!("its lease ran until {}", clock(until_ns))
+            format!("worker {worker}'s lease ran until {}", clock(until_ns))
         }
-        (_, Some(lease)) => format!(
-            "its lease had run out {} before",
-            length(at_ns - lease.until_ns)
-        ),
-        _ => "no lease of it was known to run".to_owned(),
+        Some(lease) => {
+            let ago = length(at_ns - lease.until_ns);
+            format!("worker {worker}'s lease had run out {ago} before")
+        }
+        None => format!("how long worker {worker}'s lease ran is not known"),
     }
 }
 
@@ -211,14 +218,14 @@ pub(super) fn of_theft(evidence: &Evidence<'_>, theft: &Theft) -> Vec<String> {
     let mut draft = Draft::default();
     draft.tell_theft(evidence, theft);
     if let (Some(thief), Some(victim)) = (evidence.hold(theft.thief), evidence.hold(theft.victim)) {
+        draft.tell_grant(evidence, thief);
+        draft.tell_grant(evidence, victim);
         draft.tell_of(
             evidence,
             &[thief.op, victim.op],
             thief.acquire_ns.min(victim.acquire_ns),
             victim.end_ns.max(theft.struck_ns),
         );
-        draft.tell_grant(evidence, thief);
-        draft.tell_grant(evidence, victim);
     }
     draft.finish()
 }

@@ -46,7 +46,9 @@ impl Wants {
                 since_ns,
                 denied_ns: Some(denied_ns),
                 ..
-            }) if key == attempt.key && at_ns - denied_ns <= self.patience_ns => since_ns,
+            }) if key == attempt.key && at_ns.saturating_sub(denied_ns) <= self.patience_ns => {
+                since_ns
+            }
             _ => at_ns,
         };
         if let Some(want) = self.workers.get_mut(attempt.worker) {

@@ -4,6 +4,9 @@ use std::io::{BufRead, Write};
 
 use super::{Event, FORMAT, Header, History};
 
+/// Checkers keep something for each worker, so a file must not make them keep what does not fit.
+const MOST_WORKERS: usize = 1_000_000;
+
 /// Why a text is not a history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
@@ -75,7 +78,15 @@ fn read_header(line: &str) -> Result<Header, HistoryError> {
         Some(other) => return Err(HistoryError::Version(other.to_owned())),
         None => return Err(HistoryError::Header("no `format` key".into())),
     }
-    serde_json::from_value(value).map_err(|error| HistoryError::Header(error.to_string()))
+    let header: Header =
+        serde_json::from_value(value).map_err(|error| HistoryError::Header(error.to_string()))?;
+    if header.workers > MOST_WORKERS {
+        return Err(HistoryError::Header(format!(
+            "it speaks of {} workers; no more than {MOST_WORKERS} can be judged",
+            header.workers
+        )));
+    }
+    Ok(header)
 }
 
 fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), String> {

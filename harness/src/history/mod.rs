@@ -3,6 +3,8 @@
 mod event;
 mod file;
 mod header;
+#[cfg(test)]
+mod reading;
 
 pub use event::{EndReason, Event, Misbehaviour, What};
 pub use file::{HistoryError, read_history, write_history};

@@ -1,0 +1,225 @@
+//! Following: what each event means for the one attempt that it speaks of.
+//!
+//! Events after `acquire` name only worker and operation. The [`Follower`] keeps the attempts
+//! that are under way, and hands every checker the attempt together with what just happened to
+//! it, so that no checker looks anything up. A worker has one attempt at a time, so finding one
+//! is finding the worker; a history that does otherwise costs a scan of that worker's own.
+//!
+//! Words about an attempt that is over (an extension after the release, an answer after the
+//! kill) change nothing that is judged here, and are passed over.
+
+use crate::history::{Event, What};
+
+use super::attempt::{Attempt, HoldEnd, Step};
+use super::fault::{forgets, spoils_clocks};
+
+/// The attempts that are under way.
+#[derive(Debug)]
+pub struct Follower {
+    workers: Vec<Vec<Attempt>>,
+    /// When a node was last made to forget.
+    forgot_ns: Option<u64>,
+    /// True once some clock was wrong.
+    clocks_spoilt: bool,
+}
+
+impl Follower {
+    /// For a history with so many workers.
+    pub fn new(workers: usize) -> Self {
+        Follower {
+            workers: vec![Vec::new(); workers],
+            forgot_ns: None,
+            clocks_spoilt: false,
+        }
+    }
+
+    /// Takes in one event, and calls `see` for every step that an attempt makes by it. False:
+    /// the event is about more than one attempt, or none, and should be looked at itself.
+    pub fn event(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
+        let at_ns = event.at_ns;
+        match &event.what {
+            What::Acquire {
+                worker,
+                op,
+                key,
+                ttl_ms,
+                wait_ms,
+            } => {
+                let attempt = Attempt::asked(at_ns, *worker, *op, *key, *ttl_ms, *wait_ms);
+                see(&attempt, Step::Asked);
+                if let Some(open) = self.workers.get_mut(*worker) {
+                    open.push(attempt);
+                }
+            }
+            What::Granted { .. } => self.granted(event, see),
+            What::Refused { worker, op } => {
+                self.denied(*worker, *op, true, see);
+            }
+            What::AcquireFailed {
+                worker,
+                op,
+                definite,
+                ..
+            } => self.denied(*worker, *op, *definite, see),
+            What::Extended {
+                worker,
+                op,
+                valid_ms,
+                elapsed_ms,
+            } => self.move_lease(*worker, *op, see, |attempt| {
+                let deadline_ns = attempt.reported(*elapsed_ms, *valid_ms);
+                attempt.deadline_ns.max(deadline_ns)
+            }),
+            What::Lost { worker, op } => {
+                self.move_lease(*worker, *op, see, |attempt| attempt.deadline_ns.min(at_ns));
+            }
+            What::Release { worker, op } => {
+                if let Some(attempt) = self.find(*worker, *op) {
+                    end(attempt, at_ns, HoldEnd::Released, &mut see);
+                }
+            }
+            What::Released {
+                worker,
+                op,
+                released,
+                last_command_ns,
+            } => self.answered(
+                at_ns,
+                (*worker, *op),
+                Some(*released),
+                *last_command_ns,
+                see,
+            ),
+            What::ReleaseFailed { worker, op, .. } => {
+                self.answered(at_ns, (*worker, *op), None, None, see);
+            }
+            What::WorkerDown { worker, .. } => {
+                self.down(at_ns, *worker, see);
+                return false;
+            }
+            What::FaultBegan { fault, .. } => {
+                self.fault(at_ns, fault);
+                return false;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The history is over: every hold that is still open ends here.
+    pub fn close(&mut self, at_ns: u64, mut see: impl FnMut(&Attempt, Step)) {
+        for attempt in self.workers.iter_mut().flatten() {
+            end(attempt, at_ns, HoldEnd::Open, &mut see);
+        }
+    }
+
+    fn granted(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) {
+        let What::Granted {
+            worker,
+            op,
+            fence,
+            valid_ms,
+            elapsed_ms,
+            ..
+        } = &event.what
+        else {
+            return;
+        };
+        let (forgot_ns, spoilt) = (self.forgot_ns, self.clocks_spoilt);
+        if let Some(attempt) = self.find(*worker, *op)
+            && attempt.begin_ns.is_none()
+        {
+            let forgot = spoilt || forgot_ns.is_some_and(|forgot| forgot >= attempt.acquire_ns);
+            attempt.fence = *fence;
+            attempt.begin(event.at_ns, *valid_ms, *elapsed_ms, forgot);
+            see(attempt, Step::Begun);
+        }
+    }
+
+    fn denied(
+        &mut self,
+        worker: usize,
+        op: u64,
+        definite: bool,
+        mut see: impl FnMut(&Attempt, Step),
+    ) {
+        // Who has been granted the lock is no longer asking for it.
+        let asking = self.find(worker, op).is_some_and(|a| a.begin_ns.is_none());
+        if asking && let Some(attempt) = self.take(worker, op) {
+            see(&attempt, Step::Denied { definite });
+        }
+    }
+
+    fn move_lease(
+        &mut self,
+        worker: usize,
+        op: u64,
+        mut see: impl FnMut(&Attempt, Step),
+        to: impl FnOnce(&Attempt) -> u64,
+    ) {
+        if let Some(attempt) = self.find(worker, op)
+            && attempt.begin_ns.is_some()
+            && attempt.ended.is_none()
+        {
+            let was_ns = attempt.deadline_ns;
+            attempt.deadline_ns = to(attempt);
+            if attempt.deadline_ns != was_ns {
+                see(attempt, Step::LeaseMoved { was_ns });
+            }
+        }
+    }
+
+    fn answered(
+        &mut self,
+        at_ns: u64,
+        (worker, op): (usize, u64),
+        released: Option<bool>,
+        last_command_ns: Option<u64>,
+        mut see: impl FnMut(&Attempt, Step),
+    ) {
+        if let Some(mut attempt) = self.take(worker, op) {
+            end(&mut attempt, at_ns, HoldEnd::Released, &mut see);
+            let step = Step::Answered {
+                released,
+                last_command_ns,
+            };
+            see(&attempt, step);
+        }
+    }
+
+    fn down(&mut self, at_ns: u64, worker: usize, mut see: impl FnMut(&Attempt, Step)) {
+        let Some(open) = self.workers.get_mut(worker) else {
+            return;
+        };
+        for mut attempt in open.drain(..) {
+            end(&mut attempt, at_ns, HoldEnd::Killed, &mut see);
+            see(&attempt, Step::Gone);
+        }
+    }
+
+    fn fault(&mut self, at_ns: u64, fault: &str) {
+        if forgets(fault) {
+            self.forgot_ns = Some(at_ns);
+        }
+        self.clocks_spoilt |= spoils_clocks(fault);
+    }
+
+    fn find(&mut self, worker: usize, op: u64) -> Option<&mut Attempt> {
+        let open = self.workers.get_mut(worker)?;
+        open.iter_mut().rev().find(|attempt| attempt.op == op)
+    }
+
+    fn take(&mut self, worker: usize, op: u64) -> Option<Attempt> {
+        let open = self.workers.get_mut(worker)?;
+        let index = open.iter().rposition(|attempt| attempt.op == op)?;
+        Some(open.swap_remove(index))
+    }
+}
+
+/// Ends the attempt's hold, if it has one that is open.
+fn end(attempt: &mut Attempt, at_ns: u64, how: HoldEnd, see: &mut impl FnMut(&Attempt, Step)) {
+    if attempt.begin_ns.is_some() && attempt.ended.is_none() {
+        attempt.ended = Some((at_ns, how));
+        see(attempt, Step::Ended(how));
+    }
+}

@@ -1,0 +1,273 @@
+//! Histories that keep to the protocol, but to no lock.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::history::{Event, FORMAT, Header, History, What};
+
+const WORKERS: usize = 4;
+const TTL_MS: u64 = 5;
+const MS: u64 = 1_000_000;
+
+/// A choice: which worker, what it does, how it comes out, and how much later.
+type Choice = (usize, u8, u8, u64);
+
+/// Any history of so many choices at most.
+pub(super) fn histories(most: usize) -> impl Strategy<Value = History> {
+    (
+        vec((0..WORKERS, any::<u8>(), any::<u8>(), 0..4_u64), 0..most),
+        1..3_u32,
+        any::<bool>(),
+    )
+        .prop_map(|(choices, keys, fenced)| play(&choices, keys, fenced, false))
+}
+
+/// One key; every grant is released with success, after some time; nobody is killed.
+pub(super) fn complete_histories(most: usize) -> impl Strategy<Value = History> {
+    vec((0..WORKERS, any::<u8>(), any::<u8>(), 0..3_u64), 0..most)
+        .prop_map(|choices| play(&choices, 1, false, true))
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Idle,
+    Asking {
+        op: u64,
+        since_ns: u64,
+    },
+    Holding {
+        op: u64,
+        since_ns: u64,
+        asked_ns: u64,
+    },
+    Releasing {
+        op: u64,
+        since_ns: u64,
+    },
+}
+
+struct Player {
+    now_ns: u64,
+    next_op: u64,
+    next_fence: u64,
+    keys: u32,
+    fenced: bool,
+    complete: bool,
+    events: Vec<Event>,
+}
+
+fn play(choices: &[Choice], keys: u32, fenced: bool, complete: bool) -> History {
+    let mut player = Player {
+        now_ns: 0,
+        next_op: 0,
+        next_fence: 1,
+        keys,
+        fenced,
+        complete,
+        events: Vec::new(),
+    };
+    let mut states = [State::Idle; WORKERS];
+    for &(worker, what, how, later) in choices {
+        player.now_ns += later * MS;
+        states[worker] = player.act(worker, states[worker], what, how);
+    }
+    if complete {
+        for (worker, state) in states.into_iter().enumerate() {
+            player.wind_up(worker, state);
+        }
+    }
+    History {
+        header: header(keys),
+        events: player.events,
+    }
+}
+
+fn header(keys: u32) -> Header {
+    Header {
+        format: FORMAT.into(),
+        scenario: "generated".into(),
+        subject: "none".into(),
+        backend: "none".into(),
+        seed: 0,
+        workers: WORKERS,
+        nodes: 1,
+        keys: (0..keys).map(|key| format!("k{key}")).collect(),
+        ttl_ms: TTL_MS,
+        stock_start: 3,
+        update: picklock_scenarios::Update::Decrement,
+        min_grants: 0,
+        progress_within_ms: 3 * TTL_MS,
+    }
+}
+
+impl Player {
+    fn push(&mut self, what: What) {
+        self.events.push(Event {
+            at_ns: self.now_ns,
+            what,
+        });
+    }
+
+    fn act(&mut self, worker: usize, state: State, what: u8, how: u8) -> State {
+        if !self.complete && what % 16 == 15 {
+            return self.mishap(worker, state, how);
+        }
+        match state {
+            State::Idle => self.ask(worker, how),
+            State::Asking { op, since_ns } => self.answer(worker, op, since_ns, what, how),
+            State::Holding {
+                op,
+                since_ns,
+                asked_ns,
+            } => {
+                if self.complete && self.now_ns == since_ns {
+                    return state;
+                }
+                match what % 8 {
+                    0 if !self.complete => self.extend(worker, op, asked_ns, how),
+                    1 if !self.complete => self.push(What::Lost { worker, op }),
+                    _ => {
+                        self.push(What::Release { worker, op });
+                        let since_ns = self.now_ns;
+                        return State::Releasing { op, since_ns };
+                    }
+                }
+                state
+            }
+            State::Releasing { op, since_ns } => self.released(worker, op, since_ns, what, how),
+        }
+    }
+
+    fn ask(&mut self, worker: usize, how: u8) -> State {
+        let op = self.next_op;
+        self.next_op += 1;
+        self.push(What::Acquire {
+            worker,
+            op,
+            key: u32::from(how) % self.keys,
+            ttl_ms: TTL_MS,
+            wait_ms: u64::from(how % 3),
+        });
+        State::Asking {
+            op,
+            since_ns: self.now_ns,
+        }
+    }
+
+    fn answer(&mut self, worker: usize, op: u64, asked_ns: u64, what: u8, how: u8) -> State {
+        match what % 8 {
+            0 => self.push(What::Refused { worker, op }),
+            1 if !self.complete => self.push(What::AcquireFailed {
+                worker,
+                op,
+                message: "timeout".into(),
+                definite: how.is_multiple_of(2),
+            }),
+            _ => {
+                self.grant(worker, op, asked_ns, how);
+                return State::Holding {
+                    op,
+                    since_ns: self.now_ns,
+                    asked_ns,
+                };
+            }
+        }
+        State::Idle
+    }
+
+    fn grant(&mut self, worker: usize, op: u64, asked_ns: u64, how: u8) {
+        let fence = self.next_fence;
+        // Mostly the counter counts; sometimes it repeats or falls back.
+        self.next_fence = match how % 7 {
+            0 => fence,
+            1 => fence.saturating_sub(2),
+            _ => fence + 1,
+        };
+        let taken_ms = (self.now_ns - asked_ns) / MS;
+        self.push(What::Granted {
+            worker,
+            op,
+            token: format!("token-{op}"),
+            fence: self.fenced.then_some(fence),
+            valid_ms: how.is_multiple_of(2).then_some(u64::from(how / 2) % 8),
+            elapsed_ms: how.is_multiple_of(3).then_some(taken_ms / 2),
+        });
+    }
+
+    fn extend(&mut self, worker: usize, op: u64, asked_ns: u64, how: u8) {
+        let elapsed_ms = (self.now_ns - asked_ns) / MS;
+        self.push(What::Extended {
+            worker,
+            op,
+            valid_ms: u64::from(how) % 7,
+            elapsed_ms: (how < 200).then_some(elapsed_ms),
+        });
+    }
+
+    fn released(&mut self, worker: usize, op: u64, sent_ns: u64, what: u8, how: u8) -> State {
+        if !self.complete && what.is_multiple_of(8) {
+            self.push(What::ReleaseFailed {
+                worker,
+                op,
+                message: "timeout".into(),
+                definite: false,
+            });
+            return State::Idle;
+        }
+        let span_ms = (self.now_ns - sent_ns) / MS + 1;
+        self.push(What::Released {
+            worker,
+            op,
+            released: self.complete || what % 8 != 1,
+            last_command_ns: (how >= 64).then_some(sent_ns + u64::from(how) % span_ms * MS),
+        });
+        State::Idle
+    }
+
+    /// A worker is killed, or a fault strikes.
+    fn mishap(&mut self, worker: usize, state: State, how: u8) -> State {
+        match how % 8 {
+            0 => {
+                self.push(What::FaultBegan {
+                    id: u32::from(how),
+                    fault: "failover".into(),
+                    detail: "failover of node 0".into(),
+                    workers: Vec::new(),
+                    nodes: vec![0],
+                });
+                state
+            }
+            1 => {
+                self.push(What::FaultEnded { id: u32::from(how) });
+                state
+            }
+            _ => {
+                self.push(What::WorkerDown {
+                    worker,
+                    by_fault: true,
+                    reason: "killed".into(),
+                });
+                State::Idle
+            }
+        }
+    }
+
+    /// Ends what is under way, with success.
+    fn wind_up(&mut self, worker: usize, state: State) {
+        self.now_ns += MS;
+        match state {
+            State::Holding { op, .. } => {
+                self.push(What::Release { worker, op });
+                self.wind_up(worker, State::Releasing { op, since_ns: 0 });
+            }
+            State::Releasing { op, .. } => self.push(What::Released {
+                worker,
+                op,
+                released: true,
+                last_command_ns: None,
+            }),
+            State::Asking { op, .. } => self.push(What::Refused { worker, op }),
+            State::Idle => {}
+        }
+    }
+}

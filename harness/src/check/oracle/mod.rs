@@ -1,0 +1,89 @@
+//! The checkers against slow ones that are obviously right.
+//!
+//! [`generate`] makes histories that keep to the protocol but to no lock: grants overlap, releases
+//! and attempts end unknown, workers are killed, and most times are equal to some other. Two
+//! oracles judge them: [`pairs`] looks at every pair of holds, [`linear`] tries every order of
+//! operations.
+
+mod generate;
+mod linear;
+mod pairs;
+
+use proptest::prelude::*;
+
+use super::{Property, Status, judge};
+use crate::history::History;
+
+fn count(history: &History, property: Property) -> (u64, Option<u64>) {
+    let verdict = &judge(history)[&property];
+    (verdict.violations, verdict.at_ns)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn exclusion_finds_exactly_the_overlapping_pairs(history in generate::histories(60)) {
+        prop_assert_eq!(count(&history, Property::Exclusion), pairs::exclusion(&history));
+    }
+
+    #[test]
+    fn lease_finds_exactly_the_overlapping_leases(history in generate::histories(60)) {
+        prop_assert_eq!(count(&history, Property::Lease), pairs::lease(&history));
+    }
+
+    #[test]
+    fn ownership_finds_exactly_the_stolen_locks(history in generate::histories(80)) {
+        prop_assert_eq!(count(&history, Property::Ownership), pairs::ownership(&history));
+    }
+
+    #[test]
+    fn fencing_finds_exactly_the_stale_tokens(history in generate::histories(60)) {
+        prop_assert_eq!(count(&history, Property::Fencing), pairs::fencing(&history));
+    }
+
+    #[test]
+    fn the_listed_holds_are_those_of_the_oracle(history in generate::histories(60)) {
+        let listed: Vec<_> = super::holds(&history)
+            .into_iter()
+            .map(|hold| (hold.op, hold.begin_ns, hold.end_ns, hold.deadline_ns))
+            .collect();
+        let expected: Vec<_> = pairs::holds(&history)
+            .into_iter()
+            .map(|hold| (hold.op, hold.begin_ns, hold.end_ns, hold.deadline_ns))
+            .collect();
+        prop_assert_eq!(listed, expected);
+    }
+
+    #[test]
+    fn a_story_is_short_and_comes_with_a_cause(history in generate::histories(80)) {
+        for (property, verdict) in judge(&history) {
+            prop_assert!(verdict.story.len() <= 10, "{property}: {:?}", verdict.story);
+            let violated = verdict.status == Status::Violated;
+            prop_assert_eq!(violated, verdict.cause.is_some());
+            prop_assert_eq!(violated, verdict.violations > 0);
+            prop_assert_eq!(violated, verdict.at_ns.is_some());
+            prop_assert!(!violated || !verdict.story.is_empty());
+        }
+    }
+
+    /// Overlapping holds cannot be explained by any order of operations on a lock that does not
+    /// expire, whatever is unknown about the others.
+    #[test]
+    fn whatever_exclusion_calls_violated_is_not_linearizable(history in generate::histories(24)) {
+        if count(&history, Property::Exclusion).0 > 0 {
+            let explained = linear::linearizable(&history);
+            prop_assert!(!explained);
+        }
+    }
+
+    /// And where every hold has length and was released with success, nothing else is wrong: see
+    /// [`linear`] for the argument.
+    #[test]
+    fn a_complete_history_that_is_not_linearizable_violates_exclusion(
+        history in generate::complete_histories(24)
+    ) {
+        let overlap = count(&history, Property::Exclusion).0 > 0;
+        prop_assert_eq!(overlap, !linear::linearizable(&history));
+    }
+}

@@ -1,0 +1,333 @@
+//! Histories survive being written and read; what is not a history is named, never guessed at.
+
+use picklock_scenarios::Update;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::{
+    EndReason, Event, FORMAT, Header, History, HistoryError, Misbehaviour, What, read_history,
+    write_history,
+};
+
+const WORKERS: usize = 3;
+const KEYS: u32 = 2;
+
+fn header() -> Header {
+    Header {
+        format: FORMAT.into(),
+        scenario: "any \"quoted\" name\n".into(),
+        subject: "s".into(),
+        backend: "sim".into(),
+        seed: u64::MAX,
+        workers: WORKERS,
+        nodes: 5,
+        keys: vec!["a".into(), "b".into()],
+        ttl_ms: 1000,
+        stock_start: 3,
+        update: Update::Write,
+        min_grants: 2,
+        progress_within_ms: 3000,
+    }
+}
+
+fn asking() -> impl Strategy<Value = What> {
+    let token = any::<String>();
+    let worker_op = || (0..WORKERS, 0..6_u64);
+    let times = (
+        option::of(0..5_u64),
+        option::of(any::<u64>()),
+        option::of(0..9_u64),
+    );
+    prop_oneof![
+        (worker_op(), 0..KEYS, any::<u64>(), any::<u64>()).prop_map(
+            |((worker, op), key, ttl_ms, wait_ms)| What::Acquire {
+                worker,
+                op,
+                key,
+                ttl_ms,
+                wait_ms
+            }
+        ),
+        (worker_op(), token, times).prop_map(
+            |((worker, op), token, (fence, valid_ms, elapsed_ms))| What::Granted {
+                worker,
+                op,
+                token,
+                fence,
+                valid_ms,
+                elapsed_ms
+            }
+        ),
+        worker_op().prop_map(|(worker, op)| What::Refused { worker, op }),
+        (worker_op(), any::<String>(), any::<bool>()).prop_map(
+            |((worker, op), message, definite)| What::AcquireFailed {
+                worker,
+                op,
+                message,
+                definite
+            }
+        ),
+        (worker_op(), any::<u64>(), option::of(any::<u64>())).prop_map(
+            |((worker, op), valid_ms, elapsed_ms)| What::Extended {
+                worker,
+                op,
+                valid_ms,
+                elapsed_ms
+            }
+        ),
+        worker_op().prop_map(|(worker, op)| What::Lost { worker, op }),
+    ]
+}
+
+fn working() -> impl Strategy<Value = What> {
+    let worker_op = || (0..WORKERS, 0..6_u64);
+    prop_oneof![
+        (worker_op(), 0..KEYS, any::<i64>()).prop_map(|((worker, op), key, stock)| {
+            What::StockRead {
+                worker,
+                op,
+                key,
+                stock,
+            }
+        }),
+        (worker_op(), 0..KEYS, any::<i64>(), any::<i64>()).prop_map(
+            |((worker, op), key, from, to)| What::StockChanged {
+                worker,
+                op,
+                key,
+                from,
+                to
+            }
+        ),
+        (worker_op(), 0..KEYS, any::<u64>(), any::<u64>()).prop_map(
+            |((worker, op), key, fence, highest)| What::FencedOff {
+                worker,
+                op,
+                key,
+                fence,
+                highest
+            }
+        ),
+        worker_op().prop_map(|(worker, op)| What::Release { worker, op }),
+        (worker_op(), any::<bool>(), option::of(any::<u64>())).prop_map(
+            |((worker, op), released, last_command_ns)| What::Released {
+                worker,
+                op,
+                released,
+                last_command_ns
+            }
+        ),
+        (worker_op(), any::<String>(), any::<bool>()).prop_map(
+            |((worker, op), message, definite)| What::ReleaseFailed {
+                worker,
+                op,
+                message,
+                definite
+            }
+        ),
+    ]
+}
+
+fn around() -> impl Strategy<Value = What> {
+    let fault = || {
+        prop::sample::select(vec![
+            "failover",
+            "crash-node",
+            "pause-client",
+            "clock-skew",
+            "?",
+        ])
+    };
+    let kind = prop::sample::select(vec![
+        Misbehaviour::Garbage,
+        Misbehaviour::Hung,
+        Misbehaviour::OutOfTurn,
+    ]);
+    let reason = prop::sample::select(vec![EndReason::SoldOut, EndReason::Interrupted]);
+    let stocks = || vec(any::<i64>(), 0..4);
+    prop_oneof![
+        (0..WORKERS, any::<u32>()).prop_map(|(worker, incarnation)| What::WorkerUp {
+            worker,
+            incarnation
+        }),
+        (0..WORKERS, any::<bool>(), any::<String>()).prop_map(|(worker, by_fault, reason)| {
+            What::WorkerDown {
+                worker,
+                by_fault,
+                reason,
+            }
+        }),
+        (0..WORKERS, kind, any::<String>()).prop_map(|(worker, kind, detail)| What::Misbehaved {
+            worker,
+            kind,
+            detail
+        }),
+        (0..4_u32, fault(), any::<String>(), vec(0..WORKERS, 0..3)).prop_map(
+            |(id, fault, detail, workers)| What::FaultBegan {
+                id,
+                fault: fault.into(),
+                detail,
+                workers,
+                nodes: Vec::new()
+            }
+        ),
+        (0..4_u32).prop_map(|id| What::FaultEnded { id }),
+        (fault(), any::<String>(), any::<bool>()).prop_map(|(fault, reason, optional)| {
+            What::FaultMissed {
+                fault: fault.into(),
+                reason,
+                optional,
+            }
+        }),
+        (0..KEYS, any::<bool>(), any::<u64>()).prop_map(|(key, granted, waited_ms)| {
+            What::Probe {
+                key,
+                granted,
+                waited_ms,
+            }
+        }),
+        (any::<usize>(), 0..KEYS, -2..3_i64).prop_map(|(node, key, ttl_ms)| What::KeyLeft {
+            node,
+            key,
+            ttl_ms
+        }),
+        (reason, stocks(), stocks()).prop_map(|(reason, stock_left, sold)| What::End {
+            reason,
+            stock_left,
+            sold
+        }),
+    ]
+}
+
+/// Any events at all in order of time; they need not make sense together.
+fn histories() -> impl Strategy<Value = History> {
+    let time = prop_oneof![4 => 0..3_000_000_000_u64, 1 => any::<u64>()];
+    let what = prop_oneof![3 => asking(), 3 => working(), 1 => around()];
+    vec((time, what), 0..40).prop_map(|mut timed| {
+        timed.sort_by_key(|(at_ns, _)| *at_ns);
+        let events = timed.into_iter();
+        History {
+            header: header(),
+            events: events.map(|(at_ns, what)| Event { at_ns, what }).collect(),
+        }
+    })
+}
+
+fn written(history: &History) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_history(history, &mut text).unwrap();
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_is_read(history in histories()) {
+        prop_assert_eq!(read_history(&written(&history)[..]).unwrap(), history);
+    }
+
+    /// A file that was cut off is either whole up to a line, or its last line is named.
+    #[test]
+    fn a_truncated_file_is_a_prefix_or_names_its_last_line(
+        history in histories(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let text = written(&history);
+        let text = &text[..cut.index(text.len())];
+        let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+        match read_history(text) {
+            Ok(read) => {
+                prop_assert_eq!(&read.events[..], &history.events[..lines - 1]);
+            }
+            Err(HistoryError::Line { line, .. }) => prop_assert_eq!(line, lines),
+            Err(HistoryError::Header(_)) => prop_assert_eq!(lines, 1),
+            Err(HistoryError::Empty) => prop_assert_eq!(lines, 0),
+            // Cut within a character.
+            Err(HistoryError::Io(_)) => prop_assert!(std::str::from_utf8(text).is_err()),
+            Err(other) => prop_assert!(false, "{other}"),
+        }
+    }
+
+    #[test]
+    fn a_line_of_garbage_is_named(
+        history in histories(),
+        garbage in "[^\n]*[a-z][^\n]*",
+        at in any::<prop::sample::Index>(),
+    ) {
+        prop_assume!(serde_json::from_str::<Event>(&garbage).is_err());
+        let text = String::from_utf8(written(&history)).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let at = 1 + at.index(lines.len());
+        lines.insert(at, &garbage);
+        let error = read_history(lines.join("\n").as_bytes()).unwrap_err();
+        let named = matches!(error, HistoryError::Line { line, .. } if line == at + 1);
+        prop_assert!(named, "{error}");
+    }
+
+    #[test]
+    fn bytes_are_not_a_history(bytes in vec(any::<u8>(), 0..200)) {
+        prop_assert!(read_history(&bytes[..]).is_err());
+    }
+
+    /// Events that make no sense together are still judged, one way or another.
+    #[test]
+    fn whatever_was_read_can_be_judged(history in histories()) {
+        let verdicts = crate::check::judge(&history);
+        prop_assert_eq!(verdicts.len(), crate::check::Property::ALL.len());
+    }
+}
+
+fn with_header(change: impl FnOnce(&mut serde_json::Value)) -> Result<History, HistoryError> {
+    let mut value = serde_json::to_value(header()).unwrap();
+    change(&mut value);
+    read_history(value.to_string().as_bytes())
+}
+
+#[test]
+fn another_format_is_named() {
+    let error = with_header(|header| header["format"] = "picklock-history/9".into()).unwrap_err();
+    assert!(
+        matches!(&error, HistoryError::Version(format) if format == "picklock-history/9"),
+        "{error}"
+    );
+}
+
+#[test]
+fn more_workers_than_can_be_judged_are_refused() {
+    let error = with_header(|header| header["workers"] = u64::MAX.into()).unwrap_err();
+    assert!(matches!(error, HistoryError::Header(_)), "{error}");
+}
+
+#[test]
+fn inconsistent_lines_are_named() {
+    let refused = |at_ns, worker| Event {
+        at_ns,
+        what: What::Refused { worker, op: 1 },
+    };
+    let key = |key| Event {
+        at_ns: 5,
+        what: What::Probe {
+            key,
+            granted: true,
+            waited_ms: 0,
+        },
+    };
+    for (bad, word) in [
+        (refused(4, 0), "backwards"),
+        (refused(5, WORKERS), "worker"),
+        (key(KEYS), "key"),
+    ] {
+        let history = History {
+            header: header(),
+            events: vec![refused(5, 0), bad],
+        };
+        let error = read_history(&written(&history)[..]).unwrap_err();
+        let line_is_3 = matches!(error, HistoryError::Inconsistent { line: 3, .. });
+        assert!(
+            line_is_3 && error.to_string().contains(word),
+            "{word}: {error}"
+        );
+    }
+}
