@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::{join_all, try_join_all};
 
+use picklock_scenarios::Persistence;
+
 use super::error::io_error;
 use super::reaper::ContainerWatch;
 use super::server_container::{Recipe, ServerContainer};
@@ -15,6 +17,7 @@ use crate::record;
 pub struct DockerServers {
     nodes: Vec<Node>,
     server: record::Redis,
+    persistence: Persistence,
     dir: PathBuf,
     watch: ContainerWatch,
 }
@@ -63,6 +66,7 @@ impl DockerServers {
         Ok(DockerServers {
             nodes,
             server,
+            persistence: layout.persistence,
             dir: dir.to_owned(),
             watch,
         })
@@ -145,6 +149,9 @@ impl Servers for DockerServers {
     }
 
     async fn crash(&self, node: usize) -> Result<(), WorldError> {
+        if self.persistence == Persistence::AofEverysec {
+            return Err(WorldError::NoPowerLoss);
+        }
         self.nodes[node].master.crash().await
     }
 

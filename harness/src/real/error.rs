@@ -55,6 +55,11 @@ pub enum WorldError {
     /// A node that is up was to be restarted.
     #[error("{0} is up; only a killed node can be restarted")]
     Up(String),
+    /// A power loss was asked for in a container.
+    #[error(
+        "a node with persistence `aof-everysec` loses its last second when it crashes; inside a container that second cannot be cut off its files: choose `--backend process`"
+    )]
+    NoPowerLoss,
     /// A replica's link to its master did not come up.
     #[error("the replica at {replica} did not reach its master within {after:?}: {seen}")]
     NotReplicating {

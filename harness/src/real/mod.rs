@@ -31,6 +31,7 @@ mod server_process;
 mod settings;
 pub mod signals;
 mod sweep;
+mod unsynced;
 
 use std::net::SocketAddr;
 
@@ -91,10 +92,12 @@ pub trait Servers {
     async fn resume(&self, node: usize) -> Result<(), WorldError>;
 
     /// Kills the node with SIGKILL, frozen or not. It is dead when this returns; nobody else gets
-    /// its port (of a process) meanwhile.
+    /// its port (of a process) meanwhile. With `aof-everysec` it is a power loss: the last second
+    /// of the append-only file is gone.
     ///
     /// # Errors
-    /// Where the node is down already, or the engine refuses.
+    /// Where the node is down already, or the engine refuses; and with `aof-everysec` in a
+    /// container, whose files are out of reach: nothing is killed then.
     async fn crash(&self, node: usize) -> Result<(), WorldError>;
 
     /// Starts the killed node again on the data that it left. It answers when this returns.

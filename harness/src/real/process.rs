@@ -3,6 +3,8 @@ use std::path::Path;
 
 use futures_util::future::{join_all, try_join_all};
 
+use picklock_scenarios::Persistence;
+
 use super::server_process::{Recipe, ServerProcess};
 use super::{Binary, Layout, Reaper, Servers, WorldError, probe, settings};
 use crate::record;
@@ -39,6 +41,7 @@ impl ProcessServers {
             arguments: settings::arguments(layout.persistence),
             data: dir.join(&name),
             log: dir.join(format!("{name}.log")),
+            loses_tail: layout.persistence == Persistence::AofEverysec,
             name,
         };
         let nodes = try_join_all((0..layout.nodes).map(|node| {

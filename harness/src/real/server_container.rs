@@ -11,12 +11,14 @@ use testcontainers::bollard::models::{HostConfig, PortBinding};
 use testcontainers::bollard::query_parameters::{
     InspectContainerOptions, KillContainerOptionsBuilder, LogsOptionsBuilder, WaitContainerOptions,
 };
-use testcontainers::core::{IntoContainerPort, WaitFor};
+use testcontainers::core::IntoContainerPort;
 use testcontainers::runners::AsyncRunner;
 use testcontainers::{ContainerAsync, GenericImage, ImageExt, TestcontainersError};
+use tokio::io::AsyncBufReadExt;
+use tokio::time::timeout;
 
 use super::engine::{OWNER_LABEL, RUN_LABEL};
-use super::node_log::READY;
+use super::node_log::{READY, last_words};
 use super::{Image, Layout, WorldError, probe, settings};
 
 /// Redis's port inside a container.
@@ -64,22 +66,67 @@ impl ServerContainer {
         command.extend(["--protected-mode".to_owned(), "no".to_owned()]);
         let container = GenericImage::new(image, tag)
             .with_exposed_port(PORT.tcp())
-            .with_wait_for(WaitFor::message_on_stdout(READY))
             .with_cmd(command)
             .with_label(RUN_LABEL, recipe.run)
             .with_label(OWNER_LABEL, recipe.owner)
             .with_host_config_modifier(publish_on_loopback)
-            .with_startup_timeout(START_PATIENCE)
             .start()
             .await
             .map_err(failed(&name, "start the container"))?;
-        let address = published(&name, &container).await?;
-        Ok(ServerContainer {
+        let server = ServerContainer {
             name,
             engine: recipe.engine.clone(),
             container,
-            address: Mutex::new(address),
-        })
+            // Known when it is ready: one that dies at start has no port.
+            address: Mutex::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
+        };
+        match timeout(START_PATIENCE, server.is_ready()).await {
+            Ok(true) => {}
+            Ok(false) => return Err(server.died_at_start(recipe).await),
+            Err(_) => {
+                return Err(WorldError::NotReady {
+                    node: server.name.clone(),
+                    after: START_PATIENCE,
+                    log: last_words(&server.log("10").await),
+                });
+            }
+        }
+        server.ask_for_the_address().await?;
+        Ok(server)
+    }
+
+    /// Waits for the server's own word that it accepts connections; false where it ended first.
+    async fn is_ready(&self) -> bool {
+        let mut lines = self.container.stdout(true).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            if line.contains(READY) {
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn died_at_start(&self, recipe: Recipe<'_>) -> WorldError {
+        let status = match self.container.exit_code().await {
+            Ok(Some(code)) => format!("exit status: {code}"),
+            _ => "exit status unknown".to_owned(),
+        };
+        let program = format!("{} of {}", recipe.program, recipe.image.reference());
+        WorldError::DiedAtStart {
+            node: self.name.clone(),
+            program: program.into(),
+            status,
+            log: last_words(&self.log("10").await),
+        }
+    }
+
+    /// Asks the engine where the port is published; it is another one after every start.
+    async fn ask_for_the_address(&self) -> Result<SocketAddr, WorldError> {
+        let port = self.container.get_host_port_ipv4(PORT.tcp()).await;
+        let port = port.map_err(failed(&self.name, "ask for the published port"))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
+        Ok(address)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -141,9 +188,8 @@ impl ServerContainer {
         }
         let started = self.container.start().await;
         started.map_err(failed(&self.name, "start the container again"))?;
-        let address = published(&self.name, &self.container).await?;
+        let address = self.ask_for_the_address().await?;
         probe::await_answer(&self.name, address).await?;
-        *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
         Ok(address)
     }
 
@@ -203,15 +249,6 @@ fn publish_on_loopback(config: &mut HostConfig) {
         format!("{PORT}/tcp"),
         Some(vec![binding]),
     )]));
-}
-
-async fn published(
-    name: &str,
-    container: &ContainerAsync<GenericImage>,
-) -> Result<SocketAddr, WorldError> {
-    let port = container.get_host_port_ipv4(PORT.tcp()).await;
-    let port = port.map_err(failed(name, "ask for the published port"))?;
-    Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
 fn failed(

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use super::error::io_error;
 use super::node_log::{Beginning, NodeLog};
 use super::port::ReservedPort;
+use super::unsynced::Unsynced;
 use super::{Reaper, Registration, WorldError, guard, signals};
 
 /// A server that loads no data is ready in milliseconds; a busy machine may take its time.
@@ -30,6 +31,8 @@ pub(super) struct Recipe {
     /// Directory of the server's data.
     pub data: PathBuf,
     pub log: PathBuf,
+    /// A kill is to take what the last second has appended, too.
+    pub loses_tail: bool,
 }
 
 /// One server process: a port of its own, and the process while it is up.
@@ -51,6 +54,8 @@ struct State {
 struct Running {
     child: Child,
     leader: u32,
+    /// While it is up, where a kill is to be a power loss.
+    unsynced: Option<Unsynced>,
     _registration: Registration,
 }
 
@@ -136,8 +141,13 @@ impl ServerProcess {
             return Ok(());
         };
         let doing = format!("kill {}", self.recipe.name);
+        let lost_at_ns = running.unsynced.as_ref().map(Unsynced::now_ns);
         running.kill_group().map_err(io_error(doing.clone()))?;
         running.child.wait().await.map_err(io_error(doing))?;
+        if let (Some(unsynced), Some(lost_at_ns)) = (&running.unsynced, lost_at_ns) {
+            let doing = format!("cut the append-only file of {}", self.recipe.name);
+            unsynced.cut(lost_at_ns).map_err(io_error(doing))?;
+        }
         Ok(())
     }
 }
@@ -165,6 +175,7 @@ async fn run(recipe: &Recipe, address: SocketAddr, reaper: &Reaper) -> Result<St
     let mut running = spawn(recipe, address, reaper, output)?;
     match tokio::time::timeout(START_PATIENCE, log.beginning()).await {
         Ok(Beginning::Ready) => {
+            running.unsynced = recipe.loses_tail.then(|| Unsynced::watch(&recipe.data));
             let running = Some(running);
             Ok(State { running, log })
         }
@@ -219,6 +230,7 @@ fn spawn(
     Ok(Running {
         child,
         leader,
+        unsynced: None,
         _registration: registration,
     })
 }

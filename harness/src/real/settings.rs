@@ -13,7 +13,10 @@ pub(super) fn arguments(persistence: Persistence) -> Vec<String> {
         Persistence::None => no_snapshots("--appendonly no"),
         // Redis's own default points, in the form that old servers know as well.
         Persistence::Rdb => words("--save 3600 1 --save 300 100 --save 60 10000 --appendonly no"),
-        Persistence::AofEverysec => no_snapshots("--appendonly yes --appendfsync everysec"),
+        Persistence::AofEverysec => no_snapshots(
+            // One file, never rewritten: its tail can be cut off.
+            "--appendonly yes --appendfsync everysec --auto-aof-rewrite-percentage 0",
+        ),
         Persistence::AofAlways => no_snapshots("--appendonly yes --appendfsync always"),
     });
     arguments

@@ -139,6 +139,17 @@ async fn a_container_that_syncs_always_comes_back_with_its_data() {
 }
 
 #[tokio::test]
+async fn a_power_loss_that_cannot_be_had_is_refused_and_nothing_is_killed() {
+    let (servers, _dir, _) = start(1, 0, Persistence::AofEverysec).await;
+    assert!(matches!(
+        servers.crash(0).await,
+        Err(WorldError::NoPowerLoss)
+    ));
+    assert_eq!(ask(servers.address(0), &["PING"]).await, "PONG");
+    servers.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_replica_follows_its_master_also_after_a_restart() {
     let (servers, _dir, _) = start(1, 1, Persistence::AofAlways).await;
     let replica = servers.replica_address(0, 0);

@@ -111,16 +111,25 @@ impl Drop for Doomed {
 }
 
 /// The processes that work in a directory, or below it: all that the doomed run starts do.
-fn processes_in(dir: &Path) -> Vec<String> {
+fn processes_in(dir: &Path) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let works_there =
             std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(dir));
-        if works_there {
-            found.push(std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default());
+        let pid = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        if let (true, Some(pid)) = (works_there, pid) {
+            let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            found.push((pid, name.trim().to_owned()));
         }
     }
     found
+}
+
+fn kill(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
 
 /// Waits until it is so. There is no event to wait for: the one who could tell is dead.
@@ -139,17 +148,20 @@ async fn a_killed_run_leaves_no_process_and_no_directory() {
     let _alone = ALONE.lock().await;
     let mut doomed = Doomed::start("process");
     let there = processes_in(&doomed.dir);
-    let servers = there.iter().filter(|name| name.contains("-server")).count();
+    let servers = there
+        .iter()
+        .filter(|(_, name)| name.contains("-server"))
+        .count();
     assert_eq!(servers, 4, "two nodes with a replica each: {there:?}");
     let has_sleep = || {
         processes_in(&doomed.dir)
             .iter()
-            .any(|name| name.trim() == "sleep")
+            .any(|(_, name)| name == "sleep")
     };
     becomes("the worker's child", async || has_sleep()).await;
     // What a terminal or a supervisor sends to everybody must not take the helper away first.
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
-        kill_process(Pid::from_raw(doomed.reaper as i32).unwrap(), signal).unwrap();
+        kill(doomed.reaper, signal);
     }
     doomed.kill();
     becomes("no process", async || processes_in(&doomed.dir).is_empty()).await;
@@ -167,6 +179,35 @@ async fn a_killed_run_leaves_no_container() {
     })
     .await;
     becomes("no directory", async || !doomed.dir.exists()).await;
+}
+
+/// Even where the helper was killed first, the kernel kills our children, and the next run's sweep
+/// does the rest. Only what a worker had started by itself is beyond reach then.
+#[tokio::test]
+async fn without_the_helper_the_children_die_and_the_sweep_cleans_up() {
+    let _alone = ALONE.lock().await;
+    for world in ["process", "docker"] {
+        let mut doomed = Doomed::start(world);
+        kill(doomed.reaper, Signal::KILL);
+        doomed.kill();
+        becomes("only grandchildren", async || {
+            let left = processes_in(&doomed.dir);
+            left.iter().all(|(_, name)| name == "sleep")
+        })
+        .await;
+        for (pid, _) in processes_in(&doomed.dir) {
+            kill(pid, Signal::KILL);
+        }
+        becomes("no process", async || processes_in(&doomed.dir).is_empty()).await;
+        assert!(
+            doomed.dir.exists(),
+            "the positive control: nobody cleans up"
+        );
+        let swept = sweep().await;
+        assert!(swept.dirs.contains(&doomed.dir));
+        assert_eq!(swept.containers, if world == "docker" { 4 } else { 0 });
+        assert!(containers_of(&doomed.run).await.is_empty());
+    }
 }
 
 /// A container and a directory with our labels, of a living owner and of a dead one.
