@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use picklock_harness::wire::{Effect, Entry, LinkFault, LinkId, Outcome, Wire};
+use picklock_harness::wire::{Effect, Entry, ImposedId, LinkFault, LinkId, Outcome, Wire};
 use picklock_scenarios::Direction;
 
 use crate::client::Client;
@@ -37,6 +37,15 @@ async fn neighbour_passes(neighbour: &mut Client) {
     for _ in 0..3 {
         assert_eq!(neighbour.ask("PING").await, "+PONG\\r\\n");
     }
+}
+
+async fn has_struck(wire: &Wire, fault: ImposedId) {
+    within("the strike", async {
+        while wire.struck(fault) == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -233,13 +242,14 @@ async fn not_even_the_end_of_a_connection_passes_a_partition() {
     let wire = wire();
     let mut client = Client::connect(wire.open(LINK, stage.address()).await.unwrap()).await;
     let mut node = stage.accept().await;
+    // The wire must know the node before it dies, else the worker is told that nobody is there.
+    node.write(b"+hello\r\n").await;
+    assert_eq!(client.reply().await, "+hello\\r\\n");
     let fault = wire.impose(on(Direction::Reply, Effect::Partition));
     node.write(b"+late\r\n").await;
     node.stream.set_zero_linger().unwrap();
     drop(node);
-    while wire.struck(fault) == 0 {
-        tokio::task::yield_now().await;
-    }
+    has_struck(&wire, fault).await;
     assert!(client.is_silent());
     // Writing into the void does not tell the client either.
     client.send("PING").await;
@@ -260,9 +270,7 @@ async fn bytes_that_are_not_resp_are_held_too_but_never_dropped() {
     wire.impose(LinkFault::everywhere(Effect::Drop));
     let hold = wire.impose(on(Direction::Request, Effect::Hold));
     client.write(b"\x16\x03\x01 no RESP").await;
-    while wire.struck(hold) == 0 {
-        tokio::task::yield_now().await;
-    }
+    has_struck(&wire, hold).await;
     assert!(node.is_silent());
     wire.lift(hold);
     assert_eq!(node.exactly(11).await, b"\x16\x03\x01 no RESP");
