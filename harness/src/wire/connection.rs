@@ -11,12 +11,13 @@ use tokio::sync::Notify;
 
 use super::LinkId;
 use super::command::Keys;
+use super::entry::Outcome;
 use super::fabric::Fabric;
-use super::fault::FaultView;
-use super::log::{Outcome, Record, WireLog};
+use super::log::{Record, WireLog};
 use super::passage::{Passage, words};
 use super::pending::Pending;
 use super::pump::Pump;
+use super::ruling::FaultView;
 use super::scan::Shape;
 use super::stamp::{Stamp, StampCell};
 use super::watch::Watcher;

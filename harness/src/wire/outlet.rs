@@ -8,9 +8,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::WriteHalf;
 
 use super::connection::Shared;
-use super::fault::{FaultView, ImposedId};
-use super::log::Outcome;
+use super::entry::Outcome;
+use super::fault::ImposedId;
 use super::passage::Passage;
+use super::ruling::FaultView;
 
 /// More bytes than this do not wait: nothing more is read, and TCP slows the sender down.
 const FULL: usize = 1 << 20;

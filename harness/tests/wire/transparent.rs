@@ -68,7 +68,7 @@ async fn a_pipeline_passes_on_many_threads() {
 async fn big_and_binary_values_pass() {
     let redis = Redis::start().await;
     let (wire, mut client) = through(&redis).await;
-    let big: Vec<u8> = (0..5_000_000_u32).map(|n| (n * 31 >> 3) as u8).collect();
+    let big: Vec<u8> = (0..5_000_000_u32).map(|n| ((n * 31) >> 3) as u8).collect();
     let binary: Vec<u8> = (0..=255).chain(*b"\r\n$5\r\n*3\r\n\0").collect();
     for value in [&big, &binary] {
         client
