@@ -11,7 +11,8 @@ use super::LinkId;
 pub enum Effect {
     /// They come later. Frames of one direction of a connection keep their order, and each is
     /// late on its own: delays do not add up from frame to frame. Late by at least `by`; tokio's
-    /// timers round up to a millisecond.
+    /// timers round up to a millisecond. More than a megabyte that waits on one connection slows
+    /// its sender down.
     Delay {
         /// So much later.
         by: Duration,

@@ -107,7 +107,7 @@ impl<'a> Outlet<'a> {
 
     /// Asks the faults about the next frame, and lets it wait for its turn or swallows it.
     pub(super) fn admit(&mut self, passage: Passage, bytes: &[u8]) {
-        let ruling = self.faults.rule(passage.is_raw());
+        let ruling = self.faults.rule(passage.is_message());
         if ruling.drop {
             self.shared
                 .note(self.direction, &passage, bytes, None, Outcome::Dropped);

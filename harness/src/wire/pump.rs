@@ -152,7 +152,7 @@ impl<'a> Pump<'a> {
 
     fn show(&self, passage: &Passage) -> Option<Gate> {
         let watcher = self.shared.watcher();
-        if passage.is_raw() || passage.shape == Shape::Blank || !watcher.armed() {
+        if !passage.is_message() || !watcher.armed() {
             return None;
         }
         watcher.sight(&Sight {

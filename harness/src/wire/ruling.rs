@@ -175,14 +175,14 @@ impl FaultView {
     }
 
     /// Asks the faults about the frame that is next in order.
-    /// `raw`: bytes that are no frame.
-    pub(super) fn rule(&mut self, raw: bool) -> Ruling {
+    /// `whole`: it is a command or a reply, not mere bytes.
+    pub(super) fn rule(&mut self, whole: bool) -> Ruling {
         self.refresh();
         let mut ruling = Ruling::default();
         for imposed in &self.matching {
             match imposed.fault.effect {
                 // Bytes that nobody understands cannot be swallowed one command at a time.
-                Effect::Drop if !raw && imposed.strike() => {
+                Effect::Drop if whole && imposed.strike() => {
                     return Ruling {
                         drop: true,
                         ..Ruling::default()

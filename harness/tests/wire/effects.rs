@@ -278,3 +278,42 @@ async fn bytes_that_are_not_resp_are_held_too_but_never_dropped() {
     assert_eq!(client.exactly(7).await, b"neither");
     wire.close().await;
 }
+
+#[tokio::test]
+async fn a_sender_is_slowed_down_instead_of_memory_being_filled() {
+    let stage = Stage::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, stage.address()).await.unwrap()).await;
+    let mut node = stage.accept().await;
+    node.write(b"+hello\r\n").await;
+    assert_eq!(client.reply().await, "+hello\\r\\n");
+    let hold = wire.impose(on(Direction::Reply, Effect::Hold));
+    let frame = [b"+", [b'x'; 1021].as_slice(), b"\r\n"].concat();
+    let frames = 256 * frame.len();
+    let block = frame.repeat(256);
+    // The wire shares this thread: when it has had a thousand turns and there is still no room,
+    // it does not read.
+    let (mut sent, mut turns) = (0, 0);
+    while turns < 1000 {
+        let rest = &block[sent % block.len()..];
+        match node.stream.try_write(rest) {
+            Ok(count) => (sent, turns) = (sent + count, 0),
+            Err(_) => turns += 1,
+        }
+        assert!(sent < 1000 * frames, "the wire takes whatever comes");
+        tokio::task::yield_now().await;
+    }
+    let kept = wire.struck(hold);
+    assert!(
+        (1024..2048).contains(&kept),
+        "{kept} frames of 1 KiB are kept"
+    );
+    wire.lift(hold);
+    let whole = sent / frame.len() * frame.len();
+    let all = client.exactly(whole).await;
+    assert!(
+        all.chunks(frame.len()).all(|one| one == frame),
+        "changed on the way"
+    );
+    wire.close().await;
+}
