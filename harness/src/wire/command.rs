@@ -164,7 +164,7 @@ fn client(subcommand: Option<&[u8]>, mode: Option<&[u8]>) -> Expect {
 /// The arguments of a whole request, as ranges of its bytes.
 pub(super) fn arguments(frame: &[u8], shape: Shape) -> impl Iterator<Item = Range<usize>> {
     let mut position = match shape {
-        Shape::Command => after_line(frame, 0),
+        Shape::Command => length(frame, 0).1,
         Shape::Inline => 0,
         _ => frame.len(),
     };
@@ -179,16 +179,20 @@ pub(super) fn arguments(frame: &[u8], shape: Shape) -> impl Iterator<Item = Rang
         if frame.get(position) != Some(&b'$') {
             return None;
         }
-        let start = after_line(frame, position);
-        let len = frame[position + 1..start]
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .fold(0, |len, digit| len * 10 + usize::from(digit - b'0'));
+        let (len, start) = length(frame, position);
         position = start + len + 2;
         Some(start..start + len)
     })
 }
 
-fn after_line(frame: &[u8], from: usize) -> usize {
-    memchr::memchr(b'\n', &frame[from..]).map_or(frame.len(), |offset| from + offset + 1)
+/// The length that stands behind the type byte at `at`, and where the line after it begins. The
+/// scan has found the frame whole, so both are there.
+fn length(frame: &[u8], at: usize) -> (usize, usize) {
+    let mut len = 0;
+    let mut index = at + 1;
+    while let Some(&digit @ b'0'..=b'9') = frame.get(index) {
+        len = len * 10 + usize::from(digit - b'0');
+        index += 1;
+    }
+    (len, index + 2)
 }

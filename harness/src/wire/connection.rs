@@ -11,12 +11,13 @@ use tokio::sync::Notify;
 
 use super::LinkId;
 use super::command::Keys;
+use super::entry::Outcome;
 use super::fabric::Fabric;
-use super::fault::FaultView;
-use super::log::{Outcome, Record, WireLog};
+use super::log::{Record, WireLog};
 use super::passage::{Passage, words};
 use super::pending::Pending;
 use super::pump::Pump;
+use super::ruling::FaultView;
 use super::scan::Shape;
 use super::stamp::{Stamp, StampCell};
 use super::watch::Watcher;
@@ -76,24 +77,32 @@ fn reset(stream: TcpStream) {
 impl Shared<'_> {
     /// Connects to the node, once nothing keeps the two apart. `None`: it does not answer.
     async fn reach(&self) -> Option<TcpStream> {
-        // A handshake needs both directions.
-        let mut faults = self.faults(None);
-        let mut first = true;
+        // A handshake needs both directions, and so does the news that nobody is there.
+        self.no_partition(None, true).await;
+        let upstream = self.fabric.upstream(self.link);
+        let error = match connect(upstream).await {
+            Ok(stream) => return Some(stream),
+            Err(error) => error,
+        };
+        let passage = Passage::unasked(self.clock().now_ns(), self.stamp(), Shape::Blank);
+        let text = match upstream {
+            Some(upstream) => format!("{upstream}: {error}"),
+            None => error.to_string(),
+        };
+        let outcome = Outcome::Unreachable;
+        self.note(Direction::Request, &passage, text.as_bytes(), None, outcome);
+        self.no_partition(None, false).await;
+        None
+    }
+
+    /// Waits until nothing keeps worker and node apart in this direction (`None`: in both).
+    /// `strikes`: a partition that is met here has struck.
+    async fn no_partition(&self, direction: Option<Direction>, strikes: bool) {
+        let mut faults = self.faults(direction);
+        let mut first = strikes;
         while faults.is_partitioned(first) {
             first = false;
             faults.changed().await;
-        }
-        let upstream = self.fabric.upstream(self.link);
-        match connect(upstream).await {
-            Ok(stream) => Some(stream),
-            Err(_) => {
-                let now_ns = self.clock().now_ns();
-                let passage = Passage::unasked(now_ns, self.stamp(), Shape::Blank);
-                let text = upstream.map_or_else(String::new, |upstream| upstream.to_string());
-                let outcome = Outcome::Unreachable;
-                self.note(Direction::Request, &passage, text.as_bytes(), None, outcome);
-                None
-            }
         }
     }
 
@@ -115,10 +124,7 @@ impl Shared<'_> {
         let Err(error) = pump.run().await else {
             return Ok(());
         };
-        let mut faults = self.faults(Some(back));
-        while faults.is_partitioned(false) {
-            faults.changed().await;
-        }
+        self.no_partition(Some(back), false).await;
         Err(error)
     }
 

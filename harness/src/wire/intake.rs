@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use picklock_scenarios::Direction;
 
-use super::scan::{LONGEST_FRAME, ReplyScan, RequestScan, Shape, Step};
+use super::reply_scan::ReplyScan;
+use super::request_scan::RequestScan;
+use super::scan::{LONGEST_FRAME, Shape, Step};
 
 /// A buffer is so big at first: most connections carry short commands, and there are thousands.
 const SMALL: usize = 8 << 10;

@@ -39,9 +39,12 @@
 //!
 //! The wire does not answer, change or reorder anything, and leads to loopback addresses only.
 
+#[cfg(test)]
+mod agreement;
 mod codec;
 mod command;
 mod connection;
+mod entry;
 mod fabric;
 mod fault;
 mod intake;
@@ -51,12 +54,16 @@ mod outlet;
 mod passage;
 mod pending;
 mod pump;
+mod reply_scan;
+mod request_scan;
+mod ruling;
 mod scan;
 mod stamp;
 mod watch;
 
+pub use entry::{Entry, Outcome};
 pub use fabric::Wire;
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use link::LinkId;
-pub use log::{Entry, FORMAT, Outcome, WireLog};
+pub use log::{FORMAT, WireLog};
 pub use watch::{Gate, NoWatcher, Sight, Watcher};

@@ -8,9 +8,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::WriteHalf;
 
 use super::connection::Shared;
-use super::fault::{FaultView, ImposedId};
-use super::log::Outcome;
+use super::entry::Outcome;
+use super::fault::ImposedId;
 use super::passage::Passage;
+use super::ruling::FaultView;
 
 /// More bytes than this do not wait: nothing more is read, and TCP slows the sender down.
 const FULL: usize = 1 << 20;
@@ -106,7 +107,7 @@ impl<'a> Outlet<'a> {
 
     /// Asks the faults about the next frame, and lets it wait for its turn or swallows it.
     pub(super) fn admit(&mut self, passage: Passage, bytes: &[u8]) {
-        let ruling = self.faults.rule(passage.is_raw());
+        let ruling = self.faults.rule(passage.is_message());
         if ruling.drop {
             self.shared
                 .note(self.direction, &passage, bytes, None, Outcome::Dropped);

@@ -43,6 +43,11 @@ impl Passage {
     pub(super) fn is_raw(&self) -> bool {
         self.shape == Shape::Raw
     }
+
+    /// True for a command or a reply: what a watcher sees, and what a fault can swallow.
+    pub(super) fn is_message(&self) -> bool {
+        !matches!(self.shape, Shape::Raw | Shape::Blank)
+    }
 }
 
 /// What the log shows of a frame: the words of a command, the text of anything else.

@@ -32,7 +32,7 @@ pub(super) struct Pending {
     queue: VecDeque<Asked>,
     /// Confirmations of the first request that have come.
     confirmed: u32,
-    /// Subscriptions of the connection: arrays may be messages.
+    /// Subscriptions of a RESP2 connection: while it has some, arrays may be messages.
     subscriptions: i64,
     replies: Replies,
 }
@@ -94,7 +94,10 @@ impl Pending {
             // An ordinary array that only looks like a confirmation.
             return self.pop();
         }
-        self.subscriptions = count;
+        if !push {
+            // With RESP3 messages come as push frames, and an array is always an answer.
+            self.subscriptions = count;
+        }
         // Unsubscribing from everything confirms each channel: those after the first answer
         // nothing that is waited for.
         let expected = expected?;

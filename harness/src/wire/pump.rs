@@ -10,8 +10,8 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use super::codec::{self, Reply};
 use super::command;
 use super::connection::Shared;
+use super::entry::Outcome;
 use super::intake::{Intake, Mark, Next};
-use super::log::Outcome;
 use super::outlet::Outlet;
 use super::passage::{Passage, words};
 use super::pending::{Asked, Pending};
@@ -152,7 +152,7 @@ impl<'a> Pump<'a> {
 
     fn show(&self, passage: &Passage) -> Option<Gate> {
         let watcher = self.shared.watcher();
-        if passage.is_raw() || passage.shape == Shape::Blank || !watcher.armed() {
+        if !passage.is_message() || !watcher.armed() {
             return None;
         }
         watcher.sight(&Sight {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use picklock_harness::wire::{Effect, Entry, LinkFault, LinkId, Outcome, Wire};
+use picklock_harness::wire::{Effect, Entry, ImposedId, LinkFault, LinkId, Outcome, Wire};
 use picklock_scenarios::Direction;
 
 use crate::client::Client;
@@ -37,6 +37,15 @@ async fn neighbour_passes(neighbour: &mut Client) {
     for _ in 0..3 {
         assert_eq!(neighbour.ask("PING").await, "+PONG\\r\\n");
     }
+}
+
+async fn has_struck(wire: &Wire, fault: ImposedId) {
+    within("the strike", async {
+        while wire.struck(fault) == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -233,13 +242,14 @@ async fn not_even_the_end_of_a_connection_passes_a_partition() {
     let wire = wire();
     let mut client = Client::connect(wire.open(LINK, stage.address()).await.unwrap()).await;
     let mut node = stage.accept().await;
+    // The wire must know the node before it dies, else the worker is told that nobody is there.
+    node.write(b"+hello\r\n").await;
+    assert_eq!(client.reply().await, "+hello\\r\\n");
     let fault = wire.impose(on(Direction::Reply, Effect::Partition));
     node.write(b"+late\r\n").await;
     node.stream.set_zero_linger().unwrap();
     drop(node);
-    while wire.struck(fault) == 0 {
-        tokio::task::yield_now().await;
-    }
+    has_struck(&wire, fault).await;
     assert!(client.is_silent());
     // Writing into the void does not tell the client either.
     client.send("PING").await;
@@ -260,13 +270,50 @@ async fn bytes_that_are_not_resp_are_held_too_but_never_dropped() {
     wire.impose(LinkFault::everywhere(Effect::Drop));
     let hold = wire.impose(on(Direction::Request, Effect::Hold));
     client.write(b"\x16\x03\x01 no RESP").await;
-    while wire.struck(hold) == 0 {
-        tokio::task::yield_now().await;
-    }
+    has_struck(&wire, hold).await;
     assert!(node.is_silent());
     wire.lift(hold);
     assert_eq!(node.exactly(11).await, b"\x16\x03\x01 no RESP");
     node.write(b"neither").await;
     assert_eq!(client.exactly(7).await, b"neither");
+    wire.close().await;
+}
+
+#[tokio::test]
+async fn a_sender_is_slowed_down_instead_of_memory_being_filled() {
+    let stage = Stage::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, stage.address()).await.unwrap()).await;
+    let mut node = stage.accept().await;
+    node.write(b"+hello\r\n").await;
+    assert_eq!(client.reply().await, "+hello\\r\\n");
+    let hold = wire.impose(on(Direction::Reply, Effect::Hold));
+    let frame = [b"+", [b'x'; 1021].as_slice(), b"\r\n"].concat();
+    let frames = 256 * frame.len();
+    let block = frame.repeat(256);
+    // The wire shares this thread: when it has had a thousand turns and there is still no room,
+    // it does not read.
+    let (mut sent, mut turns) = (0, 0);
+    while turns < 1000 {
+        let rest = &block[sent % block.len()..];
+        match node.stream.try_write(rest) {
+            Ok(count) => (sent, turns) = (sent + count, 0),
+            Err(_) => turns += 1,
+        }
+        assert!(sent < 1000 * frames, "the wire takes whatever comes");
+        tokio::task::yield_now().await;
+    }
+    let kept = wire.struck(hold);
+    assert!(
+        (1024..2048).contains(&kept),
+        "{kept} frames of 1 KiB are kept"
+    );
+    wire.lift(hold);
+    let whole = sent / frame.len() * frame.len();
+    let all = client.exactly(whole).await;
+    assert!(
+        all.chunks(frame.len()).all(|one| one == frame),
+        "changed on the way"
+    );
     wire.close().await;
 }

@@ -49,9 +49,12 @@ async fn a_half_closed_connection_still_carries_the_answer() {
     node.shut().await;
     assert_eq!(client.rest().await.unwrap(), b"");
     // Both have said all: the wire has nothing left to cut.
-    while wire.cut(None, None) > 0 {
-        tokio::task::yield_now().await;
-    }
+    within("the end", async {
+        while wire.cut(None, None) > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     wire.close().await;
 }
 
@@ -78,7 +81,7 @@ async fn a_node_that_refuses_resets_the_worker() {
     wire.close().await;
     let entries = wire.log().entries();
     assert_eq!(entries[0].outcome, Outcome::Unreachable);
-    assert_eq!(entries[0].preview, nobody.to_string());
+    assert!(entries[0].preview.starts_with(&nobody.to_string()));
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! The wire between real sockets: what passes unchanged, what each fault does, what a gate stops.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod client;
 mod effects;
 mod ends;
