@@ -54,7 +54,13 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
     if body.eq_ignore_ascii_case("inf") || body.eq_ignore_ascii_case("infinity") {
         return Some(sign * f64::INFINITY);
     }
-    // Rust's parser knows words that are not wanted here, and no hexadecimal; Redis's accepts it.
+    if let Some(digits) = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
+        // C reads hexadecimal too. Fractions in it are left out.
+        let fits = (1..=13).contains(&digits.len()) && !digits.starts_with('+');
+        let value = u64::from_str_radix(digits, 16).ok().filter(|_| fits)?;
+        return Some(sign * value as f64);
+    }
+    // Rust's parser knows words that are not wanted here.
     if !body.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
     }

@@ -70,9 +70,9 @@ impl Query {
             } else if is_word(word, "LIMIT") && words.len() >= 2 {
                 let mut number = || words.next().map_or(Ok(0), |word| integer_argument(word));
                 query.limit = Some((number()?, number()?));
-            } else if free && is_word(word, "REV") {
+            } else if free && !query.reverse && is_word(word, "REV") {
                 query.reverse = true;
-            } else if free && is_word(word, "BYSCORE") {
+            } else if free && query.by == By::Rank && is_word(word, "BYSCORE") {
                 query.by = By::Score;
             } else if free && is_word(word, "BYLEX") {
                 return Err(context.not_modelled("ZRANGE with BYLEX"));

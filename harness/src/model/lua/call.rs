@@ -9,10 +9,15 @@ use super::super::dispatch::{Call, OUT_OF_MEMORY, READ_ONLY, data};
 use super::super::number::general_17;
 use super::super::reply::Refusal;
 use super::super::{Now, Reply};
+use super::raised::Raised;
 use super::{Running, Shared, convert, lock};
 
-/// The Lua function behind `redis.call` and `redis.pcall`.
-pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
+/// `redis.call`, which raises errors, or `redis.pcall`, which returns them as tables.
+pub(super) fn function(
+    lua: &Lua,
+    shared: &Arc<Mutex<Shared>>,
+    raises: bool,
+) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |lua, words: MultiValue| {
         let reply = {
@@ -23,12 +28,13 @@ pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<F
             }
         };
         match reply {
+            Reply::Error(text) if raises => Err(Raised::error(text)),
             Reply::Error(text) => {
                 let table = convert::error_table(lua, text.as_bytes())?;
                 table.raw_set("ignore_error_stats_update", true)?;
-                Ok((false, Value::Table(table)))
+                Ok(Value::Table(table))
             }
-            reply => Ok((true, convert::to_lua(lua, &reply)?)),
+            reply => convert::to_lua(lua, &reply),
         }
     })
 }

@@ -2,6 +2,7 @@
 
 mod call;
 mod convert;
+mod raised;
 mod random;
 
 use std::collections::BTreeMap;
@@ -91,20 +92,7 @@ impl Engine {
         let (environment, enter) = lua
             .load(include_str!("prelude.lua"))
             .set_name("=prelude")
-            .call::<(Table, Function)>((
-                call::function(&lua, &shared)?,
-                random::function(&lua, &shared)?,
-                random::seed_function(&lua, &shared)?,
-                lua.create_function(|_, text: mlua::String| {
-                    Ok(String::from_utf8_lossy(&sha_of(&text.as_bytes())).into_owned())
-                })?,
-                call::refuse_function(&lua, &shared)?,
-                lua.create_function(|lua, text: mlua::String| {
-                    convert::error_table(lua, &convert::error_code(&text.as_bytes()))
-                })?,
-                version,
-                number,
-            ))?;
+            .call::<(Table, Function)>((native(&lua, &shared)?, version, number))?;
         let handler = lua.create_function(annotate)?;
         set_fuse(&lua, &shared)?;
         Ok(Engine {
@@ -167,7 +155,6 @@ impl Engine {
         let resp3 = call.resp3;
         {
             let mut shared = lock(&self.shared);
-            shared.random = Generator::default();
             shared.spent = 0;
             let own = std::mem::replace(state, std::mem::take(&mut self.spare));
             shared.running = Some(Running {
@@ -216,16 +203,32 @@ pub(super) struct Run<'a> {
     pub read_only: bool,
 }
 
+/// The functions that the prelude gets from here.
+fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
+    let native = lua.create_table()?;
+    native.set("call", call::function(lua, shared, true)?)?;
+    native.set("pcall", call::function(lua, shared, false)?)?;
+    native.set("refuse", call::refuse_function(lua, shared)?)?;
+    native.set("random", random::function(lua, shared)?)?;
+    native.set("random_seed", random::seed_function(lua, shared)?)?;
+    native.set("sha1hex", lua.create_function(raised::sha1hex)?)?;
+    native.set("rawset", lua.create_function(raised::rawset)?)?;
+    native.set("plain_error", lua.create_function(raised::plain)?)?;
+    native.set(
+        "error_table",
+        lua.create_function(|lua, text: mlua::String| {
+            convert::error_table(lua, &convert::error_code(&text.as_bytes()))
+        })?,
+    )?;
+    Ok(native)
+}
+
 /// Turns what a script raised into the table that Redis makes of it, with the script's line.
 fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
-    let table = match raised {
+    let table = match raised::plain(lua, raised)? {
         Value::Table(table) => table,
-        Value::Error(error) => convert::error_table(lua, format!("ERR {error}").as_bytes())?,
         other => {
-            let text = match other.to_string() {
-                Ok(text) => text,
-                Err(_) => String::new(),
-            };
+            let text = other.to_string().unwrap_or_default();
             convert::error_table(lua, format!("ERR {text}").as_bytes())?
         }
     };
