@@ -86,7 +86,11 @@ pub(super) fn pop_end(
     let Some(list) = context.list(key)? else {
         return Ok(None);
     };
-    let element = if left { list.pop_front() } else { list.pop_back() };
+    let element = if left {
+        list.pop_front()
+    } else {
+        list.pop_back()
+    };
     let empty = list.is_empty();
     context.drop_if(key, empty);
     context.touched(key);
@@ -94,10 +98,7 @@ pub(super) fn pop_end(
 }
 
 /// What a wait gives now, if anything.
-pub(super) fn try_serve(
-    context: &mut Context<'_>,
-    wait: &Wait,
-) -> Result<Option<Reply>, Refusal> {
+pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option<Reply>, Refusal> {
     match wait {
         Wait::Pop { keys, left } => {
             for key in keys {

@@ -26,7 +26,8 @@ impl Extended {
         let Some(decimal) = Decimal::read(text) else {
             let word = text.to_ascii_lowercase();
             let special = ["inf", "nan", "0x"].iter().any(|part| {
-                word.windows(part.len()).any(|window| window == part.as_bytes())
+                word.windows(part.len())
+                    .any(|window| window == part.as_bytes())
             });
             return if special {
                 Err(context.not_modelled("INCRBYFLOAT with such a number"))
@@ -42,13 +43,12 @@ impl Extended {
 
     /// The sum, rounded once.
     pub(super) fn plus(self, other: Extended) -> Extended {
-        let (large, small) = if self.exponent >= other.exponent && self.mantissa != 0
-            || other.mantissa == 0
-        {
-            (self, other)
-        } else {
-            (other, self)
-        };
+        let (large, small) =
+            if self.exponent >= other.exponent && self.mantissa != 0 || other.mantissa == 0 {
+                (self, other)
+            } else {
+                (other, self)
+            };
         const ROOM: i32 = 62;
         let wide = u128::from(large.mantissa) << ROOM;
         let shift = (large.exponent - small.exponent).unsigned_abs();
@@ -80,7 +80,11 @@ impl Extended {
         let fraction = fraction.trim_end_matches('0');
         let point = if fraction.is_empty() { "" } else { "." };
         let number = format!("{whole}{point}{fraction}");
-        let sign = if self.negative && number != "0" { "-" } else { "" };
+        let sign = if self.negative && number != "0" {
+            "-"
+        } else {
+            ""
+        };
         Ok(format!("{sign}{number}"))
     }
 }
@@ -136,7 +140,11 @@ impl Decimal {
         // The remainder only matters as "more than nothing".
         let sticky = u128::from(!wide.is_multiple_of(power));
         let exponent = -i32::try_from(shift).ok()?;
-        Some(round(self.negative, wide / power * 2 + sticky, exponent - 1))
+        Some(round(
+            self.negative,
+            wide / power * 2 + sticky,
+            exponent - 1,
+        ))
     }
 }
 
@@ -174,7 +182,10 @@ fn round(negative: bool, value: u128, exponent: i32) -> Extended {
     let (mantissa, exponent) = if bits <= 64 {
         (value << (64 - bits), exponent - (64 - bits as i32))
     } else {
-        (shift_right_even(value, bits - 64), exponent + bits as i32 - 64)
+        (
+            shift_right_even(value, bits - 64),
+            exponent + bits as i32 - 64,
+        )
     };
     match u64::try_from(mantissa) {
         Ok(mantissa) => Extended {

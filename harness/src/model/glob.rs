@@ -63,7 +63,11 @@ mod tests {
             ("\\*", "a", false),
             ("lock:*", "lock:1", true),
         ] {
-            assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), fits, "{pattern} {text}");
+            assert_eq!(
+                matches(pattern.as_bytes(), text.as_bytes()),
+                fits,
+                "{pattern} {text}"
+            );
         }
     }
 }

@@ -65,8 +65,23 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
         return None;
     }
     let value: f64 = body.parse().ok()?;
-    // strtod reports an overflow to Redis, which refuses the number.
-    (value.is_finite()).then_some(sign * value)
+    // strtod reports numbers that are too large or too small to Redis, which refuses them.
+    let mantissa = body.split(['e', 'E']).next().unwrap_or_default();
+    let vanished = value == 0.0 && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    (value.is_finite() && !vanished).then_some(sign * value)
+}
+
+/// Reads a double as `strtod` alone does: a C string, in which nothing at all counts as zero.
+pub(super) fn lenient_double(text: &[u8]) -> Option<f64> {
+    let end = text
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(text.len());
+    let text = &text[..end];
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    double(text.trim_ascii_start())
 }
 
 /// Writes a double: `%.17g` in Redis 7.0, the shortest that reads back the same since 7.2.
@@ -92,7 +107,12 @@ pub(super) fn double_text(value: f64, shortest: bool) -> String {
 /// Writes a double as `%.17g`, which is how Lua numbers become command arguments.
 pub(super) fn general_17(value: f64) -> String {
     if value.is_nan() {
-        return if value.is_sign_negative() { "-nan" } else { "nan" }.to_owned();
+        return if value.is_sign_negative() {
+            "-nan"
+        } else {
+            "nan"
+        }
+        .to_owned();
     }
     if value.is_infinite() {
         return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
@@ -141,7 +161,18 @@ mod tests {
         assert_eq!(integer(b"0"), Some(0));
         assert_eq!(integer(b"-9223372036854775808"), Some(i64::MIN));
         assert_eq!(integer(b"9223372036854775807"), Some(i64::MAX));
-        for bad in ["", "-", "-0", "+1", "01", " 1", "1 ", "1.0", "9223372036854775808", "x"] {
+        for bad in [
+            "",
+            "-",
+            "-0",
+            "+1",
+            "01",
+            " 1",
+            "1 ",
+            "1.0",
+            "9223372036854775808",
+            "x",
+        ] {
             assert_eq!(integer(bad.as_bytes()), None, "{bad:?}");
         }
     }

@@ -107,10 +107,13 @@ fn server_error(text: &str) -> redis::ServerError {
 fn line(out: &mut Vec<u8>, kind: u8, text: &[u8]) {
     out.push(kind);
     // A line break would end the reply early; the server writes spaces instead.
-    out.extend(
-        text.iter()
-            .map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }),
-    );
+    out.extend(text.iter().map(|&byte| {
+        if matches!(byte, b'\r' | b'\n') {
+            b' '
+        } else {
+            byte
+        }
+    }));
     out.extend_from_slice(b"\r\n");
 }
 

@@ -66,7 +66,10 @@ impl Filler {
     /// Fills a template: `{pool}` one word, `{pool?}` perhaps one, `{pool*}` up to three.
     fn fill(&mut self, template: &str, words: &mut Vec<Vec<u8>>) {
         for part in template.split(' ').filter(|part| !part.is_empty()) {
-            let Some(name) = part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) else {
+            let Some(name) = part
+                .strip_prefix('{')
+                .and_then(|part| part.strip_suffix('}'))
+            else {
                 words.push(unescaped(part));
                 continue;
             };
@@ -107,7 +110,9 @@ impl Filler {
 
     /// Now and then something is wrong with a command: a word missing, added or replaced.
     fn damage(&mut self, damage: u8, words: &mut Vec<Vec<u8>>) {
-        let waits = words[0].first().is_some_and(|first| first.eq_ignore_ascii_case(&b'B'));
+        let waits = words[0]
+            .first()
+            .is_some_and(|first| first.eq_ignore_ascii_case(&b'B'));
         match damage {
             // A blocking command without its zero timeout would really wait.
             1..=24 if waits => {}
@@ -131,7 +136,10 @@ impl Filler {
 }
 
 fn unescaped(word: &str) -> Vec<u8> {
-    let word = word.replace("\\s", " ").replace("\\n", "\n").replace("\\e", "");
+    let word = word
+        .replace("\\s", " ")
+        .replace("\\n", "\n")
+        .replace("\\e", "");
     // One word of the pools stands for bytes that are no text.
     if word == "\\binary" {
         return vec![0, 255, 13, 10, 128];

@@ -91,7 +91,9 @@ impl RealClient {
 
     /// Sends the batch.
     pub fn send(&mut self) {
-        self.stream.write_all(&self.unsent).expect("the server reads");
+        self.stream
+            .write_all(&self.unsent)
+            .expect("the server reads");
         self.unsent.clear();
     }
 
@@ -108,7 +110,10 @@ impl RealClient {
         self.reader
             .read_until(b'\n', &mut line)
             .expect("the server answers");
-        assert!(line.ends_with(b"\r\n"), "the server has closed the connection");
+        assert!(
+            line.ends_with(b"\r\n"),
+            "the server has closed the connection"
+        );
         line.truncate(line.len() - 2);
         let (kind, rest) = (line[0], String::from_utf8_lossy(&line[1..]).into_owned());
         let number = || rest.parse::<i64>().expect("a number");
@@ -140,7 +145,9 @@ impl RealClient {
     fn bytes(&mut self, count: i64) -> Vec<u8> {
         let count = usize::try_from(count).expect("a length");
         let mut bytes = vec![0; count + 2];
-        self.reader.read_exact(&mut bytes).expect("the whole string");
+        self.reader
+            .read_exact(&mut bytes)
+            .expect("the whole string");
         bytes.truncate(count);
         bytes
     }

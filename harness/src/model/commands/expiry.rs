@@ -1,23 +1,35 @@
 //! When keys expire.
 
+use super::super::Reply;
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
-use super::super::Reply;
 use super::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
-    Spec::write("expire", -3, |context, args| expire(context, args, 1000, true)),
-    Spec::write("pexpire", -3, |context, args| expire(context, args, 1, true)),
-    Spec::write("expireat", -3, |context, args| expire(context, args, 1000, false)),
-    Spec::write("pexpireat", -3, |context, args| expire(context, args, 1, false)),
-    Spec::read("ttl", 2, |context, args| left(context, args, |ms| (ms + 500) / 1000)),
+    Spec::write("expire", -3, |context, args| {
+        expire(context, args, 1000, true)
+    }),
+    Spec::write("pexpire", -3, |context, args| {
+        expire(context, args, 1, true)
+    }),
+    Spec::write("expireat", -3, |context, args| {
+        expire(context, args, 1000, false)
+    }),
+    Spec::write("pexpireat", -3, |context, args| {
+        expire(context, args, 1, false)
+    }),
+    Spec::read("ttl", 2, |context, args| {
+        left(context, args, |ms| (ms + 500) / 1000)
+    }),
     Spec::read("pttl", 2, |context, args| left(context, args, |ms| ms)),
     Spec::read("expiretime", 2, |context, args| {
         deadline(context, args, |ms| ms.saturating_add(500) / 1000)
     }),
-    Spec::read("pexpiretime", 2, |context, args| deadline(context, args, |ms| ms)),
+    Spec::read("pexpiretime", 2, |context, args| {
+        deadline(context, args, |ms| ms)
+    }),
     Spec::write("persist", 2, persist),
 ];
 
@@ -43,7 +55,7 @@ impl Conditions {
             } else if is_word(word, "LT") {
                 &mut conditions.earlier
             } else {
-                let word = String::from_utf8_lossy(word);
+                let word = Refusal::quote(word, usize::MAX);
                 return Err(Refusal::of(format!("ERR Unsupported option {word}")));
             };
             *flag = true;
@@ -79,7 +91,10 @@ fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, relative: boo
         .checked_mul(unit_ms)
         .and_then(|ms| ms.checked_add(origin_ms))
         .ok_or_else(|| {
-            Refusal::of(format!("ERR invalid expire time in '{}' command", context.name))
+            Refusal::of(format!(
+                "ERR invalid expire time in '{}' command",
+                context.name
+            ))
         })?;
     let Some(entry) = context.entry(key) else {
         return Ok(Reply::Int(0));

@@ -1,12 +1,12 @@
 //! Hashes.
 
+use super::super::Reply;
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
 use super::super::extended::Extended;
 use super::super::number::{integer, integer_argument};
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::{Hash, Value};
-use super::super::Reply;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::grow("hset", -4, hset),
@@ -99,14 +99,18 @@ fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn hkeys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let hash = context.hash(args[1])?;
     Ok(Reply::bulks(
-        hash.iter().flat_map(|hash| hash.iter()).map(|(name, _)| name),
+        hash.iter()
+            .flat_map(|hash| hash.iter())
+            .map(|(name, _)| name),
     ))
 }
 
 fn hvals(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let hash = context.hash(args[1])?;
     Ok(Reply::bulks(
-        hash.iter().flat_map(|hash| hash.iter()).map(|(_, value)| value),
+        hash.iter()
+            .flat_map(|hash| hash.iter())
+            .map(|(_, value)| value),
     ))
 }
 
@@ -141,9 +145,7 @@ fn hdel(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let step = integer_argument(args[3])?;
     let old = match field(context, args[1], args[2])? {
-        Some(text) => {
-            integer(&text).ok_or(Refusal::fixed("ERR hash value is not an integer"))?
-        }
+        Some(text) => integer(&text).ok_or(Refusal::fixed("ERR hash value is not an integer"))?,
         None => 0,
     };
     let new = old
@@ -157,8 +159,8 @@ fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn hincrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let step = Extended::read(context, args[3])?.ok_or(Refusal::NOT_FLOAT)?;
     let old = field(context, args[1], args[2])?.unwrap_or_else(|| b"0".to_vec());
-    let old = Extended::read(context, &old)?
-        .ok_or(Refusal::fixed("ERR hash value is not a float"))?;
+    let old =
+        Extended::read(context, &old)?.ok_or(Refusal::fixed("ERR hash value is not a float"))?;
     let text = old.plus(step).text(context)?.into_bytes();
     hash_or_new(context, args[1])?.set(args[2], text.clone());
     context.touched(args[1]);

@@ -1,10 +1,10 @@
 //! Keys of whatever type, and whole databases.
 
+use super::super::Reply;
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
-use super::super::reply::{Outcome, Refusal};
-use super::super::Reply;
 use super::super::glob::matches;
+use super::super::reply::{Outcome, Refusal};
 use super::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
@@ -44,7 +44,13 @@ fn rename(context: &mut Context<'_>, args: Args<'_>, only_if_free: bool) -> Outc
         return Err(Refusal::NO_KEY);
     };
     let entry = entry.clone();
-    let done = |reply| if only_if_free { Reply::Int(reply) } else { Reply::OK };
+    let done = |reply| {
+        if only_if_free {
+            Reply::Int(reply)
+        } else {
+            Reply::OK
+        }
+    };
     if from == to {
         return Ok(done(0));
     }

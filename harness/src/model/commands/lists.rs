@@ -39,7 +39,11 @@ fn lrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 /// A place counted from the start, or from the end where negative.
 fn place(index: i64, len: usize) -> Option<usize> {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
-    let index = if index < 0 { index.saturating_add(len) } else { index };
+    let index = if index < 0 {
+        index.saturating_add(len)
+    } else {
+        index
+    };
     usize::try_from(index).ok().filter(|_| index < len)
 }
 
@@ -171,7 +175,11 @@ impl Search {
                 return Err(Refusal::SYNTAX);
             }
         }
-        if odd { Err(Refusal::SYNTAX) } else { Ok(search) }
+        if odd {
+            Err(Refusal::SYNTAX)
+        } else {
+            Ok(search)
+        }
     }
 }
 
@@ -181,9 +189,15 @@ const RANK_ZERO: &str = "ERR RANK can't be zero: use 1 to start from the first m
 fn lpos(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let search = Search::read(context, &args[3..])?;
     let Some(list) = context.list(args[1])? else {
-        return Ok(search.count.map_or(Reply::Nil, |_| Reply::Array(Vec::new())));
+        return Ok(search
+            .count
+            .map_or(Reply::Nil, |_| Reply::Array(Vec::new())));
     };
-    let limit = if search.max_len == 0 { usize::MAX } else { search.max_len };
+    let limit = if search.max_len == 0 {
+        usize::MAX
+    } else {
+        search.max_len
+    };
     let skip = usize::try_from(search.rank.unsigned_abs() - 1).unwrap_or(usize::MAX);
     let take = match search.count {
         None => 1,

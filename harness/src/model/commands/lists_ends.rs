@@ -12,10 +12,18 @@ use super::super::values::Value;
 use super::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
-    Spec::grow("lpush", -3, |context, args| push(context, args, true, false)),
-    Spec::grow("rpush", -3, |context, args| push(context, args, false, false)),
-    Spec::grow("lpushx", -3, |context, args| push(context, args, true, true)),
-    Spec::grow("rpushx", -3, |context, args| push(context, args, false, true)),
+    Spec::grow("lpush", -3, |context, args| {
+        push(context, args, true, false)
+    }),
+    Spec::grow("rpush", -3, |context, args| {
+        push(context, args, false, false)
+    }),
+    Spec::grow("lpushx", -3, |context, args| {
+        push(context, args, true, true)
+    }),
+    Spec::grow("rpushx", -3, |context, args| {
+        push(context, args, false, true)
+    }),
     Spec::write("lpop", -2, |context, args| pop(context, args, true)),
     Spec::write("rpop", -2, |context, args| pop(context, args, false)),
     Spec::grow("rpoplpush", 3, |context, args| {
@@ -25,8 +33,14 @@ pub(super) const COMMANDS: &[Spec] = &[
         let (from_left, to_left) = (side(args[3])?, side(args[4])?);
         move_element(context, args[1], args[2], from_left, to_left)
     }),
-    Spec::write("blpop", -3, |context, args| wait_to_pop(context, args, true)).no_script(),
-    Spec::write("brpop", -3, |context, args| wait_to_pop(context, args, false)).no_script(),
+    Spec::write("blpop", -3, |context, args| {
+        wait_to_pop(context, args, true)
+    })
+    .no_script(),
+    Spec::write("brpop", -3, |context, args| {
+        wait_to_pop(context, args, false)
+    })
+    .no_script(),
     Spec::grow("brpoplpush", 4, |context, args| {
         wait_to_move(context, args, false, true, args[3])
     })

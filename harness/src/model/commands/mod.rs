@@ -42,7 +42,13 @@ pub(super) const FAMILIES: &[&[Spec]] = &[
 /// ranges: `None` where nothing is in it.
 fn span(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
-    let from_start = |place: i64| if place < 0 { place.saturating_add(len) } else { place };
+    let from_start = |place: i64| {
+        if place < 0 {
+            place.saturating_add(len)
+        } else {
+            place
+        }
+    };
     let start = from_start(start).max(0);
     let end = from_start(end).min(len - 1);
     if start > end || start >= len {

@@ -160,7 +160,12 @@ pub(super) fn deadline_ms(
     unit: Unit,
     amount: &[u8],
 ) -> Result<i64, Refusal> {
-    let invalid = || Refusal::of(format!("ERR invalid expire time in '{}' command", context.name));
+    let invalid = || {
+        Refusal::of(format!(
+            "ERR invalid expire time in '{}' command",
+            context.name
+        ))
+    };
     let amount = integer_argument(amount)?;
     if amount <= 0 {
         return Err(invalid());
@@ -172,7 +177,5 @@ pub(super) fn deadline_ms(
     if unit.is_absolute() {
         return Ok(amount_ms);
     }
-    amount_ms
-        .checked_add(context.now.ms())
-        .ok_or_else(invalid)
+    amount_ms.checked_add(context.now.ms()).ok_or_else(invalid)
 }

@@ -44,7 +44,9 @@ fn srem(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn sismember(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let there = context.set(args[1])?.is_some_and(|set| set.contains(args[2]));
+    let there = context
+        .set(args[1])?
+        .is_some_and(|set| set.contains(args[2]));
     Ok(Reply::Int(i64::from(there)))
 }
 

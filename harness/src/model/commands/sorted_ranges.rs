@@ -23,8 +23,12 @@ pub(super) const COMMANDS: &[Spec] = &[
         query.answer(context, args)
     }),
     Spec::read("zcount", 4, zcount),
-    Spec::write("zremrangebyscore", 4, |context, args| remove(context, args, By::Score)),
-    Spec::write("zremrangebyrank", 4, |context, args| remove(context, args, By::Rank)),
+    Spec::write("zremrangebyscore", 4, |context, args| {
+        remove(context, args, By::Score)
+    }),
+    Spec::write("zremrangebyrank", 4, |context, args| {
+        remove(context, args, By::Rank)
+    }),
 ];
 
 /// What the two ends of a range are.
@@ -99,7 +103,9 @@ impl Query {
             Some(set) => range.select(set, self.reverse),
             None => Vec::new(),
         };
-        let (skip, take) = self.limit.unwrap_or((0, -1));
+        // A range of ranks passes the one LIMIT that it allows (everything) over in silence.
+        let limit = self.limit.filter(|_| self.by == By::Score);
+        let (skip, take) = limit.unwrap_or((0, -1));
         let found: Vec<(Vec<u8>, f64)> = match usize::try_from(skip) {
             Ok(skip) => {
                 let take = usize::try_from(take).unwrap_or(usize::MAX);
@@ -152,11 +158,7 @@ impl Range {
 }
 
 /// Members with their scores: pairs in RESP3, one flat array in RESP2.
-pub(super) fn with_scores(
-    context: &Context<'_>,
-    found: &[(Vec<u8>, f64)],
-    nested: bool,
-) -> Reply {
+pub(super) fn with_scores(context: &Context<'_>, found: &[(Vec<u8>, f64)], nested: bool) -> Reply {
     let pair = |(member, score): &(Vec<u8>, f64)| [Reply::bulk(member), context.double(*score)];
     let pairs = found.iter().map(pair);
     Reply::Array(if nested {

@@ -15,8 +15,8 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::read("zscore", 3, zscore),
     Spec::read("zmscore", -3, zmscore),
     Spec::read("zcard", 2, zcard),
-    Spec::read("zrank", -3, |context, args| rank(context, args, false)),
-    Spec::read("zrevrank", -3, |context, args| rank(context, args, true)),
+    Spec::read("zrank", -3, |context, args| rank(context, args, false)).arity_70(3),
+    Spec::read("zrevrank", -3, |context, args| rank(context, args, true)).arity_70(3),
     Spec::write("zpopmin", -2, |context, args| pop(context, args, false)),
     Spec::write("zpopmax", -2, |context, args| pop(context, args, true)),
 ];
@@ -69,7 +69,9 @@ impl Options {
             ));
         }
         if self.increment && pairs > 1 {
-            return Err(Refusal::fixed("ERR INCR option supports a single increment-element pair"));
+            return Err(Refusal::fixed(
+                "ERR INCR option supports a single increment-element pair",
+            ));
         }
         Ok(())
     }
@@ -115,7 +117,11 @@ fn add_all(
     pairs: &[(f64, &[u8])],
 ) -> Outcome {
     if context.sorted_set(key)?.is_none() && options.present {
-        return Ok(if options.increment { Reply::Nil } else { Reply::Int(0) });
+        return Ok(if options.increment {
+            Reply::Nil
+        } else {
+            Reply::Int(0)
+        });
     }
     let Value::SortedSet(set) = context.value_or(key, || Value::SortedSet(SortedSet::default()))
     else {
@@ -175,7 +181,11 @@ fn add_one(
     if options.missing {
         return Ok(Change::Refused);
     }
-    let new = if options.increment { old + score } else { score };
+    let new = if options.increment {
+        old + score
+    } else {
+        score
+    };
     if new.is_nan() {
         return Err(Refusal::fixed("ERR resulting score is not a number (NaN)"));
     }
@@ -203,7 +213,9 @@ fn zrem(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn zscore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let score = context.sorted_set(args[1])?.and_then(|set| set.score(args[2]));
+    let score = context
+        .sorted_set(args[1])?
+        .and_then(|set| set.score(args[2]));
     Ok(score.map_or(Reply::Nil, |score| context.double(score)))
 }
 
@@ -225,16 +237,17 @@ fn zcard(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn rank(context: &mut Context<'_>, args: Args<'_>, from_top: bool) -> Outcome {
-    if !context.state.version.since_72() && args.len() != 3 {
-        return Err(Refusal::arity(context.name));
-    }
     let with_score = match args[3..] {
         [] => false,
         [option] if is_word(option, "WITHSCORE") => true,
         [_] => return Err(Refusal::SYNTAX),
         _ => return Err(Refusal::arity(context.name)),
     };
-    let missing = if with_score { Reply::NilArray } else { Reply::Nil };
+    let missing = if with_score {
+        Reply::NilArray
+    } else {
+        Reply::Nil
+    };
     let Some(set) = context.sorted_set(args[1])? else {
         return Ok(missing);
     };
@@ -263,7 +276,11 @@ fn pop(context: &mut Context<'_>, args: Args<'_>, highest: bool) -> Outcome {
     let taken = count.unwrap_or(1).min(set.len());
     let mut popped = Vec::with_capacity(taken);
     for _ in 0..taken {
-        let first = if highest { set.iter().next_back() } else { set.iter().next() };
+        let first = if highest {
+            set.iter().next_back()
+        } else {
+            set.iter().next()
+        };
         let Some((member, score)) = first.map(|(member, score)| (member.to_vec(), score)) else {
             break;
         };

@@ -15,8 +15,12 @@ const MAX_LEN: i64 = 512 * 1024 * 1024;
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::grow("set", -3, set),
     Spec::grow("setnx", 3, setnx),
-    Spec::grow("setex", 4, |context, args| set_for(context, args, Unit::Seconds)),
-    Spec::grow("psetex", 4, |context, args| set_for(context, args, Unit::Milliseconds)),
+    Spec::grow("setex", 4, |context, args| {
+        set_for(context, args, Unit::Seconds)
+    }),
+    Spec::grow("psetex", 4, |context, args| {
+        set_for(context, args, Unit::Milliseconds)
+    }),
     Spec::read("get", 2, get),
     Spec::grow("getset", 3, getset),
     Spec::write("getdel", 2, getdel),
@@ -40,7 +44,10 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Lease::Until(unit, amount) => Some(deadline_ms(context, unit, amount)?),
         _ => None,
     };
-    let compares = matches!(options.condition, Condition::Equals(_) | Condition::Differs(_));
+    let compares = matches!(
+        options.condition,
+        Condition::Equals(_) | Condition::Differs(_)
+    );
     let old = if options.get || compares {
         context.string(key)?.cloned()
     } else {
@@ -208,7 +215,11 @@ fn getrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let len = bytes.len() as i64;
     // Both ends before the start are brought to the start, unless they are the wrong way round.
     let wrong = start < 0 && end < 0 && start > end;
-    let end = if end < 0 { (end.saturating_add(len)).max(0) } else { end };
+    let end = if end < 0 {
+        (end.saturating_add(len)).max(0)
+    } else {
+        end
+    };
     Ok(match span(start, end, bytes.len()) {
         Some((start, end)) if !wrong => Reply::bulk(&bytes[start..=end]),
         _ => Reply::Bulk(Vec::new()),
@@ -269,7 +280,9 @@ fn delex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 /// Valkey 9.0: delete, if the value is this one.
 fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let equal = context.string(args[1])?.is_some_and(|bytes| bytes == args[2]);
+    let equal = context
+        .string(args[1])?
+        .is_some_and(|bytes| bytes == args[2]);
     Ok(delete_if(context, args[1], equal))
 }
 

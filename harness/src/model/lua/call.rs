@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use mlua::{Function, Lua, MultiValue, Value};
 
-use super::super::command::{Run, find};
+use super::super::command::{Misuse, Run, find};
 use super::super::dispatch::{Call, OUT_OF_MEMORY, READ_ONLY, data};
 use super::super::number::general_17;
 use super::super::reply::Refusal;
@@ -46,21 +46,25 @@ pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::R
         if let Some(running) = &mut lock(&shared).running {
             running.state.unknown.insert(format!("{what} in a script"));
         }
-        Err(mlua::Error::runtime(format!("the model of Redis does not know {what}")))
+        Err(mlua::Error::runtime(format!(
+            "the model of Redis does not know {what}"
+        )))
     })
 }
 
 /// The words of a call as bytes. Numbers are written as Lua's `%.17g`.
 fn words_of(values: &MultiValue) -> Result<Vec<Word>, Refusal> {
-    values.iter().map(|value| match value {
-        Value::String(text) => Ok(Word::Text(text.clone())),
-        Value::Integer(number) => Ok(Word::Number(number.to_string())),
-        Value::Number(number) => Ok(Word::Number(general_17(*number))),
-        _ => Err(Refusal::fixed(
-            "ERR Lua redis lib command arguments must be strings or integers",
-        )),
-    })
-    .collect()
+    values
+        .iter()
+        .map(|value| match value {
+            Value::String(text) => Ok(Word::Text(text.clone())),
+            Value::Integer(number) => Ok(Word::Number(number.to_string())),
+            Value::Number(number) => Ok(Word::Number(general_17(*number))),
+            _ => Err(Refusal::fixed(
+                "ERR Lua redis lib command arguments must be strings or integers",
+            )),
+        })
+        .collect()
 }
 
 enum Word {
@@ -97,6 +101,8 @@ enum Borrowed<'a> {
     Number(&'a [u8]),
 }
 
+const UNKNOWN: Refusal = Refusal::fixed("ERR Unknown Redis command called from script");
+
 fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
     let state = &mut *running.state;
     let Some(spec) = find(args[0], state.version) else {
@@ -104,15 +110,21 @@ fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
             let upper = String::from_utf8_lossy(args[0]).to_ascii_uppercase();
             state.unknown.insert(upper);
         }
-        return Err(Refusal::fixed("ERR Unknown Redis command called from script"));
+        return Err(UNKNOWN);
     };
-    if !spec.fits(args.len()) {
-        return Err(Refusal::fixed(
-            "ERR Wrong number of args calling Redis command from script",
-        ));
+    match spec.check(args, state.version) {
+        Misuse::None => {}
+        Misuse::Unknown(_) => return Err(UNKNOWN),
+        Misuse::Arity(_) => {
+            return Err(Refusal::fixed(
+                "ERR Wrong number of args calling Redis command from script",
+            ));
+        }
     }
     if spec.no_script {
-        return Err(Refusal::fixed("ERR This Redis command is not allowed from script"));
+        return Err(Refusal::fixed(
+            "ERR This Redis command is not allowed from script",
+        ));
     }
     if spec.write && running.no_writes {
         return Err(Refusal::fixed(
@@ -126,7 +138,9 @@ fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
         return Err(OUT_OF_MEMORY);
     }
     let Run::Data(run) = spec.run else {
-        return Err(Refusal::fixed("ERR This Redis command is not allowed from script"));
+        return Err(Refusal::fixed(
+            "ERR This Redis command is not allowed from script",
+        ));
     };
     let call = Call {
         // A script sees RESP2, whatever its client has chosen.

@@ -29,8 +29,24 @@ pub(super) type Sha = [u8; 40];
 #[derive(Clone)]
 pub(super) struct Script {
     function: Function,
-    /// Its first line says `flags=no-writes`.
+    flags: Option<Flags>,
+}
+
+/// What the first line of a script says, if it begins with `#!lua`.
+#[derive(Clone, Copy)]
+struct Flags {
     no_writes: bool,
+}
+
+impl Script {
+    /// It says what it does, and does not say that it never writes.
+    pub(super) fn declares_writes(&self) -> bool {
+        self.flags.is_some_and(|flags| !flags.no_writes)
+    }
+
+    fn denies_writes(&self) -> bool {
+        self.flags.is_some_and(|flags| flags.no_writes)
+    }
 }
 
 /// What a script runs on: the server's memory, and who called.
@@ -70,7 +86,12 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 /// The name of a script.
 pub(super) fn sha_of(body: &[u8]) -> Sha {
     let mut hex = [0; 40];
-    for (place, byte) in sha1_smol::Sha1::from(body).digest().bytes().iter().enumerate() {
+    for (place, byte) in sha1_smol::Sha1::from(body)
+        .digest()
+        .bytes()
+        .iter()
+        .enumerate()
+    {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         hex[place * 2] = DIGITS[usize::from(byte >> 4)];
         hex[place * 2 + 1] = DIGITS[usize::from(byte & 15)];
@@ -121,7 +142,7 @@ impl Engine {
         if let Some(script) = self.find(&sha) {
             return Ok((sha, script));
         }
-        let (no_writes, text) = shebang(body)?;
+        let (flags, text) = shebang(body)?;
         let function = self
             .lua
             .load(text)
@@ -134,12 +155,11 @@ impl Engine {
                     mlua::Error::SyntaxError { message, .. } => message.clone(),
                     other => other.to_string(),
                 };
-                Refusal::of(format!("ERR Error compiling script (new function): {reason}"))
+                Refusal::of(format!(
+                    "ERR Error compiling script (new function): {reason}"
+                ))
             })?;
-        let script = Script {
-            function,
-            no_writes,
-        };
+        let script = Script { function, flags };
         self.scripts.insert(sha, script.clone());
         Ok((sha, script))
     }
@@ -161,7 +181,7 @@ impl Engine {
                 state: own,
                 call,
                 database,
-                no_writes: run.read_only || run.script.no_writes,
+                no_writes: run.read_only || run.script.denies_writes(),
             });
         }
         let outcome = self.enter(run);
@@ -234,7 +254,10 @@ fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
     };
     for level in 1.. {
         let line = lua.inspect_stack(level, |frame| {
-            let script = frame.source().source.is_some_and(|name| name == "@user_script");
+            let script = frame
+                .source()
+                .source
+                .is_some_and(|name| name == "@user_script");
             script.then(|| frame.current_line().unwrap_or(0))
         });
         match line {
@@ -263,14 +286,16 @@ fn set_fuse(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
             let what = "scripts that do not end";
             running.state.unknown.insert(what.to_owned());
         }
-        Err(mlua::Error::runtime("the model of Redis ends scripts that do not end"))
+        Err(mlua::Error::runtime(
+            "the model of Redis ends scripts that do not end",
+        ))
     })
 }
 
-/// Reads `#!lua flags=...` off a script: whether it promises not to write, and the rest.
-fn shebang(body: &[u8]) -> Result<(bool, &[u8]), Refusal> {
+/// Reads `#!lua flags=...` off a script: the flags and the rest.
+fn shebang(body: &[u8]) -> Result<(Option<Flags>, &[u8]), Refusal> {
     if !body.starts_with(b"#!") {
-        return Ok((false, body));
+        return Ok((None, body));
     }
     let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
         return Err(Refusal::fixed("ERR Invalid script shebang"));
@@ -286,16 +311,22 @@ fn shebang(body: &[u8]) -> Result<(bool, &[u8]), Refusal> {
     let mut no_writes = false;
     for word in words {
         let Some(flags) = word.strip_prefix("flags=") else {
-            return Err(Refusal::of(format!("ERR Unknown lua shebang option: {word}")));
+            return Err(Refusal::of(format!(
+                "ERR Unknown lua shebang option: {word}"
+            )));
         };
         for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
             match flag {
                 "no-writes" => no_writes = true,
                 "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
-                _ => return Err(Refusal::of(format!("ERR Unexpected flag in script shebang: {flag}"))),
+                _ => {
+                    return Err(Refusal::of(format!(
+                        "ERR Unexpected flag in script shebang: {flag}"
+                    )));
+                }
             }
         }
     }
     // The line break stays, so that error texts count lines from the shebang.
-    Ok((no_writes, &body[end..]))
+    Ok((Some(Flags { no_writes }), &body[end..]))
 }

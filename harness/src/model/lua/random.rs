@@ -42,12 +42,19 @@ fn limit(lua: &Lua, limits: &MultiValue, place: usize) -> mlua::Result<i32> {
     let kind = value.type_name();
     match lua.coerce_number(value)? {
         Some(number) => Ok(number as i64 as i32),
-        None => Err(bad_argument(lua, place, &format!("number expected, got {kind}"))),
+        None => Err(bad_argument(
+            lua,
+            place,
+            &format!("number expected, got {kind}"),
+        )),
     }
 }
 
 fn bad_argument(lua: &Lua, place: usize, why: &str) -> mlua::Error {
-    located(lua, &format!("bad argument #{} to 'random' ({why})", place + 1))
+    located(
+        lua,
+        &format!("bad argument #{} to 'random' ({why})", place + 1),
+    )
 }
 
 /// An error text that begins with the place in the script, as Lua's own functions make them.
