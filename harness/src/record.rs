@@ -98,7 +98,10 @@ pub struct Counts {
 
 /// Latency of one operation, from its HdrHistogram.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "percentiles in microseconds; the names say which")]
+#[expect(
+    missing_docs,
+    reason = "percentiles in microseconds; the names say which"
+)]
 pub struct Latency {
     pub count: u64,
     pub p50_us: u64,

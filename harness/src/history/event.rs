@@ -21,7 +21,10 @@ pub struct Event {
 /// attempts of a run share one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "worker, op and key mean the same everywhere; see above")]
+#[expect(
+    missing_docs,
+    reason = "worker, op and key mean the same everywhere; see above"
+)]
 pub enum What {
     /// The request to acquire was sent to the worker.
     Acquire {

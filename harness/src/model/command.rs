@@ -27,6 +27,8 @@ pub(super) struct Spec {
     pub name: &'static str,
     /// Number of words, the name included; negative: at least so many.
     pub arity: i32,
+    /// The same in Redis 7.0, where that differs.
+    pub arity_70: i32,
     /// Changes keys.
     pub write: bool,
     /// Refused when memory is used up.
@@ -35,7 +37,41 @@ pub(super) struct Spec {
     pub no_script: bool,
     /// Which servers have it.
     pub offered: fn(ServerVersion) -> bool,
+    /// For a command with subcommands: those that the model knows.
+    pub subcommands: &'static [Subcommand],
     pub run: Run,
+}
+
+/// A second word that a command wants.
+#[derive(Clone, Copy)]
+pub(super) struct Subcommand {
+    /// In lower case.
+    pub name: &'static str,
+    /// As [`Spec::arity`], both words included.
+    pub arity: i32,
+    /// Which servers have it.
+    pub offered: fn(ServerVersion) -> bool,
+}
+
+impl Subcommand {
+    /// One that all servers have.
+    pub(super) const fn new(name: &'static str, arity: i32) -> Subcommand {
+        Subcommand {
+            name,
+            arity,
+            offered: |_| true,
+        }
+    }
+}
+
+/// What is wrong with a command's words, before anybody looks at what they mean.
+#[derive(Debug, PartialEq)]
+pub(super) enum Misuse<'a> {
+    None,
+    /// Too few or too many; the subcommand, if that is what is called wrongly.
+    Arity(Option<&'static str>),
+    /// No such subcommand.
+    Unknown(&'a [u8]),
 }
 
 impl Spec {
@@ -48,10 +84,12 @@ impl Spec {
         Spec {
             name,
             arity,
+            arity_70: arity,
             write: false,
             denies_oom: false,
             no_script: false,
             offered: |_| true,
+            subcommands: &[],
             run: Run::Data(run),
         }
     }
@@ -87,10 +125,12 @@ impl Spec {
         Spec {
             name,
             arity,
+            arity_70: arity,
             write: false,
             denies_oom: false,
             no_script: true,
             offered: |_| true,
+            subcommands: &[],
             run: Run::Whole(run),
         }
     }
@@ -107,11 +147,58 @@ impl Spec {
         self
     }
 
-    /// True where the command may be called with so many words.
-    pub(super) fn fits(&self, words: usize) -> bool {
-        let least = self.arity.unsigned_abs() as usize;
-        words == least || (self.arity < 0 && words > least)
+    /// The same, with another number of words in Redis 7.0.
+    pub(super) const fn arity_70(mut self, arity: i32) -> Spec {
+        self.arity_70 = arity;
+        self
     }
+
+    /// The same, with subcommands.
+    pub(super) const fn with(mut self, subcommands: &'static [Subcommand]) -> Spec {
+        self.subcommands = subcommands;
+        self
+    }
+
+    /// Looks at the number of words, and at the subcommand.
+    pub(super) fn check<'a>(&self, args: Args<'a>, version: ServerVersion) -> Misuse<'a> {
+        if let [_, word, ..] = args
+            && !self.subcommands.is_empty()
+        {
+            let known = self
+                .subcommands
+                .iter()
+                .find(|sub| is_named(word, sub.name) && (sub.offered)(version));
+            return match known {
+                None => Misuse::Unknown(word),
+                Some(sub) if fits(sub.arity, args.len()) => Misuse::None,
+                Some(sub) => Misuse::Arity(Some(sub.name)),
+            };
+        }
+        let arity = if version.since_72() {
+            self.arity
+        } else {
+            self.arity_70
+        };
+        if fits(arity, args.len()) {
+            Misuse::None
+        } else {
+            Misuse::Arity(None)
+        }
+    }
+
+    /// True where some other version has this subcommand.
+    pub(super) fn subcommand_exists_elsewhere(&self, word: &[u8]) -> bool {
+        self.subcommands.iter().any(|sub| is_named(word, sub.name))
+    }
+}
+
+fn is_named(word: &[u8], name: &str) -> bool {
+    word.eq_ignore_ascii_case(name.as_bytes())
+}
+
+fn fits(arity: i32, words: usize) -> bool {
+    let least = arity.unsigned_abs() as usize;
+    words == least || (arity < 0 && words > least)
 }
 
 /// All commands by name.

@@ -1,6 +1,6 @@
 //! The way of a command through the server: found, checked, queued or carried out.
 
-use super::command::{Args, Run, Spec, exists_elsewhere, find};
+use super::command::{Args, Misuse, Run, Spec, exists_elsewhere, find};
 use super::context::Context;
 use super::reply::{Outcome, Refusal};
 use super::session::ClientId;
@@ -25,6 +25,9 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
             if let Some(transaction) = transaction(&mut server.state, client) {
                 transaction.broken = true;
             }
+            if is_exec(name) {
+                return abort(&mut server.state, client, &refusal);
+            }
             return refusal.into();
         }
     };
@@ -38,6 +41,20 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
     let reply = run(server, client, spec, args, now, true);
     super::blocking::serve(&mut server.state, now);
     reply
+}
+
+fn is_exec(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"exec")
+}
+
+/// An EXEC that is itself refused ends its transaction.
+fn abort(state: &mut State, client: ClientId, why: &Refusal) -> Reply {
+    if let Some(session) = state.sessions.get_mut(&client) {
+        session.transaction = None;
+    }
+    state.unwatch(client);
+    let why = why.0.strip_prefix("ERR ").unwrap_or(&why.0);
+    Reply::error(format!("EXECABORT Transaction discarded because of: {why}"))
 }
 
 fn transaction(state: &mut State, client: ClientId) -> Option<&mut super::session::Transaction> {
@@ -54,8 +71,11 @@ fn admit(
     let Some(spec) = find(name, state.version) else {
         return Err(unknown(state, name, args));
     };
-    if !spec.fits(args.len()) {
-        return Err(Refusal::arity(spec.name));
+    match spec.check(args, state.version) {
+        Misuse::None => {}
+        Misuse::Arity(Some(word)) => return Err(Refusal::arity(&format!("{}|{word}", spec.name))),
+        Misuse::Arity(None) => return Err(Refusal::arity(spec.name)),
+        Misuse::Unknown(word) => return Err(unknown_subcommand(state, spec, word)),
     }
     if state.out_of_memory && spec.denies_oom {
         return Err(OUT_OF_MEMORY);
@@ -89,19 +109,28 @@ fn unknown(state: &mut State, name: &[u8], args: Args<'_>) -> Refusal {
         let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
         state.unknown.insert(upper);
     }
-    let cut = |bytes: &[u8], room: usize| {
-        String::from_utf8_lossy(&bytes[..bytes.len().min(room)]).into_owned()
-    };
     let mut shown = String::new();
     for word in &args[1..] {
         if shown.len() >= SHOWN {
             break;
         }
-        shown += &format!("'{}' ", cut(word, SHOWN - shown.len()));
+        shown += &format!("'{}' ", Refusal::quote(word, SHOWN - shown.len()));
     }
     Refusal::of(format!(
         "ERR unknown command '{}', with args beginning with: {shown}",
-        cut(name, SHOWN)
+        Refusal::quote(name, SHOWN)
+    ))
+}
+
+fn unknown_subcommand(state: &mut State, spec: &Spec, word: &[u8]) -> Refusal {
+    let container = spec.name.to_ascii_uppercase();
+    if !spec.subcommand_exists_elsewhere(word) {
+        let upper = String::from_utf8_lossy(word).to_ascii_uppercase();
+        state.unknown.insert(format!("{container} {upper}"));
+    }
+    Refusal::of(format!(
+        "ERR unknown subcommand '{}'. Try {container} HELP.",
+        Refusal::quote(word, 128)
     ))
 }
 

@@ -54,13 +54,34 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
     if body.eq_ignore_ascii_case("inf") || body.eq_ignore_ascii_case("infinity") {
         return Some(sign * f64::INFINITY);
     }
-    // Rust's parser knows words that are not wanted here, and no hexadecimal; Redis's accepts it.
+    if let Some(digits) = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
+        // C reads hexadecimal too. Fractions in it are left out.
+        let fits = (1..=13).contains(&digits.len()) && !digits.starts_with('+');
+        let value = u64::from_str_radix(digits, 16).ok().filter(|_| fits)?;
+        return Some(sign * value as f64);
+    }
+    // Rust's parser knows words that are not wanted here.
     if !body.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
     }
     let value: f64 = body.parse().ok()?;
-    // strtod reports an overflow to Redis, which refuses the number.
-    (value.is_finite()).then_some(sign * value)
+    // strtod reports numbers that are too large or too small to Redis, which refuses them.
+    let mantissa = body.split(['e', 'E']).next().unwrap_or_default();
+    let vanished = value == 0.0 && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    (value.is_finite() && !vanished).then_some(sign * value)
+}
+
+/// Reads a double as `strtod` alone does: a C string, in which nothing at all counts as zero.
+pub(super) fn lenient_double(text: &[u8]) -> Option<f64> {
+    let end = text
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(text.len());
+    let text = &text[..end];
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    double(text.trim_ascii_start())
 }
 
 /// Writes a double: `%.17g` in Redis 7.0, the shortest that reads back the same since 7.2.

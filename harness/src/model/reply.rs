@@ -106,9 +106,18 @@ impl Refusal {
         Refusal(Cow::Borrowed(text))
     }
 
-    /// A refusal with a text made for the occasion.
+    /// A refusal with a text made for the occasion. Line breaks cannot go into an error reply.
     pub(super) fn of(text: String) -> Refusal {
-        Refusal(Cow::Owned(text))
+        Refusal(Cow::Owned(text.replace(['\r', '\n'], " ")))
+    }
+
+    /// A client's word as it is repeated in an error text: a C string of at most so many bytes.
+    pub(super) fn quote(word: &[u8], room: usize) -> String {
+        let end = word
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(word.len());
+        String::from_utf8_lossy(&word[..end.min(room)]).into_owned()
     }
 
     /// The error of a command that was called with too few or too many arguments.

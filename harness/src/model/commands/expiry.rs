@@ -55,7 +55,7 @@ impl Conditions {
             } else if is_word(word, "LT") {
                 &mut conditions.earlier
             } else {
-                let word = String::from_utf8_lossy(word);
+                let word = Refusal::quote(word, usize::MAX);
                 return Err(Refusal::of(format!("ERR Unsupported option {word}")));
             };
             *flag = true;

@@ -1,6 +1,6 @@
 //! Scripts.
 
-use super::super::command::{Args, Spec};
+use super::super::command::{Args, Spec, Subcommand};
 use super::super::dispatch::Call;
 use super::super::lua::{Engine, Run, Sha};
 use super::super::number::integer_argument;
@@ -22,7 +22,12 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::whole("evalsha_ro", -3, |server, client, args, now| {
         evalsha(server, client, args, now, true)
     }),
-    Spec::whole("script", -2, script),
+    Spec::whole("script", -2, script).with(&[
+        Subcommand::new("load", 3),
+        Subcommand::new("exists", -3),
+        Subcommand::new("flush", -2),
+        Subcommand::new("kill", 2),
+    ]),
 ];
 
 /// How many of the words behind the count are keys.
@@ -53,7 +58,7 @@ fn eval(
             argv: &args[3 + keys..],
             read_only,
         };
-        Ok(run_script(server, engine, client, &run, now))
+        run_script(server, engine, client, &run, now)
     })
 }
 
@@ -76,7 +81,7 @@ fn evalsha(
             argv: &args[3 + keys..],
             read_only,
         };
-        Ok(run_script(server, engine, client, &run, now))
+        run_script(server, engine, client, &run, now)
     })
 }
 
@@ -107,7 +112,12 @@ fn run_script(
     client: ClientId,
     run: &Run<'_>,
     now: Now,
-) -> Reply {
+) -> Outcome {
+    if run.read_only && run.script.declares_writes() {
+        return Err(Refusal::fixed(
+            "ERR Can not execute a script with write flag using *_ro command.",
+        ));
+    }
     let session = server.state.sessions.get(&client);
     let (database, resp3) = session.map_or((0, false), |session| (session.database, session.resp3));
     let call = Call {
@@ -116,25 +126,18 @@ fn run_script(
         now,
         may_block: false,
     };
-    engine.run(&mut server.state, run, call, database)
+    Ok(engine.run(&mut server.state, run, call, database))
 }
 
 fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
     let name = args[1];
-    let arity = |word: &str| Err(Refusal::arity(&format!("script|{word}")));
     if is_word(name, "LOAD") {
-        if args.len() != 3 {
-            return arity("load");
-        }
         return with_engine(server, |_, engine| {
             let (sha, _) = engine.compile(args[2])?;
             Ok(Reply::bulk(sha))
         });
     }
     if is_word(name, "EXISTS") {
-        if args.len() < 3 {
-            return arity("exists");
-        }
         let engine = server.engine.as_ref();
         let known = args[2..].iter().map(|sha| {
             let script = read_sha(sha).and_then(|sha| engine?.find(&sha));
@@ -142,6 +145,7 @@ fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
         });
         return Ok(Reply::Array(known.collect()));
     }
+<<<<<<< HEAD
     if is_word(name, "FLUSH") {
         return match args[2..] {
             [] => Ok(flush(server)),
@@ -151,19 +155,18 @@ fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
             )),
         };
     }
+=======
+>>>>>>> w-model
     if is_word(name, "KILL") {
-        return if args.len() == 2 {
-            Err(Refusal::fixed("NOTBUSY No scripts in execution right now."))
-        } else {
-            arity("kill")
-        };
+        return Err(Refusal::fixed("NOTBUSY No scripts in execution right now."));
     }
-    let name = String::from_utf8_lossy(name);
-    let upper = name.to_ascii_uppercase();
-    server.state.unknown.insert(format!("SCRIPT {upper}"));
-    Err(Refusal::of(format!(
-        "ERR unknown subcommand '{name}'. Try SCRIPT HELP."
-    )))
+    match args[2..] {
+        [] => Ok(flush(server)),
+        [option] if is_word(option, "SYNC") || is_word(option, "ASYNC") => Ok(flush(server)),
+        _ => Err(Refusal::fixed(
+            "ERR SCRIPT FLUSH only support SYNC|ASYNC option",
+        )),
+    }
 }
 
 fn flush(server: &mut Server) -> Reply {

@@ -74,9 +74,9 @@ impl Query {
             } else if is_word(word, "LIMIT") && words.len() >= 2 {
                 let mut number = || words.next().map_or(Ok(0), |word| integer_argument(word));
                 query.limit = Some((number()?, number()?));
-            } else if free && is_word(word, "REV") {
+            } else if free && !query.reverse && is_word(word, "REV") {
                 query.reverse = true;
-            } else if free && is_word(word, "BYSCORE") {
+            } else if free && query.by == By::Rank && is_word(word, "BYSCORE") {
                 query.by = By::Score;
             } else if free && is_word(word, "BYLEX") {
                 return Err(context.not_modelled("ZRANGE with BYLEX"));
@@ -103,7 +103,9 @@ impl Query {
             Some(set) => range.select(set, self.reverse),
             None => Vec::new(),
         };
-        let (skip, take) = self.limit.unwrap_or((0, -1));
+        // A range of ranks passes the one LIMIT that it allows (everything) over in silence.
+        let limit = self.limit.filter(|_| self.by == By::Score);
+        let (skip, take) = limit.unwrap_or((0, -1));
         let found: Vec<(Vec<u8>, f64)> = match usize::try_from(skip) {
             Ok(skip) => {
                 let take = usize::try_from(take).unwrap_or(usize::MAX);

@@ -15,8 +15,8 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::read("zscore", 3, zscore),
     Spec::read("zmscore", -3, zmscore),
     Spec::read("zcard", 2, zcard),
-    Spec::read("zrank", -3, |context, args| rank(context, args, false)),
-    Spec::read("zrevrank", -3, |context, args| rank(context, args, true)),
+    Spec::read("zrank", -3, |context, args| rank(context, args, false)).arity_70(3),
+    Spec::read("zrevrank", -3, |context, args| rank(context, args, true)).arity_70(3),
     Spec::write("zpopmin", -2, |context, args| pop(context, args, false)),
     Spec::write("zpopmax", -2, |context, args| pop(context, args, true)),
 ];
@@ -237,9 +237,6 @@ fn zcard(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn rank(context: &mut Context<'_>, args: Args<'_>, from_top: bool) -> Outcome {
-    if !context.state.version.since_72() && args.len() != 3 {
-        return Err(Refusal::arity(context.name));
-    }
     let with_score = match args[3..] {
         [] => false,
         [option] if is_word(option, "WITHSCORE") => true,

@@ -4,15 +4,20 @@ use std::sync::{Arc, Mutex};
 
 use mlua::{Function, Lua, MultiValue, Value};
 
-use super::super::command::{Run, find};
+use super::super::command::{Misuse, Run, find};
 use super::super::dispatch::{Call, OUT_OF_MEMORY, READ_ONLY, data};
 use super::super::number::general_17;
 use super::super::reply::Refusal;
 use super::super::{Now, Reply};
+use super::raised::Raised;
 use super::{Running, Shared, convert, lock};
 
-/// The Lua function behind `redis.call` and `redis.pcall`.
-pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
+/// `redis.call`, which raises errors, or `redis.pcall`, which returns them as tables.
+pub(super) fn function(
+    lua: &Lua,
+    shared: &Arc<Mutex<Shared>>,
+    raises: bool,
+) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |lua, words: MultiValue| {
         let reply = {
@@ -23,12 +28,13 @@ pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<F
             }
         };
         match reply {
+            Reply::Error(text) if raises => Err(Raised::error(text)),
             Reply::Error(text) => {
                 let table = convert::error_table(lua, text.as_bytes())?;
                 table.raw_set("ignore_error_stats_update", true)?;
-                Ok((false, Value::Table(table)))
+                Ok(Value::Table(table))
             }
-            reply => Ok((true, convert::to_lua(lua, &reply)?)),
+            reply => convert::to_lua(lua, &reply),
         }
     })
 }
@@ -95,6 +101,8 @@ enum Borrowed<'a> {
     Number(&'a [u8]),
 }
 
+const UNKNOWN: Refusal = Refusal::fixed("ERR Unknown Redis command called from script");
+
 fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
     let state = &mut *running.state;
     let Some(spec) = find(args[0], state.version) else {
@@ -102,14 +110,22 @@ fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
             let upper = String::from_utf8_lossy(args[0]).to_ascii_uppercase();
             state.unknown.insert(upper);
         }
+<<<<<<< HEAD
         return Err(Refusal::fixed(
             "ERR Unknown Redis command called from script",
         ));
+=======
+        return Err(UNKNOWN);
+>>>>>>> w-model
     };
-    if !spec.fits(args.len()) {
-        return Err(Refusal::fixed(
-            "ERR Wrong number of args calling Redis command from script",
-        ));
+    match spec.check(args, state.version) {
+        Misuse::None => {}
+        Misuse::Unknown(_) => return Err(UNKNOWN),
+        Misuse::Arity(_) => {
+            return Err(Refusal::fixed(
+                "ERR Wrong number of args calling Redis command from script",
+            ));
+        }
     }
     if spec.no_script {
         return Err(Refusal::fixed(

@@ -4,6 +4,7 @@ use mlua::{Lua, Table, Value};
 
 use super::super::Reply;
 use super::super::number::general_17;
+use super::super::reply::Refusal;
 use super::Sha;
 
 /// Lua calls deeper than this are cut off, as Redis does when its C stack would run out.
@@ -81,10 +82,10 @@ fn truncate(number: f64) -> i64 {
     }
 }
 
-/// Text fields that are meant: numbers do not count as text here.
+/// A field with a text, which Redis reads as a C string. Numbers do not count as text here.
 fn text_of(table: &Table, field: &str) -> mlua::Result<Option<String>> {
     Ok(match table.raw_get::<Value>(field)? {
-        Value::String(text) => Some(text.to_string_lossy()),
+        Value::String(text) => Some(Refusal::quote(&text.as_bytes(), usize::MAX)),
         _ => None,
     })
 }

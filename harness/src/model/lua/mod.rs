@@ -2,6 +2,7 @@
 
 mod call;
 mod convert;
+mod raised;
 mod random;
 
 use std::collections::BTreeMap;
@@ -28,8 +29,24 @@ pub(super) type Sha = [u8; 40];
 #[derive(Clone)]
 pub(super) struct Script {
     function: Function,
-    /// Its first line says `flags=no-writes`.
+    flags: Option<Flags>,
+}
+
+/// What the first line of a script says, if it begins with `#!lua`.
+#[derive(Clone, Copy)]
+struct Flags {
     no_writes: bool,
+}
+
+impl Script {
+    /// It says what it does, and does not say that it never writes.
+    pub(super) fn declares_writes(&self) -> bool {
+        self.flags.is_some_and(|flags| !flags.no_writes)
+    }
+
+    fn denies_writes(&self) -> bool {
+        self.flags.is_some_and(|flags| flags.no_writes)
+    }
 }
 
 /// What a script runs on: the server's memory, and who called.
@@ -96,20 +113,7 @@ impl Engine {
         let (environment, enter) = lua
             .load(include_str!("prelude.lua"))
             .set_name("=prelude")
-            .call::<(Table, Function)>((
-                call::function(&lua, &shared)?,
-                random::function(&lua, &shared)?,
-                random::seed_function(&lua, &shared)?,
-                lua.create_function(|_, text: mlua::String| {
-                    Ok(String::from_utf8_lossy(&sha_of(&text.as_bytes())).into_owned())
-                })?,
-                call::refuse_function(&lua, &shared)?,
-                lua.create_function(|lua, text: mlua::String| {
-                    convert::error_table(lua, &convert::error_code(&text.as_bytes()))
-                })?,
-                version,
-                number,
-            ))?;
+            .call::<(Table, Function)>((native(&lua, &shared)?, version, number))?;
         let handler = lua.create_function(annotate)?;
         set_fuse(&lua, &shared)?;
         Ok(Engine {
@@ -138,7 +142,7 @@ impl Engine {
         if let Some(script) = self.find(&sha) {
             return Ok((sha, script));
         }
-        let (no_writes, text) = shebang(body)?;
+        let (flags, text) = shebang(body)?;
         let function = self
             .lua
             .load(text)
@@ -155,10 +159,7 @@ impl Engine {
                     "ERR Error compiling script (new function): {reason}"
                 ))
             })?;
-        let script = Script {
-            function,
-            no_writes,
-        };
+        let script = Script { function, flags };
         self.scripts.insert(sha, script.clone());
         Ok((sha, script))
     }
@@ -174,14 +175,13 @@ impl Engine {
         let resp3 = call.resp3;
         {
             let mut shared = lock(&self.shared);
-            shared.random = Generator::default();
             shared.spent = 0;
             let own = std::mem::replace(state, std::mem::take(&mut self.spare));
             shared.running = Some(Running {
                 state: own,
                 call,
                 database,
-                no_writes: run.read_only || run.script.no_writes,
+                no_writes: run.read_only || run.script.denies_writes(),
             });
         }
         let outcome = self.enter(run);
@@ -223,16 +223,32 @@ pub(super) struct Run<'a> {
     pub read_only: bool,
 }
 
+/// The functions that the prelude gets from here.
+fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
+    let native = lua.create_table()?;
+    native.set("call", call::function(lua, shared, true)?)?;
+    native.set("pcall", call::function(lua, shared, false)?)?;
+    native.set("refuse", call::refuse_function(lua, shared)?)?;
+    native.set("random", random::function(lua, shared)?)?;
+    native.set("random_seed", random::seed_function(lua, shared)?)?;
+    native.set("sha1hex", lua.create_function(raised::sha1hex)?)?;
+    native.set("rawset", lua.create_function(raised::rawset)?)?;
+    native.set("plain_error", lua.create_function(raised::plain)?)?;
+    native.set(
+        "error_table",
+        lua.create_function(|lua, text: mlua::String| {
+            convert::error_table(lua, &convert::error_code(&text.as_bytes()))
+        })?,
+    )?;
+    Ok(native)
+}
+
 /// Turns what a script raised into the table that Redis makes of it, with the script's line.
 fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
-    let table = match raised {
+    let table = match raised::plain(lua, raised)? {
         Value::Table(table) => table,
-        Value::Error(error) => convert::error_table(lua, format!("ERR {error}").as_bytes())?,
         other => {
-            let text = match other.to_string() {
-                Ok(text) => text,
-                Err(_) => String::new(),
-            };
+            let text = other.to_string().unwrap_or_default();
             convert::error_table(lua, format!("ERR {text}").as_bytes())?
         }
     };
@@ -276,10 +292,10 @@ fn set_fuse(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
     })
 }
 
-/// Reads `#!lua flags=...` off a script: whether it promises not to write, and the rest.
-fn shebang(body: &[u8]) -> Result<(bool, &[u8]), Refusal> {
+/// Reads `#!lua flags=...` off a script: the flags and the rest.
+fn shebang(body: &[u8]) -> Result<(Option<Flags>, &[u8]), Refusal> {
     if !body.starts_with(b"#!") {
-        return Ok((false, body));
+        return Ok((None, body));
     }
     let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
         return Err(Refusal::fixed("ERR Invalid script shebang"));
@@ -312,5 +328,5 @@ fn shebang(body: &[u8]) -> Result<(bool, &[u8]), Refusal> {
         }
     }
     // The line break stays, so that error texts count lines from the shebang.
-    Ok((no_writes, &body[end..]))
+    Ok((Some(Flags { no_writes }), &body[end..]))
 }

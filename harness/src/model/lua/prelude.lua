@@ -1,24 +1,21 @@
 -- What a script finds around it, as Redis sets it up. Loaded once for each Lua state.
--- `call_raw` (words) gives true and the reply, or false and an error table; `random` and
--- `random_seed` are Redis's generator; `sha1`, `refuse` and `error_table` are the model's.
-local call_raw, random, random_seed, sha1, refuse, error_table, version, version_number = ...
+-- The words handed in are Rust functions. What Redis has in C must not be written in Lua here: a
+-- `return redis.call(...)` would replace the script's frame, and errors would lose their line.
+local native, version, version_number = ...
 
-local error, type, tostring, rawset, rawget = error, type, tostring, rawset, rawget
-local setmetatable, getmetatable, select = setmetatable, getmetatable, select
-local raw_pcall, raw_xpcall, next, pairs = pcall, xpcall, next, pairs
-
-local READONLY = "Attempt to modify a readonly table"
-local protected = setmetatable({}, {__mode = "k"})
+local error, type, tostring, rawset, select = error, type, tostring, rawset, select
+local setmetatable, pairs = setmetatable, pairs
+local raw_pcall, raw_xpcall = pcall, xpcall
+local plain_error, refuse = native.plain_error, native.refuse
 
 local function deny()
-    error(READONLY, 2)
+    error("Attempt to modify a readonly table", 2)
 end
 
 -- A view of a table that scripts can read and cannot change.
 local function protect(inner)
-    local view = setmetatable({}, {__index = inner, __newindex = deny, __metatable = false})
-    protected[view] = inner
-    return view
+    local protection = {__index = inner, __newindex = deny, __metatable = false, readonly = true}
+    return setmetatable({}, protection)
 end
 
 local redis = {
@@ -27,23 +24,14 @@ local redis = {
     REDIS_VERSION = version, REDIS_VERSION_NUM = version_number,
 }
 
-function redis.call(...)
-    local ok, reply = call_raw(...)
-    if ok then return reply end
-    error(reply, 0)
-end
-
-function redis.pcall(...)
-    local _, reply = call_raw(...)
-    return reply
-end
+redis.call, redis.pcall, redis.sha1hex = native.call, native.pcall, native.sha1hex
 
 function redis.error_reply(...)
     local text = ...
     if select("#", ...) ~= 1 or type(text) ~= "string" then
         return {err = "ERR wrong number or type of arguments"}
     end
-    return error_table(text)
+    return native.error_table(text)
 end
 
 function redis.status_reply(...)
@@ -52,15 +40,6 @@ function redis.status_reply(...)
         return {err = "ERR wrong number or type of arguments"}
     end
     return {ok = text}
-end
-
-function redis.sha1hex(...)
-    local text = ...
-    if select("#", ...) ~= 1 then
-        error({err = "ERR wrong number of arguments"}, 0)
-    end
-    if type(text) == "number" then text = tostring(text) end
-    return sha1(type(text) == "string" and text or "")
 end
 
 function redis.log() end
@@ -75,45 +54,29 @@ local globals = {}
 for _, name in pairs({
     "_VERSION", "assert", "collectgarbage", "coroutine", "error", "gcinfo", "getmetatable",
     "ipairs", "load", "loadstring", "next", "pairs", "rawequal", "rawget", "select",
-    "setmetatable", "tonumber", "tostring", "type", "unpack", "xpcall",
+    "setmetatable", "tonumber", "tostring", "type", "unpack",
 }) do
     globals[name] = _G[name]
 end
 
 -- Redis hands the text of its errors to scripts that catch them, not the table.
 local function caught(ok, ...)
-    if not ok then
-        local reason = ...
-        if type(reason) == "table" and type(rawget(reason, "err")) == "string" then
-            return false, reason.err
-        end
-    end
-    return ok, ...
+    if ok then return ok, ... end
+    local reason = plain_error(...)
+    if type(reason) == "table" and type(reason.err) == "string" then reason = reason.err end
+    return false, reason
 end
 
 function globals.pcall(...)
     return caught(raw_pcall(...))
 end
 
-function globals.rawset(target, ...)
-    if protected[target] then error(READONLY, 0) end
-    return rawset(target, ...)
+function globals.xpcall(body, handler)
+    return raw_xpcall(body, function(reason) return handler(plain_error(reason)) end)
 end
 
-function globals.setmetatable(target, ...)
-    if protected[target] then error(READONLY, 0) end
-    return setmetatable(target, ...)
-end
-
-globals.next = function(target, ...) return next(protected[target] or target, ...) end
-globals.pairs = function(...)
-    local inner = protected[...]
-    if inner then return next, inner, nil end
-    return pairs(...)
-end
-
-math.random = random
-math.randomseed = random_seed
+globals.rawset = native.rawset
+math.random, math.randomseed = native.random, native.random_seed
 globals.math = protect(math)
 globals.string = protect(string)
 globals.table = protect(table)
@@ -123,11 +86,11 @@ for _, name in pairs({"bit", "cjson", "cmsgpack", "struct"}) do
         __index = function(_, member) refuse(name .. "." .. tostring(member)) end,
         __newindex = deny,
         __metatable = false,
+        readonly = true,
     })
 end
 
-local environment = setmetatable({}, {__index = globals, __newindex = deny, __metatable = false})
-protected[environment] = globals
+local environment = protect(globals)
 globals._G = environment
 -- Values put into `globals` itself (KEYS, ARGV) are found before this is asked.
 setmetatable(globals, {
@@ -144,8 +107,7 @@ function globals.loadstring(...)
     if chunk then set_environment(chunk, environment) end
     return chunk, reason
 end
-globals.load = nil
-rawset(globals, "load", function() refuse("load") end)
+globals.load = function() refuse("load") end
 
 local function enter(script, handler, keys, argv)
     rawset(globals, "KEYS", keys)

@@ -1,4 +1,4 @@
-//! Redis's generator for scripts: every run of a script sees the same numbers.
+//! Redis's generator for scripts: every server starts with the same numbers.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,9 @@ const MASK: u64 = (1 << 48) - 1;
 
 impl Default for Generator {
     fn default() -> Self {
-        Generator::seeded(0)
+        Generator {
+            state: 0x1234_abcd_330e,
+        }
     }
 }
 
@@ -34,41 +36,60 @@ impl Generator {
     }
 }
 
-fn number(value: Option<&Value>) -> Option<f64> {
-    match value? {
-        Value::Integer(number) => Some(*number as f64),
-        Value::Number(number) => Some(*number),
-        Value::String(text) => text.to_string_lossy().trim().parse().ok(),
-        _ => None,
+/// An argument as C's `int`, as the original reads it.
+fn limit(lua: &Lua, limits: &MultiValue, place: usize) -> mlua::Result<i32> {
+    let value = limits.get(place).cloned().unwrap_or(Value::Nil);
+    let kind = value.type_name();
+    match lua.coerce_number(value)? {
+        Some(number) => Ok(number as i64 as i32),
+        None => Err(bad_argument(
+            lua,
+            place,
+            &format!("number expected, got {kind}"),
+        )),
     }
+}
+
+fn bad_argument(lua: &Lua, place: usize, why: &str) -> mlua::Error {
+    located(
+        lua,
+        &format!("bad argument #{} to 'random' ({why})", place + 1),
+    )
+}
+
+/// An error text that begins with the place in the script, as Lua's own functions make them.
+fn located(lua: &Lua, text: &str) -> mlua::Error {
+    let line = lua.inspect_stack(1, |frame| frame.current_line()).flatten();
+    mlua::Error::runtime(match line {
+        Some(line) => format!("user_script:{line}: {text}"),
+        None => text.to_owned(),
+    })
 }
 
 /// `math.random`.
 pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
-    lua.create_function(move |_, limits: MultiValue| {
+    lua.create_function(move |lua, limits: MultiValue| {
         let fraction = lock(&shared).random.next();
         let (low, high) = match limits.len() {
             0 => return Ok(fraction),
-            1 => (Some(1.0), number(limits.get(0))),
-            2 => (number(limits.get(0)), number(limits.get(1))),
-            _ => return Err(mlua::Error::runtime("wrong number of arguments")),
+            1 => (1, limit(lua, &limits, 0)?),
+            2 => (limit(lua, &limits, 0)?, limit(lua, &limits, 1)?),
+            _ => return Err(located(lua, "wrong number of arguments")),
         };
-        match (low, high) {
-            (Some(low), Some(high)) if low.trunc() <= high.trunc() => {
-                let (low, high) = (low.trunc(), high.trunc());
-                Ok((fraction * (high - low + 1.0)).floor() + low)
-            }
-            _ => Err(mlua::Error::runtime("interval is empty")),
+        if low > high {
+            return Err(bad_argument(lua, limits.len() - 1, "interval is empty"));
         }
+        let width = f64::from(high.wrapping_sub(low).wrapping_add(1));
+        Ok((fraction * width).floor() + f64::from(low))
     })
 }
 
 /// `math.randomseed`.
 pub(super) fn seed_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
-    lua.create_function(move |_, seed: i64| {
-        lock(&shared).random = Generator::seeded(seed as i32);
+    lua.create_function(move |_, seed: f64| {
+        lock(&shared).random = Generator::seeded(seed as i64 as i32);
         Ok(())
     })
 }

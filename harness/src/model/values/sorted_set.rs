@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::number::double;
+use super::super::number::lenient_double;
 use super::super::reply::Refusal;
 
 /// Members with scores.
@@ -45,6 +45,8 @@ impl SortedSet {
 
     /// Sets a member's score.
     pub(in super::super) fn set(&mut self, member: &[u8], score: f64) {
+        // A small sorted set keeps whole scores as integers, among which there is no -0.
+        let score = if score == 0.0 { 0.0 } else { score };
         self.remove(member);
         self.scores.insert(member.to_vec(), score);
         self.order.insert(Place {
@@ -100,7 +102,8 @@ impl Bound {
             [b'(', rest @ ..] => (true, rest),
             rest => (false, rest),
         };
-        let value = double(number).ok_or(Refusal::fixed("ERR min or max is not a float"))?;
+        let value =
+            lenient_double(number).ok_or(Refusal::fixed("ERR min or max is not a float"))?;
         Ok(Bound { value, exclusive })
     }
 

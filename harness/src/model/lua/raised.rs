@@ -1,0 +1,78 @@
+//! Errors that native functions raise in a script.
+
+use std::fmt;
+
+use mlua::{Lua, MultiValue, Table, Value};
+
+use super::{convert, sha_of};
+
+/// An error as Redis raises it: a table with the text. Rust functions can only raise Rust errors,
+/// so the table is made where the error is caught.
+#[derive(Debug)]
+pub(super) struct Raised(pub String);
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Raised {}
+
+impl Raised {
+    /// As what a Rust function gives back.
+    pub(super) fn error(text: impl Into<String>) -> mlua::Error {
+        mlua::Error::external(Raised(text.into()))
+    }
+}
+
+/// What a script may see of something raised: Rust errors become tables or texts.
+pub(super) fn plain(lua: &Lua, raised: Value) -> mlua::Result<Value> {
+    let Value::Error(error) = raised else {
+        return Ok(raised);
+    };
+    for cause in error.chain() {
+        if let Some(Raised(text)) = cause.downcast_ref::<Raised>() {
+            let table = convert::error_table(lua, text.as_bytes())?;
+            table.raw_set("ignore_error_stats_update", true)?;
+            return Ok(Value::Table(table));
+        }
+    }
+    Ok(Value::String(lua.create_string(reason(&error))?))
+}
+
+/// The text of an error without what the binding adds to it.
+fn reason(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::RuntimeError(text) => text.clone(),
+        mlua::Error::CallbackError { cause, .. } => reason(cause),
+        other => other.to_string(),
+    }
+}
+
+/// `redis.sha1hex`.
+pub(super) fn sha1hex(lua: &Lua, words: MultiValue) -> mlua::Result<mlua::String> {
+    let (1, Some(word)) = (words.len(), words.get(0)) else {
+        return Err(Raised::error("ERR wrong number of arguments"));
+    };
+    // What is no text counts as an empty one.
+    let text = lua.coerce_string(word.clone())?;
+    let sha = match &text {
+        Some(text) => sha_of(&text.as_bytes()),
+        None => sha_of(b""),
+    };
+    lua.create_string(sha)
+}
+
+/// `rawset`, which must not get around the protection of Redis's tables.
+pub(super) fn rawset(_: &Lua, (table, key, value): (Table, Value, Value)) -> mlua::Result<Table> {
+    let readonly = match table.metatable() {
+        Some(protection) => protection.raw_get::<bool>("readonly")?,
+        None => false,
+    };
+    if readonly {
+        return Err(mlua::Error::runtime("Attempt to modify a readonly table"));
+    }
+    table.raw_set(key, value)?;
+    Ok(table)
+}

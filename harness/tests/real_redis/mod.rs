@@ -1,0 +1,154 @@
+//! A real `redis-server` for comparison, and a plain RESP client for it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use picklock_harness::model::Reply;
+
+/// A `redis-server` process on a loopback port, ended with this value.
+pub struct RealServer {
+    process: Child,
+    port: u16,
+}
+
+impl RealServer {
+    /// Starts one. Fails loudly without `redis-server` on the PATH: there is nothing to compare
+    /// the model with.
+    pub fn start() -> RealServer {
+        for _ in 0..10 {
+            if let Some(server) = RealServer::try_start() {
+                return server;
+            }
+        }
+        panic!("redis-server does not start (is it on the PATH?)");
+    }
+
+    fn try_start() -> Option<RealServer> {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a free loopback port")
+            .port();
+        let mut process = Command::new("redis-server")
+            .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
+            .args(["--save", "", "--appendonly", "no", "--dir"])
+            .arg(std::env::temp_dir())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("redis-server on the PATH");
+        let mut log = BufReader::new(process.stdout.take()?);
+        let mut line = String::new();
+        while log.read_line(&mut line).is_ok_and(|count| count > 0) {
+            if line.contains("Ready to accept connections") {
+                // The log must be drained, or the server would stall on a full pipe.
+                std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+                return Some(RealServer { process, port });
+            }
+            line.clear();
+        }
+        // Somebody else took the port in the meantime.
+        process.wait().ok();
+        None
+    }
+
+    /// A new connection.
+    pub fn connect(&self) -> RealClient {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
+        stream.set_nodelay(true).expect("TCP_NODELAY");
+        RealClient {
+            reader: BufReader::new(stream.try_clone().expect("a second handle")),
+            stream,
+            unsent: Vec::new(),
+        }
+    }
+}
+
+impl Drop for RealServer {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// One connection to a real server.
+pub struct RealClient {
+    stream: TcpStream,
+    reader: BufReader<TcpStream>,
+    unsent: Vec<u8>,
+}
+
+impl RealClient {
+    /// Puts a command into the next batch.
+    pub fn queue<T: AsRef<[u8]>>(&mut self, words: &[T]) {
+        write!(self.unsent, "*{}\r\n", words.len()).expect("memory");
+        for word in words {
+            let word = word.as_ref();
+            write!(self.unsent, "${}\r\n", word.len()).expect("memory");
+            self.unsent.extend_from_slice(word);
+            self.unsent.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Sends the batch.
+    pub fn send(&mut self) {
+        self.stream
+            .write_all(&self.unsent)
+            .expect("the server reads");
+        self.unsent.clear();
+    }
+
+    /// One command and its reply.
+    pub fn ask<T: AsRef<[u8]>>(&mut self, words: &[T]) -> Reply {
+        self.queue(words);
+        self.send();
+        self.read()
+    }
+
+    /// The next reply.
+    pub fn read(&mut self) -> Reply {
+        let mut line = Vec::new();
+        self.reader
+            .read_until(b'\n', &mut line)
+            .expect("the server answers");
+        assert!(
+            line.ends_with(b"\r\n"),
+            "the server has closed the connection"
+        );
+        line.truncate(line.len() - 2);
+        let (kind, rest) = (line[0], String::from_utf8_lossy(&line[1..]).into_owned());
+        let number = || rest.parse::<i64>().expect("a number");
+        match kind {
+            b'+' => Reply::Simple(rest.into()),
+            b'-' => Reply::Error(rest.into()),
+            b':' => Reply::Int(number()),
+            b',' => Reply::Double(rest),
+            b'_' => Reply::Nil,
+            b'$' if number() < 0 => Reply::Nil,
+            b'$' => Reply::Bulk(self.bytes(number())),
+            b'=' => Reply::Verbatim("txt", self.bytes(number()).split_off(4)),
+            b'*' if number() < 0 => Reply::NilArray,
+            b'*' => Reply::Array(self.items(number())),
+            b'~' => Reply::Set(self.items(number())),
+            b'>' => Reply::Push(self.items(number())),
+            b'%' => {
+                let pairs = 0..number();
+                Reply::Map(pairs.map(|_| (self.read(), self.read())).collect())
+            }
+            other => panic!("unexpected reply type {:?}", char::from(other)),
+        }
+    }
+
+    fn items(&mut self, count: i64) -> Vec<Reply> {
+        (0..count).map(|_| self.read()).collect()
+    }
+
+    fn bytes(&mut self, count: i64) -> Vec<u8> {
+        let count = usize::try_from(count).expect("a length");
+        let mut bytes = vec![0; count + 2];
+        self.reader
+            .read_exact(&mut bytes)
+            .expect("the whole string");
+        bytes.truncate(count);
+        bytes
+    }
+}
