@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use picklock_impls::{DynLock, Grant, Notice};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
 
 use super::draft::{Draft, Numberless, failed, wrong};
 use super::lines::{Line, Lines};
@@ -60,16 +61,11 @@ where
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
     let mut lines = Lines::new(reader);
-    let mut worker = Worker {
-        clock: Clock::start(),
-        build: Some(build),
-        lock: None,
-        grants: BTreeMap::new(),
-    };
+    let mut worker = Worker::new(build);
     loop {
-        let draft = match worker.next(&mut lines).await.map_err(ServeError::Read)? {
+        let draft = match worker.next(lines.next()).await.map_err(ServeError::Read)? {
             Incoming::End => return Ok(()),
-            Incoming::Line(line) => {
+            Incoming::Request(line) => {
                 let read_at = worker.clock.elapsed();
                 match understand(line) {
                     Ok(request) => worker.answer(request, read_at).await,
@@ -95,9 +91,37 @@ where
     }
 }
 
+/// The same for a worker in the driver's own process: messages instead of lines.
+///
+/// Ends when there are no more requests, or `say` returns false: nobody listens.
+pub async fn answer_messages<B, F>(
+    mut requests: mpsc::UnboundedReceiver<Request>,
+    build: B,
+    mut say: impl FnMut(Said) -> bool,
+) where
+    B: FnOnce(Init) -> F,
+    F: Future<Output = Result<Box<dyn DynLock>, String>>,
+{
+    let mut worker = Worker::new(build);
+    loop {
+        let next = async { Ok(requests.recv().await) };
+        let draft = match worker.next(next).await {
+            Ok(Incoming::Request(request)) => {
+                let read_at = worker.clock.elapsed();
+                worker.answer(request, read_at).await
+            }
+            Ok(Incoming::Notice(notice)) => worker.notification(notice),
+            Ok(Incoming::End) | Err(_) => return,
+        };
+        if !say(draft.at(worker.clock.elapsed())) {
+            return;
+        }
+    }
+}
+
 /// What can come next.
-enum Incoming {
-    Line(Line),
+enum Incoming<R> {
+    Request(R),
     Notice(Notice),
     End,
 }
@@ -146,20 +170,29 @@ where
     B: FnOnce(Init) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
+    fn new(build: B) -> Self {
+        Worker {
+            clock: Clock::start(),
+            build: Some(build),
+            lock: None,
+            grants: BTreeMap::new(),
+        }
+    }
+
     /// A notice goes first, so that a lease that is lost is not kept secret by a busy driver.
-    async fn next(
+    async fn next<R>(
         &mut self,
-        lines: &mut Lines<impl AsyncBufRead + Unpin>,
-    ) -> std::io::Result<Incoming> {
-        let line = match &mut self.lock {
-            None => lines.next().await?,
+        request: impl Future<Output = std::io::Result<Option<R>>>,
+    ) -> std::io::Result<Incoming<R>> {
+        let request = match &mut self.lock {
+            None => request.await?,
             Some(lock) => tokio::select! {
                 biased;
                 notice = lock.notice() => return Ok(Incoming::Notice(notice)),
-                line = lines.next() => line?,
+                request = request => request?,
             },
         };
-        Ok(line.map_or(Incoming::End, Incoming::Line))
+        Ok(request.map_or(Incoming::End, Incoming::Request))
     }
 
     fn notification(&self, notice: Notice) -> Draft {

@@ -135,7 +135,9 @@ struct Ear<W> {
 impl<W: World> Ear<W> {
     async fn listen(self, mut session: W::Session, mut to_send: mpsc::UnboundedReceiver<Request>) {
         loop {
+            // In a fixed order, here as everywhere: a coin of tokio's is not drawn from the seed.
             tokio::select! {
+                biased;
                 request = to_send.recv() => match request {
                     // A failed send is followed by an exit, which `next` tells.
                     Some(request) => drop(session.send(&request).await),

@@ -119,6 +119,7 @@ async fn trade<W: World>(
     }
     // The buyers are dropped with the set when one of the others wins.
     tokio::select! {
+        biased;
         _ = async { while trading.join_next().await.is_some() {} } => {
             let sold_out = stage.stock.borrow().left().iter().all(|left| *left <= 0);
             if sold_out { EndReason::SoldOut } else { EndReason::NoWorkers }

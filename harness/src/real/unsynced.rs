@@ -42,8 +42,12 @@ impl Unsynced {
     /// Begins with a server that has just got ready: what it has loaded is durable.
     pub(super) fn watch(data: &Path) -> Unsynced {
         let clock = Clock::start();
-        let notes = Arc::new(Mutex::new(VecDeque::from_iter(note(data, clock))));
-        let taking = tokio::spawn(take_notes(data.to_owned(), clock, Arc::clone(&notes)));
+        let notes = Arc::new(Mutex::new(VecDeque::from_iter(note(data, &clock))));
+        let taking = tokio::spawn(take_notes(
+            data.to_owned(),
+            clock.clone(),
+            Arc::clone(&notes),
+        ));
         Unsynced {
             notes,
             clock,
@@ -93,7 +97,7 @@ fn interval_ns() -> u64 {
 async fn take_notes(data: PathBuf, clock: Clock, notes: Arc<Mutex<VecDeque<Note>>>) {
     loop {
         tokio::time::sleep(NOTE_INTERVAL).await;
-        let Some(note) = note(&data, clock) else {
+        let Some(note) = note(&data, &clock) else {
             continue;
         };
         let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +110,7 @@ async fn take_notes(data: PathBuf, clock: Clock, notes: Arc<Mutex<VecDeque<Note>
     }
 }
 
-fn note(data: &Path, clock: Clock) -> Option<Note> {
+fn note(data: &Path, clock: &Clock) -> Option<Note> {
     let at_ns = clock.now_ns();
     let file = append_only_file(data)?;
     let length = std::fs::metadata(&file).ok()?.len();

@@ -189,4 +189,3 @@ impl ConnectionLike for SimConnection {
         0
     }
 }
-

@@ -26,6 +26,6 @@ mod wall;
 mod watchdog;
 mod world;
 
-pub use runner::{Simulation, SimError, run};
+pub use runner::{SimError, Simulation, run};
 pub use subject::Subject;
 pub use world::SimWorld;

@@ -84,7 +84,9 @@ impl Network {
                 entropy: crate::entropy::stream(wiring.seed, "network", 0),
                 phases: BTreeMap::new(),
                 last: BTreeMap::new(),
-                keys: keys.map(|key| Finder::new(key.as_bytes()).into_owned()).collect(),
+                keys: keys
+                    .map(|key| Finder::new(key.as_bytes()).into_owned())
+                    .collect(),
                 gates: Vec::new(),
             }),
             port: Port::new(),
@@ -382,7 +384,10 @@ impl Network {
 
     /// Changes a node, at the present time of the simulation.
     pub(super) fn with_node<T>(&self, node: usize, work: impl FnOnce(&mut Node, u64) -> T) -> T {
-        work(&mut self.state.borrow_mut().nodes[node], self.clock.now_ns())
+        work(
+            &mut self.state.borrow_mut().nodes[node],
+            self.clock.now_ns(),
+        )
     }
 
     pub(super) fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
@@ -405,7 +410,12 @@ impl Network {
     /// Commands that no node knew.
     pub(super) fn unknown_commands(&self) -> BTreeSet<String> {
         let state = self.state.borrow();
-        state.nodes.iter().flat_map(Node::unknown).cloned().collect()
+        state
+            .nodes
+            .iter()
+            .flat_map(Node::unknown)
+            .cloned()
+            .collect()
     }
 
     /// How long the longest journey without faults takes.
@@ -417,8 +427,15 @@ impl Network {
 impl State {
     fn asked(&self, worker: usize, args: &Args) -> Asked {
         let name = args.iter().next().unwrap_or_default();
-        let (op, phase) = self.phases.get(&worker).copied().unwrap_or((0, Phase::Idle));
-        let named = self.keys.iter().position(|key| key.find(args.data()).is_some());
+        let (op, phase) = self
+            .phases
+            .get(&worker)
+            .copied()
+            .unwrap_or((0, Phase::Idle));
+        let named = self
+            .keys
+            .iter()
+            .position(|key| key.find(args.data()).is_some());
         Asked {
             name: String::from_utf8_lossy(name).to_ascii_uppercase(),
             key: named.and_then(|key| u32::try_from(key).ok()),

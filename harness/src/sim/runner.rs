@@ -137,11 +137,10 @@ async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
 
 /// A command that the model does not know was answered with an error, which no real server would
 /// have given: nothing about the run can be believed.
-fn note_unknown_commands(
-    history: &mut History,
-    unknown: &std::collections::BTreeSet<String>,
-) {
-    let Some(end) = history.events.pop() else { return };
+fn note_unknown_commands(history: &mut History, unknown: &std::collections::BTreeSet<String>) {
+    let Some(end) = history.events.pop() else {
+        return;
+    };
     for command in unknown {
         history.events.push(crate::history::Event {
             at_ns: end.at_ns,

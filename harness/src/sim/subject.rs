@@ -56,6 +56,3 @@ impl std::fmt::Debug for Subject {
         write!(f, "{} on {} nodes", self.name, self.nodes)
     }
 }
-
-
-

@@ -21,19 +21,20 @@ const LONG_TURN: Duration = Duration::from_millis(50);
 pub(super) struct Beat(Arc<AtomicU64>);
 
 /// Which worker's turn it is, and since when.
-pub(super) struct Running<'a> {
-    beat: &'a Beat,
+pub(super) struct Running {
+    beat: Beat,
     since: Instant,
 }
 
 impl Beat {
     /// A worker's turn begins.
-    pub(super) fn begin(&self, worker: usize) -> Running<'_> {
+    pub(super) fn begin(&self, worker: usize) -> Running {
         // The upper half counts turns, so that two turns never look the same.
         let turns = (self.0.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        self.0.store((turns << 32) | (worker as u64 + 1), Ordering::Release);
+        self.0
+            .store((turns << 32) | (worker as u64 + 1), Ordering::Release);
         Running {
-            beat: self,
+            beat: self.clone(),
             since: Instant::now(),
         }
     }
@@ -46,7 +47,7 @@ impl Beat {
     }
 }
 
-impl Running<'_> {
+impl Running {
     /// The turn is over. `Some`: why its subject cannot be simulated.
     pub(super) fn end(self) -> Option<String> {
         let mark = self.beat.0.load(Ordering::Relaxed);
@@ -68,7 +69,9 @@ fn slept_since(took: Duration) -> bool {
     let Ok(stat) = std::fs::read_to_string("/proc/thread-self/schedstat") else {
         return false;
     };
-    let mut words = stat.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+    let mut words = stat
+        .split_whitespace()
+        .filter_map(|word| word.parse::<u64>().ok());
     let (Some(ran_ns), Some(waited_ns)) = (words.next(), words.next()) else {
         return false;
     };

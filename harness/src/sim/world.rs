@@ -90,7 +90,9 @@ impl SimWorld {
             Connection::new(SimConnection::new(port, link, init.timeout))
         });
         let mut walls = self.walls.borrow_mut();
-        let wall = walls.entry(worker).or_insert_with(|| SimWall::new(&self.clock));
+        let wall = walls
+            .entry(worker)
+            .or_insert_with(|| SimWall::new(&self.clock));
         let context = Context {
             wall_clock: Rc::new(wall.clone()),
             entropy: entropy::stream(init.seed, "lock", 0),

@@ -67,3 +67,6 @@ pub use fault::{Effect, ImposedId, LinkFault};
 pub use link::LinkId;
 pub use log::{FORMAT, WireLog};
 pub use watch::{Gate, NoWatcher, Sight, Watcher};
+
+// The simulated network rules on its frames by the same faults.
+pub(crate) use ruling::{FaultView, Faults, Ruling};

@@ -15,7 +15,7 @@ use super::fault::{Effect, ImposedId, LinkFault};
 use crate::entropy;
 
 #[derive(Debug)]
-pub(super) struct Imposed {
+pub(crate) struct Imposed {
     id: ImposedId,
     fault: LinkFault,
     frames_left: Option<AtomicU32>,
@@ -39,7 +39,7 @@ impl Imposed {
 }
 
 /// All faults of a wire.
-pub(super) struct Faults {
+pub(crate) struct Faults {
     table: Mutex<Table>,
     /// Counts the changes; what waits in the wire looks again whenever it changes.
     changes: watch::Sender<u64>,
@@ -53,14 +53,14 @@ struct Table {
 }
 
 impl Faults {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Faults {
             table: Mutex::default(),
             changes: watch::Sender::new(0),
         }
     }
 
-    pub(super) fn impose(&self, fault: LinkFault) -> ImposedId {
+    pub(crate) fn impose(&self, fault: LinkFault) -> ImposedId {
         let id = self.with(|table| {
             let id = ImposedId(table.next);
             table.next += 1;
@@ -80,7 +80,7 @@ impl Faults {
         id
     }
 
-    pub(super) fn lift(&self, id: ImposedId) {
+    pub(crate) fn lift(&self, id: ImposedId) {
         self.with(|table| {
             if let Some(imposed) = table.in_force.remove(&id) {
                 table.over.insert(id, imposed);
@@ -89,7 +89,7 @@ impl Faults {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    pub(super) fn struck(&self, id: ImposedId) -> u64 {
+    pub(crate) fn struck(&self, id: ImposedId) -> u64 {
         self.with(|table| {
             let imposed = table.in_force.get(&id).or_else(|| table.over.get(&id));
             imposed.map_or(0, |imposed| imposed.struck.load(Ordering::Relaxed))
@@ -102,7 +102,7 @@ impl Faults {
     }
 
     /// The faults as one connection meets them. `direction`: `None` for both.
-    pub(super) fn view(
+    pub(crate) fn view(
         self: &Arc<Self>,
         link: LinkId,
         conn: u64,
@@ -126,7 +126,7 @@ impl Faults {
 
 /// What the imposed faults say about one frame.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Ruling {
+pub(crate) struct Ruling {
     /// Swallow it.
     pub drop: bool,
     /// Let it wait for so long.
@@ -136,7 +136,7 @@ pub(super) struct Ruling {
 }
 
 /// The faults of one direction of one connection, looked up anew only after a change.
-pub(super) struct FaultView {
+pub(crate) struct FaultView {
     faults: Arc<Faults>,
     link: LinkId,
     conn: u64,
@@ -169,14 +169,14 @@ impl FaultView {
     }
 
     /// True when nothing is imposed here.
-    pub(super) fn is_quiet(&mut self) -> bool {
+    pub(crate) fn is_quiet(&mut self) -> bool {
         self.refresh();
         self.matching.is_empty()
     }
 
     /// Asks the faults about the frame that is next in order.
     /// `whole`: it is a command or a reply, not mere bytes.
-    pub(super) fn rule(&mut self, whole: bool) -> Ruling {
+    pub(crate) fn rule(&mut self, whole: bool) -> Ruling {
         self.refresh();
         let mut ruling = Ruling::default();
         for imposed in &self.matching {
@@ -203,7 +203,7 @@ impl FaultView {
     }
 
     /// True when one of these faults is still in force.
-    pub(super) fn holds(&mut self, holds: &[ImposedId]) -> bool {
+    pub(crate) fn holds(&mut self, holds: &[ImposedId]) -> bool {
         self.refresh();
         !holds.is_empty()
             && self
@@ -213,7 +213,7 @@ impl FaultView {
     }
 
     /// True when nothing passes. `first`: something is being stopped that was not before.
-    pub(super) fn is_partitioned(&mut self, first: bool) -> bool {
+    pub(crate) fn is_partitioned(&mut self, first: bool) -> bool {
         self.refresh();
         let mut partitions = self
             .matching
@@ -230,7 +230,7 @@ impl FaultView {
     }
 
     /// Ready when faults were imposed or lifted since they were last looked at.
-    pub(super) async fn changed(&mut self) {
+    pub(crate) async fn changed(&mut self) {
         if self.changes.changed().await.is_err() {
             // The sender lives as long as `faults` does.
             std::future::pending::<()>().await;

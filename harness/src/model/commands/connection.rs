@@ -90,11 +90,7 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             check_name(wanted)?;
             name = Some(wanted.to_vec());
         } else {
-<<<<<<< HEAD
-            let word = String::from_utf8_lossy(word);
-=======
             let word = Refusal::quote(word, usize::MAX);
->>>>>>> w-model
             return Err(Refusal::of(format!(
                 "ERR Syntax error in HELLO option '{word}'"
             )));

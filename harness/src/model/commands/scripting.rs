@@ -145,18 +145,6 @@ fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
         });
         return Ok(Reply::Array(known.collect()));
     }
-<<<<<<< HEAD
-    if is_word(name, "FLUSH") {
-        return match args[2..] {
-            [] => Ok(flush(server)),
-            [option] if is_word(option, "SYNC") || is_word(option, "ASYNC") => Ok(flush(server)),
-            _ => Err(Refusal::fixed(
-                "ERR SCRIPT FLUSH only support SYNC|ASYNC option",
-            )),
-        };
-    }
-=======
->>>>>>> w-model
     if is_word(name, "KILL") {
         return Err(Refusal::fixed("NOTBUSY No scripts in execution right now."));
     }

@@ -110,13 +110,7 @@ fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
             let upper = String::from_utf8_lossy(args[0]).to_ascii_uppercase();
             state.unknown.insert(upper);
         }
-<<<<<<< HEAD
-        return Err(Refusal::fixed(
-            "ERR Unknown Redis command called from script",
-        ));
-=======
         return Err(UNKNOWN);
->>>>>>> w-model
     };
     match spec.check(args, state.version) {
         Misuse::None => {}

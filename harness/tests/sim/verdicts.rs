@@ -1,0 +1,38 @@
+//! What the catalog expects of every built-in lock comes out in the simulation.
+
+use picklock_harness::check::{Property, Status, judge};
+use picklock_harness::sim::Subject;
+use picklock_impls::STRATEGIES;
+use picklock_scenarios::{Expectation, catalog};
+
+use crate::simulate;
+
+#[test]
+fn every_lock_does_as_every_scenario_expects() {
+    for name in catalog::names() {
+        let expect = catalog::named(name).unwrap().expect;
+        for strategy in STRATEGIES {
+            for seed in 0..20 {
+                let history = simulate(name, &Subject::of(strategy), seed);
+                let verdicts = judge(&history);
+                let expected = expect.get(strategy.name).unwrap_or(&expect["*"]);
+                for property in Property::ALL {
+                    let verdict = &verdicts[&property];
+                    let cell = format!("{} × {name}, seed {seed}, {property}", strategy.name);
+                    match expected.get(property.word()) {
+                        Some(Expectation::Held) => {
+                            assert_eq!(verdict.status, Status::Held, "{cell}: {:#?}", verdict.story);
+                        }
+                        Some(Expectation::Violated { cause }) => {
+                            assert_eq!(verdict.status, Status::Violated, "{cell}: {:?}", verdict.story);
+                            if let Some(cause) = cause {
+                                assert_eq!(verdict.cause.unwrap().word(), cause, "{cell}");
+                            }
+                        }
+                        Some(Expectation::Any) | None => {}
+                    }
+                }
+            }
+        }
+    }
+}
