@@ -4,7 +4,8 @@
 //!
 //! - [`cli`]: what can be typed
 //! - [`subject`], [`backend`]: where names become things
-//! - [`scenario`]: one run, from the command line to the report
+//! - [`order`]: what the user ordered, checked before anything starts
+//! - [`scenario`]: one run, from the command line to the report; [`real_run`], [`sim_run`]: where
 //! - [`listing`], [`judge`]: the smaller commands
 //! - [`worker`]: the hidden end of the adapter protocol
 //! - [`live`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
@@ -16,9 +17,12 @@ mod interrupt;
 mod judge;
 mod listing;
 mod live;
+mod order;
 mod output;
 mod print;
+mod real_run;
 mod scenario;
+mod sim_run;
 mod subject;
 mod worker;
 

@@ -47,6 +47,9 @@ pub enum RunError {
     /// A worker could not be started.
     #[error("{0}")]
     Worker(Refusal),
+    /// The user interrupted it before the buyers began.
+    #[error("interrupted before the buyers began")]
+    Interrupted,
 }
 
 /// Runs the buyers under the lock until they are done, the limit is reached, or `interrupt` is
@@ -63,7 +66,12 @@ pub async fn run<W: World>(
     let recorder = Recorder::new(clock.clone(), setup.listener);
     let header = header(world.as_ref(), &setup.plan, &setup.subject);
     let stage = Stage::new(world, setup.plan, clock.clone(), recorder, setup.moments);
-    let buyers = hire(&stage).await.map_err(RunError::Worker)?;
+    let mut interrupt = std::pin::pin!(interrupt);
+    let buyers = tokio::select! {
+        biased;
+        hired = hire(&stage) => hired.map_err(RunError::Worker)?,
+        () = &mut interrupt => return Err(RunError::Interrupted),
+    };
     let ready = clock.elapsed();
     clock.set_to_zero();
 
