@@ -116,7 +116,9 @@ fn without_servers(args: &ScenarioArgs, reason: &str) -> Result<Chosen, Failure>
     }
     Ok(Chosen {
         place: Place::Sim,
-        reason: format!("simulated, because nothing real is here: {reason}"),
+        reason: format!(
+            "simulated, because nothing real is here; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"
+        ),
     })
 }
 
