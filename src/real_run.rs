@@ -60,6 +60,7 @@ pub async fn run(order: &Order, world: &World, interrupt: &Interrupt) -> Result<
     down.map_err(|error| Failure::Environment(error.to_string()))?;
     Ok(Ran {
         history: ran.history,
+        introduced: ran.introduced,
         redis,
         phases: Phases {
             setup_ms: millis(ran.setup),

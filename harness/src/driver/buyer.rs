@@ -73,7 +73,12 @@ impl<W: World> Buyer<W> {
             options: plan.options.clone(),
         };
         match talk.ask(stage, 0, init, GRACE + plan.longest_fault()).await {
-            Ok(Answer::Ready { .. }) => {}
+            Ok(Answer::Ready { name, version }) => {
+                let parts: Vec<String> = name.into_iter().chain(version).collect();
+                if !parts.is_empty() {
+                    stage.introduced.replace(Some(parts.join(" ")));
+                }
+            }
             Ok(Answer::Error { message, .. }) => {
                 return Err(Refusal::Failed(format!(
                     "worker {worker} refused to begin: {message}"

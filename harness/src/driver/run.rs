@@ -39,6 +39,8 @@ pub struct Ran {
     pub setup: Duration,
     /// How long the buyers, and the probe after them, took.
     pub workload: Duration,
+    /// How the subject calls itself, and its version, if it says so.
+    pub introduced: Option<String>,
 }
 
 /// Why a run did not begin.
@@ -105,6 +107,7 @@ pub async fn run<W: World>(
         history,
         setup: ready,
         workload,
+        introduced: stage.introduced.take(),
     })
 }
 

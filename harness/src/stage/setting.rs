@@ -27,6 +27,8 @@ pub struct Stage<W> {
     pub roster: Roster,
     /// The protected resource.
     pub stock: RefCell<Stock>,
+    /// How the subject calls itself, and its version, once a worker has said so.
+    pub introduced: RefCell<Option<String>>,
     next_op: Cell<u64>,
 }
 
@@ -49,6 +51,7 @@ impl<W> Stage<W> {
             clock,
             recorder,
             moments,
+            introduced: RefCell::default(),
             next_op: Cell::new(1),
         })
     }
