@@ -157,7 +157,8 @@ async fn a_killed_run_leaves_no_process_and_no_directory() {
         .iter()
         .filter(|(_, name)| name.contains("-server"))
         .count();
-    assert_eq!(servers, 4, "two nodes with a replica each: {there:?}");
+    // A server that writes a snapshot for its replica has a child for a moment.
+    assert!(servers >= 4, "two nodes with a replica each: {there:?}");
     let has_sleep = || {
         processes_in(&doomed.dir)
             .iter()
