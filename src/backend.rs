@@ -78,7 +78,7 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
             match world {
                 Some(world) => Ok(Chosen { world, reason }),
                 None => Err(Failure::Environment(format!(
-                    "no world to run in: {reason}"
+                    "no world to run in: {reason}\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
                 ))),
             }
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::judge;
 use picklock_harness::clock::Clock;
-use picklock_harness::driver::{self, Setup};
+use picklock_harness::driver::{self, RunError, Setup};
 use picklock_harness::history::{History, write_history};
 use picklock_harness::real::{Layout, Reaper, RunDir, Servers, sweep};
 use picklock_harness::real_world::{Parts, RealWorld};
@@ -17,6 +17,7 @@ use picklock_harness::record::{Phases, Redis, RunRecord};
 use picklock_harness::stage::{Moments, Plan, millis};
 use picklock_harness::wire::Wire;
 use picklock_harness::{entropy, latency};
+use picklock_reports::escape::visible;
 use picklock_reports::{json, terminal};
 use picklock_scenarios::{Scenario, Span, catalog};
 
@@ -73,18 +74,7 @@ impl Order {
             Failure::Environment(format!("cannot find this program again: {error}"))
         })?;
         let subject = Subject::named(&args.subject, &program)?;
-        let mut scenario = load(&args.scenario)?;
-        if let Some(workers) = args.workers {
-            scenario.workload.workers = workers;
-        }
-        if let Some(ttl) = args.ttl {
-            scenario.workload.ttl = ttl;
-        }
-        if args.nodes.is_some() {
-            scenario.topology.nodes = args.nodes;
-        }
-        let bad = |error: picklock_scenarios::ScenarioError| Failure::Usage(error.to_string());
-        scenario.check_for(subject.nodes).map_err(bad)?;
+        let scenario = fitted(load(&args.scenario)?, &args, &subject)?;
         let Span::Absolute(ttl) = scenario.workload.ttl else {
             return Err(Failure::Usage(
                 "--ttl: expected a time such as 500ms or 2s".into(),
@@ -160,6 +150,35 @@ impl Order {
     }
 }
 
+/// The scenario with what the command line changes in it, held against what the subject wants.
+/// Whatever does not fit is blamed on the flag that made it so, else on the file.
+fn fitted(
+    mut scenario: Scenario,
+    args: &ScenarioArgs,
+    subject: &Subject,
+) -> Result<Scenario, Failure> {
+    let fits = |scenario: &Scenario, blame: String| {
+        scenario.check_for(subject.nodes).map_err(|mut error| {
+            error.file = blame;
+            Failure::Usage(error.to_string())
+        })
+    };
+    if let Some(nodes) = args.nodes {
+        scenario.topology.nodes = Some(nodes);
+        fits(&scenario, format!("--nodes {nodes}"))?;
+    }
+    fits(&scenario, args.scenario.clone())?;
+    if let Some(workers) = args.workers {
+        scenario.workload.workers = workers;
+        fits(&scenario, format!("--workers {workers}"))?;
+    }
+    if let Some(ttl) = args.ttl {
+        scenario.workload.ttl = ttl;
+        fits(&scenario, format!("--ttl {ttl}"))?;
+    }
+    Ok(scenario)
+}
+
 fn load(name: &str) -> Result<Scenario, Failure> {
     let bad = |error: picklock_scenarios::ScenarioError| Failure::Usage(error.to_string());
     let is_path = Path::new(name)
@@ -213,7 +232,7 @@ async fn conduct(order: &Order, interrupt: &Interrupt) -> Result<Done, Failure> 
     };
     let world = Rc::new(world);
     let ran = driver::run(Rc::clone(&world), setup, interrupt.clone().wanted()).await;
-    let ran = ran.map_err(|error| with_logs(&error.to_string(), dir.path()))?;
+    let ran = ran.map_err(|error| with_log(&error, dir.path()))?;
     live.phase("taking down");
     let before = clock.elapsed();
     world
@@ -223,7 +242,9 @@ async fn conduct(order: &Order, interrupt: &Interrupt) -> Result<Done, Failure> 
     drop(live);
     let about = About {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
-        subject_version: order.subject.version.clone(),
+        subject_version: ran
+            .subject_version
+            .unwrap_or_else(|| order.subject.version.clone()),
         summary: order.scenario.summary.clone(),
         backend_reason: chosen.reason.clone(),
         redis,
@@ -288,19 +309,17 @@ async fn prepare(
     Ok((world, redis, dir))
 }
 
-/// An environment failure with the last words of the workers, which say more than we can.
-fn with_logs(problem: &str, dir: &Path) -> Failure {
-    let mut text = problem.to_owned();
-    let log = std::fs::read_to_string(dir.join("worker-0.log")).unwrap_or_default();
+/// An environment failure with the last words of the worker, which say more than we can.
+fn with_log(error: &RunError, dir: &Path) -> Failure {
+    let mut text = error.to_string();
+    let RunError::Worker { worker, .. } = error;
+    let log = std::fs::read_to_string(dir.join(format!("worker-{worker}.log"))).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();
     let last = &lines[lines.len().saturating_sub(8)..];
     if !last.is_empty() {
-        text.push_str("\n  worker 0 wrote to its standard error:");
+        text.push_str(&format!("\n  worker {worker} wrote to its standard error:"));
         for line in last {
-            text.push_str(&format!(
-                "\n    {}",
-                picklock_reports::escape::visible(line)
-            ));
+            text.push_str(&format!("\n    {}", visible(line)));
         }
     }
     Failure::Environment(text)
