@@ -27,8 +27,8 @@ pub struct Ran {
     pub redis: Redis,
     /// How long the phases took.
     pub phases: Phases,
-    /// How the subject calls itself, and its version, if it says so.
-    pub introduced: Option<String>,
+    /// The subject's version, if it tells.
+    pub subject_version: Option<String>,
     /// What real worlds leave besides.
     pub left: Option<Left>,
 }
@@ -93,7 +93,7 @@ fn record(order: &Order, chosen: &Chosen, ran: &Ran) -> RunRecord {
     let about = About {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
         subject_version: ran
-            .introduced
+            .subject_version
             .clone()
             .unwrap_or_else(|| order.subject.version.clone()),
         summary: order.scenario.summary.clone(),

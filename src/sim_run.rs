@@ -46,7 +46,7 @@ pub fn run(order: &Order) -> Result<Ran, Failure> {
             teardown_ms: 0,
         },
         history,
-        introduced: None,
+        subject_version: None,
         left: None,
     })
 }
