@@ -29,6 +29,7 @@ pub mod nemesis;
 pub mod real;
 pub mod real_world;
 pub mod record;
+mod replication;
 pub mod sim;
 pub mod stage;
 pub mod wire;

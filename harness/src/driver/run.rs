@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::buyer::Buyer;
 use super::probe::probe;
@@ -82,7 +82,10 @@ pub async fn run<W: World>(
     stage.recorder.begin();
 
     let nemesis = Nemesis::new(&stage);
-    let haunting = tokio::task::spawn_local(Rc::clone(&nemesis).haunt(setup.due));
+    let (open, opened) = oneshot::channel();
+    let haunting = tokio::task::spawn_local(Rc::clone(&nemesis).haunt(setup.due, open));
+    // A nemesis that is gone has nothing to wait for.
+    opened.await.unwrap_or_default();
     let reason = trade(&stage, buyers, interrupt).await;
     haunting.abort();
     nemesis.rest().await;
