@@ -109,6 +109,11 @@ impl Network {
     fn send_command(&self, conn: u64, link: LinkId, args: Args, answered: Answered) {
         let now_ns = self.clock.now_ns();
         let mut ledger = self.ledger.borrow_mut();
+        if ledger.broken.contains(&conn) {
+            // Whoever gave up waiting does not want to know.
+            answered.send(Err(Lost::Reset)).unwrap_or_default();
+            return;
+        }
         let asked = ledger.asked(link.worker, &args);
         let known = ledger.connect(conn, link, |direction| {
             Outlet::new(self.faults.view(link, conn, Some(direction), self.seed))
@@ -128,6 +133,7 @@ impl Network {
 
     fn close(&self, conn: u64) {
         let mut ledger = self.ledger.borrow_mut();
+        ledger.broken.remove(&conn);
         let Some(known) = ledger.conns.get(&conn) else {
             return;
         };
@@ -173,6 +179,7 @@ impl Network {
         let mut ledger = self.ledger.borrow_mut();
         for conn in conns {
             if let Some(known) = ledger.forget_quietly(*conn) {
+                ledger.broken.insert(*conn);
                 known.fail(lost);
             }
         }
