@@ -192,6 +192,8 @@ fn around() -> impl Strategy<Value = What> {
             key,
             ttl_ms
         }),
+        (any::<usize>(), any::<String>())
+            .prop_map(|(node, reason)| What::NodeLost { node, reason }),
         (reason, stocks(), stocks()).prop_map(|(reason, stock_left, sold)| What::End {
             reason,
             stock_left,
