@@ -3,49 +3,67 @@
 use std::path::Path;
 
 use picklock_harness::real::{
-    Binary, Detection, DockerServers, Image, Layout, ProcessServers, RealServers, Reaper, World,
+    Binary, Detection, DockerServers, Layout, ProcessServers, RealServers, Reaper, World,
     WorldError, detect,
 };
 
 use crate::cli::{BackendChoice, ScenarioArgs};
 use crate::exit::Failure;
+use crate::image;
 
-/// A world that was chosen, with the reason in words.
+/// Where a run happens.
+pub enum Place {
+    /// On real servers.
+    Real(World),
+    /// In virtual time.
+    Sim,
+}
+
+/// A place that was chosen, with the reason in words.
 pub struct Chosen {
-    world: World,
-    /// Why this one.
+    /// Where.
+    pub place: Place,
+    /// Why there.
     pub reason: String,
 }
 
 impl Chosen {
-    /// `process` or `docker`.
+    /// `process`, `docker` or `sim`.
     pub fn name(&self) -> &'static str {
-        match self.world {
-            World::Docker(_) => "docker",
-            World::Process(_) => "process",
+        match &self.place {
+            Place::Real(world) => name(world),
+            Place::Sim => "sim",
         }
     }
+}
 
-    /// Starts the servers.
-    ///
-    /// # Errors
-    /// What the servers or the engine said.
-    pub async fn start(
-        &self,
-        layout: Layout,
-        dir: &Path,
-        reaper: &Reaper,
-    ) -> Result<RealServers, Failure> {
-        let started = match &self.world {
-            World::Process(binary) => ProcessServers::start(binary, layout, dir, reaper)
-                .await
-                .map(RealServers::Process),
-            World::Docker(image) => DockerServers::start(image, layout, dir, reaper)
-                .await
-                .map(RealServers::Docker),
-        };
-        started.map_err(environment)
+/// `process` or `docker`.
+pub fn name(world: &World) -> &'static str {
+    match world {
+        World::Docker(_) => "docker",
+        World::Process(_) => "process",
     }
+}
+
+/// Starts the servers of a real world.
+///
+/// # Errors
+/// What the servers or the engine said.
+pub async fn start(
+    world: &World,
+    layout: Layout,
+    dir: &Path,
+    reaper: &Reaper,
+) -> Result<RealServers, Failure> {
+    let started = match world {
+        World::Process(binary) => ProcessServers::start(binary, layout, dir, reaper)
+            .await
+            .map(RealServers::Process),
+        World::Docker(image) => DockerServers::start(image, layout, dir, reaper)
+            .await
+            .map(RealServers::Docker),
+    };
+    started.map_err(environment)
 }
 
 /// Chooses the world that the user named, or the best that there is.
@@ -58,31 +76,49 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
             let binary = Binary::find(args.redis_server.as_deref()).map_err(environment)?;
             let reason = format!("asked for; {}", binary.reason());
             Ok(Chosen {
-                world: World::Process(binary),
+                place: Place::Real(World::Process(binary)),
                 reason,
             })
         }
         BackendChoice::Docker => {
-            let image = Image::choose(args.image.as_deref())
-                .await
-                .map_err(environment)?;
+            let image = image::choose(args.image.as_deref()).await?;
             let reason = format!("asked for; {}", image.reason());
             Ok(Chosen {
-                world: World::Docker(image),
+                place: Place::Real(World::Docker(image)),
                 reason,
             })
         }
         BackendChoice::Auto => {
             let Detection { world, reason } =
                 detect(args.image.as_deref(), args.redis_server.as_deref()).await;
-            match world {
-                Some(world) => Ok(Chosen { world, reason }),
-                None => Err(Failure::Environment(format!(
-                    "no world to run in: {reason}\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
-                ))),
-            }
+            Ok(match world {
+                Some(world) => Chosen {
+                    place: Place::Real(world),
+                    reason,
+                },
+                None => without_servers(args, &reason)?,
+            })
         }
+        BackendChoice::Sim => Ok(Chosen {
+            place: Place::Sim,
+            reason: "asked for; virtual time, no server".into(),
+        }),
     }
+}
+
+/// Nothing real is there: the simulation, if it can run the subject.
+fn without_servers(args: &ScenarioArgs, reason: &str) -> Result<Chosen, Failure> {
+    if args.subject.starts_with("exec:") {
+        return Err(Failure::Environment(format!(
+            "no world to run in: {reason}; and a program of your own cannot be simulated\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
+        )));
+    }
+    Ok(Chosen {
+        place: Place::Sim,
+        reason: format!(
+            "simulated, because nothing real is here; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"
+        ),
+    })
 }
 
 fn environment(error: WorldError) -> Failure {

@@ -105,12 +105,15 @@ Examples:
 /// The worlds to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BackendChoice {
-    /// Docker if an engine answers and the image is there; else a redis-server on PATH.
+    /// Docker if an engine answers and the image is there; else a redis-server on PATH; else the
+    /// simulation.
     Auto,
     /// Real redis-server processes.
     Process,
     /// Real Redis containers.
     Docker,
+    /// A simulation in virtual time, the same for the same seed, without any server.
+    Sim,
 }
 
 /// `picklock list`.

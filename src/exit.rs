@@ -24,6 +24,9 @@ pub enum Failure {
     /// The machine cannot do it.
     #[error("{0}")]
     Environment(String),
+    /// The subject cannot be simulated to an end.
+    #[error("{0}")]
+    Stuck(String),
     /// The user stopped it before there was anything to report.
     #[error("interrupted before the run began; nothing was left behind")]
     Interrupted,
@@ -35,6 +38,7 @@ impl Failure {
         ExitCode::from(match self {
             Failure::Usage(_) => USAGE,
             Failure::Environment(_) => ENVIRONMENT,
+            Failure::Stuck(_) => INCONCLUSIVE,
             Failure::Interrupted => INTERRUPTED,
         })
     }

@@ -69,11 +69,15 @@ fn backends() -> Listing {
     let all = [
         (
             "auto",
-            "Docker if an engine answers and the image is there or can be pulled; else a redis-server or valkey-server on PATH.",
+            "Docker if an engine answers and the image is there or can be pulled; else a redis-server or valkey-server on PATH; else the simulation.",
         ),
         (
             "process",
             "Real redis-server processes on loopback, started and ended by the run.",
+        ),
+        (
+            "sim",
+            "A simulation in virtual time: no server, no waiting, the same history for the same seed.",
         ),
         (
             "docker",

@@ -3,8 +3,9 @@
 //! This binary parses, composes, dispatches, prints and exits, and nothing else does any of it:
 //!
 //! - [`cli`]: what can be typed
-//! - [`subject`], [`backend`]: where names become things
-//! - [`scenario`]: one run, from the command line to the report
+//! - [`subject`], [`backend`], [`image`]: where names become things
+//! - [`order`]: what the user ordered, checked before anything starts
+//! - [`scenario`]: one run, from the command line to the report; [`real_run`], [`sim_run`]: where
 //! - [`listing`], [`judge`]: the smaller commands
 //! - [`worker`]: the hidden end of the adapter protocol
 //! - [`live`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
@@ -12,13 +13,17 @@
 mod backend;
 mod cli;
 mod exit;
+mod image;
 mod interrupt;
 mod judge;
 mod listing;
 mod live;
+mod order;
 mod output;
 mod print;
+mod real_run;
 mod scenario;
+mod sim_run;
 mod subject;
 mod worker;
 

@@ -206,6 +206,10 @@ impl World for RealWorld {
         self.wire.lift(id);
     }
 
+    fn struck(&self, id: ImposedId) -> u64 {
+        self.wire.struck(id)
+    }
+
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
         self.wire.cut(workers, nodes);
     }

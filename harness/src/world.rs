@@ -70,6 +70,8 @@ pub trait World: 'static {
     fn impose(&self, fault: LinkFault) -> ImposedId;
     /// Takes it away again.
     fn lift(&self, id: ImposedId);
+    /// How many frames it has struck so far.
+    fn struck(&self, id: ImposedId) -> u64;
     /// Resets the connections of links.
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>);
 

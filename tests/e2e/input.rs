@@ -183,11 +183,18 @@ fn an_engine_that_is_down() {
 
 #[test]
 fn neither_engine_nor_server() {
-    let line = "scenario calm --impl set-nx-px";
-    let call = picklock(line)
-        .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-        .env("PATH", "/nonexistent");
-    insta::assert_snapshot!(told(line, &call.run().exits(4)));
+    let poor = |line: &str| {
+        picklock(line)
+            .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+            .env("PATH", "/nonexistent")
+            .run()
+    };
+    // A built-in lock is simulated; a program of the user's own cannot be.
+    let simulated = poor("scenario calm --impl set-nx-px --seed 1").exits(0);
+    let line = "scenario calm --impl exec:/bin/cat --seed 1";
+    let refused = told(line, &poor(line).exits(4));
+    let first = simulated.stdout.lines().next().unwrap();
+    insta::assert_snapshot!(format!("{first}\n\n{refused}"));
 }
 
 #[test]

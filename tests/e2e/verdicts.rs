@@ -1,4 +1,4 @@
-//! The scenarios of the catalog come out as their own files say, on real Redis.
+//! The scenarios of the catalog come out as their own files say, in every world.
 
 use std::fmt::Write;
 
@@ -139,6 +139,11 @@ fn frozen_holders(backend: &str) {
 }
 
 #[test]
+fn gc_pause_in_the_simulation() {
+    frozen_holders("sim");
+}
+
+#[test]
 fn gc_pause_on_processes() {
     frozen_holders("process");
 }
@@ -146,6 +151,11 @@ fn gc_pause_on_processes() {
 #[test]
 fn gc_pause_in_containers() {
     frozen_holders("docker");
+}
+
+#[test]
+fn calm_in_the_simulation() {
+    all_held("calm", "sim");
 }
 
 #[test]
@@ -159,6 +169,11 @@ fn calm_in_containers() {
 }
 
 #[test]
+fn holder_crash_in_the_simulation() {
+    all_held("holder-crash", "sim");
+}
+
+#[test]
 fn holder_crash_on_processes() {
     all_held("holder-crash", "process");
 }
@@ -166,6 +181,11 @@ fn holder_crash_on_processes() {
 #[test]
 fn holder_crash_in_containers() {
     all_held("holder-crash", "docker");
+}
+
+#[test]
+fn network_delay_in_the_simulation() {
+    all_held("network-delay", "sim");
 }
 
 #[test]

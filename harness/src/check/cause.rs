@@ -67,6 +67,7 @@ pub(super) fn arrived_late(evidence: &Evidence<'_>, hold: &Hold) -> bool {
         || evidence.faults().iter().any(|fault| {
             !forgets(fault.fault)
                 && fault.strikes(hold.worker)
+                && fault.began_ns < hold.begin_ns
                 && fault.touches(hold.acquire_ns, hold.begin_ns)
         })
 }

@@ -3,7 +3,10 @@
 //! A hold is judged from the grant's arrival at the driver to the moment when the release was
 //! sent (or the worker was gone, or the history ended). The true hold is no shorter: the client
 //! had the grant before it arrived here, and had not been told to let go. So two overlapping
-//! intervals are two clients inside at once; leases are not asked.
+//! intervals are two clients inside at once; leases are not asked. A worker that dies by itself
+//! holds until the driver sees its output close, which is when the process ends.
+//!
+//! [`Overlaps`] argues why overlap is strict, and why counting every pair costs O(1) an event.
 
 use super::attempt::{Attempt, Step};
 use super::cause;

@@ -6,7 +6,11 @@
 //!
 //! A lease that had run out and is extended afterwards runs anew from the extension's arrival,
 //! not through the gap: whoever was let in during the gap, and left before the extension, met
-//! nobody whose lease was running. The word `lost` ends the lease when it arrives.
+//! nobody whose lease was running. The word `lost` ends the lease when it arrives; the holder
+//! knew no later than that.
+//!
+//! Each event costs a bisection among the leases that run at that moment. In a lock that works
+//! that is one; in one that does not, no more than there are workers.
 
 use super::attempt::{Attempt, Step};
 use super::checker::Checker;

@@ -2,7 +2,8 @@
 //!
 //! [`judge`] reads a history once. Each event becomes the [`Step`] of the one attempt that it
 //! speaks of, and goes to every [`Checker`] of a table; one property, one file. Memory is what is
-//! under way, never what has been. Only a violation has the history read again, through
+//! under way, not what has been (ownership alone keeps ended holds, while a release of their key
+//! is unanswered). Only a violation has the history read again, through
 //! [`Evidence`], to find its cause and to tell its story.
 //!
 //! Absent here: no clock, no I/O, no guess. What a history does not prove is not `violated`.

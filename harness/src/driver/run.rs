@@ -56,6 +56,9 @@ pub enum RunError {
         /// What it said instead of `ready`, if it said anything that is no message.
         heard: Option<String>,
     },
+    /// The user interrupted it before the buyers began.
+    #[error("interrupted before the buyers began")]
+    Interrupted,
 }
 
 /// Runs the buyers under the lock until they are done, the limit is reached, or `interrupt` is
@@ -71,7 +74,12 @@ pub async fn run<W: World>(
     let clock = setup.clock.clone();
     let recorder = Recorder::new(clock.clone(), setup.listener);
     let stage = Stage::new(world, setup.plan, clock.clone(), recorder, setup.moments);
-    let buyers = hire(&stage).await?;
+    let mut interrupt = std::pin::pin!(interrupt);
+    let buyers = tokio::select! {
+        biased;
+        hired = hire(&stage) => hired?,
+        () = &mut interrupt => return Err(RunError::Interrupted),
+    };
     let ready = clock.elapsed();
     stage.recorder.begin();
 

@@ -13,6 +13,10 @@ use crate::stage::{Site, Stage, Strike};
 use crate::wire::{Effect, ImposedId, LinkFault};
 use crate::world::{Refusal, World};
 
+/// How often it is looked whether a fault for so many frames is used up. The faults do not wait
+/// for it: it only says in the history since when they are over.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// What must be done when a fault is over. Doing it twice does no harm.
 #[derive(Clone)]
 enum Undo {
@@ -122,11 +126,32 @@ impl<W: World> Nemesis<W> {
         struck();
         let lasts = match plan.kind {
             FaultKind::Cut => Some(Duration::ZERO),
+            // What is held is let go when the fault ends: without a time, never.
+            FaultKind::Hold if lasts.is_none() => return,
             _ => lasts,
         };
-        if let Some(lasts) = lasts {
-            tokio::time::sleep(lasts).await;
-            self.end(id).await;
+        match (lasts, plan.frames) {
+            (Some(lasts), _) => tokio::time::sleep(lasts).await,
+            // A fault for so many frames is over when it has struck them.
+            (None, Some(frames)) => self.used_up(id, frames).await,
+            (None, None) => return,
+        }
+        self.end(id).await;
+    }
+
+    /// Waits until a fault has struck as many frames as it was meant for. One that keeps frames
+    /// back for good is never over.
+    async fn used_up(&self, id: u32, frames: u32) {
+        let imposed = {
+            let ongoing = self.ongoing.borrow();
+            ongoing.iter().find_map(|(one, undo)| match undo {
+                Undo::Lift(imposed) if *one == id => Some(*imposed),
+                _ => None,
+            })
+        };
+        let Some(imposed) = imposed else { return };
+        while self.stage.world.struck(imposed) < u64::from(frames) {
+            tokio::time::sleep(LOOK).await;
         }
     }
 

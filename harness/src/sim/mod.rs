@@ -4,7 +4,9 @@
 //! - [`SimWorld`]: hosts, network and nodes put together as a [`World`](crate::world::World)
 //! - `host`: one worker; frozen or dropped whole, background tasks included
 //! - `connection`, `port`: what a subject sees: a redis-rs connection
-//! - `network`, `traffic`: links with latencies, gates and faults; order drawn from the seed
+//! - `network`: the task that carries messages; `departure` and `delivery` are its two ends,
+//!   `ledger` what it knows
+//! - `traffic`: what is on the way, past gates and faults, in an order drawn from the seed
 //! - `node`: one Redis server: the model, its wall clock, and what its disk keeps
 //!
 //! Time is tokio's paused clock, which jumps to the next event. The network keeps its own times in
@@ -15,7 +17,10 @@
 //! no process. What does not follow from seed and scenario does not reach the history.
 
 mod connection;
+mod delivery;
+mod departure;
 mod host;
+mod ledger;
 mod network;
 mod node;
 mod port;

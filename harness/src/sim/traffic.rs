@@ -30,6 +30,15 @@ pub(super) enum Cargo {
     Reply { reply: Reply, answered: Answered },
 }
 
+impl Cargo {
+    /// Whoever waits for the answer.
+    pub(super) fn into_answered(self) -> Answered {
+        match self {
+            Cargo::Command { answered, .. } | Cargo::Reply { answered, .. } => answered,
+        }
+    }
+}
+
 impl Frame {
     pub(super) fn direction(&self) -> Direction {
         match self.cargo {
@@ -97,9 +106,7 @@ impl Conn {
     pub(super) fn fail(self, lost: Lost) {
         let leaving = self.request.queue.into_iter().chain(self.reply.queue);
         let answered = leaving
-            .map(|leaving| match leaving.frame.cargo {
-                Cargo::Command { answered, .. } | Cargo::Reply { answered, .. } => answered,
-            })
+            .map(|leaving| leaving.frame.cargo.into_answered())
             .chain(self.in_vain)
             .chain(self.blocked.into_iter().map(|(_, answered)| answered));
         for answered in answered {

@@ -196,6 +196,10 @@ impl World for Rc<SimWorld> {
         self.network.look_again();
     }
 
+    fn struck(&self, id: ImposedId) -> u64 {
+        self.network.faults.struck(id)
+    }
+
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
         self.network.cut(workers, nodes);
     }

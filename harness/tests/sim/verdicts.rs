@@ -21,10 +21,20 @@ fn every_lock_does_as_every_scenario_expects() {
                     let cell = format!("{} × {name}, seed {seed}, {property}", strategy.name);
                     match expected.get(property.word()) {
                         Some(Expectation::Held) => {
-                            assert_eq!(verdict.status, Status::Held, "{cell}: {:#?}", verdict.story);
+                            assert_eq!(
+                                verdict.status,
+                                Status::Held,
+                                "{cell}: {:#?}",
+                                verdict.story
+                            );
                         }
                         Some(Expectation::Violated { cause }) => {
-                            assert_eq!(verdict.status, Status::Violated, "{cell}: {:?}", verdict.story);
+                            assert_eq!(
+                                verdict.status,
+                                Status::Violated,
+                                "{cell}: {:?}",
+                                verdict.story
+                            );
                             if let Some(cause) = cause {
                                 assert_eq!(verdict.cause.unwrap().word(), cause, "{cell}");
                             }

@@ -28,6 +28,13 @@ pub(super) fn complete_histories(most: usize) -> impl Strategy<Value = History> 
         .prop_map(|choices| play(&choices, 1, false, true))
 }
 
+/// Complete histories with long pauses, and two keys to choose from.
+pub(super) fn slow_histories(most: usize) -> impl Strategy<Value = History> {
+    let later = prop_oneof![3 => 0..4_u64, 1 => Just(11), 1 => Just(17)];
+    vec((0..WORKERS, any::<u8>(), any::<u8>(), later), 0..most)
+        .prop_map(|choices| play(&choices, 2, false, true))
+}
+
 #[derive(Debug, Clone, Copy)]
 enum State {
     Idle,

@@ -1,13 +1,14 @@
 //! The checkers against slow ones that are obviously right.
 //!
 //! [`generate`] makes histories that keep to the protocol but to no lock: grants overlap, releases
-//! and attempts end unknown, workers are killed, and most times are equal to some other. Two
+//! and attempts end unknown, workers are killed, and most times are equal to some other. Three
 //! oracles judge them: [`pairs`] looks at every pair of holds, [`linear`] tries every order of
-//! operations.
+//! operations, [`stalls`] looks at every moment.
 
 mod generate;
 mod linear;
 mod pairs;
+mod stalls;
 
 use proptest::prelude::*;
 
@@ -85,5 +86,10 @@ proptest! {
     ) {
         let overlap = count(&history, Property::Exclusion).0 > 0;
         prop_assert_eq!(overlap, !linear::linearizable(&history));
+    }
+
+    #[test]
+    fn progress_finds_exactly_the_stalls(history in generate::slow_histories(40)) {
+        prop_assert_eq!(count(&history, Property::Progress).0, stalls::stalls(&history));
     }
 }

@@ -1,0 +1,159 @@
+//! What the user ordered: understood and checked before anything starts.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use picklock_harness::entropy;
+use picklock_harness::stage::Plan;
+use picklock_scenarios::{Scenario, Span, catalog};
+
+use crate::cli::ScenarioArgs;
+use crate::exit::Failure;
+use crate::subject::Subject;
+
+/// What the user ordered, understood and checked before anything starts.
+pub struct Order {
+    /// As it was typed.
+    pub args: ScenarioArgs,
+    /// The scenario, with what the command line changes in it.
+    pub scenario: Scenario,
+    /// The lock.
+    pub subject: Subject,
+    /// This binary.
+    pub program: PathBuf,
+    /// How many independent nodes.
+    pub nodes: usize,
+    /// Lease time.
+    pub ttl: Duration,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+impl Order {
+    /// Understands the command line.
+    ///
+    /// # Errors
+    /// What is wrong with it, or with the scenario file.
+    pub fn understand(args: ScenarioArgs) -> Result<Order, Failure> {
+        let program = std::env::current_exe().map_err(|error| {
+            Failure::Environment(format!("cannot find this program again: {error}"))
+        })?;
+        let subject = Subject::named(&args.subject, &program)?;
+        let scenario = fitted(load(&args.scenario)?, &args, &subject)?;
+        let Span::Absolute(ttl) = scenario.workload.ttl else {
+            return Err(Failure::Usage(
+                "--ttl: expected a time such as 500ms or 2s".into(),
+            ));
+        };
+        let seed = match args.seed {
+            Some(seed) => seed,
+            None => entropy::fresh_seed()
+                .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
+        };
+        Ok(Order {
+            nodes: scenario.topology.nodes.unwrap_or(subject.nodes),
+            args,
+            scenario,
+            subject,
+            program,
+            ttl,
+            seed,
+        })
+    }
+
+    /// The numbers of the run.
+    pub fn plan(&self) -> Plan {
+        let keys = 0..self.scenario.workload.keys;
+        Plan {
+            scenario: self.scenario.clone(),
+            ttl: self.ttl,
+            nodes: self.nodes,
+            // Of one width, so that no key is the beginning of another.
+            keys: keys.map(|key| format!("picklock:stock:{key:04}")).collect(),
+            seed: self.seed,
+            options: self.args.options.iter().cloned().collect(),
+        }
+    }
+
+    /// The command that repeats the run.
+    pub fn reproduce(&self, backend: &str) -> String {
+        let args = &self.args;
+        let mut words = vec![
+            "picklock".to_owned(),
+            "scenario".to_owned(),
+            args.scenario.clone(),
+            "--impl".to_owned(),
+            args.subject.clone(),
+        ];
+        let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+        flag("backend", backend.to_owned());
+        flag("seed", self.seed.to_string());
+        for (key, value) in &args.options {
+            flag("impl-option", format!("{key}={value}"));
+        }
+        let given = [
+            ("workers", args.workers.map(|workers| workers.to_string())),
+            ("nodes", args.nodes.map(|nodes| nodes.to_string())),
+            ("ttl", args.ttl.map(|ttl| ttl.to_string())),
+            ("image", args.image.clone()),
+            (
+                "redis-server",
+                args.redis_server
+                    .as_ref()
+                    .map(|path| path.display().to_string()),
+            ),
+        ];
+        for (name, value) in given {
+            if let Some(value) = value {
+                flag(name, value);
+            }
+        }
+        let quoted: Vec<String> = words
+            .iter()
+            .map(|word| shell_words::quote(word).into())
+            .collect();
+        quoted.join(" ")
+    }
+}
+
+/// The scenario with what the command line changes in it, held against what the subject wants.
+/// Whatever does not fit is blamed on the flag that made it so, else on the file.
+fn fitted(
+    mut scenario: Scenario,
+    args: &ScenarioArgs,
+    subject: &Subject,
+) -> Result<Scenario, Failure> {
+    let fits = |scenario: &Scenario, blame: String| {
+        scenario.check_for(subject.nodes).map_err(|mut error| {
+            error.file = blame;
+            Failure::Usage(error.to_string())
+        })
+    };
+    if let Some(nodes) = args.nodes {
+        scenario.topology.nodes = Some(nodes);
+        fits(&scenario, format!("--nodes {nodes}"))?;
+    }
+    fits(&scenario, args.scenario.clone())?;
+    if let Some(workers) = args.workers {
+        scenario.workload.workers = workers;
+        fits(&scenario, format!("--workers {workers}"))?;
+    }
+    if let Some(ttl) = args.ttl {
+        scenario.workload.ttl = ttl;
+        fits(&scenario, format!("--ttl {ttl}"))?;
+    }
+    Ok(scenario)
+}
+
+fn load(name: &str) -> Result<Scenario, Failure> {
+    let bad = |error: picklock_scenarios::ScenarioError| Failure::Usage(error.to_string());
+    let is_path = Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == "toml");
+    if !is_path {
+        return catalog::named(name).map_err(bad);
+    }
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| Failure::Usage(format!("{name}: cannot read the scenario: {error}")))?;
+    Scenario::parse(&text, name).map_err(bad)
+}

@@ -1,0 +1,52 @@
+//! One run in the simulation.
+
+use picklock_harness::history::What;
+use picklock_harness::model::ServerVersion;
+use picklock_harness::record::{Phases, Redis};
+use picklock_harness::sim::{SimError, Simulation, Subject, run as simulate};
+use picklock_impls::find;
+
+use crate::exit::Failure;
+use crate::order::Order;
+use crate::scenario::Ran;
+
+/// Simulates the run. It takes no time to speak of, so there is no progress to show.
+///
+/// # Errors
+/// The subject is not one of ours, or cannot be simulated.
+pub fn run(order: &Order) -> Result<Ran, Failure> {
+    let name = &order.subject.name;
+    let strategy = find(name).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--impl {name}: a program of your own runs in real time and cannot be simulated; choose --backend process or docker"
+        ))
+    })?;
+    let history = simulate(Simulation {
+        plan: order.plan(),
+        subject: Subject::of(strategy),
+    })
+    .map_err(|error| match error {
+        SimError::Stuck { .. } | SimError::Broken(_) => Failure::Stuck(error.to_string()),
+        SimError::Run(refused) => Failure::Environment(refused.to_string()),
+    })?;
+    let ended = history.events.iter().rev();
+    let end_ns = ended
+        .filter(|event| matches!(event.what, What::End { .. }))
+        .map(|event| event.at_ns)
+        .next();
+    let version = ServerVersion::default();
+    Ok(Ran {
+        redis: Redis {
+            server: format!("model of {}", version.server()),
+            version: version.number().to_owned(),
+        },
+        phases: Phases {
+            setup_ms: 0,
+            workload_ms: end_ns.unwrap_or(0) / 1_000_000,
+            teardown_ms: 0,
+        },
+        history,
+        subject_version: None,
+        left: None,
+    })
+}
