@@ -53,6 +53,8 @@ pub enum RunError {
         worker: usize,
         /// Why not.
         refusal: Refusal,
+        /// What it said instead of `ready`, if it said anything that is no message.
+        heard: Option<String>,
     },
     /// The user interrupted it before the buyers began.
     #[error("interrupted before the buyers began")]
@@ -124,7 +126,11 @@ async fn hire<W: World>(stage: &Rc<Stage<W>>) -> Result<Vec<Buyer<W>>, RunError>
     let workers = 0..stage.plan.scenario.workload.workers;
     let starts = workers.map(|worker| async move {
         let started = Buyer::start(stage, worker, 0).await;
-        started.map_err(|refusal| RunError::Worker { worker, refusal })
+        started.map_err(|refusal| RunError::Worker {
+            worker,
+            refusal,
+            heard: stage.recorder.garbage_of(worker),
+        })
     });
     futures_util::future::try_join_all(starts).await
 }
