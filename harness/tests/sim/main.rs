@@ -1,5 +1,15 @@
 //! The simulated world, from the outside.
 
+mod actor;
+mod clients;
+mod commands;
+mod determinism;
+mod links;
+mod moments;
+mod nodes;
+mod properties;
+mod trials;
+mod trouble;
 mod verdicts;
 
 use picklock_harness::history::History;
