@@ -69,9 +69,11 @@ impl Ledger {
         key: u32,
     ) -> Option<u64> {
         let mut by_node = BTreeMap::new();
-        for (of, node, at_ns) in self.last.get(&worker)? {
+        // Attempts of one worker follow one another, so the older ones need not be looked at.
+        let newest = self.last.get(&worker)?.iter().rev();
+        for (of, node, at_ns) in newest.take_while(|(of, ..)| of.0 >= op) {
             if *of == (op, phase, key) {
-                by_node.insert(node, *at_ns);
+                by_node.entry(node).or_insert(*at_ns);
             }
         }
         by_node.into_values().min()
