@@ -47,6 +47,13 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("model", &[]),
+    (
+        "sim",
+        &[
+            "adapter", "clock", "driver", "entropy", "history", "model", "stage", "wire", "world",
+        ],
+    ),
+    ("trial", &["check", "history", "sim", "stage"]),
 ];
 
 /// Files past 500 lines need a reason here.

@@ -84,7 +84,8 @@ pub trait World: 'static {
     /// Tells the links what the worker is busy with.
     fn set_phase(&self, worker: usize, op: u64, phase: Phase);
     /// When the worker's last command of this operation that names the lock's key went out to a
-    /// node; `None`: none did.
+    /// node. Of several nodes the one counts that was done with first: a quorum may have let the
+    /// lock go while the command to another node still waited. `None`: none did.
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
 
     /// Why a node does not answer, though no fault is on; `None`: it does. A world whose nodes

@@ -14,6 +14,7 @@ use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 use tokio::sync::oneshot;
 
 use super::port::{Args, Handed, Lost, Port};
+use crate::clock::Clock;
 use crate::wire::LinkId;
 
 /// After a refused attempt a client waits so long before the next one, as the real workers do.
@@ -27,13 +28,15 @@ struct Line {
     port: Arc<Port>,
     link: LinkId,
     timeout: Duration,
+    clock: Clock,
     live: Mutex<Live>,
 }
 
 #[derive(Default)]
 struct Live {
     conn: Option<u64>,
-    refused: bool,
+    /// When the last attempt was refused, if it was.
+    refused_at: Option<Duration>,
 }
 
 impl SimConnection {
@@ -42,6 +45,7 @@ impl SimConnection {
             port,
             link,
             timeout,
+            clock: Clock::start(),
             live: Mutex::default(),
         }))
     }
@@ -64,9 +68,10 @@ impl Line {
     }
 
     async fn exchange(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
-        let refused_before = std::mem::take(&mut self.live().refused);
-        if refused_before {
-            tokio::time::sleep(PAUSE).await;
+        let refused_at = self.live().refused_at.take();
+        if let Some(refused_at) = refused_at {
+            let pause = (refused_at + PAUSE).saturating_sub(self.clock.elapsed());
+            tokio::time::sleep(pause).await;
         }
         let conn = *self.live().conn.get_or_insert_with(|| self.port.open());
         let suspect = Suspect {
@@ -89,7 +94,7 @@ impl Line {
             match answer {
                 Ok(Ok(reply)) => values.push(reply.into_value()),
                 Ok(Err(Lost::Refused)) => {
-                    self.live().refused = true;
+                    self.live().refused_at = Some(self.clock.elapsed());
                     return Err(io(ErrorKind::ConnectionRefused, "connection refused"));
                 }
                 Ok(Err(Lost::Reset)) | Err(_) => {

@@ -31,6 +31,6 @@ mod wall;
 mod watchdog;
 mod world;
 
-pub use runner::{SimError, Simulation, run};
+pub use runner::{SimError, Simulation, run, run_with_patience};
 pub use subject::Subject;
 pub use world::SimWorld;

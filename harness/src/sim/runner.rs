@@ -12,12 +12,12 @@ use crate::driver::{self, RunError, Setup};
 use crate::history::{History, What};
 use crate::stage::{Moments, Plan};
 
-/// A turn that lasts longer than this in real time will not end. Generous: on a machine with more
-/// threads than processors, a turn may have to wait for its own.
+/// A turn that lasts longer than this in real time will not end. Time in which other threads kept
+/// ours from running does not count.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How often the watchdog looks.
-const LOOK: Duration = Duration::from_secs(1);
+/// The watchdog looks so often while its patience lasts.
+const LOOKS: u32 = 10;
 
 /// What shall be simulated.
 #[derive(Debug, Clone)]
@@ -33,11 +33,13 @@ pub struct Simulation {
 pub enum SimError {
     /// A subject's code neither ends nor gives way.
     #[error(
-        "stuck: worker {worker} has not given way for {PATIENCE:?} of real time; a subject that spins or blocks without awaiting cannot be simulated"
+        "stuck: worker {worker} has not given way for {} s of real time; a subject that loops or blocks without ever reaching an `.await` cannot be simulated", patience.as_secs_f64()
     )]
     Stuck {
         /// The worker whose turn it is.
         worker: usize,
+        /// How long it was waited for.
+        patience: Duration,
     },
     /// A worker could not be started.
     #[error(transparent)]
@@ -55,26 +57,38 @@ pub enum SimError {
 /// # Errors
 /// See [`SimError`]. A violated property is no error.
 pub fn run(simulation: Simulation) -> Result<History, SimError> {
+    run_with_patience(simulation, PATIENCE)
+}
+
+/// The same; a subject counts as stuck when one of its turns has lasted for `patience` of real
+/// time. Time that the thread spent waiting for a processor does not count.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run_with_patience(simulation: Simulation, patience: Duration) -> Result<History, SimError> {
     let beat = Beat::default();
     let watched = beat.clone();
     let (tell, told) = mpsc::channel();
     let begun = std::thread::Builder::new()
         .name("picklock-sim".into())
         .spawn(move || {
+            beat.claim_thread();
             // Nobody listens any more once the run counts as stuck.
             tell.send(run_here(simulation, beat)).ok();
         });
     begun.map_err(|error| SimError::Broken(error.to_string()))?;
-    wait(&told, &watched)
+    wait(&told, &watched, patience)
 }
 
 fn wait(
     told: &mpsc::Receiver<Result<History, SimError>>,
     beat: &Beat,
+    patience: Duration,
 ) -> Result<History, SimError> {
-    let (mut seen, mut looks) = (beat.look().0, 0);
+    let look = (patience / LOOKS).max(Duration::from_millis(1));
+    let (mut seen, mut looks, mut kept_waiting) = (beat.look().0, 0, Duration::ZERO);
     loop {
-        match told.recv_timeout(LOOK) {
+        match told.recv_timeout(look) {
             Ok(ran) => return ran,
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 return Err(SimError::Broken("its thread panicked".into()));
@@ -83,13 +97,16 @@ fn wait(
         }
         let (mark, worker) = beat.look();
         if mark != seen {
-            (seen, looks) = (mark, 0);
+            (seen, looks, kept_waiting) = (mark, 0, beat.kept_waiting());
             continue;
         }
         looks += 1;
-        if let Some(worker) = worker.filter(|_| LOOK * looks >= PATIENCE) {
-            return Err(SimError::Stuck { worker });
-        }
+        let excused = beat.kept_waiting().saturating_sub(kept_waiting);
+        let Some(worker) = worker.filter(|_| (look * looks).saturating_sub(excused) >= patience)
+        else {
+            continue;
+        };
+        return Err(SimError::Stuck { worker, patience });
     }
 }
 
