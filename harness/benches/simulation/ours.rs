@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::History;
-use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_harness::sim::{Simulation, Subject, run, run_many};
 use picklock_impls::Strategy;
 
 use crate::counted::{Behind, Count, Counted};
@@ -27,7 +27,12 @@ pub struct Totals {
 pub fn judged(shape: &Shape, seed: u64, subject: Subject) -> History {
     let plan = shape.plan(seed);
     let history = run(Simulation { plan, subject }).expect("the simulation runs");
-    let verdicts = judge(&history);
+    must_hold(seed, &history);
+    history
+}
+
+fn must_hold(seed: u64, history: &History) {
+    let verdicts = judge(history);
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
         let verdict = &verdicts[&property];
         assert_eq!(
@@ -37,13 +42,17 @@ pub fn judged(shape: &Shape, seed: u64, subject: Subject) -> History {
             verdict.story
         );
     }
-    history
 }
 
 /// Runs with seeds from zero on.
 pub fn round(shape: &Shape, runs: u64) {
-    for seed in 0..runs {
-        judged(shape, seed, Subject::of(redlock()));
+    let simulations = (0..runs).map(|seed| Simulation {
+        plan: shape.plan(seed),
+        subject: Subject::of(redlock()),
+    });
+    let judged = |history: History| must_hold(history.header.seed, &history);
+    for ran in run_many(simulations.collect(), judged) {
+        ran.expect("the simulation runs");
     }
 }
 

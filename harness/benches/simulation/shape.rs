@@ -21,7 +21,7 @@ for = "20ms"
 
 [[fault]]
 kind = "delay"
-at = "100ms"
+when = { on = "granted", nth = 5 }
 for = "100ms"
 by = "5ms"
 nodes = [0]
@@ -33,7 +33,7 @@ frames = 1
 
 [[fault]]
 kind = "pause-node"
-at = "300ms"
+when = { on = "granted", nth = 8 }
 for = "30ms"
 nodes = [4]
 "#;

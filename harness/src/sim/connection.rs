@@ -4,6 +4,7 @@
 //! timeout, an unanswered command makes the connection suspect, and the next command opens
 //! another one.
 
+use std::future::Future;
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,9 +12,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use redis::aio::ConnectionLike;
 use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::RecvError};
 
 use super::port::{Args, Handed, Lost, Port};
+use crate::model::Reply;
 use crate::wire::LinkId;
 
 /// After a refused attempt a client waits so long before the next one, as the real workers do.
@@ -46,8 +48,7 @@ impl SimConnection {
         }))
     }
 
-    async fn exchange(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
-        let exchanged = self.0.exchange(commands);
+    async fn in_time<T>(&self, exchanged: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
         match tokio::time::timeout(self.0.timeout, exchanged).await {
             Ok(answer) => answer,
             Err(_) => Err(io(
@@ -63,42 +64,62 @@ impl Line {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn exchange(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
+    /// One command and its answer.
+    async fn ask(&self, args: Args) -> RedisResult<Value> {
+        let suspect = self.connected().await;
+        let answer = self.hand(suspect.conn, args).await;
+        let value = self.value(answer)?;
+        suspect.clear();
+        Ok(value)
+    }
+
+    /// Commands in one go, and their answers in order.
+    async fn ask_all(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
+        let suspect = self.connected().await;
+        let answers = commands.into_iter();
+        let answers: Vec<_> = answers.map(|args| self.hand(suspect.conn, args)).collect();
+        let answers = join_all(answers).await.into_iter();
+        let values: RedisResult<Vec<Value>> = answers.map(|answer| self.value(answer)).collect();
+        let values = values?;
+        suspect.clear();
+        Ok(values)
+    }
+
+    /// The connection, opened if there is none; suspect until everything is answered.
+    async fn connected(&self) -> Suspect<'_> {
         let refused_before = std::mem::take(&mut self.live().refused);
         if refused_before {
             tokio::time::sleep(PAUSE).await;
         }
-        let conn = *self.live().conn.get_or_insert_with(|| self.port.open());
-        let suspect = Suspect {
+        Suspect {
             line: self,
-            conn: Some(conn),
-        };
-        let answers = commands.into_iter().map(|args| {
-            let (answered, answer) = oneshot::channel();
-            self.port.hand(Handed::Command {
-                conn,
-                link: self.link,
-                args,
-                answered,
-            });
-            answer
+            conn: *self.live().conn.get_or_insert_with(|| self.port.open()),
+            cleared: false,
+        }
+    }
+
+    fn hand(&self, conn: u64, args: Args) -> oneshot::Receiver<Result<Reply, Lost>> {
+        let (answered, answer) = oneshot::channel();
+        self.port.hand(Handed::Command {
+            conn,
+            link: self.link,
+            args,
+            answered,
         });
-        let answers: Vec<_> = answers.collect();
-        let mut values = Vec::with_capacity(answers.len());
-        for answer in join_all(answers).await {
-            match answer {
-                Ok(Ok(reply)) => values.push(reply.into_value()),
-                Ok(Err(Lost::Refused)) => {
-                    self.live().refused = true;
-                    return Err(io(ErrorKind::ConnectionRefused, "connection refused"));
-                }
-                Ok(Err(Lost::Reset)) | Err(_) => {
-                    return Err(io(ErrorKind::ConnectionReset, "connection reset"));
-                }
+        answer
+    }
+
+    fn value(&self, answer: Result<Result<Reply, Lost>, RecvError>) -> RedisResult<Value> {
+        match answer {
+            Ok(Ok(reply)) => Ok(reply.into_value()),
+            Ok(Err(Lost::Refused)) => {
+                self.live().refused = true;
+                Err(io(ErrorKind::ConnectionRefused, "connection refused"))
+            }
+            Ok(Err(Lost::Reset)) | Err(_) => {
+                Err(io(ErrorKind::ConnectionReset, "connection reset"))
             }
         }
-        suspect.clear();
-        Ok(values)
     }
 }
 
@@ -110,22 +131,25 @@ fn io(kind: ErrorKind, text: impl Into<String>) -> RedisError {
 /// when the caller drops the command.
 struct Suspect<'a> {
     line: &'a Line,
-    conn: Option<u64>,
+    conn: u64,
+    cleared: bool,
 }
 
 impl Suspect<'_> {
     fn clear(mut self) {
-        self.conn = None;
+        self.cleared = true;
     }
 }
 
 impl Drop for Suspect<'_> {
     fn drop(&mut self) {
-        let Some(conn) = self.conn else { return };
+        if self.cleared {
+            return;
+        }
         let mut live = self.line.live();
-        if live.conn == Some(conn) {
+        if live.conn == Some(self.conn) {
             live.conn = None;
-            self.line.port.hand(Handed::Close { conn });
+            self.line.port.hand(Handed::Close { conn: self.conn });
         }
     }
 }
@@ -140,7 +164,7 @@ impl Drop for Line {
 }
 
 fn args_of(cmd: &Cmd) -> Args {
-    let mut args = Args::default();
+    let mut args = Args::for_a_command();
     for arg in cmd.args_iter() {
         match arg {
             Arg::Simple(bytes) => args.push(bytes),
@@ -161,8 +185,8 @@ impl ConnectionLike for SimConnection {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         let args = args_of(cmd);
         Box::pin(async move {
-            let mut values = self.exchange(vec![args]).await?;
-            values.pop().unwrap_or(Value::Nil).extract_error()
+            let value = self.in_time(self.0.ask(args)).await?;
+            value.extract_error()
         })
     }
 
@@ -180,7 +204,7 @@ impl ConnectionLike for SimConnection {
             commands.push(word("EXEC"));
         }
         Box::pin(async move {
-            let values = self.exchange(commands).await?;
+            let values = self.in_time(self.0.ask_all(commands)).await?;
             Ok(values.into_iter().skip(offset).take(count).collect())
         })
     }

@@ -1,9 +1,9 @@
-//! One simulated run, on a thread of its own.
+//! One simulated run.
 
 use std::rc::Rc;
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::Arc;
 
+use super::batch::{PATIENCE, run_many};
 use super::subject::Subject;
 use super::watchdog::Beat;
 use super::world::{Parts, SimWorld};
@@ -11,13 +11,6 @@ use crate::clock::Clock;
 use crate::driver::{self, RunError, Setup};
 use crate::history::{History, What};
 use crate::stage::{Moments, Plan};
-
-/// A turn that lasts longer than this in real time will not end. Generous: on a machine with more
-/// threads than processors, a turn may have to wait for its own.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How often the watchdog looks.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// What shall be simulated.
 #[derive(Debug, Clone)]
@@ -55,42 +48,10 @@ pub enum SimError {
 /// # Errors
 /// See [`SimError`]. A violated property is no error.
 pub fn run(simulation: Simulation) -> Result<History, SimError> {
-    let beat = Beat::default();
-    let watched = beat.clone();
-    let (tell, told) = mpsc::channel();
-    let begun = std::thread::Builder::new()
-        .name("picklock-sim".into())
-        .spawn(move || {
-            // Nobody listens any more once the run counts as stuck.
-            tell.send(run_here(simulation, beat)).ok();
-        });
-    begun.map_err(|error| SimError::Broken(error.to_string()))?;
-    wait(&told, &watched)
-}
-
-fn wait(
-    told: &mpsc::Receiver<Result<History, SimError>>,
-    beat: &Beat,
-) -> Result<History, SimError> {
-    let (mut seen, mut looks) = (beat.look().0, 0);
-    loop {
-        match told.recv_timeout(LOOK) {
-            Ok(ran) => return ran,
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(SimError::Broken("its thread panicked".into()));
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-        }
-        let (mark, worker) = beat.look();
-        if mark != seen {
-            (seen, looks) = (mark, 0);
-            continue;
-        }
-        looks += 1;
-        if let Some(worker) = worker.filter(|_| LOOK * looks >= PATIENCE) {
-            return Err(SimError::Stuck { worker });
-        }
-    }
+    let nothing = || Err(SimError::Broken("nothing was simulated".into()));
+    run_many(vec![simulation], |history| history)
+        .pop()
+        .unwrap_or_else(nothing)
 }
 
 /// Simulates on this thread, without a watchdog.
