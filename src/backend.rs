@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use picklock_harness::real::{
-    Binary, Detection, DockerServers, Image, Layout, ProcessServers, RealServers, Reaper, World,
+    Binary, Detection, DockerServers, Layout, ProcessServers, RealServers, Reaper, World,
     WorldError, detect,
 };
 
 use crate::cli::{BackendChoice, ScenarioArgs};
 use crate::exit::Failure;
+use crate::image;
 
 /// Where a run happens.
 pub enum Place {
@@ -80,9 +81,7 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
             })
         }
         BackendChoice::Docker => {
-            let image = Image::choose(args.image.as_deref())
-                .await
-                .map_err(environment)?;
+            let image = image::choose(args.image.as_deref()).await?;
             let reason = format!("asked for; {}", image.reason());
             Ok(Chosen {
                 place: Place::Real(World::Docker(image)),

@@ -66,14 +66,14 @@ pub struct ScenarioArgs {
     #[arg(long, value_enum, default_value_t = BackendChoice::Auto)]
     pub backend: BackendChoice,
     /// Seed for tokens, delays and choices; drawn anew if left out, and always printed.
-    #[arg(long)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seed: Option<u64>,
     /// Number of competing workers, instead of the scenario's.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub workers: Option<usize>,
     /// Number of independent Redis nodes; left out: the scenario's, else as many as the lock wants
     /// (1 for `exec:`).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
     /// Lease time, instead of the scenario's: "500ms", "2s".
     #[arg(long, value_name = "DURATION")]
@@ -146,6 +146,11 @@ pub struct CheckArgs {
     /// Print the verdicts as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+fn whole<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a whole number, 0 or more, in digits")
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

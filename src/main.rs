@@ -3,7 +3,7 @@
 //! This binary parses, composes, dispatches, prints and exits, and nothing else does any of it:
 //!
 //! - [`cli`]: what can be typed
-//! - [`subject`], [`backend`]: where names become things
+//! - [`subject`], [`backend`], [`image`]: where names become things
 //! - [`order`]: what the user ordered, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report; [`real_run`], [`sim_run`]: where
 //! - [`listing`], [`judge`]: the smaller commands
@@ -13,6 +13,7 @@
 mod backend;
 mod cli;
 mod exit;
+mod image;
 mod interrupt;
 mod judge;
 mod listing;

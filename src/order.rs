@@ -39,18 +39,7 @@ impl Order {
             Failure::Environment(format!("cannot find this program again: {error}"))
         })?;
         let subject = Subject::named(&args.subject, &program)?;
-        let mut scenario = load(&args.scenario)?;
-        if let Some(workers) = args.workers {
-            scenario.workload.workers = workers;
-        }
-        if let Some(ttl) = args.ttl {
-            scenario.workload.ttl = ttl;
-        }
-        if args.nodes.is_some() {
-            scenario.topology.nodes = args.nodes;
-        }
-        let bad = |error: picklock_scenarios::ScenarioError| Failure::Usage(error.to_string());
-        scenario.check_for(subject.nodes).map_err(bad)?;
+        let scenario = fitted(load(&args.scenario)?, &args, &subject)?;
         let Span::Absolute(ttl) = scenario.workload.ttl else {
             return Err(Failure::Usage(
                 "--ttl: expected a time such as 500ms or 2s".into(),
@@ -125,6 +114,35 @@ impl Order {
             .collect();
         quoted.join(" ")
     }
+}
+
+/// The scenario with what the command line changes in it, held against what the subject wants.
+/// Whatever does not fit is blamed on the flag that made it so, else on the file.
+fn fitted(
+    mut scenario: Scenario,
+    args: &ScenarioArgs,
+    subject: &Subject,
+) -> Result<Scenario, Failure> {
+    let fits = |scenario: &Scenario, blame: String| {
+        scenario.check_for(subject.nodes).map_err(|mut error| {
+            error.file = blame;
+            Failure::Usage(error.to_string())
+        })
+    };
+    if let Some(nodes) = args.nodes {
+        scenario.topology.nodes = Some(nodes);
+        fits(&scenario, format!("--nodes {nodes}"))?;
+    }
+    fits(&scenario, args.scenario.clone())?;
+    if let Some(workers) = args.workers {
+        scenario.workload.workers = workers;
+        fits(&scenario, format!("--workers {workers}"))?;
+    }
+    if let Some(ttl) = args.ttl {
+        scenario.workload.ttl = ttl;
+        fits(&scenario, format!("--ttl {ttl}"))?;
+    }
+    Ok(scenario)
 }
 
 fn load(name: &str) -> Result<Scenario, Failure> {

@@ -12,6 +12,7 @@ use picklock_harness::real_world::{Parts, RealWorld};
 use picklock_harness::record::{Phases, Redis};
 use picklock_harness::stage::{Moments, millis};
 use picklock_harness::wire::Wire;
+use picklock_reports::escape::visible;
 
 use crate::backend;
 use crate::exit::Failure;
@@ -53,13 +54,11 @@ pub async fn run(order: &Order, world: &World, interrupt: &Interrupt) -> Result<
     let before = clock.elapsed();
     let down = world.take_down().await;
     drop(live);
-    let ran = ran.map_err(|error| match error {
-        RunError::Interrupted => Failure::Interrupted,
-        RunError::Worker(refusal) => with_logs(&refusal.to_string(), dir.path()),
-    })?;
+    let ran = ran.map_err(|error| with_log(&error, dir.path()))?;
     down.map_err(|error| Failure::Environment(error.to_string()))?;
     Ok(Ran {
         history: ran.history,
+        subject_version: ran.subject_version,
         redis,
         phases: Phases {
             setup_ms: millis(ran.setup),
@@ -99,19 +98,19 @@ async fn prepare(
     Ok((world, redis, dir))
 }
 
-/// An environment failure with the last words of the workers, which say more than we can.
-fn with_logs(problem: &str, dir: &Path) -> Failure {
-    let mut text = problem.to_owned();
-    let log = std::fs::read_to_string(dir.join("worker-0.log")).unwrap_or_default();
+/// An environment failure with the last words of the worker, which say more than we can.
+fn with_log(error: &RunError, dir: &Path) -> Failure {
+    let mut text = error.to_string();
+    let RunError::Worker { worker, .. } = error else {
+        return Failure::Interrupted;
+    };
+    let log = std::fs::read_to_string(dir.join(format!("worker-{worker}.log"))).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();
     let last = &lines[lines.len().saturating_sub(8)..];
     if !last.is_empty() {
-        text.push_str("\n  worker 0 wrote to its standard error:");
+        text.push_str(&format!("\n  worker {worker} wrote to its standard error:"));
         for line in last {
-            text.push_str(&format!(
-                "\n    {}",
-                picklock_reports::escape::visible(line)
-            ));
+            text.push_str(&format!("\n    {}", visible(line)));
         }
     }
     Failure::Environment(text)

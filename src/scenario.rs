@@ -27,6 +27,8 @@ pub struct Ran {
     pub redis: Redis,
     /// How long the phases took.
     pub phases: Phases,
+    /// The subject's version, if it tells.
+    pub subject_version: Option<String>,
     /// What real worlds leave besides.
     pub left: Option<Left>,
 }
@@ -90,7 +92,10 @@ fn announce(order: &Order, chosen: &Chosen) {
 fn record(order: &Order, chosen: &Chosen, ran: &Ran) -> RunRecord {
     let about = About {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
-        subject_version: order.subject.version.clone(),
+        subject_version: ran
+            .subject_version
+            .clone()
+            .unwrap_or_else(|| order.subject.version.clone()),
         summary: order.scenario.summary.clone(),
         backend_reason: chosen.reason.clone(),
         redis: ran.redis.clone(),

@@ -46,6 +46,7 @@ pub fn run(order: &Order) -> Result<Ran, Failure> {
             teardown_ms: 0,
         },
         history,
+        subject_version: None,
         left: None,
     })
 }

@@ -37,6 +37,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("real", &["clock", "entropy", "record"]),
     ("real_world", &["adapter", "clock", "real", "wire", "world"]),
     ("model", &[]),
+    (
+        "sim",
+        &[
+            "adapter", "clock", "driver", "entropy", "history", "model", "stage", "wire", "world",
+        ],
+    ),
+    ("trial", &["check", "history", "sim", "stage"]),
 ];
 
 /// Files past 500 lines need a reason here.

@@ -152,6 +152,9 @@ fn trouble(history: &History) -> Vec<String> {
             by_fault: false,
             reason,
         } => Some(format!("worker {worker} went down by itself: {reason}")),
+        What::NodeLost { node, reason } => {
+            Some(format!("node {node} was lost by itself: {reason}"))
+        }
         _ => None,
     };
     history

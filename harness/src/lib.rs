@@ -14,6 +14,8 @@
 //! - [`model`]: one Redis server as pure data, for the simulation
 //! - [`check`]: what it means; pure functions of a history
 //! - [`record`]: the one document that a run leaves
+//! - [`sim`]: the simulated world: virtual time, one process, the same driver and nemesis
+//! - [`trial`]: your own lock through a scenario, from a test of your own
 //! - [`latency`]: how long the subject took; pure functions of a history
 
 pub mod adapter;
@@ -31,5 +33,8 @@ pub mod real_world;
 pub mod record;
 pub mod sim;
 pub mod stage;
+pub mod trial;
 pub mod wire;
 pub mod world;
+
+pub use trial::{Outcome, Trial, TrialError, TrialRun};

@@ -222,6 +222,17 @@ impl World for RealWorld {
         self.wire.log().last_request_naming(worker, op, phase, key)
     }
 
+    async fn why_lost(&self, node: usize) -> Option<String> {
+        let servers = self.servers().ok()?;
+        let ask = async {
+            let client = redis::Client::open(format!("redis://{}", servers.address(node)))?;
+            let mut connection = client.get_multiplexed_async_connection().await?;
+            redis::cmd("PING").query_async::<()>(&mut connection).await
+        };
+        let error = ask.await.err()?;
+        Some(format!("it does not answer any more: {error}"))
+    }
+
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
         let address = self.servers().ok()?.address(node);
         let look = async {

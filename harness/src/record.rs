@@ -45,7 +45,8 @@ pub struct RunRecord {
     pub latency: BTreeMap<String, Latency>,
     /// Faults as they struck.
     pub faults: Vec<StruckFault>,
-    /// Workers that did not keep to the protocol or died by themselves, in words.
+    /// Workers that did not keep to the protocol, and workers and nodes that died by themselves, in
+    /// words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trouble: Vec<String>,
     /// How long the phases took.

@@ -81,6 +81,12 @@ pub trait World: 'static {
     /// node; `None`: none did.
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
 
+    /// Why a node does not answer, though no fault is on; `None`: it does. A world whose nodes
+    /// cannot die by themselves need not look.
+    fn why_lost(&self, _node: usize) -> impl Future<Output = Option<String>> {
+        std::future::ready(None)
+    }
+
     /// Remaining life of a key on a node, milliseconds; −1 without expiry; `None`: no such key, or
     /// the node does not answer.
     fn key_ttl_ms(&self, node: usize, key: &str) -> impl Future<Output = Option<i64>>;

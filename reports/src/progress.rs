@@ -52,6 +52,7 @@ fn words(what: &What) -> Option<String> {
         What::FaultBegan { detail, .. } => format!("fault: {detail}"),
         What::FaultEnded { id } => format!("fault {id} is over"),
         What::FaultMissed { fault, reason, .. } => format!("fault {fault} never struck: {reason}"),
+        What::NodeLost { node, reason } => format!("node {node} was lost by itself: {reason}"),
         What::KeyLeft {
             node, ttl_ms: -1, ..
         } => format!("node {node} still has the lock's key, and it never expires"),

@@ -73,6 +73,8 @@ pub struct Progress {
     violations: u64,
     first: Option<Stall>,
     undecided: Option<String>,
+    /// A node that went by itself, and how.
+    lost_node: Option<String>,
 }
 
 impl Progress {
@@ -94,6 +96,7 @@ impl Progress {
             violations: 0,
             first: None,
             undecided: None,
+            lost_node: None,
         }
     }
 
@@ -296,6 +299,10 @@ impl Checker for Progress {
                     state.immortal_ns.get_or_insert(at_ns);
                 }
             }
+            What::NodeLost { node, reason } => {
+                self.lost_node
+                    .get_or_insert_with(|| format!("node {node} was lost by itself: {reason}"));
+            }
             What::End { .. } => self.run_over(at_ns),
             _ => {}
         }
@@ -311,6 +318,10 @@ impl Checker for Progress {
             };
         };
         let immortal = self.keys[first.key as usize].immortal_ns.is_some();
+        if let (false, Some(reason)) = (immortal, self.lost_node) {
+            // Nobody knows since when it was gone, so nothing of the waiting is the lock's fault.
+            return Verdict::unknown(reason);
+        }
         let cause = if immortal {
             Cause::NoTtl
         } else {

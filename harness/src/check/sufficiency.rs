@@ -62,6 +62,9 @@ impl Sufficiency {
             } => self
                 .reasons
                 .push(format!("the fault `{fault}` never struck: {reason}")),
+            What::NodeLost { node, reason } => self
+                .reasons
+                .push(format!("node {node} was lost by itself: {reason}")),
             What::End {
                 reason: EndReason::Interrupted,
                 ..

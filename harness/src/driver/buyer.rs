@@ -11,7 +11,7 @@ use super::conversation::{Conversation, Silence};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::entropy;
 use crate::history::{Misbehaviour, What};
-use crate::stage::{Happening, Stage, millis};
+use crate::stage::{Happening, Introduction, Stage, millis};
 use crate::world::{Refusal, World};
 
 /// Beyond everything that the scenario itself makes a worker wait for, it may take so long to
@@ -73,7 +73,10 @@ impl<W: World> Buyer<W> {
             options: plan.options.clone(),
         };
         match talk.ask(stage, 0, init, GRACE + plan.longest_fault()).await {
-            Ok(Answer::Ready { .. }) => {}
+            Ok(Answer::Ready { name, version }) => {
+                let introduction = Introduction::new(name, version);
+                stage.introduction.set(Some(introduction));
+            }
             Ok(Answer::Error { message, .. }) => {
                 return Err(Refusal::Failed(format!(
                     "worker {worker} refused to begin: {message}"

@@ -14,11 +14,13 @@ use crate::stage::Stage;
 use crate::world::{Session, World};
 
 /// Why a worker gave no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Silence {
     /// It is gone; the reason in words.
+    #[error("{0}")]
     Gone(String),
     /// It did not answer within the deadline, and was killed for it.
+    #[error("it did not answer in time")]
     Hung,
 }
 
@@ -89,11 +91,8 @@ impl Conversation {
         match answer {
             Ok(answer) => answer,
             Err(_) => {
-                stage.recorder.write(What::Misbehaved {
-                    worker: self.worker,
-                    kind: Misbehaviour::Hung,
-                    detail: format!("no answer within {patience:?}; killed"),
-                });
+                let detail = format!("no answer within {:.1} s; killed", patience.as_secs_f64());
+                note_misbehaviour(stage, self.worker, Misbehaviour::Hung, detail);
                 Err(Silence::Hung)
             }
         }
@@ -109,13 +108,9 @@ impl Conversation {
             match self.answers.recv().await {
                 Some(Ok((answered, answer))) if answered == id => return Ok(answer),
                 Some(Ok((answered, answer))) => {
-                    stage.recorder.write(What::Misbehaved {
-                        worker: self.worker,
-                        kind: Misbehaviour::OutOfTurn,
-                        detail: format!(
-                            "answer to request {answered} while {id} was asked: {answer:?}"
-                        ),
-                    });
+                    let detail =
+                        format!("answer to request {answered} while {id} was asked: {answer:?}");
+                    note_misbehaviour(stage, self.worker, Misbehaviour::OutOfTurn, detail);
                 }
                 Some(Err(reason)) => return Err(Silence::Gone(reason)),
                 None => return Err(Silence::Gone("the line is closed".into())),
@@ -214,10 +209,25 @@ impl<W: World> Ear<W> {
     }
 
     fn misbehaved(&self, kind: Misbehaviour, detail: String) {
-        self.stage.recorder.write(What::Misbehaved {
-            worker: self.worker,
+        note_misbehaviour(&self.stage, self.worker, kind, detail);
+    }
+}
+
+/// Writes down what a worker did wrong. The client that probes after the run is none of the run's
+/// workers: where it misbehaves, the probe says nothing.
+fn note_misbehaviour<W>(stage: &Stage<W>, worker: usize, kind: Misbehaviour, detail: String) {
+    let what = if worker < stage.plan.scenario.workload.workers {
+        What::Misbehaved {
+            worker,
             kind,
             detail,
-        });
-    }
+        }
+    } else {
+        What::FaultMissed {
+            fault: "probe".into(),
+            reason: format!("its client misbehaved: {detail}"),
+            optional: false,
+        }
+    };
+    stage.recorder.write(what);
 }

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use picklock_scenarios::Phase;
+use picklock_scenarios::{FaultKind, Phase};
 use tokio::time::timeout;
 
 use super::conversation::Conversation;
@@ -24,17 +24,20 @@ pub async fn probe<W: World>(stage: &Rc<Stage<W>>) {
                 take_once(stage, prober, &mut talk, key).await;
             }
         }
-        Err(reason) => {
-            // Without a probe nothing can be said about what was left behind.
-            stage.recorder.write(What::FaultMissed {
-                fault: "probe".into(),
-                reason,
-                optional: false,
-            });
-        }
+        Err(reason) => failed(stage, reason),
     }
     stage.world.kill_worker(prober).await.ok();
     look_for_leftovers(stage).await;
+    look_for_lost_nodes(stage).await;
+}
+
+/// Without a probe nothing can be said about what was left behind.
+fn failed<W>(stage: &Stage<W>, reason: String) {
+    stage.recorder.write(What::FaultMissed {
+        fault: "probe".into(),
+        reason,
+        optional: false,
+    });
 }
 
 async fn start<W: World>(stage: &Rc<Stage<W>>, prober: usize) -> Result<Conversation, String> {
@@ -52,7 +55,8 @@ async fn start<W: World>(stage: &Rc<Stage<W>>, prober: usize) -> Result<Conversa
     };
     match talk.ask(stage, 0, init, super::buyer::GRACE).await {
         Ok(Answer::Ready { .. }) => Ok(talk),
-        other => Err(format!("the probing client did not get ready: {other:?}")),
+        Ok(other) => Err(format!("its client answered `init` with {other:?}")),
+        Err(silence) => Err(format!("its client did not get ready: {silence}")),
     }
 }
 
@@ -84,7 +88,7 @@ async fn take_once<W: World>(
             Ok(Answer::Granted { token, .. }) => granted = Some(token),
             // A lock that refuses at once must not make the probe spin.
             Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
-            Err(_) => break,
+            Err(silence) => return failed(stage, format!("its client is gone: {silence}")),
         }
     }
     let waited = stage.clock.elapsed().saturating_sub(begun);
@@ -112,6 +116,22 @@ async fn look_for_leftovers<W: World>(stage: &Rc<Stage<W>>) {
             if let Some(ttl_ms) = ttl_ms {
                 stage.recorder.write(What::KeyLeft { node, key, ttl_ms });
             }
+        }
+    }
+}
+
+/// Every fault of the plan is over by now, so each node must answer, unless the plan itself leaves
+/// some of them dead.
+async fn look_for_lost_nodes<W: World>(stage: &Rc<Stage<W>>) {
+    let mut faults = stage.plan.scenario.faults.iter();
+    if faults.any(|fault| fault.kind == FaultKind::CrashNode && fault.duration.is_none()) {
+        return;
+    }
+    for node in 0..stage.plan.nodes {
+        let look = stage.world.why_lost(node);
+        let answered = timeout(super::buyer::GRACE, look).await;
+        if let Some(reason) = answered.unwrap_or_else(|_| Some("it does not answer".into())) {
+            stage.recorder.write(What::NodeLost { node, reason });
         }
     }
 }

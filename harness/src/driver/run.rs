@@ -19,7 +19,7 @@ use crate::world::{Refusal, World};
 pub struct Setup {
     /// The run's numbers.
     pub plan: Plan,
-    /// The name of the subject, for the history.
+    /// The name of the subject, for the history, unless it gives itself one.
     pub subject: String,
     /// The run's clock: the one that the wire reads.
     pub clock: Clock,
@@ -35,6 +35,8 @@ pub struct Setup {
 pub struct Ran {
     /// What happened.
     pub history: History,
+    /// The version that the subject gave itself.
+    pub subject_version: Option<String>,
     /// How long it took from the start of the clock until the buyers began.
     pub setup: Duration,
     /// How long the buyers, and the probe after them, took.
@@ -45,8 +47,13 @@ pub struct Ran {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A worker could not be started.
-    #[error("{0}")]
-    Worker(Refusal),
+    #[error("{refusal}")]
+    Worker {
+        /// Which.
+        worker: usize,
+        /// Why not.
+        refusal: Refusal,
+    },
     /// The user interrupted it before the buyers began.
     #[error("interrupted before the buyers began")]
     Interrupted,
@@ -64,16 +71,15 @@ pub async fn run<W: World>(
 ) -> Result<Ran, RunError> {
     let clock = setup.clock.clone();
     let recorder = Recorder::new(clock.clone(), setup.listener);
-    let header = header(world.as_ref(), &setup.plan, &setup.subject);
     let stage = Stage::new(world, setup.plan, clock.clone(), recorder, setup.moments);
     let mut interrupt = std::pin::pin!(interrupt);
     let buyers = tokio::select! {
         biased;
-        hired = hire(&stage) => hired.map_err(RunError::Worker)?,
+        hired = hire(&stage) => hired?,
         () = &mut interrupt => return Err(RunError::Interrupted),
     };
     let ready = clock.elapsed();
-    clock.set_to_zero();
+    stage.recorder.begin();
 
     let nemesis = Nemesis::new(&stage);
     let haunting = tokio::task::spawn_local(Rc::clone(&nemesis).haunt(setup.due));
@@ -97,20 +103,26 @@ pub async fn run<W: World>(
         sold,
     });
     let workload = clock.elapsed();
+    let introduction = stage.introduction.take().unwrap_or_default();
+    let subject = introduction.name.unwrap_or(setup.subject);
     let history = History {
-        header,
+        header: header(stage.world.as_ref(), &stage.plan, &subject),
         events: stage.recorder.take(),
     };
     Ok(Ran {
         history,
+        subject_version: introduction.version,
         setup: ready,
         workload,
     })
 }
 
-async fn hire<W: World>(stage: &Rc<Stage<W>>) -> Result<Vec<Buyer<W>>, Refusal> {
+async fn hire<W: World>(stage: &Rc<Stage<W>>) -> Result<Vec<Buyer<W>>, RunError> {
     let workers = 0..stage.plan.scenario.workload.workers;
-    let starts = workers.map(|worker| Buyer::start(stage, worker, 0));
+    let starts = workers.map(|worker| async move {
+        let started = Buyer::start(stage, worker, 0).await;
+        started.map_err(|refusal| RunError::Worker { worker, refusal })
+    });
     futures_util::future::try_join_all(starts).await
 }
 

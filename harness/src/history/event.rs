@@ -153,6 +153,8 @@ pub enum What {
     },
     /// After the run: the key was still on the node. `ttl_ms` −1: it never expires.
     KeyLeft { node: usize, key: u32, ttl_ms: i64 },
+    /// After the run: a node does not answer, and no fault of the plan is the reason.
+    NodeLost { node: usize, reason: String },
     /// The end: what the resource says.
     End {
         reason: EndReason,

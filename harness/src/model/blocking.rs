@@ -140,33 +140,67 @@ pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option
     }
 }
 
-/// Serves those who wait and can have something now, longest waiting first.
-pub(super) fn serve(state: &mut State, now: Now) {
-    let mut place = 0;
-    while place < state.waiters.len() {
-        let waiter = state.waiters[place].clone();
-        let mut context = context_of(state, &waiter, now);
-        // A wrong type at the source is no element; one at the target ends the wait.
-        let outcome = match try_serve(&mut context, &waiter.wait) {
-            Err(_) if !source_ready(&mut context, &waiter.wait) => Ok(None),
-            outcome => outcome,
-        };
-        match outcome {
-            Ok(None) => place += 1,
-            Ok(Some(reply)) => {
-                release(state, place, reply);
-                // A moved element may be what an earlier one waits for.
-                place = 0;
-            }
-            Err(refusal) => release(state, place, refusal.into()),
+/// A key has changed: whoever waits for it may be served when the command is over.
+pub(super) fn signal(state: &mut State, database: usize, key: &[u8]) {
+    let waited_for = state
+        .waiters
+        .iter()
+        .any(|waiter| waiter.database == database && waiter.wait.takes_from(key));
+    let place = (database, key.to_vec());
+    if waited_for && !state.ready.contains(&place) {
+        state.ready.push(place);
+    }
+}
+
+impl Wait {
+    fn takes_from(&self, key: &[u8]) -> bool {
+        match self {
+            Wait::Pop { keys, .. } => keys.iter().any(|other| other == key),
+            Wait::Move { from, .. } => from == key,
+        }
+    }
+
+    /// The same wait, for this one of its keys alone.
+    fn on(&self, key: &[u8]) -> Wait {
+        match self {
+            Wait::Pop { left, .. } => Wait::Pop {
+                keys: vec![key.to_vec()],
+                left: *left,
+            },
+            Wait::Move { .. } => self.clone(),
         }
     }
 }
 
-fn source_ready(context: &mut Context<'_>, wait: &Wait) -> bool {
-    match wait {
-        Wait::Pop { .. } => false,
-        Wait::Move { from, .. } => matches!(context.list(from), Ok(Some(_))),
+/// Serves those who wait for keys that have changed: key by key in the order of the changes, and
+/// for each key the longest waiting first. What a served move changes comes in the next round.
+pub(super) fn serve(state: &mut State, now: Now) {
+    while !state.ready.is_empty() {
+        for (database, key) in std::mem::take(&mut state.ready) {
+            serve_key(state, database, &key, now);
+        }
+    }
+}
+
+fn serve_key(state: &mut State, database: usize, key: &[u8], now: Now) {
+    let mut place = 0;
+    while let Some(waiter) = state.waiters.get(place) {
+        if waiter.database != database || !waiter.wait.takes_from(key) {
+            place += 1;
+            continue;
+        }
+        let waiter = waiter.clone();
+        let mut context = context_of(state, &waiter, now);
+        if !matches!(context.list(key), Ok(Some(_))) {
+            // Nothing is left, or it is no list: the others go on waiting.
+            return;
+        }
+        match try_serve(&mut context, &waiter.wait.on(key)) {
+            Ok(Some(reply)) => release(state, place, reply),
+            Ok(None) => place += 1,
+            // The target of a move is no list: that ends the wait.
+            Err(refusal) => release(state, place, refusal.into()),
+        }
     }
 }
 

@@ -133,6 +133,9 @@ impl Context<'_> {
     pub(super) fn touched(&mut self, key: &[u8]) {
         self.changed = true;
         self.state.touch(self.database, key);
+        if !self.state.waiters.is_empty() {
+            super::blocking::signal(self.state, self.database, key);
+        }
     }
 
     /// Replicates these words in place of the command's own.

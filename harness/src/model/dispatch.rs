@@ -39,7 +39,9 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
         return Reply::Simple("QUEUED".into());
     }
     let reply = run(server, client, spec, args, now, true);
-    super::blocking::serve(&mut server.state, now);
+    if !server.state.ready.is_empty() {
+        super::blocking::serve(&mut server.state, now);
+    }
     reply
 }
 

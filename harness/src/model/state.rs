@@ -32,6 +32,8 @@ pub(super) struct State {
     pub acknowledged: i64,
     /// Clients that wait for an element, longest waiting first.
     pub waiters: Vec<super::blocking::Waiter>,
+    /// Keys that have changed and that somebody waits for, database first.
+    pub ready: Vec<(usize, Vec<u8>)>,
     /// Source of `SPOP`'s and `SRANDMEMBER`'s choices.
     pub random: u64,
 }

@@ -92,10 +92,11 @@ async fn start_nodes(recipe: Recipe<'_>) -> Result<(Vec<Node>, record::Redis), W
         nodes, replicas, ..
     } = recipe.layout;
     let start_node = |node| async move {
-        let master = ServerContainer::start(format!("node-{node}"), recipe);
+        let family = &format!("node-{node}");
+        let master = ServerContainer::start(family.clone(), family, recipe);
         let replica = |replica| {
-            let name = format!("node-{node}-replica-{replica}");
-            ServerContainer::start(name, recipe)
+            let name = format!("{family}-replica-{replica}");
+            ServerContainer::start(name, family, recipe)
         };
         let replicas = try_join_all((0..replicas).map(replica));
         let (master, replicas) = futures_util::try_join!(master, replicas)?;

@@ -56,14 +56,20 @@ impl fmt::Debug for ServerContainer {
 }
 
 impl ServerContainer {
-    /// Starts it, and waits until it accepts connections.
-    pub(super) async fn start(name: String, recipe: Recipe<'_>) -> Result<Self, WorldError> {
+    /// Starts it, and waits until it accepts connections. `family` names the node: only its own
+    /// replicas get a master's data.
+    pub(super) async fn start(
+        name: String,
+        family: &str,
+        recipe: Recipe<'_>,
+    ) -> Result<Self, WorldError> {
         let (image, tag) = recipe.image.name_and_tag();
         let mut command = vec![recipe.program.to_owned()];
         command.extend(settings::arguments(recipe.layout.persistence));
         // Whoever reaches the container's port came through loopback or from our other
         // containers; for Redis they are all strangers.
         command.extend(["--protected-mode".to_owned(), "no".to_owned()]);
+        command.extend(family_secret(&format!("{}-{family}", recipe.run)));
         let container = GenericImage::new(image, tag)
             .with_exposed_port(PORT.tcp())
             .with_cmd(command)
@@ -235,6 +241,16 @@ impl ServerContainer {
             source: Box::new(source),
         }
     }
+}
+
+/// The address of a killed container is given to the next one that starts, and the replicas of the
+/// dead would copy a stranger. So replication needs a user that only one node's servers have;
+/// clients are not asked for any.
+fn family_secret(secret: &str) -> Vec<String> {
+    let words = format!(
+        "--user {secret} on >{secret} +psync +replconf +ping --masteruser {secret} --masterauth {secret}"
+    );
+    words.split(' ').map(str::to_owned).collect()
 }
 
 /// Replaces "publish all ports everywhere", the default of testcontainers: a Redis without a

@@ -7,12 +7,12 @@ use super::runner::{SimError, Simulation, run_here};
 use super::watchdog::Beat;
 use crate::history::History;
 
-/// A turn that lasts longer than this in real time will not end. Generous: on a machine with more
-/// threads than processors, a turn may have to wait for its own.
+/// A turn that lasts longer than this in real time will not end. Time in which other threads kept
+/// ours from running does not count.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How often the watchdog looks.
-const LOOK: Duration = Duration::from_secs(1);
+/// The watchdog looks so often while its patience lasts.
+const LOOKS: u32 = 10;
 
 /// What is still to be done, and what to do with each history.
 struct Batch<T, L> {
@@ -30,6 +30,30 @@ struct Batch<T, L> {
 /// # Errors
 /// One result for each simulation, in order; see [`SimError`].
 pub fn run_many<T, L>(simulations: Vec<Simulation>, look: L) -> Vec<Result<T, SimError>>
+where
+    T: Send + 'static,
+    L: Fn(History) -> T + Send + Sync + 'static,
+{
+    batch(simulations, look, PATIENCE)
+}
+
+/// One run, like [`run`](fn@super::run); a subject counts as stuck when one of its turns has
+/// lasted for `patience` of real time. Time that the thread spent waiting for a processor does
+/// not count.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run_with_patience(simulation: Simulation, patience: Duration) -> Result<History, SimError> {
+    let nothing = || Err(SimError::Broken("nothing was simulated".into()));
+    let ran = batch(vec![simulation], |history| history, patience).pop();
+    ran.unwrap_or_else(nothing)
+}
+
+fn batch<T, L>(
+    simulations: Vec<Simulation>,
+    look: L,
+    patience: Duration,
+) -> Vec<Result<T, SimError>>
 where
     T: Send + 'static,
     L: Fn(History) -> T + Send + Sync + 'static,
@@ -52,7 +76,7 @@ where
             }
         };
         while ran.len() < count {
-            match wait(&told, &beat) {
+            match wait(&told, &beat, patience) {
                 Ok(one) => ran.push(one),
                 Err(lost) => {
                     ran.push(Err(lost));
@@ -84,6 +108,7 @@ where
     let begun = std::thread::Builder::new()
         .name("picklock-sim".into())
         .spawn(move || {
+            beat.claim_thread();
             while let Some(simulation) = batch.next() {
                 let ran = run_here(simulation, beat.clone()).map(&batch.look);
                 // Nobody listens any more once a run of this thread counts as stuck.
@@ -102,10 +127,12 @@ where
 fn wait<T>(
     told: &mpsc::Receiver<Result<T, SimError>>,
     beat: &Beat,
+    patience: Duration,
 ) -> Result<Result<T, SimError>, SimError> {
-    let (mut seen, mut looks) = (beat.look().0, 0);
+    let look = (patience / LOOKS).max(Duration::from_millis(1));
+    let (mut seen, mut looks, mut kept_waiting) = (beat.look().0, 0, Duration::ZERO);
     loop {
-        match told.recv_timeout(LOOK) {
+        match told.recv_timeout(look) {
             Ok(ran) => return Ok(ran),
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 return Err(SimError::Broken("its thread panicked".into()));
@@ -114,12 +141,15 @@ fn wait<T>(
         }
         let (mark, worker) = beat.look();
         if mark != seen {
-            (seen, looks) = (mark, 0);
+            (seen, looks, kept_waiting) = (mark, 0, beat.kept_waiting());
             continue;
         }
         looks += 1;
-        if let Some(worker) = worker.filter(|_| LOOK * looks >= PATIENCE) {
-            return Err(SimError::Stuck { worker });
-        }
+        let excused = beat.kept_waiting().saturating_sub(kept_waiting);
+        let Some(worker) = worker.filter(|_| (look * looks).saturating_sub(excused) >= patience)
+        else {
+            continue;
+        };
+        return Err(SimError::Stuck { worker, patience });
     }
 }

@@ -15,6 +15,7 @@ use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 use tokio::sync::oneshot::{self, error::RecvError};
 
 use super::port::{Args, Handed, Lost, Port};
+use crate::clock::Clock;
 use crate::model::Reply;
 use crate::wire::LinkId;
 
@@ -29,13 +30,15 @@ struct Line {
     port: Arc<Port>,
     link: LinkId,
     timeout: Duration,
+    clock: Clock,
     live: Mutex<Live>,
 }
 
 #[derive(Default)]
 struct Live {
     conn: Option<u64>,
-    refused: bool,
+    /// When the last attempt was refused, if it was.
+    refused_at: Option<Duration>,
 }
 
 impl SimConnection {
@@ -44,6 +47,7 @@ impl SimConnection {
             port,
             link,
             timeout,
+            clock: Clock::start(),
             live: Mutex::default(),
         }))
     }
@@ -87,9 +91,10 @@ impl Line {
 
     /// The connection, opened if there is none; suspect until everything is answered.
     async fn connected(&self) -> Suspect<'_> {
-        let refused_before = std::mem::take(&mut self.live().refused);
-        if refused_before {
-            tokio::time::sleep(PAUSE).await;
+        let refused_at = self.live().refused_at.take();
+        if let Some(refused_at) = refused_at {
+            let pause = (refused_at + PAUSE).saturating_sub(self.clock.elapsed());
+            tokio::time::sleep(pause).await;
         }
         Suspect {
             line: self,
@@ -113,7 +118,7 @@ impl Line {
         match answer {
             Ok(Ok(reply)) => Ok(reply.into_value()),
             Ok(Err(Lost::Refused)) => {
-                self.live().refused = true;
+                self.live().refused_at = Some(self.clock.elapsed());
                 Err(io(ErrorKind::ConnectionRefused, "connection refused"))
             }
             Ok(Err(Lost::Reset)) | Err(_) => {

@@ -15,8 +15,9 @@ impl Network {
             let arrived = self.ledger.borrow_mut().agenda.pop(now_ns);
             match arrived {
                 Some((at_ns, Arrival::Frame(frame))) => self.arrive(at_ns, frame),
-                Some((_, Arrival::Closed(conn))) => self.ledger.borrow_mut().forget(conn),
+                Some((at_ns, Arrival::Due(way))) => self.let_go(way, at_ns),
                 Some((_, Arrival::Refused(conn))) => self.break_off(&[conn], Lost::Refused),
+                Some((at_ns, Arrival::TimedOut(node))) => self.time_out(at_ns, node),
                 None => return,
             }
         }
@@ -28,54 +29,75 @@ impl Network {
             // The connection broke while the frame was on its way; its client was told.
             return;
         };
-        match frame.cargo {
-            Cargo::Reply { reply, answered } => {
-                // Whoever gave up waiting does not want to know.
-                answered.send(Ok(reply)).unwrap_or_default();
-            }
-            Cargo::Command { .. } => {
-                let node = &mut ledger.nodes[link.node];
-                if !node.up {
-                    let conn = frame.conn;
-                    let back = at_ns + LATENCY.start;
-                    ledger.keep_in_vain(frame);
-                    ledger.agenda.add(back, 0, Arrival::Refused(conn));
-                } else if node.paused {
-                    node.backlog.push_back(frame);
-                } else {
-                    drop(ledger);
-                    self.carry_out(at_ns, link, frame);
-                }
-            }
+        if frame.direction() == Direction::Reply {
+            ledger.hand_over(frame);
+            return;
+        }
+        let node = &mut ledger.nodes[link.node];
+        if !node.up {
+            let back = at_ns + LATENCY.start;
+            ledger.agenda.add(back, 0, Arrival::Refused(frame.conn));
+        } else if node.paused {
+            node.backlog.push_back(frame);
+        } else {
+            drop(ledger);
+            self.carry_out(at_ns, link, frame);
         }
     }
 
     fn carry_out(&self, at_ns: u64, link: LinkId, frame: Frame) {
         let Frame { conn, asked, cargo } = frame;
-        let Cargo::Command { args, answered } = cargo else {
-            return;
-        };
         let mut ledger = self.ledger.borrow_mut();
-        let Some(client) = ledger.conns.get(&conn).map(|known| known.client) else {
+        let Some(known) = ledger.conns.get_mut(&conn) else {
             return;
         };
-        ledger.remember(link.worker, &asked, self.run_ns(at_ns));
+        let args = match cargo {
+            Cargo::Command(args) if known.blocked.is_none() => args,
+            Cargo::Command(_) => {
+                known.behind.push_back(Frame { conn, asked, cargo });
+                return;
+            }
+            Cargo::Close | Cargo::Reply(_) => {
+                ledger.forget(conn);
+                return;
+            }
+        };
+        let client = known.client;
+        ledger.remember(link, &asked, self.run_ns(at_ns));
         let words: Vec<&[u8]> = args.iter().collect();
         let reply = ledger.nodes[link.node].execute(client, &words, at_ns);
-        let messages = ledger.nodes[link.node].messages();
-        if matches!(reply, Reply::Blocked) {
-            if let Some(known) = ledger.conns.get_mut(&conn) {
-                known.blocked.push_back((asked, answered));
-            }
-        } else {
-            ledger.reply(conn, asked, reply, answered);
+        match reply {
+            Reply::Blocked => ledger.block(conn, asked, at_ns),
+            reply => ledger.reply(conn, asked, reply),
         }
-        let woken = ledger.answer_blocked(link.node, messages);
         drop(ledger);
         self.let_go((conn, Direction::Reply), at_ns);
+        self.answer_blocked(at_ns, link.node);
+    }
+
+    /// Lets those who wait for it have what a node has for them, and goes on with what they had
+    /// sent behind it.
+    fn answer_blocked(&self, at_ns: u64, node: usize) {
+        let woken = self.ledger.borrow_mut().answer_blocked(node);
         for conn in woken {
             self.let_go((conn, Direction::Reply), at_ns);
+            let mut ledger = self.ledger.borrow_mut();
+            let Some(known) = ledger.conns.get_mut(&conn) else {
+                continue;
+            };
+            let behind = std::mem::take(&mut known.behind);
+            let link = known.link;
+            drop(ledger);
+            for frame in behind {
+                self.carry_out(at_ns, link, frame);
+            }
         }
+    }
+
+    pub(super) fn time_out(&self, at_ns: u64, node: usize) {
+        self.ledger.borrow_mut().nodes[node].time_out(at_ns);
+        self.answer_blocked(at_ns, node);
+        self.ledger.borrow_mut().set_alarm(node, at_ns);
     }
 
     /// The run's time at a time of the simulation that is not later than now.

@@ -4,69 +4,96 @@ use rand::RngExt;
 
 use super::ledger::Ledger;
 use super::network::{LATENCY, Network, Way};
-use super::traffic::{Arrival, Frame, Leaving};
-use crate::wire::{Gate, LinkId, Sight};
+use super::traffic::{Arrival, Cargo, Conn, Frame, Leaving};
+use crate::wire::{Gate, LinkId, Ruling, Sight};
 
 impl Network {
-    /// Lets go of everything at the head of an outlet that nothing keeps back.
+    /// Lets go of everything in an outlet that nothing keeps back. As on the real wire a frame
+    /// is shown to the watcher and ruled on when it comes, and may leave when it is due and
+    /// neither held nor partitioned off.
     pub(super) fn let_go(&self, way: Way, now_ns: u64) {
+        while self.admit_one(way, now_ns) {}
         while self.let_one_go(way, now_ns) {}
     }
 
-    /// False: nothing more can leave for now.
-    fn let_one_go(&self, way: Way, now_ns: u64) -> bool {
-        let (conn, direction) = way;
+    /// False: nothing more can be admitted for now.
+    fn admit_one(&self, way: Way, now_ns: u64) -> bool {
         let mut ledger = self.ledger.borrow_mut();
-        let Ledger {
-            conns,
-            agenda,
-            entropy,
-            gates,
-            ..
-        } = &mut *ledger;
-        let Some(known) = conns.get_mut(&conn) else {
+        let Ledger { conns, gates, .. } = &mut *ledger;
+        let Some(known) = conns.get_mut(&way.0) else {
             return false;
         };
         let link = known.link;
-        let outlet = known.outlet(direction);
-        if outlet.gated {
-            return false;
-        }
-        let Some(head) = outlet.queue.front_mut() else {
+        let outlet = known.outlet(way.1);
+        let Some(first) = outlet.coming.front().filter(|_| !outlet.gated) else {
             return false;
         };
-        if !head.seen {
-            head.seen = true;
-            if let Some(gate) = self.gate(link, &head.frame) {
+        let is_message = !matches!(first.cargo, Cargo::Close);
+        if is_message && !outlet.shown {
+            outlet.shown = true;
+            if let Some(gate) = self.gate(link, first) {
                 outlet.gated = true;
                 gates.push((way, gate));
                 self.port.ring();
                 return false;
             }
         }
-        let ruling = head.ruling.get_or_insert_with(|| outlet.view.rule(false));
-        if !ruling.drop {
-            let stopped = outlet.view.is_partitioned(!outlet.stopped);
-            outlet.stopped = stopped;
-            if stopped || outlet.view.holds(&ruling.holds) {
-                return false;
-            }
-        }
-        let Some(Leaving {
-            frame,
-            ruling: Some(ruling),
-            ..
-        }) = outlet.queue.pop_front()
-        else {
+        let Some(frame) = outlet.coming.pop_front() else {
             return false;
         };
+        outlet.shown = false;
+        let ruling = if is_message {
+            outlet.view.rule(true)
+        } else {
+            Ruling::default()
+        };
         if ruling.drop {
-            known.in_vain.push(frame.cargo.into_answered());
             return true;
         }
-        let delay = u64::try_from(ruling.delay.as_nanos()).unwrap_or(u64::MAX / 4);
-        let travels = entropy.random_range(LATENCY) + delay;
-        let at_ns = (now_ns + travels).max(outlet.last_ns + 1);
+        if !ruling.delay.is_zero() {
+            let delay_ns = u64::try_from(ruling.delay.as_nanos()).unwrap_or(u64::MAX);
+            outlet.latest_due_ns = outlet.latest_due_ns.max(now_ns.saturating_add(delay_ns));
+        }
+        outlet.leaving.push_back(Leaving {
+            frame,
+            due_ns: outlet.latest_due_ns,
+            holds: ruling.holds,
+            stopped: false,
+        });
+        true
+    }
+
+    /// False: nothing more can leave for now.
+    fn let_one_go(&self, way: Way, now_ns: u64) -> bool {
+        let mut ledger = self.ledger.borrow_mut();
+        let Ledger {
+            conns,
+            agenda,
+            entropy,
+            ..
+        } = &mut *ledger;
+        let Some(known) = conns.get_mut(&way.0) else {
+            return false;
+        };
+        if known.outlet(way.1).leaving.is_empty() || !known.can_meet() {
+            return false;
+        }
+        let outlet = known.outlet(way.1);
+        let Some(head) = outlet.leaving.front_mut() else {
+            return false;
+        };
+        head.stopped = outlet.view.is_partitioned(!head.stopped);
+        if head.stopped || outlet.view.holds(&head.holds) {
+            return false;
+        }
+        if head.due_ns > now_ns {
+            agenda.add(head.due_ns, entropy.random(), Arrival::Due(way));
+            return false;
+        }
+        let Some(Leaving { frame, .. }) = outlet.leaving.pop_front() else {
+            return false;
+        };
+        let at_ns = (now_ns + entropy.random_range(LATENCY)).max(outlet.last_ns + 1);
         outlet.last_ns = at_ns;
         agenda.add(at_ns, entropy.random(), Arrival::Frame(frame));
         true
@@ -86,5 +113,24 @@ impl Network {
             op: frame.asked.op,
             phase: frame.asked.phase,
         })
+    }
+}
+
+impl Conn {
+    /// A new connection needs both directions: its handshake goes to and fro.
+    fn can_meet(&mut self) -> bool {
+        let apart = !self.established && {
+            let first = self
+                .request
+                .leaving
+                .front()
+                .is_some_and(|head| !head.stopped);
+            self.reply.view.is_partitioned(first) | self.request.view.is_partitioned(first)
+        };
+        if let Some(head) = self.request.leaving.front_mut().filter(|_| apart) {
+            head.stopped = true;
+        }
+        self.established |= !apart;
+        !apart
     }
 }

@@ -8,16 +8,19 @@ use rand::rngs::StdRng;
 
 use super::network::Way;
 use super::node::Node;
-use super::port::{Answered, Args, Lost};
-use super::traffic::{Agenda, Asked, Cargo, Conn, Frame, Leaving, Outlet};
-use crate::model::{ClientId, Reply};
+use super::port::{Args, Lost};
+use super::traffic::{Agenda, Arrival, Asked, Cargo, Conn, Frame, Outlet};
+use crate::model::Reply;
 use crate::wire::{Gate, LinkId};
 
 /// Attempts of one worker whose last commands are remembered.
 const REMEMBERED: usize = 4096;
 
-/// A command as the checkers ask for it: attempt, phase, key, and when it arrived.
-type Last = (u64, Phase, u32, u64);
+/// A command as the checkers ask for it: attempt, phase, key.
+type Of = (u64, Phase, u32);
+
+/// A command that named a key, the node that it went to, and when it arrived there.
+type Last = (Of, usize, u64);
 
 /// What the network knows.
 pub(super) struct Ledger {
@@ -55,7 +58,9 @@ impl Ledger {
         self.phases.insert(worker, (op, phase));
     }
 
-    /// When the worker's last command of this attempt and phase that names the key arrived.
+    /// When the worker's last command of this attempt and phase that names the key arrived. Of
+    /// several nodes the one counts that was done with first: a quorum may have let the lock go
+    /// while the command to another node was still on its way.
     pub(super) fn last_command_ns(
         &self,
         worker: usize,
@@ -63,9 +68,13 @@ impl Ledger {
         phase: Phase,
         key: u32,
     ) -> Option<u64> {
-        let last = self.last.get(&worker)?.iter().rev();
-        let mut matching = last.filter(|last| (last.0, last.1, last.2) == (op, phase, key));
-        matching.next().map(|last| last.3)
+        let mut by_node = BTreeMap::new();
+        for (of, node, at_ns) in self.last.get(&worker)? {
+            if *of == (op, phase, key) {
+                by_node.insert(node, *at_ns);
+            }
+        }
+        by_node.into_values().min()
     }
 
     pub(super) fn asked(&self, worker: usize, args: &Args) -> Asked {
@@ -99,58 +108,69 @@ impl Ledger {
             client: nodes[link.node].connect(),
             request: outlet(Direction::Request),
             reply: outlet(Direction::Reply),
-            in_vain: Vec::new(),
-            blocked: VecDeque::new(),
+            established: false,
+            waiting: VecDeque::new(),
+            blocked: None,
+            behind: VecDeque::new(),
         })
     }
 
-    pub(super) fn keep_in_vain(&mut self, frame: Frame) {
-        let answered = frame.cargo.into_answered();
-        if let Some(conn) = self.conns.get_mut(&frame.conn) {
-            conn.in_vain.push(answered);
+    pub(super) fn reply(&mut self, conn: u64, asked: Asked, reply: Reply) {
+        if let Some(known) = self.conns.get_mut(&conn) {
+            let cargo = Cargo::Reply(reply);
+            known.reply.coming.push_back(Frame { conn, asked, cargo });
         }
     }
 
-    pub(super) fn reply(&mut self, conn: u64, asked: Asked, reply: Reply, answered: Answered) {
-        if let Some(known) = self.conns.get_mut(&conn) {
-            known.reply.queue.push_back(Leaving {
-                frame: Frame {
-                    conn,
-                    asked,
-                    cargo: Cargo::Reply { reply, answered },
-                },
-                seen: false,
-                ruling: None,
-            });
+    /// A reply has arrived at its client.
+    pub(super) fn hand_over(&mut self, frame: Frame) {
+        let known = self.conns.get_mut(&frame.conn);
+        let waiting = known.and_then(|known| known.waiting.pop_front());
+        if let (Some(answered), Cargo::Reply(reply)) = (waiting, frame.cargo) {
+            // Whoever gave up waiting does not want to know.
+            answered.send(Ok(reply)).unwrap_or_default();
+        }
+    }
+
+    /// A command has to wait at its node, perhaps for so long and no longer.
+    pub(super) fn block(&mut self, conn: u64, asked: Asked, at_ns: u64) {
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        known.blocked = Some(asked);
+        let node = known.link.node;
+        self.set_alarm(node, at_ns);
+    }
+
+    pub(super) fn set_alarm(&mut self, node: usize, now_ns: u64) {
+        if let Some(over_ns) = self.nodes[node].set_alarm() {
+            let over_ns = over_ns.max(now_ns);
+            self.agenda.add(over_ns, u32::MAX, Arrival::TimedOut(node));
         }
     }
 
     /// Gives late replies to whoever waits for them; the connections that got one.
-    pub(super) fn answer_blocked(
-        &mut self,
-        node: usize,
-        messages: Vec<(ClientId, Reply)>,
-    ) -> Vec<u64> {
+    pub(super) fn answer_blocked(&mut self, node: usize) -> Vec<u64> {
         let mut woken = Vec::new();
-        for (client, reply) in messages {
+        for (client, reply) in self.nodes[node].messages() {
             let mut conns = self.conns.iter_mut();
             let waiting = conns.find_map(|(conn, known)| {
                 let is_it = known.client == client && known.link.node == node;
-                let blocked = is_it.then(|| known.blocked.pop_front()).flatten();
-                blocked.map(|(asked, answered)| (*conn, asked, answered))
+                let blocked = is_it.then(|| known.blocked.take()).flatten();
+                blocked.map(|asked| (*conn, asked))
             });
-            if let Some((conn, asked, answered)) = waiting {
-                self.reply(conn, asked, reply, answered);
+            if let Some((conn, asked)) = waiting {
+                self.reply(conn, asked, reply);
                 woken.push(conn);
             }
         }
         woken
     }
 
-    pub(super) fn remember(&mut self, worker: usize, asked: &Asked, at_ns: u64) {
+    pub(super) fn remember(&mut self, link: LinkId, asked: &Asked, at_ns: u64) {
         let Some(key) = asked.key else { return };
-        let last = self.last.entry(worker).or_default();
-        last.push_back((asked.op, asked.phase, key, at_ns));
+        let last = self.last.entry(link.worker).or_default();
+        last.push_back(((asked.op, asked.phase, key), link.node, at_ns));
         if last.len() > REMEMBERED {
             last.pop_front();
         }

@@ -33,7 +33,7 @@ mod wall;
 mod watchdog;
 mod world;
 
-pub use batch::run_many;
+pub use batch::{run_many, run_with_patience};
 pub use runner::{SimError, Simulation, run};
 pub use subject::Subject;
 pub use world::SimWorld;

@@ -17,7 +17,7 @@ use picklock_scenarios::{Direction, Phase};
 use super::ledger::Ledger;
 use super::node::Node;
 use super::port::{Answered, Args, Handed, Lost, Port};
-use super::traffic::{Arrival, Cargo, Frame, Leaving, Outlet};
+use super::traffic::{Asked, Cargo, Frame, Outlet};
 use crate::clock::Clock;
 use crate::wire::{Faults, LinkId, Watcher};
 
@@ -113,27 +113,26 @@ impl Network {
         let known = ledger.connect(conn, link, |direction| {
             Outlet::new(self.faults.view(link, conn, Some(direction), self.seed))
         });
-        known.request.queue.push_back(Leaving {
-            frame: Frame {
-                conn,
-                asked,
-                cargo: Cargo::Command { args, answered },
-            },
-            seen: false,
-            ruling: None,
+        known.waiting.push_back(answered);
+        known.request.coming.push_back(Frame {
+            conn,
+            asked,
+            cargo: Cargo::Command(args),
         });
         drop(ledger);
         self.let_go((conn, Direction::Request), now_ns);
     }
 
+    /// What was sent before it goes before it, also where that is kept back.
     fn close(&self, conn: u64) {
-        let mut ledger = self.ledger.borrow_mut();
-        let Some(known) = ledger.conns.get(&conn) else {
-            return;
-        };
-        // It arrives after everything that was sent before it.
-        let at_ns = known.request.last_ns.max(self.clock.now_ns()) + LATENCY.end;
-        ledger.agenda.add(at_ns, u32::MAX, Arrival::Closed(conn));
+        if let Some(known) = self.ledger.borrow_mut().conns.get_mut(&conn) {
+            known.request.coming.push_back(Frame {
+                conn,
+                asked: Asked::nothing(),
+                cargo: Cargo::Close,
+            });
+        }
+        self.let_go((conn, Direction::Request), self.clock.now_ns());
     }
 
     fn gate_opened(&self, way: Way) {
@@ -189,6 +188,7 @@ impl Network {
         for frame in backlog {
             self.arrive(now_ns, frame);
         }
+        self.time_out(now_ns, node);
         self.port.ring();
     }
 

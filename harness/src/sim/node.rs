@@ -25,6 +25,8 @@ pub(super) struct Node {
     pub(super) paused: bool,
     /// What arrived while it was paused.
     pub(super) backlog: VecDeque<Frame>,
+    /// When it will be looked whether somebody has waited long enough.
+    alarm_ns: Option<u64>,
 }
 
 impl Node {
@@ -39,6 +41,7 @@ impl Node {
             up: true,
             paused: false,
             backlog: VecDeque::new(),
+            alarm_ns: None,
         }
     }
 
@@ -60,6 +63,27 @@ impl Node {
     /// Late replies to blocking commands, and publications.
     pub(super) fn messages(&mut self) -> Vec<(ClientId, Reply)> {
         self.server.take_messages()
+    }
+
+    /// When the node must be asked to [`Node::time_out`], in the simulation's time. `None`: it
+    /// need not be, or whoever asked before does it.
+    pub(super) fn set_alarm(&mut self) -> Option<u64> {
+        let over = self.server.next_timeout().filter(|_| !self.paused)?;
+        let over_ns = self.wall.sim_ns(over.wall_us);
+        if self.alarm_ns.is_some_and(|alarm_ns| alarm_ns <= over_ns) {
+            return None;
+        }
+        self.alarm_ns = Some(over_ns);
+        Some(over_ns)
+    }
+
+    /// Ends the blocking commands that have waited long enough.
+    pub(super) fn time_out(&mut self, sim_ns: u64) {
+        self.alarm_ns = None;
+        if self.up && !self.paused {
+            let now = self.now(sim_ns);
+            self.server.time_out(now);
+        }
     }
 
     /// Commands that the model does not know.

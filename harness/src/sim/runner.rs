@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::batch::{PATIENCE, run_many};
+use super::batch::{PATIENCE, run_with_patience};
 use super::subject::Subject;
 use super::watchdog::Beat;
 use super::world::{Parts, SimWorld};
@@ -26,11 +27,13 @@ pub struct Simulation {
 pub enum SimError {
     /// A subject's code neither ends nor gives way.
     #[error(
-        "stuck: worker {worker} has not given way for {PATIENCE:?} of real time; a subject that spins or blocks without awaiting cannot be simulated"
+        "stuck: worker {worker} has not given way for {} s of real time; a subject that loops or blocks without ever reaching an `.await` cannot be simulated", patience.as_secs_f64()
     )]
     Stuck {
         /// The worker whose turn it is.
         worker: usize,
+        /// How long it was waited for.
+        patience: Duration,
     },
     /// A worker could not be started.
     #[error(transparent)]
@@ -48,10 +51,7 @@ pub enum SimError {
 /// # Errors
 /// See [`SimError`]. A violated property is no error.
 pub fn run(simulation: Simulation) -> Result<History, SimError> {
-    let nothing = || Err(SimError::Broken("nothing was simulated".into()));
-    run_many(vec![simulation], |history| history)
-        .pop()
-        .unwrap_or_else(nothing)
+    run_with_patience(simulation, PATIENCE)
 }
 
 /// Simulates on this thread, without a watchdog.

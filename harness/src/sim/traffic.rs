@@ -5,9 +5,10 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use picklock_scenarios::{Direction, Phase};
 
+use super::network::Way;
 use super::port::{Answered, Args, Lost};
 use crate::model::{ClientId, Reply};
-use crate::wire::{FaultView, LinkId, Ruling};
+use crate::wire::{FaultView, ImposedId, LinkId};
 
 /// A command, with everything that its links know about it.
 pub(super) struct Asked {
@@ -15,6 +16,18 @@ pub(super) struct Asked {
     pub(super) key: Option<u32>,
     pub(super) op: u64,
     pub(super) phase: Phase,
+}
+
+impl Asked {
+    /// For what is no command.
+    pub(super) fn nothing() -> Self {
+        Asked {
+            name: String::new(),
+            key: None,
+            op: 0,
+            phase: Phase::Idle,
+        }
+    }
 }
 
 /// One message.
@@ -26,57 +39,58 @@ pub(super) struct Frame {
 
 /// What a message carries.
 pub(super) enum Cargo {
-    Command { args: Args, answered: Answered },
-    Reply { reply: Reply, answered: Answered },
-}
-
-impl Cargo {
-    /// Whoever waits for the answer.
-    pub(super) fn into_answered(self) -> Answered {
-        match self {
-            Cargo::Command { answered, .. } | Cargo::Reply { answered, .. } => answered,
-        }
-    }
+    Command(Args),
+    Reply(Reply),
+    /// The client has closed the connection.
+    Close,
 }
 
 impl Frame {
     pub(super) fn direction(&self) -> Direction {
         match self.cargo {
-            Cargo::Command { .. } => Direction::Request,
-            Cargo::Reply { .. } => Direction::Reply,
+            Cargo::Command(_) | Cargo::Close => Direction::Request,
+            Cargo::Reply(_) => Direction::Reply,
         }
     }
 }
 
-/// A frame that has not left yet.
+/// A frame about which the faults have been asked, and that waits to leave.
 pub(super) struct Leaving {
     pub(super) frame: Frame,
-    /// The watcher has seen it.
-    pub(super) seen: bool,
-    /// What the faults said about it.
-    pub(super) ruling: Option<Ruling>,
+    /// Not before this.
+    pub(super) due_ns: u64,
+    /// Not while one of these is in force.
+    pub(super) holds: Vec<ImposedId>,
+    /// It was stopped by a partition, which was counted.
+    pub(super) stopped: bool,
 }
 
 /// One direction of one connection: nothing overtakes in it.
 pub(super) struct Outlet {
-    pub(super) queue: VecDeque<Leaving>,
+    /// What the watcher has not let through yet.
+    pub(super) coming: VecDeque<Frame>,
+    pub(super) leaving: VecDeque<Leaving>,
     pub(super) view: FaultView,
+    /// Nothing leaves before what came before it.
+    pub(super) latest_due_ns: u64,
     /// Nothing arrives before what was sent before it.
     pub(super) last_ns: u64,
-    /// The frame at the head waits at a gate.
+    /// The first frame that comes was shown to the watcher.
+    pub(super) shown: bool,
+    /// It waits at a gate.
     pub(super) gated: bool,
-    /// The frame at the head was stopped by a partition, which was counted.
-    pub(super) stopped: bool,
 }
 
 impl Outlet {
     pub(super) fn new(view: FaultView) -> Self {
         Outlet {
-            queue: VecDeque::new(),
+            coming: VecDeque::new(),
+            leaving: VecDeque::new(),
             view,
+            latest_due_ns: 0,
             last_ns: 0,
+            shown: false,
             gated: false,
-            stopped: false,
         }
     }
 }
@@ -88,10 +102,15 @@ pub(super) struct Conn {
     pub(super) client: ClientId,
     pub(super) request: Outlet,
     pub(super) reply: Outlet,
-    /// Commands that were swallowed, or whose replies were: their clients wait in vain.
-    pub(super) in_vain: Vec<Answered>,
+    /// The two ends have met: nothing stood between them when the first command was sent.
+    pub(super) established: bool,
+    /// Who waits for an answer, in the order in which they asked. The protocol has no numbers: a
+    /// reply goes to whoever waits longest, be it theirs or not.
+    pub(super) waiting: VecDeque<Answered>,
     /// A blocking command that the node has not answered yet.
-    pub(super) blocked: VecDeque<(Asked, Answered)>,
+    pub(super) blocked: Option<Asked>,
+    /// What arrived behind it: the node does not look at it before.
+    pub(super) behind: VecDeque<Frame>,
 }
 
 impl Conn {
@@ -104,12 +123,7 @@ impl Conn {
 
     /// Tells everybody who waits on it why there will be no answer.
     pub(super) fn fail(self, lost: Lost) {
-        let leaving = self.request.queue.into_iter().chain(self.reply.queue);
-        let answered = leaving
-            .map(|leaving| leaving.frame.cargo.into_answered())
-            .chain(self.in_vain)
-            .chain(self.blocked.into_iter().map(|(_, answered)| answered));
-        for answered in answered {
+        for answered in self.waiting {
             // Whoever gave up waiting does not want to know.
             answered.send(Err(lost)).unwrap_or_default();
         }
@@ -119,10 +133,12 @@ impl Conn {
 /// Something that happens on the network at a time.
 pub(super) enum Arrival {
     Frame(Frame),
-    /// The connection's end has arrived.
-    Closed(u64),
+    /// A frame that was delayed may leave.
+    Due(Way),
     /// The client learns that nobody listens.
     Refused(u64),
+    /// Somebody has waited long enough at this node.
+    TimedOut(usize),
 }
 
 struct Due {

@@ -36,6 +36,17 @@ impl SimWall {
     }
 }
 
+impl SimWall {
+    /// The time of the simulation at which the clock shows so many microseconds, or shortly after.
+    pub(super) fn sim_ns(&self, wall_us: i64) -> u64 {
+        let right = wall_us.saturating_sub(self.offset_us.get());
+        let epoch = i64::try_from(EPOCH.as_micros()).unwrap_or(i64::MAX);
+        u64::try_from(right.saturating_sub(epoch))
+            .unwrap_or(0)
+            .saturating_mul(1000)
+    }
+}
+
 impl WallClock for SimWall {
     fn since_epoch(&self) -> Duration {
         let us = self.at_us(self.clock.now_ns());

@@ -9,81 +9,150 @@
     reason = "real time is what is watched here, and it decides nothing but that a run is stuck"
 )]
 
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A turn that takes longer than this is looked at: virtual time stands still meanwhile.
 const LONG_TURN: Duration = Duration::from_millis(50);
 
+/// How old the reading may be that a turn is compared with. What the thread did between the
+/// reading and the turn can only excuse the turn, never accuse it.
+const FRESH: Duration = Duration::from_millis(5);
+
 /// The mark that a simulation's thread makes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Beat(Arc<AtomicU64>);
+pub(super) struct Beat(Arc<Mark>);
+
+#[derive(Debug, Default)]
+struct Mark {
+    /// The lower half says whose turn it is, the upper half counts the turns.
+    turn: AtomicU64,
+    /// Where the kernel tells what the simulation's thread does.
+    thread: OnceLock<PathBuf>,
+}
 
 /// Which worker's turn it is, and since when.
 pub(super) struct Running {
     beat: Beat,
     since: Instant,
+    before: Reading,
 }
 
 impl Beat {
+    /// Says that this is the simulation's thread.
+    pub(super) fn claim_thread(&self) {
+        if let Ok(own) = std::fs::read_link("/proc/thread-self") {
+            // Set a second time only if one simulation were run twice.
+            self.0.thread.set(Path::new("/proc").join(own)).ok();
+        }
+    }
+
     /// A worker's turn begins.
     pub(super) fn begin(&self, worker: usize) -> Running {
         // The upper half counts turns, so that two turns never look the same.
-        let turns = (self.0.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        self.0
-            .store((turns << 32) | (worker as u64 + 1), Ordering::Release);
-        Running {
+        let turns = (self.0.turn.load(Ordering::Relaxed) >> 32).wrapping_add(1);
+        let since = Instant::now();
+        let running = Running {
             beat: self.clone(),
-            since: Instant::now(),
-        }
+            since,
+            before: Reading::fresh(since),
+        };
+        self.0
+            .turn
+            .store((turns << 32) | (worker as u64 + 1), Ordering::Release);
+        running
     }
 
     /// What the mark shows: unchanged and not idle means the same turn.
     pub(super) fn look(&self) -> (u64, Option<usize>) {
-        let mark = self.0.load(Ordering::Acquire);
+        let mark = self.0.turn.load(Ordering::Acquire);
         let worker = (mark & 0xffff_ffff) as usize;
         (mark, worker.checked_sub(1))
+    }
+
+    /// How long the simulation's thread has been kept from running by other threads, in all.
+    pub(super) fn kept_waiting(&self) -> Duration {
+        let thread = self.0.thread.get();
+        let reading = thread.and_then(|thread| Usage::read(thread));
+        reading.map_or(Duration::ZERO, |usage| usage.kept_waiting)
     }
 }
 
 impl Running {
     /// The turn is over. `Some`: why its subject cannot be simulated.
     pub(super) fn end(self) -> Option<String> {
-        let mark = self.beat.0.load(Ordering::Relaxed);
-        self.beat.0.store(mark & !0xffff_ffff, Ordering::Release);
+        let mark = self.beat.0.turn.load(Ordering::Relaxed);
+        self.beat
+            .0
+            .turn
+            .store(mark & !0xffff_ffff, Ordering::Release);
         let took = self.since.elapsed();
-        if took < LONG_TURN || !slept_since(took) {
+        if took < LONG_TURN || !self.before.slept_for_most_of(took) {
             return None;
         }
-        Some(
-            "refused: it slept in real time (a blocking call, or std::thread::sleep), which stops every other worker of a simulation; wait with tokio::time"
-                .to_owned(),
-        )
+        Some(format!(
+            "refused: it slept for {} ms of real time in one turn (std::thread::sleep, or a call that blocks). A simulation's time stands still meanwhile; wait with tokio::time instead",
+            took.as_millis()
+        ))
     }
 }
 
-/// True when the thread gave up the processor by itself for most of the time. A thread that was
-/// only pushed aside by a busy machine has used, or wanted, its processor all the while.
-fn slept_since(took: Duration) -> bool {
-    let Ok(stat) = std::fs::read_to_string("/proc/thread-self/schedstat") else {
-        return false;
-    };
-    let mut words = stat
-        .split_whitespace()
-        .filter_map(|word| word.parse::<u64>().ok());
-    let (Some(ran_ns), Some(waited_ns)) = (words.next(), words.next()) else {
-        return false;
-    };
-    LAST.with(|last| {
-        let (ran_before, waited_before) = last.replace((ran_ns, waited_ns));
-        let busy = (ran_ns - ran_before) + (waited_ns - waited_before);
-        Duration::from_nanos(busy) < took / 2
-    })
+/// What a thread has done so far.
+#[derive(Debug, Clone, Copy)]
+struct Usage {
+    ran: Duration,
+    kept_waiting: Duration,
+}
+
+impl Usage {
+    /// `None` where the kernel does not tell.
+    fn read(thread: &Path) -> Option<Self> {
+        let stat = std::fs::read_to_string(thread.join("schedstat")).ok()?;
+        let mut words = stat.split_whitespace();
+        let mut next = || Some(Duration::from_nanos(words.next()?.parse().ok()?));
+        let (ran, kept_waiting) = (next()?, next()?);
+        Some(Usage { ran, kept_waiting })
+    }
+
+    fn of_this_thread() -> Option<Self> {
+        Usage::read(Path::new("/proc/thread-self"))
+    }
+}
+
+/// A look at this thread's usage, a little while ago.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    at: Instant,
+    usage: Option<Usage>,
+}
+
+impl Reading {
+    /// Not older than [`FRESH`]: reading takes longer than a turn does.
+    fn fresh(now: Instant) -> Self {
+        LAST.with(|last| {
+            let reading = last.get().filter(|last| now - last.at < FRESH);
+            let reading = reading.unwrap_or_else(|| Reading {
+                at: now,
+                usage: Usage::of_this_thread(),
+            });
+            last.set(Some(reading));
+            reading
+        })
+    }
+
+    /// True when the thread gave up the processor by itself for most of that time. A thread that
+    /// was only pushed aside by a busy machine has used, or wanted, its processor all the while.
+    fn slept_for_most_of(self, took: Duration) -> bool {
+        let (Some(before), Some(now)) = (self.usage, Usage::of_this_thread()) else {
+            return false;
+        };
+        let busy = (now.ran - before.ran) + (now.kept_waiting - before.kept_waiting);
+        busy < took / 2
+    }
 }
 
 thread_local! {
-    /// Processor time used and waited for when it was last looked at; it only ever grows, so a
-    /// first look can only excuse a turn, never accuse it.
-    static LAST: std::cell::Cell<(u64, u64)> = const { std::cell::Cell::new((0, 0)) };
+    static LAST: std::cell::Cell<Option<Reading>> = const { std::cell::Cell::new(None) };
 }

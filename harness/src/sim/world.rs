@@ -121,6 +121,14 @@ impl Session for SimSession {
     }
 }
 
+/// As with a real server: what is dead cannot be frozen, thawed or killed.
+fn must_be_up(it: &Node, node: usize) -> Result<(), Refusal> {
+    if it.up {
+        return Ok(());
+    }
+    Err(Refusal::Failed(format!("node {node} is down")))
+}
+
 impl World for Rc<SimWorld> {
     type Session = SimSession;
 
@@ -163,28 +171,37 @@ impl World for Rc<SimWorld> {
     }
 
     async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
-        self.network.with_node(node, |node, _| node.paused = true);
-        Ok(())
+        self.network.with_node(node, |it, _| {
+            must_be_up(it, node)?;
+            it.paused = true;
+            Ok(())
+        })
     }
 
     async fn resume_node(&self, node: usize) -> Result<(), Refusal> {
+        self.network.with_node(node, |it, _| must_be_up(it, node))?;
         self.network.resume(node);
         Ok(())
     }
 
     async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
-        self.network.with_node(node, Node::crash);
+        self.network.with_node(node, |it, now_ns| {
+            must_be_up(it, node)?;
+            it.crash(now_ns);
+            Ok(())
+        })?;
         self.network.cut(None, Some(&[node]));
         Ok(())
     }
 
     async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
-        self.network.with_node(node, |node, now_ns| {
-            if !node.up {
-                node.restart(now_ns);
+        self.network.with_node(node, |it, now_ns| {
+            if it.up {
+                return Err(Refusal::Failed(format!("node {node} is up")));
             }
-        });
-        Ok(())
+            it.restart(now_ns);
+            Ok(())
+        })
     }
 
     fn impose(&self, fault: LinkFault) -> ImposedId {

@@ -11,5 +11,5 @@ pub use moments::{Happening, Moments, Site, Strike};
 pub use plan::{Plan, millis};
 pub use recorder::{Listener, Recorder};
 pub use roster::Roster;
-pub use setting::Stage;
+pub use setting::{Introduction, Stage};
 pub use stock::{Change, FencedOff, Stock};

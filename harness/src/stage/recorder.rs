@@ -37,6 +37,15 @@ impl Recorder {
         at_ns
     }
 
+    /// The buyers begin: the clock is set to zero, and what was written before reads as zero, for
+    /// a history never runs backwards.
+    pub fn begin(&self) {
+        self.clock.set_to_zero();
+        for event in self.events.borrow_mut().iter_mut() {
+            event.at_ns = 0;
+        }
+    }
+
     /// Takes the events out.
     pub fn take(&self) -> Vec<Event> {
         self.events.take()

@@ -27,7 +27,35 @@ pub struct Stage<W> {
     pub roster: Roster,
     /// The protected resource.
     pub stock: RefCell<Stock>,
+    /// How the subject calls itself.
+    pub introduction: Cell<Option<Introduction>>,
     next_op: Cell<u64>,
+}
+
+/// How a subject calls itself; it need not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Introduction {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+}
+
+/// A name that is longer says nothing more, characters.
+const NAME_KEPT: usize = 80;
+
+impl Introduction {
+    /// What a subject said. Names that are empty count as none.
+    pub fn new(name: Option<String>, version: Option<String>) -> Self {
+        let kept = |text: Option<String>| {
+            let text: String = text?.trim().chars().take(NAME_KEPT).collect();
+            (!text.is_empty()).then_some(text)
+        };
+        Introduction {
+            name: kept(name),
+            version: kept(version),
+        }
+    }
 }
 
 impl<W> Stage<W> {
@@ -49,6 +77,7 @@ impl<W> Stage<W> {
             clock,
             recorder,
             moments,
+            introduction: Cell::default(),
             next_op: Cell::new(1),
         })
     }

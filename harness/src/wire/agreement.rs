@@ -202,6 +202,19 @@ fn deep_nesting_is_refused_before_the_codec_recurses() {
 }
 
 #[test]
+fn a_very_long_array_is_an_answer_without_the_codec_building_it() {
+    let shape = |count: usize| {
+        let reply = aggregate("*", &vec![b":1\r\n".to_vec(); count]);
+        let (marks, gave_up) = found(Direction::Reply, &reply, &[]);
+        assert!(!gave_up);
+        assert_eq!(marks[0].range, 0..reply.len());
+        marks[0].shape
+    };
+    assert_eq!(shape(3), Shape::Composite { resp3: false });
+    assert_eq!(shape(100_000), Shape::Plain);
+}
+
+#[test]
 fn a_frame_beyond_the_limit_is_refused_by_its_header() {
     let (_, gave_up) = found(Direction::Reply, b"$67108865\r\n", &[]);
     assert!(gave_up);

@@ -22,7 +22,7 @@ pub const FORMAT: &str = "picklock-wire/1";
 /// Entries in one segment. Segments are reused whole.
 const SEGMENT: usize = 1024;
 
-/// Segments that are kept: a quarter of a million entries, some 30 MB when they are all full.
+/// Segments that are kept: a quarter of a million entries, at most some 45 MB.
 const SEGMENTS: usize = 256;
 
 /// Bytes of a frame that are kept for people to read.

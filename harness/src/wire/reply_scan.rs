@@ -7,6 +7,10 @@ use super::scan::{Bulk, Header, Shape, Step, bulk, header};
 /// Deepest nesting of a reply. The codec recurses once for each level.
 const DEEPEST: usize = 64;
 
+/// A reply of more elements is an answer and nothing else: messages and confirmations have three
+/// or four. The codec is not asked about it, because it would build a tree of them all.
+const MANY: u64 = 1 << 16;
+
 /// Scans what a node sends.
 #[derive(Debug, Default)]
 pub(super) struct ReplyScan {
@@ -16,6 +20,8 @@ pub(super) struct ReplyScan {
     searched: usize,
     /// Elements still to come, for each open aggregate; empty before the first byte.
     open: Vec<u64>,
+    /// Elements that were found so far.
+    elements: u64,
     /// A type was seen that only RESP3 has.
     resp3: bool,
 }
@@ -28,6 +34,7 @@ impl ReplyScan {
             self.position = 0;
             self.searched = 0;
             self.open.clear();
+            self.elements = 0;
             self.resp3 = false;
         }
         step
@@ -114,6 +121,7 @@ impl ReplyScan {
         if let Some(left) = self.open.last_mut() {
             *left -= 1;
         }
+        self.elements += 1;
     }
 
     /// Finds the end of the line that begins at `position`.
@@ -143,6 +151,7 @@ impl ReplyScan {
             Some(b'+' | b'$') => Shape::Plain,
             Some(b':') if is_number() => Shape::Plain,
             Some(b'-') => Shape::Error,
+            Some(&kind) if kind != b'>' && self.elements > MANY => Shape::Plain,
             _ => Shape::Composite { resp3: self.resp3 },
         }
     }

@@ -19,7 +19,7 @@ pub(super) enum Shape {
     Inline,
     /// What Redis skips without an answer: an empty line or array.
     Blank,
-    /// A reply that is a simple string, an integer, or a bulk string.
+    /// A reply that is a simple string, an integer, or a bulk string; or a very long array.
     Plain,
     /// A simple error.
     Error,

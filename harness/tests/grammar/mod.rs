@@ -4,7 +4,7 @@ mod templates;
 
 use proptest::prelude::*;
 
-use crate::transcript::{CLIENTS, Step};
+use crate::transcript::{CLIENTS, Step, word};
 use templates::{POOLS, TEMPLATES};
 
 /// The longest transcript, commands.
@@ -70,7 +70,7 @@ impl Filler {
                 .strip_prefix('{')
                 .and_then(|part| part.strip_suffix('}'))
             else {
-                words.push(unescaped(part));
+                words.push(word(part));
                 continue;
             };
             let (name, count) = match name.as_bytes().last() {
@@ -133,16 +133,4 @@ impl Filler {
             _ => {}
         }
     }
-}
-
-fn unescaped(word: &str) -> Vec<u8> {
-    let word = word
-        .replace("\\s", " ")
-        .replace("\\n", "\n")
-        .replace("\\e", "");
-    // One word of the pools stands for bytes that are no text.
-    if word == "\\binary" {
-        return vec![0, 255, 13, 10, 128];
-    }
-    word.into_bytes()
 }

@@ -71,12 +71,8 @@ async fn five_containers_come_up_on_loopback_only_and_are_removed() {
     let (servers, dir, run) = start(5, 0, Persistence::None).await;
     for node in 0..5 {
         assert_eq!(ask(servers.address(node), &["PING"]).await, "PONG");
-        assert!(
-            servers
-                .log_tail(node, 1)
-                .await
-                .contains("Ready to accept connections")
-        );
+        let tail = servers.log_tail(node, 1).await;
+        assert!(tail.contains("Ready to accept connections"), "{tail:?}");
     }
     assert!(
         servers

@@ -21,16 +21,9 @@ pub struct Step {
 }
 
 impl Step {
-    /// From words in one line: `0: SET a b`, where `\s` is a blank, `\e` an empty word.
+    /// From words in one line, `0: SET a b`, each as [`word`] reads it.
     pub fn parse(line: &str) -> Step {
         let (client, words) = line.split_once(": ").expect("client: command");
-        let word = |text: &str| {
-            let text = text
-                .replace("\\s", " ")
-                .replace("\\n", "\n")
-                .replace("\\e", "");
-            text.into_bytes()
-        };
         Step {
             client: client.parse().expect("a client's number"),
             words: words.split(' ').map(word).collect(),
@@ -42,10 +35,27 @@ impl Step {
     }
 }
 
+/// A word as it is written in one line: `\\s` is a blank, `\\n` a line break, `\\e` nothing, and
+/// `\\binary` stands for bytes that are no text.
+pub fn word(text: &str) -> Vec<u8> {
+    if text == "\\binary" {
+        return BINARY.to_vec();
+    }
+    let text = text.replace("\\s", " ").replace("\\n", "\n");
+    text.replace("\\e", "").into_bytes()
+}
+
+/// A NUL, a line break, and what is not UTF-8.
+const BINARY: [u8; 5] = [0, 255, 13, 10, 128];
+
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:", self.client)?;
         for word in &self.words {
+            if *word == BINARY {
+                write!(f, " \\binary")?;
+                continue;
+            }
             let text = String::from_utf8_lossy(word);
             let text = text.replace(' ', "\\s").replace('\n', "\\n");
             write!(f, " {}", if text.is_empty() { "\\e" } else { &text })?;

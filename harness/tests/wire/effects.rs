@@ -171,11 +171,14 @@ async fn delays_each_frame_by_itself(direction: Direction) {
         assert!(u128::from(sent(entry) - entry.at_ns) >= by.as_nanos());
     }
     assert!(entries.is_sorted_by_key(sent));
-    // Were one delay served after the other, the last would come long after the first had gone.
+    // All were read before the first had gone, and the last did not wait for nine delays before
+    // its own, as it would were they served one after the other.
     assert!(
         entries[9].at_ns < sent(&entries[0]),
         "the frames were read one by one"
     );
+    let last = Duration::from_nanos(sent(&entries[9]) - entries[9].at_ns);
+    assert!(last < 9 * by, "the delays add up: {last:?}");
 }
 
 #[tokio::test]

@@ -337,6 +337,9 @@ proptest! {
         let (_, _, cut) = block_on(exchange(&cut_at(&up, &cuts), &cut_at(&down, &cuts)));
         let whole = told(whole);
         prop_assert_eq!(whole.len(), 6 + 6);
+        let answers = whole.iter().filter(|told| told.0 == Direction::Reply);
+        let answers: Vec<_> = answers.map(|told| told.1.as_str()).collect();
+        prop_assert_eq!(answers, ["SET", "", "PING", "MULTI", "EVALSHA", "EXEC"]);
         prop_assert_eq!(told(cut), whole);
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn trouble(record: &RunRecord, width: usize) -> Vec<Line> {
         let line = Line::new().plain("    ").styled(WARN, "! ");
         lines.extend(line.plain(words).wrap(width, 6));
     }
-    titled("Trouble with workers", lines, record.trouble.len())
+    titled("Trouble", lines, record.trouble.len())
 }
 
 fn when(fault: &StruckFault) -> String {

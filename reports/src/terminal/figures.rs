@@ -86,6 +86,12 @@ fn cell(us: u64) -> String {
 
 fn phases(record: &RunRecord) -> Line {
     let phases = &record.phases;
+    if record.backend == "sim" {
+        return Line::new()
+            .styled(FAINT, "  took")
+            .pad_to(NAME_COLUMN)
+            .plain(&format!("{} of virtual time", span_ms(phases.workload_ms)));
+    }
     Line::new()
         .styled(FAINT, "  took")
         .pad_to(NAME_COLUMN)

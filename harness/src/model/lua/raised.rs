@@ -52,7 +52,7 @@ fn reason(error: &mlua::Error) -> String {
 
 /// `redis.sha1hex`.
 pub(super) fn sha1hex(lua: &Lua, words: MultiValue) -> mlua::Result<mlua::String> {
-    let (1, Some(word)) = (words.len(), words.get(0)) else {
+    let (1, Some(word)) = (words.len(), words.front()) else {
         return Err(Raised::error("ERR wrong number of arguments"));
     };
     // What is no text counts as an empty one.

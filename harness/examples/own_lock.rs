@@ -1,0 +1,144 @@
+//! A lock of your own under test: one with a bug that everybody has written once, and its fix.
+//!
+//! ```sh
+//! cargo run -p picklock-harness --example own_lock
+//! ```
+
+#![expect(clippy::print_stdout, reason = "an example shows what it found")]
+
+use std::time::Duration;
+
+use picklock_harness::check::Property;
+use picklock_harness::{Trial, TrialError};
+use picklock_impls::{Context, Grant, Lock, LockError, Node};
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+/// Deletes the key only where it still holds our token.
+const COMPARE_AND_DELETE: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+
+/// A lock on one Redis server.
+struct MyLock {
+    redis: Node,
+    entropy: StdRng,
+    looks_before_it_deletes: bool,
+}
+
+impl MyLock {
+    /// As it was written at first: the release deletes the key, whoever holds it by now.
+    fn first_try(nodes: Vec<Node>, context: Context) -> Self {
+        MyLock {
+            redis: nodes.into_iter().next().expect("one node was asked for"),
+            entropy: context.entropy,
+            looks_before_it_deletes: false,
+        }
+    }
+
+    /// With the fix.
+    fn fixed(nodes: Vec<Node>, context: Context) -> Self {
+        MyLock {
+            looks_before_it_deletes: true,
+            ..MyLock::first_try(nodes, context)
+        }
+    }
+
+    async fn try_once(&mut self, key: &str, ttl: Duration) -> Result<Option<Grant>, LockError> {
+        let token = format!("{:032x}", self.entropy.random::<u128>());
+        let taken: bool = redis::cmd("SET")
+            .arg(key)
+            .arg(&token)
+            .arg("NX")
+            .arg("PX")
+            .arg(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
+            .query_async(&mut self.redis)
+            .await?;
+        Ok(taken.then_some(Grant {
+            token,
+            fence: None,
+            valid_for: None,
+        }))
+    }
+}
+
+impl Lock for MyLock {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let tries = async {
+            loop {
+                if let Some(grant) = self.try_once(key, ttl).await? {
+                    return Ok(Some(grant));
+                }
+                let pause = self.entropy.random_range(10..50);
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+            }
+        };
+        // Nobody's lock by then: that is a refusal, and no error.
+        tokio::time::timeout(wait, tries).await.unwrap_or(Ok(None))
+    }
+
+    async fn extend(
+        &mut self,
+        _key: &str,
+        _grant: &Grant,
+        _ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Err(LockError::BadCall("this lock cannot be extended".into()))
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let mut delete = redis::Cmd::new();
+        if self.looks_before_it_deletes {
+            delete.arg("EVAL").arg(COMPARE_AND_DELETE).arg(1);
+            delete.arg(key).arg(&grant.token);
+        } else {
+            delete.arg("DEL").arg(key);
+        }
+        Ok(delete.query_async(&mut self.redis).await?)
+    }
+}
+
+fn main() -> Result<(), TrialError> {
+    let trial = Trial::of("gc-pause")?.seeds(0..50);
+    let ran = trial.run("my-lock", 1, MyLock::first_try)?;
+    if let Some(run) = ran.violation(Property::Ownership) {
+        let story = run.verdicts[&Property::Ownership].story.join("\n  ");
+        println!("first try, seed {}: it takes another's lock away", run.seed);
+        println!("  {story}\n");
+    }
+    let ran = trial.run("my-lock", 1, MyLock::fixed)?;
+    ran.assert_held(Property::Ownership);
+    println!(
+        "fixed: nobody's lock was taken away in {} runs",
+        ran.runs().len()
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_harness::check::Cause;
+
+    use super::*;
+
+    #[test]
+    fn the_first_try_takes_anothers_lock_away() {
+        let trial = Trial::of("gc-pause").unwrap().seeds(0..10);
+        let ran = trial.run("my-lock", 1, MyLock::first_try).unwrap();
+        ran.assert_violated(Property::Ownership, Cause::StolenRelease);
+    }
+
+    /// In a runtime as well: the simulation has one of its own.
+    #[tokio::test]
+    async fn the_fixed_lock_does_as_every_lock_should() {
+        for scenario in ["calm", "gc-pause", "holder-crash", "network-delay"] {
+            let trial = Trial::of(scenario).unwrap().seeds(0..10);
+            let ran = trial.run("my-lock", 1, MyLock::fixed).unwrap();
+            ran.assert_as_expected();
+        }
+    }
+}

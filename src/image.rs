@@ -1,0 +1,58 @@
+//! A Redis image where no registry is in reach: built from this machine's own server.
+
+use std::process::Stdio;
+
+use picklock_harness::real::{Image, WorldError};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::exit::Failure;
+use crate::print;
+
+/// What `scripts/redis-image` does, carried along for an installed picklock.
+const SCRIPT: &str = include_str!("../scripts/redis-image");
+
+/// The image that the user named; else the official one; else one that is built here and now.
+///
+/// # Errors
+/// There is no engine, or no image can be had or built.
+pub async fn choose(named: Option<&str>) -> Result<Image, Failure> {
+    let missing = match Image::choose(named).await {
+        Ok(image) => return Ok(image),
+        Err(missing @ WorldError::NoDefaultImage { .. }) => missing,
+        Err(other) => return Err(Failure::Environment(other.to_string())),
+    };
+    print::err(
+        "no Redis image is here and none can be pulled: building one from this machine's server\n",
+    );
+    build()
+        .await
+        .map_err(|why| Failure::Environment(format!("{missing}; building it failed: {why}")))?;
+    Image::choose(None)
+        .await
+        .map_err(|error| Failure::Environment(error.to_string()))
+}
+
+/// Runs the script. It is ours, and nothing that a user typed goes into it.
+async fn build() -> Result<(), String> {
+    let mut child = Command::new("bash")
+        .arg("-s")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| format!("cannot start bash: {error}"))?;
+    if let Some(mut input) = child.stdin.take() {
+        // A script that ends before it was read says why on its standard error.
+        input.write_all(SCRIPT.as_bytes()).await.ok();
+    }
+    let output = child
+        .wait_with_output()
+        .await
+        .map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}

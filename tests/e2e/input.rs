@@ -1,0 +1,188 @@
+//! What is wrong with a command line, a file or a machine is said: what, where, and what to do.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::running::{Outcome, picklock};
+
+/// A command line, its exit code and all that it said, as a terminal would show them.
+fn told(line: &str, outcome: &Outcome) -> String {
+    let home = outcome.home().to_str().unwrap();
+    let said = format!("{}{}", outcome.stdout, outcome.stderr).replace(home, "[HOME]");
+    format!(
+        "$ picklock {line}\n{said}[exit {}]\n",
+        outcome.code.unwrap()
+    )
+}
+
+/// What several command lines say, one after the other.
+fn transcript(lines: &[&str]) -> String {
+    let said = lines.iter().map(|line| told(line, &picklock(line).run()));
+    said.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn unknown_names() {
+    insta::assert_snapshot!(transcript(&[
+        "scenario calm --impl redlok",
+        "scenario calm --impl zookeeper",
+        "scenario gc-pauze --impl redlock",
+        "scenario missing.toml --impl redlock",
+        "scenario calm --impl redlock --backend kubernetes",
+        "scenario calm --impl redlock --sed 3",
+        "scenario calm",
+        "scenaro calm",
+        "list impl",
+    ]));
+}
+
+#[test]
+fn values_that_make_no_sense() {
+    insta::assert_snapshot!(transcript(&[
+        "scenario calm --impl redlock --ttl 1ttl",
+        "scenario calm --impl redlock --ttl nonsense",
+        "scenario calm --impl redlock --ttl 5ms",
+        "scenario calm --impl redlock --workers 0",
+        "scenario calm --impl redlock --workers many",
+        "scenario calm --impl redlock --nodes 0",
+        "scenario calm --impl redlock --seed -1",
+        "scenario calm --impl redlock --impl-option retries",
+        "scenario calm --impl 'exec:python3 \"unbalanced.py' --backend process",
+        "scenario calm --impl exec: --backend process",
+        "check missing.jsonl",
+    ]));
+}
+
+/// A scenario file, and what is said about it.
+fn refused(text: &str, flags: &str) -> String {
+    let line = format!("scenario mine.toml --backend process {flags}");
+    let outcome = picklock(&line).file("mine.toml", text).run().exits(2);
+    told(&line, &outcome)
+}
+
+const HEAD: &str = "name = \"mine\"\nsummary = \"A scenario of my own.\"\n";
+
+#[test]
+fn scenario_files_with_errors() {
+    let said = [
+        "[workload]\nworkerz = 3\n",
+        "[workload]\nworkers = \"three\"\n",
+        "[workload]\nttl = \"1 fortnight\"\n",
+        "[workload\nworkers = 3\n",
+        "[[fault]]\nkind = \"pause-cleint\"\nat = \"1s\"\nfor = \"1s\"\n",
+        "[[fault]]\nkind = \"pause-client\"\nfor = \"1s\"\n",
+        "[[fault]]\nkind = \"pause-client\"\nat = \"1s\"\nfor = \"1s\"\nworkers = [7]\n",
+        "[expect.\"*\"]\nexclusive = \"held\"\n",
+    ]
+    .map(|rest| refused(&format!("{HEAD}{rest}"), "--impl redlock"));
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+/// A server that leaves a mark when somebody starts it.
+const SPY: &str = "#!/bin/sh\necho started > \"$SPY_MARK\"\nexit 1\n";
+
+fn with_spy(line: &str, scenario: &str) -> (Outcome, bool) {
+    let call = picklock(&format!("{line} --redis-server ./spy.sh"))
+        .file("spy.sh", SPY)
+        .file("mine.toml", scenario);
+    let home = call.temp().parent().unwrap().to_owned();
+    let spy = home.join("spy.sh");
+    std::fs::set_permissions(&spy, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mark = home.join("mark");
+    let outcome = call.env("SPY_MARK", mark.to_str().unwrap()).run();
+    let started = mark.exists();
+    (outcome, started)
+}
+
+#[test]
+fn what_a_run_cannot_have_is_said_before_anything_starts() {
+    let node =
+        format!("{HEAD}[[fault]]\nkind = \"pause-node\"\nat = \"1s\"\nfor = \"1s\"\nnodes = [4]\n");
+    let worker = format!(
+        "{HEAD}[workload]\nworkers = 8\n[[fault]]\nkind = \"pause-client\"\nat = \"1s\"\nfor = \"1s\"\nworkers = [7]\n"
+    );
+    let lines = [
+        (
+            "scenario mine.toml --impl set-nx-px --backend process",
+            &node,
+        ),
+        (
+            "scenario mine.toml --impl redlock --backend process --workers 3",
+            &worker,
+        ),
+        (
+            "scenario mine.toml --impl redlock --backend process --nodes 3",
+            &node,
+        ),
+    ];
+    let said = lines.map(|(line, scenario)| {
+        let (outcome, started) = with_spy(line, scenario);
+        assert!(!started, "{}", outcome.all());
+        told(line, &outcome.exits(2))
+    });
+    insta::assert_snapshot!(said.join("\n"));
+    let (outcome, started) = with_spy("scenario mine.toml --impl redlock --backend process", &node);
+    assert!(started, "the spy works: {}", outcome.exits(4).all());
+}
+
+#[test]
+fn a_server_that_is_none() {
+    let (broken, _) = with_spy("scenario calm --impl set-nx-px --backend process", "");
+    broken.exits(4);
+    let talkative = "#!/bin/sh\necho 'Fatal error, cannot open config file'\nexit 1\n";
+    let call =
+        picklock("scenario calm --impl set-nx-px --backend process --redis-server ./talks.sh")
+            .file("talks.sh", talkative);
+    let script = call.temp().parent().unwrap().join("talks.sh");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let talks = call.run().exits(4);
+    assert!(
+        talks
+            .stderr
+            .contains("Fatal error, cannot open config file"),
+        "{}",
+        talks.all()
+    );
+    let lines = [
+        "scenario calm --impl set-nx-px --backend process --redis-server /nonexistent",
+        "scenario calm --impl set-nx-px --backend process --redis-server /bin/false",
+        "scenario calm --impl set-nx-px --backend process --redis-server /",
+        "scenario calm --impl exec:no-such-program --backend process",
+    ];
+    let said = lines.map(|line| told(line, &picklock(&format!("{line} --seed 1")).run()));
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn no_server_on_the_path() {
+    let line = "scenario calm --impl set-nx-px --backend process";
+    let outcome = picklock(line).env("PATH", "/nonexistent").run().exits(4);
+    insta::assert_snapshot!(told(line, &outcome));
+}
+
+#[test]
+fn an_engine_that_is_down() {
+    let line = "scenario calm --impl set-nx-px --backend docker";
+    let call = picklock(line).env("DOCKER_HOST", "unix:///nonexistent/docker.sock");
+    insta::assert_snapshot!(told(line, &call.run().exits(4)));
+}
+
+#[test]
+fn neither_engine_nor_server() {
+    let line = "scenario calm --impl set-nx-px";
+    let call = picklock(line)
+        .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+        .env("PATH", "/nonexistent");
+    insta::assert_snapshot!(told(line, &call.run().exits(4)));
+}
+
+/// What the registry says differs from machine to machine; that it is named does not.
+#[test]
+fn an_image_that_is_nowhere() {
+    let line = "scenario calm --impl set-nx-px --backend docker --image picklock-no-such:1";
+    let outcome = picklock(line).run().exits(4);
+    let said = &outcome.stderr;
+    assert!(
+        said.contains("picklock-no-such:1 is not here and cannot be pulled"),
+        "{said}"
+    );
+}

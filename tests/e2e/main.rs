@@ -1,0 +1,26 @@
+//! The binary, from the command line to the exit code, with real Redis servers and real
+//! containers. What a test needs and does not find is a failure that says how to get it: nothing
+//! is skipped.
+//!
+//! - [`running`]: how the tests start the binary, few at a time, and what they get back
+//! - [`verdicts`]: the scenarios of the catalog come out as their files say
+//! - [`adapters`]: locks of other languages, well and ill behaved
+//! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
+//! - [`leftovers`]: nothing outlives a run, however it ends
+//! - [`machine_contract`]: documents, files and exit codes that other programs rely on
+//! - [`commands`]: what the help says
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests; clippy only knows functions marked as such"
+)]
+
+mod adapters;
+mod commands;
+mod input;
+mod leftovers;
+mod machine_contract;
+mod proc_table;
+mod running;
+mod slots;
+mod verdicts;

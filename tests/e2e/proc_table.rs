@@ -1,0 +1,88 @@
+//! Which processes there are, and whose: read from `/proc`, not from what the binary claims.
+
+use std::fs;
+
+/// One process, told from a later one with the same number by its time of birth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    parent: u32,
+    born_ticks: u64,
+    ended: bool,
+}
+
+impl Process {
+    fn of(pid: u32) -> Option<Process> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name stands in brackets and may hold anything, brackets included.
+        let (before, after) = stat.rsplit_once(')')?;
+        let (_, name) = before.split_once('(')?;
+        let fields: Vec<&str> = after.split_whitespace().collect();
+        Some(Process {
+            pid,
+            name: name.to_owned(),
+            parent: fields.get(1)?.parse().ok()?,
+            born_ticks: fields.get(19)?.parse().ok()?,
+            ended: matches!(*fields.first()?, "Z" | "X"),
+        })
+    }
+
+    /// True while it runs or is frozen; nobody may have fetched the corpse of a dead one.
+    pub fn lives(&self) -> bool {
+        Process::of(self.pid).is_some_and(|now| now.born_ticks == self.born_ticks && !now.ended)
+    }
+
+    /// A variable of its environment.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let text = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let entries = text.split(|byte| *byte == 0);
+        entries
+            .filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('='))
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value.to_owned())
+    }
+
+    /// True where it stands still because of a signal.
+    pub fn is_frozen(&self) -> bool {
+        fs::read_to_string(format!("/proc/{}/stat", self.pid)).is_ok_and(|stat| {
+            stat.rsplit_once(')')
+                .is_some_and(|(_, rest)| rest.starts_with(" T"))
+        })
+    }
+}
+
+/// All processes.
+fn all() -> Vec<Process> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| Process::of(entry.file_name().to_str()?.parse().ok()?))
+        .collect()
+}
+
+/// What a process started, and what that started, and so on.
+pub fn started_by(pid: u32) -> Vec<Process> {
+    let all = all();
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = vec![pid];
+    while let Some(parent) = parents.pop() {
+        for process in all.iter().filter(|process| process.parent == parent) {
+            parents.push(process.pid);
+            found.push(process.clone());
+        }
+    }
+    found
+}
+
+/// The workers among them, by their numbers in the order of birth: those that are this binary as
+/// `picklock worker`.
+pub fn workers_of(pid: u32) -> Vec<Process> {
+    let mut workers = started_by(pid);
+    workers.retain(|process| {
+        fs::read(format!("/proc/{}/cmdline", process.pid))
+            .is_ok_and(|line| line.split(|byte| *byte == 0).nth(1) == Some(b"worker"))
+    });
+    workers
+}

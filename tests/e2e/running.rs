@@ -1,0 +1,243 @@
+//! How the tests start the binary, and what they get back.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::slots::Slot;
+
+/// No run of these tests asks for more than some twenty seconds: one that takes so long hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// One call of the binary, in a directory and with a temporary directory of its own.
+pub struct Call {
+    command: Command,
+    home: TempDir,
+    weight: usize,
+}
+
+/// What a call left.
+pub struct Outcome {
+    /// The exit code; `None`: a signal ended it.
+    pub code: Option<i32>,
+    /// All of standard output.
+    pub stdout: String,
+    /// All of standard error.
+    pub stderr: String,
+    home: TempDir,
+}
+
+/// Words of a command line; what is quoted stays together.
+pub fn words(line: &str) -> Vec<String> {
+    shell_words::split(line).unwrap()
+}
+
+/// `picklock LINE`.
+pub fn picklock(line: &str) -> Call {
+    let home = tempfile::Builder::new().prefix("e2e-").tempdir().unwrap();
+    std::fs::create_dir(home.path().join("tmp")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    command
+        .args(words(line))
+        .current_dir(home.path())
+        .env("TMPDIR", home.path().join("tmp"))
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let weight = if line.contains("docker") { 2 } else { 1 };
+    Call {
+        command,
+        home,
+        weight,
+    }
+}
+
+impl Call {
+    /// Sets an environment variable.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Puts a file into its directory.
+    pub fn file(self, name: &str, text: &str) -> Self {
+        std::fs::write(self.home.path().join(name), text).unwrap();
+        self
+    }
+
+    /// Its temporary directory.
+    pub fn temp(&self) -> PathBuf {
+        self.home.path().join("tmp")
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Outcome {
+        self.start().finish()
+    }
+
+    /// Starts it.
+    pub fn start(mut self) -> Running {
+        let slot = Slot::take(self.weight);
+        let mut child = self.command.spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (tell, lines) = mpsc::channel();
+        // Both pipes are emptied all the time: a full one would stop the run.
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                if tell.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let output = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            stdout.read_to_end(&mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        });
+        Running {
+            child,
+            lines,
+            output: Some(output),
+            heard: String::new(),
+            home: Some(self.home),
+            _slot: slot,
+        }
+    }
+}
+
+/// A call that goes on. It is killed when it is dropped.
+pub struct Running {
+    child: Child,
+    lines: mpsc::Receiver<String>,
+    output: Option<std::thread::JoinHandle<String>>,
+    heard: String,
+    home: Option<TempDir>,
+    _slot: Slot,
+}
+
+impl Running {
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its temporary directory.
+    pub fn temp(&self) -> PathBuf {
+        self.home.as_ref().unwrap().path().join("tmp")
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits until it says something on standard error, and returns the line.
+    pub fn hear(&mut self, part: &str) -> String {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    self.heard.push_str(&line);
+                    self.heard.push('\n');
+                    if line.contains(part) {
+                        return line;
+                    }
+                }
+                Err(why) => panic!("`{part}` was not said ({why}):\n{}", self.heard),
+            }
+        }
+    }
+
+    /// Waits for its end.
+    pub fn finish(mut self) -> Outcome {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    self.heard.push_str(&line);
+                    self.heard.push('\n');
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it hangs:\n{}", self.heard),
+            }
+        }
+        let code = self.child.wait().unwrap().code();
+        Outcome {
+            code,
+            stdout: self.output.take().unwrap().join().unwrap(),
+            stderr: std::mem::take(&mut self.heard),
+            home: self.home.take().unwrap(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It is gone already where the test went well.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Outcome {
+    /// Where it ran.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Both outputs, for the message of a failed test.
+    pub fn all(&self) -> String {
+        format!(
+            "exit {:?}\n--- stdout\n{}\n--- stderr\n{}",
+            self.code, self.stdout, self.stderr
+        )
+    }
+
+    /// Asserts the exit code.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}", self.all());
+        assert!(!self.stderr.contains("panicked"), "{}", self.all());
+        self
+    }
+
+    /// The one document on standard output.
+    #[track_caller]
+    pub fn document(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("no document: {error}\n{}", self.all()))
+    }
+
+    /// A document that it wrote.
+    #[track_caller]
+    pub fn json_file(&self, name: &str) -> Value {
+        serde_json::from_str(&self.text_file(name)).unwrap()
+    }
+
+    /// A text that it wrote.
+    #[track_caller]
+    pub fn text_file(&self, name: &str) -> String {
+        let path = self.home.path().join(name);
+        std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{name}: {error}\n{}", self.all()))
+    }
+
+    /// Asserts that nothing is left in its temporary directory.
+    #[track_caller]
+    pub fn left_no_directory(self) -> Self {
+        let left: Vec<_> = std::fs::read_dir(self.home.path().join("tmp"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert!(left.is_empty(), "left behind: {left:?}\n{}", self.all());
+        self
+    }
+}
