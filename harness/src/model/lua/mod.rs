@@ -3,6 +3,7 @@
 mod call;
 mod convert;
 mod fuse;
+mod pool;
 mod raised;
 mod random;
 mod shebang;
@@ -12,10 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mlua::{ChunkMode, Function, Lua, MultiValue, StdLib, Table, Value};
 
-use super::Reply;
 use super::dispatch::Call;
 use super::reply::Refusal;
 use super::state::State;
+use super::{Reply, ServerVersion};
+pub(super) use pool::{give_back, lend};
 use random::Generator;
 use shebang::Flags;
 
@@ -65,8 +67,14 @@ pub(super) struct Engine {
     enter: Function,
     handler: Function,
     /// Lent to the server while a script has the server's own memory.
-    spare: Box<State>,
+    spare: Option<Box<State>>,
+    /// What the server's clients have loaded.
     scripts: BTreeMap<Sha, Script>,
+    /// What was ever compiled here, whether the server of today knows it or not.
+    compiled: BTreeMap<Sha, Script>,
+    version: ServerVersion,
+    /// No script could have left anything behind for another server.
+    unspoilt: bool,
 }
 
 /// A panic while the lock is held has already ended the run; the data is only read to report it.
@@ -92,19 +100,19 @@ pub(super) fn sha_of(body: &[u8]) -> Sha {
 
 impl Engine {
     /// A new Lua state.
-    pub(super) fn new(state: &State) -> mlua::Result<Engine> {
+    fn new(version: ServerVersion) -> mlua::Result<Engine> {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
         let lua = Lua::new_with(libraries, mlua::LuaOptions::default())?;
         let shared = Arc::new(Mutex::new(Shared::default()));
-        let version = state.version.number();
-        let number = version
+        let text = version.number();
+        let number = text
             .split('.')
             .filter_map(|part| part.parse::<i64>().ok())
             .fold(0, |number, part| number << 8 | part);
         let (environment, enter) = lua
             .load(include_str!("prelude.lua"))
             .set_name("=prelude")
-            .call::<(Table, Function)>((native(&lua, &shared)?, version, number))?;
+            .call::<(Table, Function)>((native(&lua, &shared)?, text, number))?;
         let handler = lua.create_function(annotate)?;
         fuse::set(&lua, &shared)?;
         Ok(Engine {
@@ -113,8 +121,11 @@ impl Engine {
             environment,
             enter,
             handler,
-            spare: Box::default(),
+            spare: None,
             scripts: BTreeMap::new(),
+            compiled: BTreeMap::new(),
+            version,
+            unspoilt: true,
         })
     }
 
@@ -130,7 +141,9 @@ impl Engine {
     /// Compiles a script and keeps it.
     pub(super) fn compile(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
         let sha = sha_of(body);
-        if let Some(script) = self.find(&sha) {
+        if let Some(script) = self.compiled.get(&sha) {
+            let script = script.clone();
+            self.scripts.insert(sha, script.clone());
             return Ok((sha, script));
         }
         let (flags, text) = shebang::read(body)?;
@@ -151,6 +164,8 @@ impl Engine {
                 ))
             })?;
         let script = Script { function, flags };
+        self.unspoilt &= !pool::may_leave_traces(body);
+        self.compiled.insert(sha, script.clone());
         self.scripts.insert(sha, script.clone());
         Ok((sha, script))
     }
@@ -167,7 +182,7 @@ impl Engine {
         {
             let mut shared = lock(&self.shared);
             shared.spent = 0;
-            let own = std::mem::replace(state, std::mem::take(&mut self.spare));
+            let own = std::mem::replace(state, self.spare.take().unwrap_or_default());
             shared.running = Some(Running {
                 state: own,
                 call,
@@ -177,7 +192,7 @@ impl Engine {
         }
         let outcome = self.enter(run);
         if let Some(running) = lock(&self.shared).running.take() {
-            self.spare = std::mem::replace(state, running.state);
+            self.spare = Some(std::mem::replace(state, running.state));
         }
         match outcome {
             Ok((true, value)) => convert::to_reply(&value, resp3),
