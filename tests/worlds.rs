@@ -23,17 +23,17 @@ const FAULTS: [(&str, &str, &str); 9] = [
     (
         "lost-request",
         "none",
-        "kind = \"drop\"\nwhen = { on = \"request\", worker = 0, names_key = true }\nframes = 1",
+        "kind = \"drop\"\nwhen = { on = \"request\", names_key = true }\nframes = 1",
     ),
     (
         "lost-reply",
         "none",
-        "kind = \"drop\"\nwhen = { on = \"reply\", worker = 0, names_key = true }\nframes = 1",
+        "kind = \"drop\"\nwhen = { on = \"reply\", names_key = true }\nframes = 1",
     ),
     (
         "killed-at-reply",
         "none",
-        "kind = \"crash-client\"\nwhen = { on = \"reply\", worker = 0, names_key = true }",
+        "kind = \"crash-client\"\nwhen = { on = \"reply\", names_key = true }",
     ),
     (
         "frozen-at-release",
