@@ -130,14 +130,16 @@ impl Network {
 
     /// What was sent before it goes before it, also where that is kept back.
     fn close(&self, conn: u64) {
-        self.ledger.borrow_mut().broken.remove(&conn);
-        if let Some(known) = self.ledger.borrow_mut().conns.get_mut(&conn) {
+        let mut ledger = self.ledger.borrow_mut();
+        ledger.broken.remove(&conn);
+        if let Some(known) = ledger.conns.get_mut(&conn) {
             known.request.coming.push_back(Frame {
                 conn,
                 asked: Asked::nothing(),
                 cargo: Cargo::Close,
             });
         }
+        drop(ledger);
         self.let_go((conn, Direction::Request), self.clock.now_ns());
     }
 

@@ -205,3 +205,19 @@ fn only_the_links_that_are_named_are_struck() {
     assert_eq!(answers(0), ["PING -> PONG", "PING -> timed out"]);
     assert_eq!(answers(1), ["PING -> PONG", "PING -> PONG"]);
 }
+
+/// A client learns that an idle connection is gone when it uses it, and not before.
+#[test]
+fn the_first_command_after_a_cut_fails() {
+    let cut = "[[fault]]\nkind = \"cut\"\nat = \"300ms\"";
+    let seen = play(1, cut, |actor| async move {
+        if actor.role == 0 {
+            actor.ask("PING").await;
+            actor.at(500).await;
+            actor.ask("SET k v").await;
+            actor.ask("EXISTS k").await;
+        }
+    });
+    assert!(seen.when(0, "SET k v -> reset") < 503);
+    seen.when(0, "EXISTS k -> 0");
+}

@@ -45,6 +45,8 @@ async fn write_early_and_late(actor: Actor) {
         actor.at(2_020).await;
         actor.ask("SET late 1").await;
         actor.at(2_200).await;
+        // It had not heard that its connection died.
+        actor.ask("PING").await;
         actor.ask("PING").await;
         actor.at(3_000).await;
         actor.ask("EXISTS early").await;

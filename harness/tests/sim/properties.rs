@@ -111,3 +111,26 @@ fn a_quorum_that_lets_go_slowly_takes_nothing_away() {
     ran.assert_held(Property::Ownership);
     ran.assert_held(Property::Lease);
 }
+
+/// Found by the property above: a grant whose reply was held until its lease had run out says
+/// that it is worth nothing any more. When it was made cannot be told from that, so it does not
+/// make a victim of its holder.
+#[test]
+fn a_grant_that_is_worth_nothing_proves_nothing_about_its_age() {
+    let text = r#"
+        name = "held-grant"
+        summary = "A grant arrives after its lease, while the successor is inside."
+        [workload]
+        workers = 2
+        stock = 2
+        section = "0.1ttl"
+        [[fault]]
+        kind = "hold"
+        when = { on = "reply" }
+        workers = [0]
+        for = "1036ms"
+    "#;
+    let trial = Trial::of_toml(text).unwrap().seeds(0..60);
+    let ran = trial.run_subject(&Subject::of(find("set-nx-px").unwrap()));
+    ran.unwrap().assert_never_violated(Property::Ownership);
+}

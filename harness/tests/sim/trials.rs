@@ -31,7 +31,7 @@ fn a_failed_assertion_tells_the_story_and_how_to_see_it_again() {
     let ran = trial.run_subject(&strategy("setnx-expire")).unwrap();
     ran.assert_violated(Property::Ownership, Cause::StolenRelease);
     let text = complaint(|| ran.assert_held(Property::Ownership));
-    assert!(text.starts_with("`setnx-expire` in `gc-pause`: ownership should be held, and is not in 2 of 2 runs\n\nseed 7: ownership violated (stolen-release)\n  "), "{text}");
+    assert!(text.starts_with("`setnx-expire` in `gc-pause`: ownership should be held, which fails in 2 of 2 runs\n\nseed 7: ownership violated (stolen-release)\n  "), "{text}");
     assert!(text.contains("pause-client of worker"), "{text}");
     assert!(
         text.contains("To see it again: Trial::of(\"gc-pause\")? with .seeds([7])"),
