@@ -17,7 +17,7 @@ pub fn print() {
         faults: false,
         section: Duration::from_millis(10),
         think: Duration::ZERO,
-        ..Shape::design()
+        ..Shape::headline()
     };
     for workers in [3, 30, 300] {
         // As many purchases a worker, and time between them as many workers need.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::History;
-use picklock_harness::sim::{Simulation, Subject, run, run_many};
+use picklock_harness::sim::{Simulation, Subject, run_many};
 use picklock_impls::Strategy;
 
 use crate::counted::{Behind, Count, Counted};
@@ -23,16 +23,28 @@ pub struct Totals {
     pub virtual_time: Duration,
 }
 
-/// One run, judged; a violation would be news, and would make the figures worthless.
-pub fn judged(shape: &Shape, seed: u64, subject: Subject) -> History {
-    let plan = shape.plan(seed);
-    let history = run(Simulation { plan, subject }).expect("the simulation runs");
-    must_hold(seed, &history);
-    history
+/// Simulates with seeds from zero on and judges each run.
+fn judged<T: Send + 'static>(
+    shape: &Shape,
+    runs: u64,
+    subject: &Subject,
+    look: impl Fn(History) -> T + Send + Sync + 'static,
+) -> Vec<T> {
+    let simulations = shape.plans(runs).into_iter().map(|plan| Simulation {
+        plan,
+        subject: subject.clone(),
+    });
+    let look = move |history: History| {
+        must_hold(&history);
+        look(history)
+    };
+    let ran = run_many(simulations.collect(), look).into_iter();
+    ran.map(|ran| ran.expect("the simulation runs")).collect()
 }
 
-fn must_hold(seed: u64, history: &History) {
-    let verdicts = judge(history);
+/// A violation would be news, and would make the figures worthless.
+fn must_hold(history: &History) {
+    let (seed, verdicts) = (history.header.seed, judge(history));
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
         let verdict = &verdicts[&property];
         assert_eq!(
@@ -46,30 +58,21 @@ fn must_hold(seed: u64, history: &History) {
 
 /// Runs with seeds from zero on.
 pub fn round(shape: &Shape, runs: u64) {
-    let simulations = (0..runs).map(|seed| Simulation {
-        plan: shape.plan(seed),
-        subject: Subject::of(redlock()),
-    });
-    let judged = |history: History| must_hold(history.header.seed, &history);
-    for ran in run_many(simulations.collect(), judged) {
-        ran.expect("the simulation runs");
-    }
+    judged(shape, runs, &Subject::of(redlock()), drop);
 }
 
 /// The same runs, not timed but counted.
 pub fn counted(shape: &Shape, runs: u64) -> Totals {
     let count = Count::default();
-    let mut virtual_time = Duration::ZERO;
-    for seed in 0..runs {
-        let count = Arc::clone(&count);
-        let subject = Subject::new("redlock", shape.nodes, move |nodes, context| {
-            let nodes = nodes.into_iter().map(|node| Counted::new(node, &count));
-            Behind((redlock().build)(nodes.collect(), context))
-        });
-        let history = judged(shape, seed, subject);
-        let end_ns = history.events.last().map_or(0, |event| event.at_ns);
-        virtual_time += Duration::from_nanos(end_ns);
-    }
+    let counting = Arc::clone(&count);
+    let subject = Subject::new("redlock", shape.nodes, move |nodes, context| {
+        let nodes = nodes.into_iter().map(|node| Counted::new(node, &counting));
+        Behind((redlock().build)(nodes.collect(), context))
+    });
+    let ends_ns = judged(shape, runs, &subject, |history| {
+        history.events.last().map_or(0, |event| event.at_ns)
+    });
+    let virtual_time = ends_ns.into_iter().map(Duration::from_nanos).sum();
     Totals {
         commands: count.load(Ordering::Relaxed),
         virtual_time,
@@ -78,11 +81,10 @@ pub fn counted(shape: &Shape, runs: u64) -> Totals {
 
 /// Speed that is bought with determinism is worth nothing.
 pub fn same_seed_same_bytes(shape: &Shape) {
-    for seed in 0..20 {
-        let bytes = || {
-            let history = judged(shape, seed, Subject::of(redlock()));
+    let bytes = || {
+        judged(shape, 20, &Subject::of(redlock()), |history| {
             serde_json::to_string(&history.events).expect("a history is JSON")
-        };
-        assert!(bytes() == bytes(), "seed {seed}: two runs differ");
-    }
+        })
+    };
+    assert!(bytes() == bytes(), "two runs of one seed differ");
 }

@@ -51,45 +51,51 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The run that the design's number speaks of: workers that have something else to do between
-    /// two purchases, so that some 285 commands go to the nodes.
-    pub fn design() -> Self {
+    /// The run that the ratio is taken from: the section that scenarios have by default, a tenth
+    /// of the lease, and workers that have something else to do for a lease's time between two
+    /// purchases.
+    pub fn headline() -> Self {
         Shape {
             workers: 3,
             nodes: 5,
             stock: 12,
-            section: Duration::from_millis(50),
-            think: Duration::from_millis(400),
+            section: TTL / 10,
+            think: TTL,
             faults: true,
         }
     }
 
     /// The runs that are put beside turmoil's: the first is the one that the ratio is taken from.
     pub fn compared() -> Vec<Self> {
-        let design = Shape::design();
-        let others = [(100, 0), (10, 100), (10, 0)];
+        let headline = Shape::headline();
+        let others = [(50, 400), (100, 0), (10, 0)];
         let others = others.map(|(section_ms, think_ms)| Shape {
             section: Duration::from_millis(section_ms),
             think: Duration::from_millis(think_ms),
-            ..design.clone()
+            ..headline.clone()
         });
-        [vec![design], others.to_vec()].concat()
+        [vec![headline], others.to_vec()].concat()
     }
 
     pub fn title(&self) -> String {
         format!("{:?} / {:?}", self.section, self.think)
     }
 
-    /// The run for one seed.
-    pub fn plan(&self, seed: u64) -> Plan {
-        Plan {
+    /// The runs for the seeds from zero on.
+    pub fn plans(&self, runs: u64) -> Vec<Plan> {
+        let plan = Plan {
             scenario: self.scenario(),
             ttl: TTL,
             nodes: self.nodes,
             keys: vec![key()],
-            seed,
+            seed: 0,
             options: BTreeMap::new(),
-        }
+        };
+        let with_seed = |seed| Plan {
+            seed,
+            ..plan.clone()
+        };
+        (0..runs).map(with_seed).collect()
     }
 
     fn scenario(&self) -> Scenario {

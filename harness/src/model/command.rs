@@ -208,6 +208,12 @@ static TABLE: LazyLock<Vec<Spec>> = LazyLock::new(|| {
     table
 });
 
+/// Where in the table the names begin that begin with each byte, and where the last ones end.
+static BEGINS: LazyLock<Vec<usize>> = LazyLock::new(|| {
+    let begins = |byte| TABLE.partition_point(|spec| usize::from(spec.name.as_bytes()[0]) < byte);
+    (0..=256).map(begins).collect()
+});
+
 /// The longest name in the table, and some room.
 const LONGEST: usize = 24;
 
@@ -220,10 +226,12 @@ pub(super) fn find(name: &[u8], version: ServerVersion) -> Option<&'static Spec>
     let lower = &mut lower[..name.len()];
     lower.copy_from_slice(name);
     lower.make_ascii_lowercase();
-    let place = TABLE
+    let first = usize::from(*lower.first()?);
+    let rows = &TABLE[BEGINS[first]..BEGINS[first + 1]];
+    let place = rows
         .binary_search_by(|spec| spec.name.as_bytes().cmp(lower))
         .ok()?;
-    Some(&TABLE[place]).filter(|spec| (spec.offered)(version))
+    Some(&rows[place]).filter(|spec| (spec.offered)(version))
 }
 
 /// True where some other version has a command of this name: that it is missing here is knowledge.

@@ -202,20 +202,27 @@ impl Engine {
     }
 
     fn enter(&self, run: &Run<'_>) -> mlua::Result<(bool, Value)> {
-        let table = |words: &[&[u8]]| {
-            let table = self.lua.create_table_with_capacity(words.len(), 0)?;
-            for (place, word) in words.iter().enumerate() {
-                table.raw_seti(place + 1, self.lua.create_string(word)?)?;
-            }
-            Ok::<Table, mlua::Error>(table)
-        };
-        let (keys, argv) = (table(run.keys)?, table(run.argv)?);
+        let (keys, argv) = (self.list(run.keys)?, self.list(run.argv)?);
         let results: MultiValue =
             self.enter
                 .call((&run.script.function, &self.handler, keys, argv))?;
         let mut results = results.into_iter();
         let ok = matches!(results.next(), Some(Value::Boolean(true)));
         Ok((ok, results.next().unwrap_or(Value::Nil)))
+    }
+}
+
+impl Engine {
+    /// Words as a Lua table. What is text goes over without a handle for each word.
+    fn list(&self, words: &[&[u8]]) -> mlua::Result<Table> {
+        let text: Result<Vec<&str>, _> =
+            words.iter().map(|word| std::str::from_utf8(word)).collect();
+        if let Ok(text) = text {
+            return self.lua.create_sequence_from(text);
+        }
+        let bytes = words.iter().map(|word| self.lua.create_string(word));
+        self.lua
+            .create_sequence_from(bytes.collect::<mlua::Result<Vec<_>>>()?)
     }
 }
 
