@@ -14,8 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// A turn that takes longer than this is looked at: virtual time stands still meanwhile.
-const LONG_TURN: Duration = Duration::from_millis(50);
+/// A turn that takes longer than this is looked at: virtual time stands still meanwhile. Long
+/// enough that a machine which stalls for a moment (its host took the processor away, a neighbour
+/// holds a lock of the kernel) is not taken for a subject that sleeps.
+const LONG_TURN: Duration = Duration::from_millis(150);
 
 /// How old the reading may be that a turn is compared with. What the thread did between the
 /// reading and the turn can only excuse the turn, never accuse it.
@@ -53,11 +55,12 @@ impl Beat {
     pub(super) fn begin(&self, worker: usize) -> Running {
         // The upper half counts turns, so that two turns never look the same.
         let turns = (self.0.turn.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        let since = Instant::now();
+        let before = Reading::fresh(Instant::now());
         let running = Running {
             beat: self.clone(),
-            since,
-            before: Reading::fresh(since),
+            // The look itself is not part of the turn.
+            since: Instant::now(),
+            before,
         };
         self.0
             .turn
@@ -104,6 +107,8 @@ impl Running {
 struct Usage {
     ran: Duration,
     kept_waiting: Duration,
+    /// How often it gave up the processor by itself.
+    gave_up: u64,
 }
 
 impl Usage {
@@ -113,7 +118,14 @@ impl Usage {
         let mut words = stat.split_whitespace();
         let mut next = || Some(Duration::from_nanos(words.next()?.parse().ok()?));
         let (ran, kept_waiting) = (next()?, next()?);
-        Some(Usage { ran, kept_waiting })
+        let status = std::fs::read_to_string(thread.join("status")).ok()?;
+        let mut fields = status.lines().filter_map(|line| line.split_once(':'));
+        let (_, gave_up) = fields.find(|(name, _)| *name == "voluntary_ctxt_switches")?;
+        Some(Usage {
+            ran,
+            kept_waiting,
+            gave_up: gave_up.trim().parse().ok()?,
+        })
     }
 
     fn of_this_thread() -> Option<Self> {
@@ -143,11 +155,15 @@ impl Reading {
     }
 
     /// True when the thread gave up the processor by itself for most of that time. A thread that
-    /// was only pushed aside by a busy machine has used, or wanted, its processor all the while.
+    /// was only pushed aside by a busy machine has used, or wanted, its processor all the while;
+    /// one whose whole machine was stopped by its host has not, but did not give it up either.
     fn slept_for_most_of(self, took: Duration) -> bool {
         let (Some(before), Some(now)) = (self.usage, Usage::of_this_thread()) else {
             return false;
         };
+        if now.gave_up == before.gave_up {
+            return false;
+        }
         let busy = (now.ran - before.ran) + (now.kept_waiting - before.kept_waiting);
         busy < took / 2
     }

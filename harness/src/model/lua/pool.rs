@@ -14,6 +14,10 @@ use super::{Engine, Shared, lock};
 use crate::model::ServerVersion;
 
 /// States that nobody uses at the moment.
+#[expect(
+    clippy::vec_box,
+    reason = "engines are lent out and taken back boxed; the box must not be moved out of"
+)]
 static IDLE: Mutex<Vec<Box<Engine>>> = Mutex::new(Vec::new());
 
 /// More idle states than this are not kept.
