@@ -66,6 +66,12 @@ pub trait World: 'static {
     /// Starts a crashed node again, on what its persistence kept.
     fn restart_node(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
 
+    /// Cuts the replication link of a node for good.
+    fn cut_replication(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
+    /// Promotes the node's first replica, does away with the old master, and leads the links to
+    /// the new one.
+    fn fail_over(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
+
     /// Puts a fault on links.
     fn impose(&self, fault: LinkFault) -> ImposedId;
     /// Takes it away again.

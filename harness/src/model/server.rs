@@ -207,3 +207,11 @@ impl Server {
         self.state.random = seed;
     }
 }
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(engine) = self.engine.take() {
+            super::lua::give_back(engine);
+        }
+    }
+}

@@ -4,6 +4,7 @@
 //! timeout, an unanswered command makes the connection suspect, and the next command opens
 //! another one.
 
+use std::future::Future;
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,10 +12,11 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use redis::aio::ConnectionLike;
 use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::RecvError};
 
 use super::port::{Args, Handed, Lost, Port};
 use crate::clock::Clock;
+use crate::model::Reply;
 use crate::wire::LinkId;
 
 /// After a refused attempt a client waits so long before the next one, as the real workers do.
@@ -50,8 +52,7 @@ impl SimConnection {
         }))
     }
 
-    async fn exchange(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
-        let exchanged = self.0.exchange(commands);
+    async fn in_time<T>(&self, exchanged: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
         match tokio::time::timeout(self.0.timeout, exchanged).await {
             Ok(answer) => answer,
             Err(_) => Err(io(
@@ -67,43 +68,63 @@ impl Line {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn exchange(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
+    /// One command and its answer.
+    async fn ask(&self, args: Args) -> RedisResult<Value> {
+        let suspect = self.connected().await;
+        let answer = self.hand(suspect.conn, args).await;
+        let value = self.value(answer)?;
+        suspect.clear();
+        Ok(value)
+    }
+
+    /// Commands in one go, and their answers in order.
+    async fn ask_all(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
+        let suspect = self.connected().await;
+        let answers = commands.into_iter();
+        let answers: Vec<_> = answers.map(|args| self.hand(suspect.conn, args)).collect();
+        let answers = join_all(answers).await.into_iter();
+        let values: RedisResult<Vec<Value>> = answers.map(|answer| self.value(answer)).collect();
+        let values = values?;
+        suspect.clear();
+        Ok(values)
+    }
+
+    /// The connection, opened if there is none; suspect until everything is answered.
+    async fn connected(&self) -> Suspect<'_> {
         let refused_at = self.live().refused_at.take();
         if let Some(refused_at) = refused_at {
             let pause = (refused_at + PAUSE).saturating_sub(self.clock.elapsed());
             tokio::time::sleep(pause).await;
         }
-        let conn = *self.live().conn.get_or_insert_with(|| self.port.open());
-        let suspect = Suspect {
+        Suspect {
             line: self,
-            conn: Some(conn),
-        };
-        let answers = commands.into_iter().map(|args| {
-            let (answered, answer) = oneshot::channel();
-            self.port.hand(Handed::Command {
-                conn,
-                link: self.link,
-                args,
-                answered,
-            });
-            answer
+            conn: *self.live().conn.get_or_insert_with(|| self.port.open()),
+            cleared: false,
+        }
+    }
+
+    fn hand(&self, conn: u64, args: Args) -> oneshot::Receiver<Result<Reply, Lost>> {
+        let (answered, answer) = oneshot::channel();
+        self.port.hand(Handed::Command {
+            conn,
+            link: self.link,
+            args,
+            answered,
         });
-        let answers: Vec<_> = answers.collect();
-        let mut values = Vec::with_capacity(answers.len());
-        for answer in join_all(answers).await {
-            match answer {
-                Ok(Ok(reply)) => values.push(reply.into_value()),
-                Ok(Err(Lost::Refused)) => {
-                    self.live().refused_at = Some(self.clock.elapsed());
-                    return Err(io(ErrorKind::ConnectionRefused, "connection refused"));
-                }
-                Ok(Err(Lost::Reset)) | Err(_) => {
-                    return Err(io(ErrorKind::ConnectionReset, "connection reset"));
-                }
+        answer
+    }
+
+    fn value(&self, answer: Result<Result<Reply, Lost>, RecvError>) -> RedisResult<Value> {
+        match answer {
+            Ok(Ok(reply)) => Ok(reply.into_value()),
+            Ok(Err(Lost::Refused)) => {
+                self.live().refused_at = Some(self.clock.elapsed());
+                Err(io(ErrorKind::ConnectionRefused, "connection refused"))
+            }
+            Ok(Err(Lost::Reset)) | Err(_) => {
+                Err(io(ErrorKind::ConnectionReset, "connection reset"))
             }
         }
-        suspect.clear();
-        Ok(values)
     }
 }
 
@@ -115,22 +136,25 @@ fn io(kind: ErrorKind, text: impl Into<String>) -> RedisError {
 /// when the caller drops the command.
 struct Suspect<'a> {
     line: &'a Line,
-    conn: Option<u64>,
+    conn: u64,
+    cleared: bool,
 }
 
 impl Suspect<'_> {
     fn clear(mut self) {
-        self.conn = None;
+        self.cleared = true;
     }
 }
 
 impl Drop for Suspect<'_> {
     fn drop(&mut self) {
-        let Some(conn) = self.conn else { return };
+        if self.cleared {
+            return;
+        }
         let mut live = self.line.live();
-        if live.conn == Some(conn) {
+        if live.conn == Some(self.conn) {
             live.conn = None;
-            self.line.port.hand(Handed::Close { conn });
+            self.line.port.hand(Handed::Close { conn: self.conn });
         }
     }
 }
@@ -145,7 +169,7 @@ impl Drop for Line {
 }
 
 fn args_of(cmd: &Cmd) -> Args {
-    let mut args = Args::default();
+    let mut args = Args::for_a_command();
     for arg in cmd.args_iter() {
         match arg {
             Arg::Simple(bytes) => args.push(bytes),
@@ -166,8 +190,8 @@ impl ConnectionLike for SimConnection {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         let args = args_of(cmd);
         Box::pin(async move {
-            let mut values = self.exchange(vec![args]).await?;
-            values.pop().unwrap_or(Value::Nil).extract_error()
+            let value = self.in_time(self.0.ask(args)).await?;
+            value.extract_error()
         })
     }
 
@@ -185,7 +209,7 @@ impl ConnectionLike for SimConnection {
             commands.push(word("EXEC"));
         }
         Box::pin(async move {
-            let values = self.exchange(commands).await?;
+            let values = self.in_time(self.0.ask_all(commands)).await?;
             Ok(values.into_iter().skip(offset).take(count).collect())
         })
     }

@@ -1,6 +1,7 @@
 //! The simulated world: the same subjects, driver, nemesis and checkers in virtual time.
 //!
 //! - [`run`](fn@run): one run, on a thread of its own, watched for subjects that do not give way
+//! - [`run_many`]: many of them, for a search
 //! - [`SimWorld`]: hosts, network and nodes put together as a [`World`](crate::world::World)
 //! - `host`: one worker; frozen or dropped whole, background tasks included
 //! - `connection`, `port`: what a subject sees: a redis-rs connection
@@ -16,6 +17,7 @@
 //! What this room does not do: it opens no socket, reads no real clock into a history, and starts
 //! no process. What does not follow from seed and scenario does not reach the history.
 
+mod batch;
 mod connection;
 mod delivery;
 mod departure;
@@ -31,6 +33,7 @@ mod wall;
 mod watchdog;
 mod world;
 
-pub use runner::{SimError, Simulation, run, run_with_patience};
+pub use batch::{run_many, run_with_patience};
+pub use runner::{SimError, Simulation, run};
 pub use subject::Subject;
 pub use world::SimWorld;

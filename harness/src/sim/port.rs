@@ -28,6 +28,14 @@ pub(super) struct Args {
 }
 
 impl Args {
+    /// With room for most of the commands that locks give.
+    pub(super) fn for_a_command() -> Self {
+        Args {
+            data: Vec::with_capacity(192),
+            ends: Vec::with_capacity(8),
+        }
+    }
+
     pub(super) fn push(&mut self, arg: &[u8]) {
         self.data.extend_from_slice(arg);
         self.ends.push(self.data.len());

@@ -1,9 +1,10 @@
-//! One simulated run, on a thread of its own.
+//! One simulated run.
 
 use std::rc::Rc;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::batch::{PATIENCE, run_with_patience};
 use super::subject::Subject;
 use super::watchdog::Beat;
 use super::world::{Parts, SimWorld};
@@ -11,13 +12,6 @@ use crate::clock::Clock;
 use crate::driver::{self, RunError, Setup};
 use crate::history::{History, What};
 use crate::stage::{Moments, Plan};
-
-/// A turn that lasts longer than this in real time will not end. Time in which other threads kept
-/// ours from running does not count.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The watchdog looks so often while its patience lasts.
-const LOOKS: u32 = 10;
 
 /// What shall be simulated.
 #[derive(Debug, Clone)]
@@ -60,56 +54,6 @@ pub fn run(simulation: Simulation) -> Result<History, SimError> {
     run_with_patience(simulation, PATIENCE)
 }
 
-/// The same; a subject counts as stuck when one of its turns has lasted for `patience` of real
-/// time. Time that the thread spent waiting for a processor does not count.
-///
-/// # Errors
-/// See [`SimError`].
-pub fn run_with_patience(simulation: Simulation, patience: Duration) -> Result<History, SimError> {
-    let beat = Beat::default();
-    let watched = beat.clone();
-    let (tell, told) = mpsc::channel();
-    let begun = std::thread::Builder::new()
-        .name("picklock-sim".into())
-        .spawn(move || {
-            beat.claim_thread();
-            // Nobody listens any more once the run counts as stuck.
-            tell.send(run_here(simulation, beat)).ok();
-        });
-    begun.map_err(|error| SimError::Broken(error.to_string()))?;
-    wait(&told, &watched, patience)
-}
-
-fn wait(
-    told: &mpsc::Receiver<Result<History, SimError>>,
-    beat: &Beat,
-    patience: Duration,
-) -> Result<History, SimError> {
-    let look = (patience / LOOKS).max(Duration::from_millis(1));
-    let (mut seen, mut looks, mut kept_waiting) = (beat.look().0, 0, Duration::ZERO);
-    loop {
-        match told.recv_timeout(look) {
-            Ok(ran) => return ran,
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(SimError::Broken("its thread panicked".into()));
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-        }
-        let (mark, worker) = beat.look();
-        if mark != seen {
-            (seen, looks, kept_waiting) = (mark, 0, beat.kept_waiting());
-            continue;
-        }
-        looks += 1;
-        let excused = beat.kept_waiting().saturating_sub(kept_waiting);
-        let Some(worker) = worker.filter(|_| (look * looks).saturating_sub(excused) >= patience)
-        else {
-            continue;
-        };
-        return Err(SimError::Stuck { worker, patience });
-    }
-}
-
 /// Simulates on this thread, without a watchdog.
 pub(super) fn run_here(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -127,6 +71,7 @@ async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
     let moments = Arc::new(moments);
     let world = Rc::new(SimWorld::new(Parts {
         nodes: plan.nodes,
+        replicas: plan.scenario.topology.replicas,
         persistence: plan.scenario.topology.persistence,
         keys: plan.keys.clone(),
         seed: plan.seed,

@@ -2,7 +2,7 @@
 
 use super::super::command::{Args, Spec, Subcommand};
 use super::super::dispatch::Call;
-use super::super::lua::{Engine, Run, Sha};
+use super::super::lua::{Engine, Run, Sha, lend};
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::session::ClientId;
@@ -94,13 +94,11 @@ fn with_engine(
     server: &mut Server,
     body: impl FnOnce(&mut Server, &mut Engine) -> Outcome,
 ) -> Outcome {
-    let mut engine =
-        match server.engine.take() {
-            Some(engine) => engine,
-            None => Box::new(Engine::new(&server.state).map_err(|error| {
-                Refusal::of(format!("ERR the model of Redis has no Lua: {error}"))
-            })?),
-        };
+    let mut engine = match server.engine.take() {
+        Some(engine) => engine,
+        None => lend(server.state.version)
+            .map_err(|error| Refusal::of(format!("ERR the model of Redis has no Lua: {error}")))?,
+    };
     let outcome = body(server, &mut engine);
     server.engine = Some(engine);
     outcome

@@ -2,25 +2,24 @@
 
 mod call;
 mod convert;
+mod fuse;
+mod pool;
 mod raised;
 mod random;
+mod shebang;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mlua::{ChunkMode, Function, HookTriggers, Lua, MultiValue, StdLib, Table, Value};
+use mlua::{ChunkMode, Function, Lua, MultiValue, StdLib, Table, Value};
 
-use super::Reply;
 use super::dispatch::Call;
 use super::reply::Refusal;
 use super::state::State;
+use super::{Reply, ServerVersion};
+pub(super) use pool::{give_back, lend};
 use random::Generator;
-
-/// A script that runs longer than this many instructions is ended: nobody could end it otherwise.
-const FUSE: u64 = 200_000_000;
-
-/// How often the fuse is looked at, instructions.
-const FUSE_STEP: u32 = 100_000;
+use shebang::Flags;
 
 /// Name of a script: SHA-1 of its text, 40 lower-case hexadecimal digits.
 pub(super) type Sha = [u8; 40];
@@ -30,12 +29,6 @@ pub(super) type Sha = [u8; 40];
 pub(super) struct Script {
     function: Function,
     flags: Option<Flags>,
-}
-
-/// What the first line of a script says, if it begins with `#!lua`.
-#[derive(Clone, Copy)]
-struct Flags {
-    no_writes: bool,
 }
 
 impl Script {
@@ -74,8 +67,14 @@ pub(super) struct Engine {
     enter: Function,
     handler: Function,
     /// Lent to the server while a script has the server's own memory.
-    spare: Box<State>,
+    spare: Option<Box<State>>,
+    /// What the server's clients have loaded.
     scripts: BTreeMap<Sha, Script>,
+    /// What was ever compiled here, whether the server of today knows it or not.
+    compiled: BTreeMap<Sha, Script>,
+    version: ServerVersion,
+    /// No script could have left anything behind for another server.
+    unspoilt: bool,
 }
 
 /// A panic while the lock is held has already ended the run; the data is only read to report it.
@@ -101,29 +100,32 @@ pub(super) fn sha_of(body: &[u8]) -> Sha {
 
 impl Engine {
     /// A new Lua state.
-    pub(super) fn new(state: &State) -> mlua::Result<Engine> {
+    fn new(version: ServerVersion) -> mlua::Result<Engine> {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
         let lua = Lua::new_with(libraries, mlua::LuaOptions::default())?;
         let shared = Arc::new(Mutex::new(Shared::default()));
-        let version = state.version.number();
-        let number = version
+        let text = version.number();
+        let number = text
             .split('.')
             .filter_map(|part| part.parse::<i64>().ok())
             .fold(0, |number, part| number << 8 | part);
         let (environment, enter) = lua
             .load(include_str!("prelude.lua"))
             .set_name("=prelude")
-            .call::<(Table, Function)>((native(&lua, &shared)?, version, number))?;
+            .call::<(Table, Function)>((native(&lua, &shared)?, text, number))?;
         let handler = lua.create_function(annotate)?;
-        set_fuse(&lua, &shared)?;
+        fuse::set(&lua, &shared)?;
         Ok(Engine {
             lua,
             shared,
             environment,
             enter,
             handler,
-            spare: Box::default(),
+            spare: None,
             scripts: BTreeMap::new(),
+            compiled: BTreeMap::new(),
+            version,
+            unspoilt: true,
         })
     }
 
@@ -139,10 +141,12 @@ impl Engine {
     /// Compiles a script and keeps it.
     pub(super) fn compile(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
         let sha = sha_of(body);
-        if let Some(script) = self.find(&sha) {
+        if let Some(script) = self.compiled.get(&sha) {
+            let script = script.clone();
+            self.scripts.insert(sha, script.clone());
             return Ok((sha, script));
         }
-        let (flags, text) = shebang(body)?;
+        let (flags, text) = shebang::read(body)?;
         let function = self
             .lua
             .load(text)
@@ -160,6 +164,8 @@ impl Engine {
                 ))
             })?;
         let script = Script { function, flags };
+        self.unspoilt &= !pool::may_leave_traces(body);
+        self.compiled.insert(sha, script.clone());
         self.scripts.insert(sha, script.clone());
         Ok((sha, script))
     }
@@ -176,7 +182,7 @@ impl Engine {
         {
             let mut shared = lock(&self.shared);
             shared.spent = 0;
-            let own = std::mem::replace(state, std::mem::take(&mut self.spare));
+            let own = std::mem::replace(state, self.spare.take().unwrap_or_default());
             shared.running = Some(Running {
                 state: own,
                 call,
@@ -186,7 +192,7 @@ impl Engine {
         }
         let outcome = self.enter(run);
         if let Some(running) = lock(&self.shared).running.take() {
-            self.spare = std::mem::replace(state, running.state);
+            self.spare = Some(std::mem::replace(state, running.state));
         }
         match outcome {
             Ok((true, value)) => convert::to_reply(&value, resp3),
@@ -229,6 +235,7 @@ fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     native.set("call", call::function(lua, shared, true)?)?;
     native.set("pcall", call::function(lua, shared, false)?)?;
     native.set("refuse", call::refuse_function(lua, shared)?)?;
+    native.set("still_allowed", fuse::function(lua, shared)?)?;
     native.set("random", random::function(lua, shared)?)?;
     native.set("random_seed", random::seed_function(lua, shared)?)?;
     native.set("sha1hex", lua.create_function(raised::sha1hex)?)?;
@@ -271,62 +278,4 @@ fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
         }
     }
     Ok(table)
-}
-
-fn set_fuse(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
-    let shared = Arc::clone(shared);
-    let triggers = HookTriggers::new().every_nth_instruction(FUSE_STEP);
-    lua.set_global_hook(triggers, move |_, _| {
-        let mut shared = lock(&shared);
-        shared.spent += u64::from(FUSE_STEP);
-        if shared.spent < FUSE {
-            return Ok(mlua::VmState::Continue);
-        }
-        if let Some(running) = &mut shared.running {
-            let what = "scripts that do not end";
-            running.state.unknown.insert(what.to_owned());
-        }
-        Err(mlua::Error::runtime(
-            "the model of Redis ends scripts that do not end",
-        ))
-    })
-}
-
-/// Reads `#!lua flags=...` off a script: the flags and the rest.
-fn shebang(body: &[u8]) -> Result<(Option<Flags>, &[u8]), Refusal> {
-    if !body.starts_with(b"#!") {
-        return Ok((None, body));
-    }
-    let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
-        return Err(Refusal::fixed("ERR Invalid script shebang"));
-    };
-    let line = String::from_utf8_lossy(&body[2..end]);
-    let mut words = line.split(' ');
-    let engine = words.next().unwrap_or_default();
-    if engine != "lua" {
-        return Err(Refusal::of(format!(
-            "ERR Unexpected engine in script shebang: {engine}"
-        )));
-    }
-    let mut no_writes = false;
-    for word in words {
-        let Some(flags) = word.strip_prefix("flags=") else {
-            return Err(Refusal::of(format!(
-                "ERR Unknown lua shebang option: {word}"
-            )));
-        };
-        for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
-            match flag {
-                "no-writes" => no_writes = true,
-                "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
-                _ => {
-                    return Err(Refusal::of(format!(
-                        "ERR Unexpected flag in script shebang: {flag}"
-                    )));
-                }
-            }
-        }
-    }
-    // The line break stays, so that error texts count lines from the shebang.
-    Ok((Some(Flags { no_writes }), &body[end..]))
 }

@@ -1,0 +1,68 @@
+//! How the cost of the simulation grows: with workers, with nodes, and with idle hours.
+
+use std::time::Duration;
+
+use crate::shape::Shape;
+use crate::{median, ours, timed};
+
+const ROUNDS: usize = 3;
+
+pub fn print() {
+    println!("\ncost by size, faults off; medians of {ROUNDS} rounds\n");
+    println!(
+        "{:<34} {:>9} {:>12} {:>10} {:>7}",
+        "run", "commands", "virtual", "real us", "us/cmd"
+    );
+    let quiet = Shape {
+        faults: false,
+        section: Duration::from_millis(10),
+        think: Duration::ZERO,
+        ..Shape::design()
+    };
+    for workers in [3, 30, 300] {
+        // As many purchases a worker, and time between them as many workers need.
+        let shape = Shape {
+            workers,
+            stock: 4 * workers as i64,
+            think: Duration::from_millis(20 * workers as u64),
+            ..quiet.clone()
+        };
+        row(&format!("{workers} workers"), &shape);
+    }
+    for nodes in [5, 50] {
+        row(
+            &format!("{nodes} nodes"),
+            &Shape {
+                nodes,
+                ..quiet.clone()
+            },
+        );
+    }
+    for (name, seconds) in [("10 s", 10), ("10 min", 600), ("10 h", 36_000)] {
+        // Workers buy twice each, with a long time in between in which nobody wants the lock.
+        let shape = Shape {
+            stock: 3,
+            think: Duration::from_secs(seconds),
+            ..quiet.clone()
+        };
+        row(&format!("{name} idle between purchases"), &shape);
+    }
+}
+
+fn row(name: &str, shape: &Shape) {
+    let runs = (600 / shape.workers / shape.nodes).max(1) as u64;
+    let counted = ours::counted(shape, runs);
+    let took = median(
+        (0..ROUNDS)
+            .map(|_| timed(|| ours::round(shape, runs)))
+            .collect(),
+    );
+    let (runs, commands) = (runs as f64, counted.commands as f64);
+    println!(
+        "{name:<34} {:>9.0} {:>10.1} s {:>10.1} {:>7.2}",
+        commands / runs,
+        counted.virtual_time.as_secs_f64() / runs,
+        took * 1e6 / runs,
+        took * 1e6 / commands,
+    );
+}

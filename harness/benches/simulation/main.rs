@@ -1,0 +1,136 @@
+//! What a simulated run costs, beside the same work in `turmoil`, and how the cost grows.
+//!
+//! The measured run: Redlock on 5 nodes, 3 workers, one stock of 12 units. Whoever gets the lock
+//! reads the stock, works for `section`, sells one unit, gives the lock back and thinks; whoever
+//! reads an empty stock goes home. That makes exactly 15 acquisitions, 5 a worker.
+//!
+//! **The same on both sides:** the rule of the workload above; the strategy (the built-in
+//! `redlock`, compiled once), its lease of 1 s, its retry delays and its scripts; the Redis model
+//! behind each node; section and think times; one-way latencies between 50 and 250 µs; the
+//! release profile; one core; no logging. The tables print how many commands the nodes carried
+//! out, so that a reader sees that the work is the same.
+//!
+//! **Not the same, in turmoil's favour:** on our side each run has its faults (a paused client, a
+//! delayed node, a swallowed reply, a paused node), the whole driver with its pings between the
+//! steps, one more client that probes the lock at the end, a history, and all six checkers; on
+//! turmoil's side there is nothing but clients and nodes, and nobody looks.
+//!
+//! **Not the same, in ours:** the commands of turmoil's clients travel as bytes (redis-rs's
+//! `MultiplexedConnection` over turmoil's `TcpStream`, RESP decoded and encoded at the node), while
+//! our connections hand over redis-rs's command as it is. That is what `turmoil` is: a network of
+//! byte streams. Turmoil's hosts step through virtual time by its default tick of 1 ms, each in
+//! every tick, whether there is something to do or not; that is what costs most.
+//!
+//! `cargo bench --bench simulation -- ours` does nothing but our side, for a profiler.
+//!
+//! Rounds of both alternate, and medians are printed. The last line is
+//! `simulation_vs_turmoil_ratio N`: the ratio of runs a second in the first shape.
+
+#![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
+
+mod counted;
+mod growth;
+mod ours;
+mod peer;
+mod shape;
+
+use std::time::Duration;
+
+use picklock_harness::clock::Clock;
+
+use shape::Shape;
+
+const ROUNDS: usize = 5;
+/// Seeds of a round: the same on both sides, so that both meet the same retry delays.
+const OUR_RUNS: u64 = 400;
+const PEER_RUNS: u64 = 6;
+
+/// What one side's rounds of a shape came to.
+struct Side {
+    runs_per_s: f64,
+    commands: f64,
+    virtual_s: f64,
+}
+
+fn main() {
+    if std::env::args().any(|word| word == "ours") {
+        // For a profiler: nothing but our side.
+        let runs = std::env::var("RUNS").map_or(10 * OUR_RUNS, |r| r.parse().unwrap());
+        let took = timed(|| ours::round(&Shape::design(), runs));
+        println!("{:.1} runs/s", runs as f64 / took);
+        return;
+    }
+    ours::same_seed_same_bytes(&Shape::design());
+    println!(
+        "5-node Redlock, 3 workers, 15 acquisitions; medians of {ROUNDS} alternating rounds\n"
+    );
+    println!(
+        "{:<34} {:>9} {:>9} {:>9} {:>11} {:>7}",
+        "section / think", "side", "commands", "runs/s", "virtual/real", "us/cmd"
+    );
+    let mut ratio = 0.0;
+    for (index, shape) in Shape::compared().into_iter().enumerate() {
+        let (ours, peer) = compare(&shape);
+        row(&shape.title(), "picklock", &ours);
+        row("", "turmoil", &peer);
+        println!(
+            "{:<34} {:>9} {:>8.1}x",
+            "",
+            "ratio",
+            ours.runs_per_s / peer.runs_per_s
+        );
+        if index == 0 {
+            ratio = ours.runs_per_s / peer.runs_per_s;
+        }
+    }
+    growth::print();
+    println!("\nsimulation_vs_turmoil_ratio {ratio:.1}");
+}
+
+fn compare(shape: &Shape) -> (Side, Side) {
+    let ours_counted = ours::counted(shape, OUR_RUNS);
+    let mut peer_counted = peer::Counted::default();
+    let (mut ours, mut peers) = (Vec::new(), Vec::new());
+    for round in 0..=ROUNDS {
+        let took = timed(|| ours::round(shape, OUR_RUNS));
+        let peer_took = timed(|| peer_counted = peer::round(shape, PEER_RUNS));
+        // The first round warms up.
+        if round > 0 {
+            ours.push(OUR_RUNS as f64 / took);
+            peers.push(PEER_RUNS as f64 / peer_took);
+        }
+    }
+    let ours = Side {
+        runs_per_s: median(ours),
+        commands: ours_counted.commands as f64 / OUR_RUNS as f64,
+        virtual_s: ours_counted.virtual_time.as_secs_f64() / OUR_RUNS as f64,
+    };
+    let peer = Side {
+        runs_per_s: median(peers),
+        commands: peer_counted.commands as f64 / PEER_RUNS as f64,
+        virtual_s: peer_counted.virtual_time.as_secs_f64() / PEER_RUNS as f64,
+    };
+    (ours, peer)
+}
+
+fn row(title: &str, name: &str, side: &Side) {
+    println!(
+        "{title:<34} {name:>9} {:>9.1} {:>9.1} {:>11.0}x {:>7.2}",
+        side.commands,
+        side.runs_per_s,
+        side.virtual_s * side.runs_per_s,
+        1e6 / side.runs_per_s / side.commands,
+    );
+}
+
+/// Seconds of real time that the work took.
+fn timed(work: impl FnOnce()) -> f64 {
+    let clock = Clock::start();
+    work();
+    clock.elapsed().max(Duration::from_nanos(1)).as_secs_f64()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

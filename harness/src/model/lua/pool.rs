@@ -1,0 +1,72 @@
+//! Lua states that outlive their servers.
+//!
+//! Making a Lua state, with all that Redis puts around a script, takes longer than hundreds of
+//! commands, and a simulated run has a handful of servers. So a server's state goes to the next
+//! server, as if it were new: no script is known to it, and its random numbers begin again.
+//!
+//! That is only sound if no script has changed what the next one can see. Redis's own protection
+//! leaves few ways to do that, each with a name that must stand in the script's text; a state in
+//! which such a script was ever compiled is not passed on.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::{Engine, Shared, lock};
+use crate::model::ServerVersion;
+
+/// States that nobody uses at the moment.
+static IDLE: Mutex<Vec<Box<Engine>>> = Mutex::new(Vec::new());
+
+/// More idle states than this are not kept.
+const MOST_IDLE: usize = 128;
+
+/// A state with more scripts than this is not passed on: scripts with arguments pasted into them
+/// would pile up.
+const MOST_COMPILED: usize = 64;
+
+/// Without one of these a script reaches no table that outlives it. Lua has no other way to spell
+/// a name, and what reads names from strings is among them.
+const WAYS_OUT: [&[u8]; 9] = [
+    b"_G",
+    b"collectgarbage",
+    b"coroutine",
+    b"gcinfo",
+    b"getmetatable",
+    b"load",
+    b"rawset",
+    b"setmetatable",
+    b"xpcall",
+];
+
+/// True for a script that may change what another one sees.
+pub(super) fn may_leave_traces(body: &[u8]) -> bool {
+    WAYS_OUT
+        .iter()
+        .any(|way| memchr::memmem::find(body, way).is_some())
+}
+
+/// A Lua state in which nothing has happened yet, as far as a script can tell.
+pub(in crate::model) fn lend(version: ServerVersion) -> mlua::Result<Box<Engine>> {
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    // The one that came back last is still in the processor's cache.
+    let known = idle.iter().rposition(|engine| engine.version == version);
+    match known.map(|place| idle.swap_remove(place)) {
+        Some(engine) => Ok(engine),
+        None => {
+            drop(idle);
+            Ok(Box::new(Engine::new(version)?))
+        }
+    }
+}
+
+/// Takes a server's Lua state back when the server is gone.
+pub(in crate::model) fn give_back(mut engine: Box<Engine>) {
+    if !engine.unspoilt || engine.compiled.len() > MOST_COMPILED {
+        return;
+    }
+    engine.scripts.clear();
+    *lock(&engine.shared) = Shared::default();
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    if idle.len() < MOST_IDLE {
+        idle.push(engine);
+    }
+}
