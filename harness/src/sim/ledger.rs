@@ -26,12 +26,7 @@ type Last = (Of, usize, u64);
 pub(super) struct Ledger {
     pub(super) nodes: Vec<Node>,
     pub(super) conns: BTreeMap<u64, Conn>,
-<<<<<<< HEAD
     /// Connections that were reset, and that their clients have not thrown away yet.
-=======
-    /// Connections that broke while their client was not looking: it learns it from the next
-    /// command.
->>>>>>> w-simtest
     pub(super) broken: BTreeSet<u64>,
     pub(super) agenda: Agenda,
     pub(super) entropy: StdRng,
