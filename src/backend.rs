@@ -110,7 +110,7 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
 fn without_servers(args: &ScenarioArgs, reason: &str) -> Result<Chosen, Failure> {
     if args.subject.starts_with("exec:") {
         return Err(Failure::Environment(format!(
-            "no world to run in: {reason}; and a program of your own cannot be simulated"
+            "no world to run in: {reason}; and a program of your own cannot be simulated\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
         )));
     }
     Ok(Chosen {

@@ -39,6 +39,12 @@ impl Order {
             Failure::Environment(format!("cannot find this program again: {error}"))
         })?;
         let subject = Subject::named(&args.subject, &program)?;
+        if let Some((option, _)) = args.options.first().filter(|_| subject.is_built_in) {
+            return Err(Failure::Usage(format!(
+                "--impl-option {option}: `{}` has no options",
+                subject.name
+            )));
+        }
         let scenario = fitted(load(&args.scenario)?, &args, &subject)?;
         let Span::Absolute(ttl) = scenario.workload.ttl else {
             return Err(Failure::Usage(

@@ -101,9 +101,15 @@ async fn prepare(
 /// An environment failure with the last words of the worker, which say more than we can.
 fn with_log(error: &RunError, dir: &Path) -> Failure {
     let mut text = error.to_string();
-    let RunError::Worker { worker, .. } = error else {
+    let RunError::Worker { worker, heard, .. } = error else {
         return Failure::Interrupted;
     };
+    if let Some(line) = heard {
+        text.push_str(&format!(
+            "\n  worker {worker} wrote to its standard output, which is for the adapter protocol only:\n    {}",
+            visible(line)
+        ));
+    }
     let log = std::fs::read_to_string(dir.join(format!("worker-{worker}.log"))).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();
     let last = &lines[lines.len().saturating_sub(8)..];

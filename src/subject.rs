@@ -20,6 +20,8 @@ pub struct Subject {
     pub version: String,
     /// How many independent nodes it wants.
     pub nodes: usize,
+    /// It comes with picklock, and has no options.
+    pub is_built_in: bool,
     /// What each worker runs, without a shell.
     pub argv: Vec<String>,
 }
@@ -37,6 +39,7 @@ impl Subject {
                 name: name.to_owned(),
                 version: String::new(),
                 nodes: 1,
+                is_built_in: false,
                 argv,
             });
         }
@@ -49,6 +52,7 @@ impl Subject {
             name: name.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             nodes: strategy.nodes,
+            is_built_in: true,
             argv: argv.map(str::to_owned).to_vec(),
         })
     }

@@ -35,7 +35,17 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("real", &["clock", "entropy", "record"]),
-    ("real_world", &["adapter", "clock", "real", "wire", "world"]),
+    ("replication", &["world"]),
+    (
+        "real_world",
+        &["adapter", "clock", "real", "replication", "wire", "world"],
+    ),
+    (
+        "sim",
+        &[
+            "adapter", "clock", "driver", "entropy", "history", "model", "stage", "wire", "world",
+        ],
+    ),
     ("model", &[]),
     (
         "sim",

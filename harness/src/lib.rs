@@ -31,6 +31,7 @@ pub mod nemesis;
 pub mod real;
 pub mod real_world;
 pub mod record;
+mod replication;
 pub mod sim;
 pub mod stage;
 pub mod trial;

@@ -1,7 +1,8 @@
 //! The real worlds: Redis servers, the wire and worker processes, put together.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use crate::adapter::control::WorkerControl;
 use crate::adapter::message::Request;
 use crate::adapter::process::{Heard, WorkerProcess};
 use crate::real::{RealServers, Reaper, Registration, Servers, WorldError, guard};
+use crate::replication;
 use crate::wire::{ImposedId, LinkFault, LinkId, Wire};
 use crate::world::{Refusal, Session, World};
 
@@ -38,6 +40,10 @@ pub struct RealWorld {
     logs: PathBuf,
     reaper: Reaper,
     workers: RefCell<HashMap<usize, Running>>,
+    /// Nodes whose replica was promoted, and where it listens.
+    promoted: RefCell<HashMap<usize, SocketAddr>>,
+    /// Nodes whose replication link was cut.
+    unreplicated: RefCell<HashSet<usize>>,
 }
 
 /// What a real world is made of.
@@ -70,6 +76,8 @@ impl RealWorld {
             logs: parts.logs,
             reaper: parts.reaper,
             workers: RefCell::default(),
+            promoted: RefCell::default(),
+            unreplicated: RefCell::default(),
         }
     }
 
@@ -104,6 +112,14 @@ impl RealWorld {
     fn servers(&self) -> Result<Rc<RealServers>, Refusal> {
         let servers = self.servers.borrow().clone();
         servers.ok_or_else(|| Refusal::Failed("the servers are taken down".into()))
+    }
+
+    /// Where the node's master listens now.
+    fn address(&self, node: usize) -> Result<SocketAddr, Refusal> {
+        match self.promoted.borrow().get(&node) {
+            Some(promoted) => Ok(*promoted),
+            None => Ok(self.servers()?.address(node)),
+        }
     }
 
     fn control(&self, worker: usize) -> Result<WorkerControl, Refusal> {
@@ -147,7 +163,7 @@ impl World for RealWorld {
         let mut urls = Vec::new();
         for node in 0..self.nodes {
             let link = LinkId { worker, node };
-            let upstream = self.servers()?.address(node);
+            let upstream = self.address(node)?;
             let address = self.wire.open(link, upstream).await.map_err(failed)?;
             urls.push(format!("redis://{address}"));
         }
@@ -198,6 +214,25 @@ impl World for RealWorld {
         self.wire.redirect(node, address).map_err(failed)
     }
 
+    async fn cut_replication(&self, node: usize) -> Result<(), Refusal> {
+        let replica = self.servers()?.replica_address(node, 0);
+        self.unreplicated.borrow_mut().insert(node);
+        replication::cut(replica).await
+    }
+
+    async fn fail_over(&self, node: usize) -> Result<(), Refusal> {
+        let servers = self.servers()?;
+        let replica = servers.replica_address(node, 0);
+        let is_cut = self.unreplicated.borrow().contains(&node);
+        if !is_cut {
+            replication::caught_up(servers.address(node), replica).await?;
+        }
+        servers.crash(node).await.map_err(failed)?;
+        replication::promote(replica).await?;
+        self.promoted.borrow_mut().insert(node, replica);
+        self.wire.redirect(node, replica).map_err(failed)
+    }
+
     fn impose(&self, fault: LinkFault) -> ImposedId {
         self.wire.impose(fault)
     }
@@ -223,9 +258,9 @@ impl World for RealWorld {
     }
 
     async fn why_lost(&self, node: usize) -> Option<String> {
-        let servers = self.servers().ok()?;
+        let address = self.address(node).ok()?;
         let ask = async {
-            let client = redis::Client::open(format!("redis://{}", servers.address(node)))?;
+            let client = redis::Client::open(format!("redis://{address}"))?;
             let mut connection = client.get_multiplexed_async_connection().await?;
             redis::cmd("PING").query_async::<()>(&mut connection).await
         };
@@ -234,7 +269,7 @@ impl World for RealWorld {
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
-        let address = self.servers().ok()?.address(node);
+        let address = self.address(node).ok()?;
         let look = async {
             let client = redis::Client::open(format!("redis://{address}")).ok()?;
             let mut connection = client.get_multiplexed_async_connection().await.ok()?;

@@ -244,6 +244,18 @@ impl Outcome {
         self.assert_each(property, "held", |verdict| verdict.status == Status::Held);
     }
 
+    /// Asserts that no run violated the property, whether it could be judged or not: where faults
+    /// leave too little to judge, but must never be the lock's fault.
+    ///
+    /// # Panics
+    /// Where one did.
+    #[track_caller]
+    pub fn assert_never_violated(&self, property: Property) {
+        self.assert_each(property, "not violated", |verdict| {
+            verdict.status != Status::Violated
+        });
+    }
+
     /// Asserts that the property was violated for this reason, in every run: the positive control
     /// of a test.
     ///
@@ -299,7 +311,7 @@ impl Outcome {
     fn complaint(&self, property: Property, wanted: &str, run: &TrialRun, count: usize) -> String {
         let verdict = &run.verdicts[&property];
         let mut text = format!(
-            "`{}` in `{}`: {property} should be {wanted}, and is not in {count} of {} runs\n\nseed {}: {property} {}",
+            "`{}` in `{}`: {property} should be {wanted}, which fails in {count} of {} runs\n\nseed {}: {property} {}",
             self.subject,
             self.trial.scenario.name,
             self.runs.len(),

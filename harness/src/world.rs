@@ -66,6 +66,12 @@ pub trait World: 'static {
     /// Starts a crashed node again, on what its persistence kept.
     fn restart_node(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
 
+    /// Cuts the replication link of a node for good.
+    fn cut_replication(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
+    /// Promotes the node's first replica, does away with the old master, and leads the links to
+    /// the new one.
+    fn fail_over(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
+
     /// Puts a fault on links.
     fn impose(&self, fault: LinkFault) -> ImposedId;
     /// Takes it away again.
@@ -78,7 +84,8 @@ pub trait World: 'static {
     /// Tells the links what the worker is busy with.
     fn set_phase(&self, worker: usize, op: u64, phase: Phase);
     /// When the worker's last command of this operation that names the lock's key went out to a
-    /// node; `None`: none did.
+    /// node. Of several nodes the one counts that was done with first: a quorum may have let the
+    /// lock go while the command to another node still waited. `None`: none did.
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
 
     /// Why a node does not answer, though no fault is on; `None`: it does. A world whose nodes

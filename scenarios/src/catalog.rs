@@ -11,6 +11,10 @@ pub const CATALOG: &[(&str, &str)] = &[
     ("gc-pause", include_str!("../catalog/gc-pause.toml")),
     ("holder-crash", include_str!("../catalog/holder-crash.toml")),
     (
+        "master-failover",
+        include_str!("../catalog/master-failover.toml"),
+    ),
+    (
         "network-delay",
         include_str!("../catalog/network-delay.toml"),
     ),

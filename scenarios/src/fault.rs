@@ -67,6 +67,13 @@ pub enum FaultKind {
     PauseNode,
     /// The node is killed, and started anew after `for`.
     CrashNode,
+    /// The node's replicas lose their link to it for good: what it takes from now on they never
+    /// get.
+    CutReplication,
+    /// The node's first replica is promoted; the old master is gone, and the links lead to the new
+    /// one. What had reached the replica is there, and no more; unless the replication was cut
+    /// before, that is everything.
+    Failover,
 }
 
 impl FaultKind {
@@ -82,7 +89,20 @@ impl FaultKind {
             FaultKind::Partition => "partition",
             FaultKind::PauseNode => "pause-node",
             FaultKind::CrashNode => "crash-node",
+            FaultKind::CutReplication => "cut-replication",
+            FaultKind::Failover => "failover",
         }
+    }
+
+    /// True for faults of a node (its process, its role), as against clients and links.
+    pub fn is_of_a_node(self) -> bool {
+        matches!(
+            self,
+            FaultKind::PauseNode
+                | FaultKind::CrashNode
+                | FaultKind::CutReplication
+                | FaultKind::Failover
+        )
     }
 }
 

@@ -86,7 +86,16 @@ fn from_toml(text: &str, file: &str, error: &toml::de::Error) -> ScenarioError {
         .then(|| nearest(&wrong, candidates.iter().copied()))
         .flatten()
         .map(|word| format!("did you mean `{word}`?"));
-    placed(text, file, error.span(), message.replace('\n', "; "), hint)
+    placed(text, file, error.span(), plainly(&message), hint)
+}
+
+/// The parser's words for kinds of values, in everybody's.
+fn plainly(message: &str) -> String {
+    let mut plain = message.replace('\n', "; ");
+    for jargon in ["usize", "u32", "i64"] {
+        plain = plain.replace(&format!("expected {jargon}"), "expected a whole number");
+    }
+    plain.replace("expected bool", "expected true or false")
 }
 
 fn from_fault(text: &str, file: &str, fault: Fault) -> ScenarioError {

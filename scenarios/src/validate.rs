@@ -176,6 +176,17 @@ fn fault(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
         trigger(scenario, when)?;
     }
     shape(plan)?;
+    let replicated = matches!(plan.kind, FaultKind::CutReplication | FaultKind::Failover);
+    if replicated && scenario.topology.replicas == 0 {
+        return Err(Fault::at(
+            &["kind"],
+            format!(
+                "`{}` needs a replica, and the nodes have none",
+                plan.kind.word()
+            ),
+        )
+        .hint("set `topology.replicas = 1`"));
+    }
     targets(scenario, plan)
 }
 
@@ -214,7 +225,8 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Fault> {
 /// Which fields a kind of fault has.
 fn shape(plan: &FaultPlan) -> Result<(), Fault> {
     use FaultKind::{
-        CrashClient, CrashNode, Cut, Delay, Drop, Hold, Partition, PauseClient, PauseNode,
+        CrashClient, Cut, CutReplication, Delay, Drop, Failover, Hold, Partition, PauseClient,
+        PauseNode,
     };
     let kind = plan.kind;
     let on_links = matches!(kind, Delay | Drop | Hold | Cut | Partition);
@@ -236,13 +248,13 @@ fn shape(plan: &FaultPlan) -> Result<(), Fault> {
         (
             "for",
             plan.duration.is_some(),
-            kind != Cut,
+            !matches!(kind, Cut | CutReplication | Failover),
             matches!(kind, PauseClient | PauseNode),
         ),
         (
             "workers",
             plan.workers.is_some(),
-            !matches!(kind, PauseNode | CrashNode),
+            !kind.is_of_a_node(),
             false,
         ),
         (
@@ -272,7 +284,7 @@ fn shape(plan: &FaultPlan) -> Result<(), Fault> {
 }
 
 fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
-    use FaultKind::{CrashClient, CrashNode, PauseClient, PauseNode};
+    use FaultKind::{CrashClient, PauseClient};
     let by_event = plan.when.as_ref().map(|when| when.on);
     let at_a_node = matches!(by_event, Some(EventKind::Request | EventKind::Reply));
     let default_same = |given: Option<Who>, is_list: bool, own_kind: bool| match given {
@@ -299,7 +311,7 @@ fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
         Some(Nodes::Word(who)) => (None, Some(*who)),
         None => (None, None),
     };
-    let server = matches!(plan.kind, PauseNode | CrashNode);
+    let server = plan.kind.is_of_a_node();
     if default_same(word, list.is_some(), server) && !at_a_node {
         return Err(
             Fault::at(&["kind"], "only a `request` or `reply` happens at a node")

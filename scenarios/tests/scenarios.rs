@@ -73,7 +73,7 @@ fn errors_name_line_column_and_the_nearest_word() {
       = help: did you mean `workers`?
     ");
     insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-clinet\"\nat = \"1s\"\n"), @r#"
-    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `cut`, `partition`, `pause-node`, `crash-node`
+    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`
        |
      4 | kind = "pause-clinet"
        |        ^
@@ -182,5 +182,44 @@ proptest! {
         let again = Scenario::parse(&text, "generated.toml");
         prop_assert_eq!(again.as_ref(), Ok(&scenario), "{}", text);
         prop_assert!(scenario.check_for(5).is_ok());
+    }
+}
+
+#[test]
+fn the_page_about_scenario_files_knows_every_word() {
+    let page = include_str!("../../docs/scenarios.md");
+    // Every key and word that a file may hold comes out when all of them are written down.
+    let text =
+        "name = \"n\"\nsummary = \"S.\"\n[workload]\nx = 1\n[[fault]]\nat = \"1s\"\nkind = \"x\"\n";
+    let mut words: Vec<String> = Vec::new();
+    for wrong in [
+        text.to_owned(),
+        "x = 1".to_owned(),
+        format!("{HEAD}[topology]\nx = 1"),
+        format!("{HEAD}[topology]\npersistence = \"x\""),
+        format!("{HEAD}[judge]\nx = 1"),
+        format!("{HEAD}[[fault]]\nkind = \"cut\"\nx = 1"),
+        format!("{HEAD}[[fault]]\nkind = \"x\""),
+        format!("{HEAD}[[fault]]\nkind = \"cut\"\nwhen = {{ x = 1 }}"),
+        format!("{HEAD}[[fault]]\nkind = \"cut\"\nwhen = {{ on = \"x\" }}"),
+        format!("{HEAD}[[fault]]\nkind = \"cut\"\nwhen = {{ on = \"reply\", during = \"x\" }}"),
+        format!("{HEAD}[[fault]]\nkind = \"cut\"\ndirection = \"x\""),
+    ] {
+        let problem = Scenario::parse(&wrong, "words.toml").unwrap_err().problem;
+        let quoted = problem.split('`').skip(3).step_by(2);
+        words.extend(quoted.map(str::to_owned));
+    }
+    assert!(words.len() > 50, "{words:?}");
+    for word in words {
+        let shown = [
+            format!("`{word}`"),
+            format!("`[{word}]`"),
+            format!("`[[{word}]]`"),
+        ];
+        let in_a_span = format!("`{word} = ");
+        let known = shown.iter().any(|shown| page.contains(shown))
+            || page.contains(&in_a_span)
+            || page.contains(&format!("[{word}."));
+        assert!(known, "docs/scenarios.md does not know `{word}`");
     }
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::containers::{containers_of, docker};
 use crate::proc_table::{Process, started_by, workers_of};
 use crate::running::{Outcome, picklock};
 
@@ -182,6 +183,23 @@ fn a_worker_that_cannot_start_shows_what_it_wrote() {
 }
 
 #[test]
+fn a_program_that_is_no_adapter_is_quoted() {
+    let line = "scenario calm --impl 'exec:echo Connected to Redis!' --backend process --quiet";
+    let outcome = picklock(line).run().exits(4);
+    assert!(
+        outcome.stderr.contains("exited with status 0"),
+        "{}",
+        outcome.all()
+    );
+    assert!(
+        outcome.stderr.contains("Connected to Redis!"),
+        "{}",
+        outcome.all()
+    );
+    outcome.left_no_directory();
+}
+
+#[test]
 fn a_subject_cannot_command_the_terminal() {
     let lock = exec("python3", &project("tests/adapters/hostile.py"), "");
     let line = format!("scenario patient.toml --impl {lock} --backend process --out run");
@@ -218,16 +236,12 @@ fn a_worker_that_somebody_kills() {
     outcome.left_no_directory();
 }
 
-#[test]
-fn a_server_that_somebody_kills() {
-    let line = "scenario calm --impl set-nx-px --ttl 100ms --backend process --json --out run";
-    let mut run = picklock(line).start();
+/// Kills the Redis of a run, and looks at what the run says.
+fn without_its_redis(world: &str, kill_it: impl Fn(u32)) {
+    let line = format!("scenario calm --impl set-nx-px --ttl 100ms --backend {world} --json");
+    let mut run = picklock(&line).start();
     run.hear("got the lock");
-    let processes = started_by(run.pid());
-    let server = processes
-        .iter()
-        .find(|one| one.name.contains("redis-server"));
-    kill(server.expect("there is a server"));
+    kill_it(run.pid());
     let outcome = run.finish();
     assert!(!outcome.stderr.contains("panicked"), "{}", outcome.all());
     // Without its Redis the lock can do nothing; that is not the lock's fault, and no pass.
@@ -236,6 +250,26 @@ fn a_server_that_somebody_kills() {
     assert!(trouble.contains("node 0 was lost by itself"), "{trouble}");
     assert_eq!(status(&document, "progress"), "unknown");
     outcome.exits(3).left_no_directory();
+}
+
+#[test]
+fn a_server_that_somebody_kills() {
+    without_its_redis("process", |pid| {
+        let processes = started_by(pid);
+        let server = processes
+            .iter()
+            .find(|one| one.name.contains("redis-server"));
+        kill(server.expect("there is a server"));
+    });
+}
+
+#[test]
+fn a_container_that_somebody_kills() {
+    without_its_redis("docker", |pid| {
+        let containers = containers_of(pid);
+        assert_eq!(containers.len(), 1, "{containers:?}");
+        docker(&["kill", &containers[0]]);
+    });
 }
 
 /// A Python with redis-py, or a failure that says how to get one.

@@ -2,12 +2,27 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use picklock_impls::STRATEGIES;
+use picklock_scenarios::catalog;
+
 use crate::running::{Outcome, picklock};
 
-/// A command line, its exit code and all that it said, as a terminal would show them.
+/// A command line, its exit code and all that it said, as a terminal would show them. Lists that
+/// grow with every new lock, scenario or world are left out.
 fn told(line: &str, outcome: &Outcome) -> String {
-    let home = outcome.home().to_str().unwrap();
-    let said = format!("{}{}", outcome.stdout, outcome.stderr).replace(home, "[HOME]");
+    let locks: Vec<&str> = STRATEGIES.iter().map(|lock| lock.name).collect();
+    let scenarios: Vec<&str> = catalog::names().collect();
+    let said = format!("{}{}", outcome.stdout, outcome.stderr)
+        .replace(outcome.home().to_str().unwrap(), "[HOME]")
+        .replace(&locks.join(", "), "[LOCKS]")
+        .replace(&scenarios.join(", "), "[CATALOG]");
+    let shortened = said
+        .lines()
+        .map(|line| match line.split_once("[possible values: auto, ") {
+            Some((before, _)) => format!("{before}[possible values: auto, [WORLDS]]\n"),
+            None => format!("{line}\n"),
+        });
+    let said: String = shortened.collect();
     format!(
         "$ picklock {line}\n{said}[exit {}]\n",
         outcome.code.unwrap()
@@ -168,11 +183,36 @@ fn an_engine_that_is_down() {
 
 #[test]
 fn neither_engine_nor_server() {
-    let line = "scenario calm --impl set-nx-px";
-    let call = picklock(line)
-        .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-        .env("PATH", "/nonexistent");
-    insta::assert_snapshot!(told(line, &call.run().exits(4)));
+    let poor = |line: &str| {
+        picklock(line)
+            .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+            .env("PATH", "/nonexistent")
+            .run()
+    };
+    // A built-in lock is simulated; a program of the user's own cannot be.
+    let simulated = poor("scenario calm --impl set-nx-px --seed 1").exits(0);
+    let line = "scenario calm --impl exec:/bin/cat --seed 1";
+    let refused = told(line, &poor(line).exits(4));
+    let first = simulated.stdout.lines().next().unwrap();
+    insta::assert_snapshot!(format!("{first}\n\n{refused}"));
+}
+
+#[test]
+fn the_best_world_is_taken_and_the_reason_told() {
+    let line = "scenario calm --impl set-nx-px --ttl 300ms";
+    let first = |outcome: Outcome| outcome.exits(0).stdout.lines().next().unwrap().to_owned();
+    let docker = first(picklock(&format!("{line} --backend auto")).run());
+    assert!(
+        docker.starts_with("backend docker (a container engine answers; "),
+        "{docker}"
+    );
+    let down = picklock(line).env("DOCKER_HOST", "unix:///nonexistent/docker.sock");
+    let process = first(down.run());
+    assert!(process.starts_with("backend process ("), "{process}");
+    assert!(
+        process.contains("not docker: no container engine answers"),
+        "{process}"
+    );
 }
 
 /// What the registry says differs from machine to machine; that it is named does not.

@@ -6,26 +6,13 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use crate::containers::{containers_of, docker};
 use crate::proc_table::{Process, started_by, workers_of};
 use crate::running::{Outcome, Running, picklock};
 
 /// How long the machine may take to clean up after a killed run; waited for in full only where
 /// the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// `docker` with these words; its output.
-fn docker(arguments: &[&str]) -> String {
-    let output = Command::new("docker")
-        .args(arguments)
-        .output()
-        .expect("`docker` must be on PATH");
-    assert!(
-        output.status.success(),
-        "docker {arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
 
 /// What is there while a run goes on.
 struct Belongings {
@@ -87,6 +74,10 @@ fn directories(temp: &Path) -> Vec<String> {
 }
 
 #[track_caller]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "there is no event to wait for: the one who could tell is dead"
+)]
 fn becomes(what: &str, look: impl Fn() -> Result<(), String>) {
     let mut left = PATIENCE;
     let pause = Duration::from_millis(50);
@@ -200,19 +191,41 @@ fn a_killed_run_leaves_no_container() {
     is_killed("docker");
 }
 
+fn is_interrupted_early(world: &str, has_begun: impl Fn(u32) -> bool) {
+    let line = format!("scenario gc-pause --impl redlock --backend {world}");
+    let mut run = picklock(&line).start();
+    run.hear("setting up");
+    let pid = run.pid();
+    becomes("something started", || {
+        has_begun(pid).then_some(()).ok_or_else(String::new)
+    });
+    let processes = started_by(pid);
+    run.signal(Signal::INT);
+    let outcome = run.finish().exits(130);
+    becomes("no process", || {
+        let left: Vec<&Process> = processes.iter().filter(|one| one.lives()).collect();
+        left.is_empty().then_some(()).ok_or(format!("{left:#?}"))
+    });
+    becomes("no container", || {
+        let left = containers_of(pid);
+        left.is_empty().then_some(()).ok_or(left.join(" "))
+    });
+    becomes("no directory", || {
+        let left = directories(&outcome.home().join("tmp"));
+        left.is_empty().then_some(()).ok_or(format!("{left:?}"))
+    });
+}
+
 #[test]
 fn an_interrupt_while_setting_up_leaves_nothing() {
-    for world in ["process", "docker"] {
-        let line = format!("scenario gc-pause --impl redlock --backend {world}");
-        let mut run = picklock(&line).start();
-        run.hear("setting up");
-        run.signal(Signal::INT);
-        let outcome = run.finish().exits(130);
-        becomes("no directory", || {
-            let left = directories(&outcome.home().join("tmp"));
-            left.is_empty().then_some(()).ok_or(format!("{left:?}"))
-        });
-    }
+    is_interrupted_early("process", |pid| {
+        started_by(pid).iter().any(|one| one.name.contains("redis"))
+    });
+}
+
+#[test]
+fn an_interrupt_while_setting_up_containers_leaves_nothing() {
+    is_interrupted_early("docker", |pid| !containers_of(pid).is_empty());
 }
 
 /// Somebody else's Redis and container, removed at the end.

@@ -21,6 +21,9 @@
 //! 3. this attempt's lease had not run out by then, so, had it come first, the other grant
 //!    would have been made into a running lease. That reasoning needs a service that forgot
 //!    nothing, so it is not used where a node or a clock was tampered with meanwhile.
+//!
+//! A lease that the subject calls run out (`valid_ms` 0) may have done so long ago: neither 2 nor
+//! 3 can be said of it.
 
 /// One attempt to buy, as far as it has come.
 #[derive(Debug, Clone, Copy)]
@@ -148,7 +151,11 @@ impl Attempt {
         } else {
             by_ttl
         };
-        self.follows_ns = self.acquire_ns.max(if !forgot {
+        // "Worth nothing" does not say since when, and so not when the lease began.
+        let run_out = valid_ms == Some(0);
+        self.follows_ns = self.acquire_ns.max(if run_out {
+            0
+        } else if !forgot {
             sane_deadline
         } else if self.told {
             sane_deadline.saturating_sub(self.ttl_ns)

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::buyer::Buyer;
 use super::probe::probe;
@@ -53,6 +53,8 @@ pub enum RunError {
         worker: usize,
         /// Why not.
         refusal: Refusal,
+        /// What it said instead of `ready`, if it said anything that is no message.
+        heard: Option<String>,
     },
     /// The user interrupted it before the buyers began.
     #[error("interrupted before the buyers began")]
@@ -82,7 +84,10 @@ pub async fn run<W: World>(
     stage.recorder.begin();
 
     let nemesis = Nemesis::new(&stage);
-    let haunting = tokio::task::spawn_local(Rc::clone(&nemesis).haunt(setup.due));
+    let (open, opened) = oneshot::channel();
+    let haunting = tokio::task::spawn_local(Rc::clone(&nemesis).haunt(setup.due, open));
+    // A nemesis that is gone has nothing to wait for.
+    opened.await.unwrap_or_default();
     let reason = trade(&stage, buyers, interrupt).await;
     haunting.abort();
     nemesis.rest().await;
@@ -121,7 +126,11 @@ async fn hire<W: World>(stage: &Rc<Stage<W>>) -> Result<Vec<Buyer<W>>, RunError>
     let workers = 0..stage.plan.scenario.workload.workers;
     let starts = workers.map(|worker| async move {
         let started = Buyer::start(stage, worker, 0).await;
-        started.map_err(|refusal| RunError::Worker { worker, refusal })
+        started.map_err(|refusal| RunError::Worker {
+            worker,
+            refusal,
+            heard: stage.recorder.garbage_of(worker),
+        })
     });
     futures_util::future::try_join_all(starts).await
 }

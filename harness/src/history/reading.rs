@@ -200,10 +200,15 @@ fn around() -> impl Strategy<Value = What> {
     ]
 }
 
+fn loss() -> impl Strategy<Value = What> {
+    let node_and_reason = (any::<usize>(), any::<String>());
+    node_and_reason.prop_map(|(node, reason)| What::NodeLost { node, reason })
+}
+
 /// Any events at all in order of time; they need not make sense together.
 fn histories() -> impl Strategy<Value = History> {
     let time = prop_oneof![4 => 0..3_000_000_000_u64, 1 => any::<u64>()];
-    let what = prop_oneof![3 => asking(), 3 => working(), 1 => around()];
+    let what = prop_oneof![6 => asking(), 6 => working(), 2 => around(), 1 => loss()];
     vec((time, what), 0..40).prop_map(|mut timed| {
         timed.sort_by_key(|(at_ns, _)| *at_ns);
         let events = timed.into_iter();

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_scenarios::{FaultKind, FaultPlan};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::target::{self, Target};
 use crate::history::What;
@@ -49,24 +49,43 @@ impl<W: World> Nemesis<W> {
     }
 
     /// Strikes whenever a time or a moment comes; never ends by itself. Dropping the future stops
-    /// new strikes; [`Nemesis::rest`] ends those that last.
-    pub async fn haunt(self: Rc<Self>, mut due: mpsc::UnboundedReceiver<Strike>) {
+    /// new strikes; [`Nemesis::rest`] ends those that last. `open` is told when everything has
+    /// struck that is meant to be there from the beginning, before the first buyer comes.
+    pub async fn haunt(
+        self: Rc<Self>,
+        mut due: mpsc::UnboundedReceiver<Strike>,
+        open: oneshot::Sender<()>,
+    ) {
         let mut strikes = tokio::task::JoinSet::new();
+        let mut at_once = Vec::new();
         for (index, plan) in self.plans().iter().enumerate() {
             let Some(at) = plan.at else { continue };
             let at = at.resolve(self.stage.plan.ttl);
+            let (struck, has_struck) = oneshot::channel();
+            if at.is_zero() {
+                at_once.push(has_struck);
+            }
             let nemesis = Rc::clone(&self);
             strikes.spawn_local(async move {
-                tokio::time::sleep(at).await;
+                if !at.is_zero() {
+                    tokio::time::sleep(at).await;
+                }
                 nemesis.begun.borrow_mut().push(index);
                 let nowhere = Site {
                     worker: None,
                     node: None,
                     frame: None,
                 };
-                nemesis.strike(index, nowhere, || ()).await;
+                // Nobody waits for those that come later.
+                let struck = || struck.send(()).unwrap_or_default();
+                nemesis.strike(index, nowhere, struck).await;
             });
         }
+        for struck in at_once {
+            // A strike that ended without a word has failed, and that is in the history.
+            struck.await.unwrap_or_default();
+        }
+        open.send(()).unwrap_or_default();
         while let Some(strike) = due.recv().await {
             let nemesis = Rc::clone(&self);
             strikes.spawn_local(async move {
@@ -125,7 +144,7 @@ impl<W: World> Nemesis<W> {
         }
         struck();
         let lasts = match plan.kind {
-            FaultKind::Cut => Some(Duration::ZERO),
+            FaultKind::Cut | FaultKind::Failover => Some(Duration::ZERO),
             // What is held is let go when the fault ends: without a time, never.
             FaultKind::Hold if lasts.is_none() => return,
             _ => lasts,
@@ -188,6 +207,18 @@ impl<W: World> Nemesis<W> {
                     Some(_) => Undo::Restart(nodes),
                     None => Undo::Nothing,
                 })
+            }
+            FaultKind::CutReplication => {
+                for node in &nodes {
+                    world.cut_replication(*node).await?;
+                }
+                Ok(Undo::Nothing)
+            }
+            FaultKind::Failover => {
+                for node in &nodes {
+                    world.fail_over(*node).await?;
+                }
+                Ok(Undo::Nothing)
             }
             FaultKind::Cut => {
                 world.cut(Some(&workers), Some(&nodes));
@@ -316,7 +347,7 @@ impl<W: World> Nemesis<W> {
                 target.nodes.clear();
                 target
             }
-            FaultKind::PauseNode | FaultKind::CrashNode => {
+            kind if kind.is_of_a_node() => {
                 let mut target = target::of_client_or_node(plan, site, workers, nodes);
                 target.workers.clear();
                 target

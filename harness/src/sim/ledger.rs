@@ -1,6 +1,6 @@
 //! What the network knows: nodes, connections, what is on its way, and who is busy with what.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use memchr::memmem::Finder;
 use picklock_scenarios::{Direction, Phase};
@@ -23,6 +23,9 @@ type Last = (Phase, u32, usize, u64);
 pub(super) struct Ledger {
     pub(super) nodes: Vec<Node>,
     pub(super) conns: BTreeMap<u64, Conn>,
+    /// Connections that broke while their client was not looking: it learns it from the next
+    /// command.
+    pub(super) broken: BTreeSet<u64>,
     pub(super) agenda: Agenda,
     pub(super) entropy: StdRng,
     /// What each worker is busy with.
@@ -40,6 +43,7 @@ impl Ledger {
         Ledger {
             nodes,
             conns: BTreeMap::new(),
+            broken: BTreeSet::new(),
             agenda: Agenda::default(),
             entropy,
             phases: BTreeMap::new(),

@@ -109,6 +109,11 @@ impl Network {
     fn send_command(&self, conn: u64, link: LinkId, args: Args, answered: Answered) {
         let now_ns = self.clock.now_ns();
         let mut ledger = self.ledger.borrow_mut();
+        if ledger.broken.contains(&conn) {
+            // Whoever gave up waiting does not want to know.
+            answered.send(Err(Lost::Reset)).unwrap_or_default();
+            return;
+        }
         let asked = ledger.asked(link.worker, &args);
         let known = ledger.connect(conn, link, |direction| {
             Outlet::new(self.faults.view(link, conn, Some(direction), self.seed))
@@ -125,13 +130,16 @@ impl Network {
 
     /// What was sent before it goes before it, also where that is kept back.
     fn close(&self, conn: u64) {
-        if let Some(known) = self.ledger.borrow_mut().conns.get_mut(&conn) {
+        let mut ledger = self.ledger.borrow_mut();
+        ledger.broken.remove(&conn);
+        if let Some(known) = ledger.conns.get_mut(&conn) {
             known.request.coming.push_back(Frame {
                 conn,
                 asked: Asked::nothing(),
                 cargo: Cargo::Close,
             });
         }
+        drop(ledger);
         self.let_go((conn, Direction::Request), self.clock.now_ns());
     }
 
@@ -172,6 +180,7 @@ impl Network {
         let mut ledger = self.ledger.borrow_mut();
         for conn in conns {
             if let Some(known) = ledger.forget_quietly(*conn) {
+                ledger.broken.insert(*conn);
                 known.fail(lost);
             }
         }

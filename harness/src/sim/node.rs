@@ -7,10 +7,13 @@ use picklock_scenarios::Persistence;
 use super::traffic::Frame;
 use super::wall::SimWall;
 use crate::clock::Clock;
-use crate::model::{ClientId, Keyspace, Now, Reply, Server, ServerVersion};
+use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
 const SYNC_NS: u64 = 1_000_000_000;
+
+/// How far a replica is behind: half a millisecond, as in one data centre.
+const LAG_NS: u64 = 500_000;
 
 /// One node.
 pub(super) struct Node {
@@ -27,12 +30,50 @@ pub(super) struct Node {
     pub(super) backlog: VecDeque<Frame>,
     /// When it will be looked whether somebody has waited long enough.
     alarm_ns: Option<u64>,
+    replica: Option<Replica>,
+}
+
+/// A replica, some way behind its master.
+struct Replica {
+    server: Server,
+    /// What is on the way to it, and when it arrives.
+    stream: VecDeque<(u64, Effect)>,
+    linked: bool,
+}
+
+impl Replica {
+    /// Takes in what has arrived by then.
+    fn catch_up(&mut self, sim_ns: u64, now: Now) {
+        while self
+            .stream
+            .front()
+            .is_some_and(|(at_ns, _)| *at_ns <= sim_ns)
+        {
+            if let Some((_, effect)) = self.stream.pop_front() {
+                self.server.apply(&effect, now);
+            }
+        }
+    }
 }
 
 impl Node {
-    pub(super) fn new(version: ServerVersion, persistence: Persistence, clock: &Clock) -> Self {
-        let server = Server::new(version);
+    pub(super) fn new(
+        version: ServerVersion,
+        replicas: usize,
+        persistence: Persistence,
+        clock: &Clock,
+    ) -> Self {
+        let mut server = Server::new(version);
+        server.record_effects(replicas > 0);
+        server.set_acknowledged(u32::try_from(replicas).unwrap_or(u32::MAX));
+        // Only the first one is ever promoted, so it stands for all.
+        let replica = (replicas > 0).then(|| Replica {
+            server: Server::new(version),
+            stream: VecDeque::new(),
+            linked: true,
+        });
         Node {
+            replica,
             durable: server.snapshot(),
             server,
             wall: SimWall::new(clock),
@@ -57,7 +98,52 @@ impl Node {
     pub(super) fn execute(&mut self, client: ClientId, args: &[&[u8]], sim_ns: u64) -> Reply {
         self.sync(sim_ns);
         let now = self.now(sim_ns);
-        self.server.execute(client, args, now)
+        if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
+            // Who waits for the replicas waits for as long as the stream takes.
+            let waits = args
+                .first()
+                .is_some_and(|name| name.eq_ignore_ascii_case(b"WAIT"));
+            replica.catch_up(if waits { u64::MAX } else { sim_ns }, now);
+        }
+        let reply = self.server.execute(client, args, now);
+        let effects = self.server.take_effects();
+        if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
+            let arrives = sim_ns + LAG_NS;
+            replica
+                .stream
+                .extend(effects.into_iter().map(|effect| (arrives, effect)));
+        }
+        reply
+    }
+
+    /// What is written from now on never reaches the replica; what is on the way is lost.
+    pub(super) fn cut_replication(&mut self, sim_ns: u64) -> bool {
+        let now = self.now(sim_ns);
+        let Some(replica) = &mut self.replica else {
+            return false;
+        };
+        replica.catch_up(sim_ns, now);
+        replica.stream.clear();
+        replica.linked = false;
+        self.server.set_acknowledged(0);
+        true
+    }
+
+    /// The replica takes the master's place, with what has reached it: everything, unless the
+    /// link was cut. False: there is none.
+    pub(super) fn fail_over(&mut self, sim_ns: u64) -> bool {
+        let now = self.now(sim_ns);
+        let Some(mut replica) = self.replica.take() else {
+            return false;
+        };
+        replica.catch_up(u64::MAX, now);
+        self.server = replica.server;
+        self.durable = self.server.snapshot();
+        self.synced_ns = sim_ns;
+        self.up = true;
+        self.paused = false;
+        self.backlog.clear();
+        true
     }
 
     /// Late replies to blocking commands, and publications.

@@ -71,6 +71,7 @@ async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
     let moments = Arc::new(moments);
     let world = Rc::new(SimWorld::new(Parts {
         nodes: plan.nodes,
+        replicas: plan.scenario.topology.replicas,
         persistence: plan.scenario.topology.persistence,
         keys: plan.keys.clone(),
         seed: plan.seed,

@@ -30,6 +30,7 @@ use crate::world::{Refusal, Session, World};
 pub(super) struct Parts {
     pub(super) subject: Subject,
     pub(super) nodes: usize,
+    pub(super) replicas: usize,
     pub(super) persistence: Persistence,
     pub(super) keys: Vec<String>,
     pub(super) seed: u64,
@@ -52,7 +53,10 @@ pub struct SimWorld {
 impl SimWorld {
     pub(super) fn new(parts: Parts) -> Self {
         let clock = Clock::start();
-        let node = || Node::new(ServerVersion::default(), parts.persistence, &clock);
+        let node = || {
+            let version = ServerVersion::default();
+            Node::new(version, parts.replicas, parts.persistence, &clock)
+        };
         let network = Network::new(Wiring {
             nodes: (0..parts.nodes).map(|_| node()).collect(),
             keys: parts.keys,
@@ -204,6 +208,22 @@ impl World for Rc<SimWorld> {
         })
     }
 
+    async fn cut_replication(&self, node: usize) -> Result<(), Refusal> {
+        match self.network.with_node(node, Node::cut_replication) {
+            true => Ok(()),
+            false => Err(no_replica(node)),
+        }
+    }
+
+    async fn fail_over(&self, node: usize) -> Result<(), Refusal> {
+        // The clients of the old master are cut off before the new one is there.
+        self.network.cut(None, Some(&[node]));
+        match self.network.with_node(node, Node::fail_over) {
+            true => Ok(()),
+            false => Err(no_replica(node)),
+        }
+    }
+
     fn impose(&self, fault: LinkFault) -> ImposedId {
         self.network.faults.impose(fault)
     }
@@ -237,4 +257,8 @@ impl World for Rc<SimWorld> {
             answers.then(|| node.key_ttl_ms(key, now_ns)).flatten()
         })
     }
+}
+
+fn no_replica(node: usize) -> Refusal {
+    Refusal::Failed(format!("node {node} has no replica"))
 }

@@ -107,21 +107,26 @@ impl Wire {
         Ok(address)
     }
 
-    /// A node came back elsewhere: its links lead there from now on, and their old connections
-    /// are reset. Workers keep their addresses.
+    /// A node came back, perhaps elsewhere: its links lead there from now on, and if they led to
+    /// another place before, their connections are reset. Workers keep their addresses.
     ///
     /// # Errors
     /// When `upstream` is not a loopback address.
     pub fn redirect(&self, node: usize, upstream: SocketAddr) -> io::Result<()> {
         only_loopback(upstream)?;
+        let mut moved = false;
         {
             let mut board = self.fabric.board();
             let links = board.upstreams.iter_mut();
-            links
-                .filter(|(link, _)| link.node == node)
-                .for_each(|(_, address)| *address = upstream);
+            for (_, address) in links.filter(|(link, _)| link.node == node) {
+                moved |= *address != upstream;
+                *address = upstream;
+            }
         }
-        self.cut(None, Some(&[node]));
+        // Where nothing moved, a connection may lead to the new server already.
+        if moved {
+            self.cut(None, Some(&[node]));
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! checkers ask (when did the last command of a release that names its key go out?) is kept
 //! apart, so that it stays right when the entries are gone.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -70,9 +70,10 @@ struct Segment {
     text: Vec<u8>,
 }
 
-/// When the last command of one phase of one attempt went out that named one key.
+/// When the last command of one phase of one attempt went out to one node that named one key.
 #[derive(Debug, Clone, Copy)]
 struct Last {
+    node: usize,
     op: u64,
     phase: Phase,
     key: u32,
@@ -114,7 +115,8 @@ impl WireLog {
     /// When the last command went out that worker `worker` sent while it was busy with `phase` of
     /// attempt `op`, and that names `key` (by position). Nanoseconds on the run's clock, read
     /// just before the command's first byte was written to the node: the node cannot have carried
-    /// it out earlier. `None`: no such command went out (swallowed and still held ones did not),
+    /// it out earlier. Of several nodes the one counts that was done with first: a quorum may have
+    /// let the lock go while the command to another node still waited. `None`: no such command went out (swallowed and still held ones did not),
     /// or the worker has begun more than some thousand attempts since.
     pub fn last_request_naming(
         &self,
@@ -124,11 +126,14 @@ impl WireLog {
         key: u32,
     ) -> Option<u64> {
         let state = self.state();
-        let last = state.last.get(&narrow(worker))?;
-        last.iter()
-            .rev()
-            .find(|last| (last.op, last.phase, last.key) == (op, phase, key))
-            .map(|last| last.sent_ns)
+        let mut by_node = BTreeMap::new();
+        for last in state.last.get(&narrow(worker))? {
+            if (last.op, last.phase, last.key) == (op, phase, key) {
+                let latest_ns: &mut u64 = by_node.entry(last.node).or_default();
+                *latest_ns = last.sent_ns.max(*latest_ns);
+            }
+        }
+        by_node.into_values().min()
     }
 
     /// How many of the oldest entries had to make room.
@@ -253,8 +258,11 @@ impl State {
             .iter_mut()
             .rev()
             // The same attempt is among the newest, unless this is the first of it.
-            .take(8)
-            .find(|last| (last.op, last.phase, last.key) == (stamp.op, stamp.phase, key));
+            .take(64)
+            .find(|last| {
+                (last.node, last.op, last.phase, last.key)
+                    == (record.link.node, stamp.op, stamp.phase, key)
+            });
         if let Some(same) = same {
             same.sent_ns = same.sent_ns.max(sent_ns);
             return;
@@ -263,6 +271,7 @@ impl State {
             last.pop_front();
         }
         last.push_back(Last {
+            node: record.link.node,
             op: stamp.op,
             phase: stamp.phase,
             key,

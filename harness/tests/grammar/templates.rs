@@ -375,6 +375,12 @@ pub const POOLS: &[(&str, &[&str])] = &[
             "if\\sredis.call('get',KEYS[1])==ARGV[1]\\sthen\\sreturn\\sredis.call('pexpire',KEYS[1],5000000)\\selse\\sreturn\\s0\\send",
             "if\\sredis.call('setnx',KEYS[1],ARGV[1])==1\\sthen\\sredis.call('expire',KEYS[1],1000)\\sreturn\\s1\\send\\sreturn\\sredis.call('pttl',KEYS[1])",
             "if\\s(redis.call('exists',KEYS[1])==0)\\sthen\\sredis.call('hincrby','h1',ARGV[2],1)\\sreturn\\snil\\send\\sreturn\\sredis.call('hexists','h1',ARGV[2])",
+            // A re-entrant lock: taken, or what is left of it; given back step by step.
+            "if\\sredis.call('exists','h1')==0\\sor\\sredis.call('hexists','h1',ARGV[1])==1\\sthen\\sredis.call('hincrby','h1',ARGV[1],1)\\sredis.call('pexpire','h1','3005000')\\sreturn\\snil\\send\\sreturn\\sredis.call('pttl','h1')",
+            "if\\sredis.call('hexists','h1',ARGV[1])==0\\sthen\\sreturn\\snil\\send\\slocal\\sn=redis.call('hincrby','h1',ARGV[1],-1)\\sif\\sn>0\\sthen\\sredis.call('pexpire','h1',3005000)\\sreturn\\s0\\send\\sredis.call('del','h1')\\sredis.call('publish','free','0')\\sreturn\\s1",
+            // A semaphore of two, by score; a queue, by list.
+            "redis.call('zremrangebyscore','z1','-inf',2)\\sif\\sredis.call('zcard','z1')<2\\sthen\\sredis.call('zadd','z1',10,ARGV[1])\\sreturn\\s{1,redis.call('zrank','z1',ARGV[1])}\\send\\sreturn\\sfalse",
+            "local\\sf=redis.call('lindex','l1',0)\\sif\\snot\\sf\\sor\\sf==ARGV[1]\\sthen\\sredis.call('lpop','l1')\\sreturn\\s1\\send\\sredis.call('rpush','l1',ARGV[1])\\sreturn\\sredis.call('llen','l1')",
             // Conversions.
             "return\\sredis.call('get',KEYS[1])",
             "return\\s{redis.call('get',KEYS[1])}",

@@ -36,7 +36,8 @@ impl RealServer {
             .stdout(Stdio::piped())
             .spawn()
             .expect("redis-server on the PATH");
-        let mut log = BufReader::new(process.stdout.take()?);
+        let log = process.stdout.take().expect("a pipe, as asked for");
+        let mut log = BufReader::new(log);
         let mut line = String::new();
         while log.read_line(&mut line).is_ok_and(|count| count > 0) {
             if line.contains("Ready to accept connections") {

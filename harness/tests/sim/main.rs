@@ -1,5 +1,28 @@
 //! The simulated world, from the outside.
+//!
+//! - [`actor`]: clients that play a part and write down what they saw
+//! - [`clients`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
+//! - [`commands`]: Redis through simulated connections
+//! - [`determinism`]: the same seed, the same bytes
+//! - [`trouble`]: subjects that cannot be simulated
+//! - [`properties`]: any scenario, and nobody accused who keeps its word
+//! - [`trials`], [`verdicts`]: the library's front door, and the catalog
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests; clippy only knows functions marked as such"
+)]
+
+mod actor;
+mod clients;
+mod commands;
+mod determinism;
+mod links;
+mod moments;
+mod nodes;
+mod properties;
+mod trials;
+mod trouble;
 mod verdicts;
 
 use picklock_harness::history::History;

@@ -1,7 +1,8 @@
 //! `redlock-no-quorum`: redlock that is content with a single node.
 //!
 //! The erosion of the quorum (S8) built in: two clients that reach different nodes first both
-//! hold. To be caught by `lease` even in a calm scenario, as soon as buyers compete.
+//! hold. In a calm scenario that is a matter of luck; a scenario that splits the votes, by delaying each
+//! client's way to other nodes, shows it every time.
 
 use crate::Strategy;
 use crate::strategies::redlock::{Redlock, Rules};

@@ -37,7 +37,7 @@ fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
         },
         scenario: scenario.into(),
         summary: summary.into(),
-        backend: "sim".into(),
+        backend: "process".into(),
         backend_reason: "asked for with --backend".into(),
         seed: 7,
         redis: Redis {

@@ -2,14 +2,16 @@
 
 mod call;
 mod convert;
+mod fuse;
 mod pool;
 mod raised;
 mod random;
+mod shebang;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mlua::{ChunkMode, Function, HookTriggers, Lua, MultiValue, StdLib, Table, Value};
+use mlua::{ChunkMode, Function, Lua, MultiValue, StdLib, Table, Value};
 
 use super::dispatch::Call;
 use super::reply::Refusal;
@@ -17,12 +19,7 @@ use super::state::State;
 use super::{Reply, ServerVersion};
 pub(super) use pool::{give_back, lend};
 use random::Generator;
-
-/// A script that runs longer than this many instructions is ended: nobody could end it otherwise.
-const FUSE: u64 = 200_000_000;
-
-/// How often the fuse is looked at, instructions.
-const FUSE_STEP: u32 = 100_000;
+use shebang::Flags;
 
 /// Name of a script: SHA-1 of its text, 40 lower-case hexadecimal digits.
 pub(super) type Sha = [u8; 40];
@@ -32,12 +29,6 @@ pub(super) type Sha = [u8; 40];
 pub(super) struct Script {
     function: Function,
     flags: Option<Flags>,
-}
-
-/// What the first line of a script says, if it begins with `#!lua`.
-#[derive(Clone, Copy)]
-struct Flags {
-    no_writes: bool,
 }
 
 impl Script {
@@ -123,7 +114,7 @@ impl Engine {
             .set_name("=prelude")
             .call::<(Table, Function)>((native(&lua, &shared)?, text, number))?;
         let handler = lua.create_function(annotate)?;
-        set_fuse(&lua, &shared)?;
+        fuse::set(&lua, &shared)?;
         Ok(Engine {
             lua,
             shared,
@@ -155,7 +146,7 @@ impl Engine {
             self.scripts.insert(sha, script.clone());
             return Ok((sha, script));
         }
-        let (flags, text) = shebang(body)?;
+        let (flags, text) = shebang::read(body)?;
         let function = self
             .lua
             .load(text)
@@ -251,6 +242,7 @@ fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     native.set("call", call::function(lua, shared, true)?)?;
     native.set("pcall", call::function(lua, shared, false)?)?;
     native.set("refuse", call::refuse_function(lua, shared)?)?;
+    native.set("still_allowed", fuse::function(lua, shared)?)?;
     native.set("random", random::function(lua, shared)?)?;
     native.set("random_seed", random::seed_function(lua, shared)?)?;
     native.set("sha1hex", lua.create_function(raised::sha1hex)?)?;
@@ -293,62 +285,4 @@ fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
         }
     }
     Ok(table)
-}
-
-fn set_fuse(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
-    let shared = Arc::clone(shared);
-    let triggers = HookTriggers::new().every_nth_instruction(FUSE_STEP);
-    lua.set_global_hook(triggers, move |_, _| {
-        let mut shared = lock(&shared);
-        shared.spent += u64::from(FUSE_STEP);
-        if shared.spent < FUSE {
-            return Ok(mlua::VmState::Continue);
-        }
-        if let Some(running) = &mut shared.running {
-            let what = "scripts that do not end";
-            running.state.unknown.insert(what.to_owned());
-        }
-        Err(mlua::Error::runtime(
-            "the model of Redis ends scripts that do not end",
-        ))
-    })
-}
-
-/// Reads `#!lua flags=...` off a script: the flags and the rest.
-fn shebang(body: &[u8]) -> Result<(Option<Flags>, &[u8]), Refusal> {
-    if !body.starts_with(b"#!") {
-        return Ok((None, body));
-    }
-    let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
-        return Err(Refusal::fixed("ERR Invalid script shebang"));
-    };
-    let line = String::from_utf8_lossy(&body[2..end]);
-    let mut words = line.split(' ');
-    let engine = words.next().unwrap_or_default();
-    if engine != "lua" {
-        return Err(Refusal::of(format!(
-            "ERR Unexpected engine in script shebang: {engine}"
-        )));
-    }
-    let mut no_writes = false;
-    for word in words {
-        let Some(flags) = word.strip_prefix("flags=") else {
-            return Err(Refusal::of(format!(
-                "ERR Unknown lua shebang option: {word}"
-            )));
-        };
-        for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
-            match flag {
-                "no-writes" => no_writes = true,
-                "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
-                _ => {
-                    return Err(Refusal::of(format!(
-                        "ERR Unexpected flag in script shebang: {flag}"
-                    )));
-                }
-            }
-        }
-    }
-    // The line break stays, so that error texts count lines from the shebang.
-    Ok((Some(Flags { no_writes }), &body[end..]))
 }

@@ -59,9 +59,17 @@ for _, name in pairs({
     globals[name] = _G[name]
 end
 
+-- What ends a script that does not end by itself must not be caught by the script.
+local still_allowed = native.still_allowed
+local function uncaught(...)
+    still_allowed()
+    return ...
+end
+
 -- Redis hands the text of its errors to scripts that catch them, not the table.
 local function caught(ok, ...)
     if ok then return ok, ... end
+    still_allowed()
     local reason = plain_error(...)
     if type(reason) == "table" and type(reason.err) == "string" then reason = reason.err end
     return false, reason
@@ -72,7 +80,13 @@ function globals.pcall(...)
 end
 
 function globals.xpcall(body, handler)
-    return raw_xpcall(body, function(reason) return handler(plain_error(reason)) end)
+    local function plain(reason) return handler(plain_error(reason)) end
+    return uncaught(raw_xpcall(body, plain))
+end
+
+local raw_resume = coroutine.resume
+function coroutine.resume(...)
+    return uncaught(raw_resume(...))
 end
 
 globals.rawset = native.rawset

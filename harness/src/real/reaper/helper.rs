@@ -133,9 +133,19 @@ async fn kill(leader: u32, started_ticks: u64, owner: &str) {
     for _ in 0..ROUNDS {
         let members = all_processes()
             .into_iter()
-            .filter(|&pid| is_member(pid, leader) && carries(pid, &mark));
-        let killed = members.map(kill_one).count();
-        if killed == 0 {
+            .filter(|&pid| is_member(pid, leader));
+        let mut again = false;
+        for pid in members {
+            match carries(pid, &mark) {
+                Some(true) => {
+                    kill_one(pid);
+                    again = true;
+                }
+                Some(false) => {}
+                None => again = true,
+            }
+        }
+        if !again {
             return;
         }
         tokio::time::sleep(ROUND_PAUSE).await;
@@ -153,11 +163,15 @@ fn is_member(pid: u32, group: u32) -> bool {
     ProcessStat::of(pid).is_ok_and(|stat| stat.group == group && !stat.has_ended())
 }
 
-fn carries(pid: u32, mark: &str) -> bool {
-    std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|text| {
-        text.split(|&byte| byte == 0)
-            .any(|entry| entry == mark.as_bytes())
-    })
+/// `None`: it cannot be told now. A process that is just becoming another program shows an empty
+/// environment for a moment.
+fn carries(pid: u32, mark: &str) -> Option<bool> {
+    let text = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    if text.is_empty() {
+        return None;
+    }
+    let mut entries = text.split(|&byte| byte == 0);
+    Some(entries.any(|entry| entry == mark.as_bytes()))
 }
 
 async fn remove_containers(run: &str) {

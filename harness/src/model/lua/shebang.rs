@@ -1,0 +1,49 @@
+//! The first line of a script: `#!lua flags=...`.
+
+use super::super::reply::Refusal;
+
+/// What the first line of a script says.
+#[derive(Clone, Copy)]
+pub(super) struct Flags {
+    /// It promises not to write.
+    pub no_writes: bool,
+}
+
+/// Reads the line off a script: what it says, and the rest.
+pub(super) fn read(body: &[u8]) -> Result<(Option<Flags>, &[u8]), Refusal> {
+    if !body.starts_with(b"#!") {
+        return Ok((None, body));
+    }
+    let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
+        return Err(Refusal::fixed("ERR Invalid script shebang"));
+    };
+    let line = String::from_utf8_lossy(&body[2..end]);
+    let mut words = line.split(' ');
+    let engine = words.next().unwrap_or_default();
+    if engine != "lua" {
+        return Err(Refusal::of(format!(
+            "ERR Unexpected engine in script shebang: {engine}"
+        )));
+    }
+    let mut no_writes = false;
+    for word in words {
+        let Some(flags) = word.strip_prefix("flags=") else {
+            return Err(Refusal::of(format!(
+                "ERR Unknown lua shebang option: {word}"
+            )));
+        };
+        for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
+            match flag {
+                "no-writes" => no_writes = true,
+                "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
+                _ => {
+                    return Err(Refusal::of(format!(
+                        "ERR Unexpected flag in script shebang: {flag}"
+                    )));
+                }
+            }
+        }
+    }
+    // The line break stays, so that error texts count lines from the shebang.
+    Ok((Some(Flags { no_writes }), &body[end..]))
+}

@@ -1,0 +1,98 @@
+//! What a failover asks of the servers themselves: cut, catch up, promote.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::world::Refusal;
+
+/// A server that does not answer our own questions within this time is given up.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// How often a replica is asked how far it has come.
+const ASK_AGAIN: Duration = Duration::from_millis(2);
+
+/// Makes a replica lose its master, and keep what it has: it is told to follow somebody who is not
+/// there.
+///
+/// # Errors
+/// The replica does not answer, or refuses.
+pub async fn cut(replica: SocketAddr) -> Result<(), Refusal> {
+    // Port 1 of the replica's own machine: nobody listens there.
+    tell(replica, &["REPLICAOF", "127.0.0.1", "1"]).await
+}
+
+/// Makes a replica a master.
+///
+/// # Errors
+/// The replica does not answer, or refuses.
+pub async fn promote(replica: SocketAddr) -> Result<(), Refusal> {
+    tell(replica, &["REPLICAOF", "NO", "ONE"]).await
+}
+
+/// Waits until the replica has everything that its master had when this was called.
+///
+/// # Errors
+/// One of them does not answer, or the replica does not get there in time.
+pub async fn caught_up(master: SocketAddr, replica: SocketAddr) -> Result<(), Refusal> {
+    let wanted = offset(master, "master_repl_offset").await?;
+    let catching_up = async {
+        loop {
+            if offset(replica, "slave_repl_offset").await? >= wanted {
+                return Ok(());
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    };
+    bounded(replica, catching_up).await
+}
+
+async fn tell(server: SocketAddr, words: &[&str]) -> Result<(), Refusal> {
+    bounded(server, async {
+        let mut connection = connect(server).await?;
+        let mut command = redis::Cmd::new();
+        command.arg(words);
+        let told: redis::RedisResult<()> = command.query_async(&mut connection).await;
+        told.map_err(|error| refused(server, &error))
+    })
+    .await
+}
+
+/// A number from `INFO replication`.
+async fn offset(server: SocketAddr, field: &str) -> Result<u64, Refusal> {
+    bounded(server, async {
+        let mut connection = connect(server).await?;
+        let mut command = redis::Cmd::new();
+        command.arg("INFO").arg("replication");
+        let info: redis::RedisResult<String> = command.query_async(&mut connection).await;
+        let info = info.map_err(|error| refused(server, &error))?;
+        let mut fields = info.lines().filter_map(|line| line.split_once(':'));
+        let found = fields.find(|(name, _)| *name == field);
+        found
+            .and_then(|(_, value)| value.trim().parse().ok())
+            .ok_or_else(|| Refusal::Failed(format!("the server at {server} does not tell {field}")))
+    })
+    .await
+}
+
+async fn connect(server: SocketAddr) -> Result<redis::aio::MultiplexedConnection, Refusal> {
+    let client = redis::Client::open(format!("redis://{server}"));
+    let client = client.map_err(|error| refused(server, &error))?;
+    let connected = client.get_multiplexed_async_connection().await;
+    connected.map_err(|error| refused(server, &error))
+}
+
+async fn bounded<T>(
+    server: SocketAddr,
+    asking: impl Future<Output = Result<T, Refusal>>,
+) -> Result<T, Refusal> {
+    let answered = tokio::time::timeout(ANSWER, asking).await;
+    answered.unwrap_or_else(|_| {
+        Err(Refusal::Failed(format!(
+            "the server at {server} did not answer within {ANSWER:?}"
+        )))
+    })
+}
+
+fn refused(server: SocketAddr, error: &redis::RedisError) -> Refusal {
+    Refusal::Failed(format!("the server at {server}: {error}"))
+}

@@ -1,0 +1,342 @@
+//! What the model offers beyond what a real server of version 7.0 could be compared with.
+
+use picklock_harness::model::{ClientId, Now, Reply, Server, ServerVersion};
+
+const START_MS: i64 = 1_700_000_000_000;
+
+fn server(version: ServerVersion) -> (Server, ClientId) {
+    let mut server = Server::new(version);
+    let client = server.connect();
+    (server, client)
+}
+
+fn say_at(server: &mut Server, client: ClientId, line: &str, at_ms: i64) -> Reply {
+    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+    server.execute(client, &words, Now::from_ms(at_ms))
+}
+
+fn say(server: &mut Server, client: ClientId, line: &str) -> Reply {
+    say_at(server, client, line, START_MS)
+}
+
+fn error(text: &'static str) -> Reply {
+    Reply::error(text)
+}
+
+#[test]
+fn set_ifeq_comes_with_the_versions_that_have_it() {
+    use ServerVersion::*;
+    for version in [Redis70, Redis74, Redis84, Valkey81, Valkey90] {
+        let (mut server, client) = server(version);
+        say(&mut server, client, "SET lock mine");
+        let taken = say(&mut server, client, "SET lock again IFEQ mine PX 1000");
+        let stolen = say(&mut server, client, "SET lock theirs IFEQ mine");
+        if matches!(version, Redis70 | Redis74) {
+            assert_eq!(taken, error("ERR syntax error"), "{version:?}");
+        } else {
+            assert_eq!((taken, stolen), (Reply::OK, Reply::Nil), "{version:?}");
+            let old = say(&mut server, client, "SET lock third IFEQ again GET");
+            assert_eq!(old, Reply::bulk("again"));
+            assert_eq!(say(&mut server, client, "SET none x IFEQ y"), Reply::Nil);
+            let both = say(&mut server, client, "SET lock x IFEQ y NX");
+            assert_eq!(both, error("ERR syntax error"));
+        }
+        assert!(server.unknown_commands().is_empty());
+    }
+}
+
+#[test]
+fn compare_and_delete_comes_with_the_versions_that_have_it() {
+    use ServerVersion::*;
+    for version in [Redis70, Redis84, Valkey81, Valkey90] {
+        let (mut server, client) = server(version);
+        say(&mut server, client, "SET lock mine");
+        let delex = say(&mut server, client, "DELEX lock IFEQ theirs");
+        let delifeq = say(&mut server, client, "DELIFEQ lock theirs");
+        assert_eq!(delex.is_error(), version != Redis84, "{version:?}");
+        assert_eq!(delifeq.is_error(), version != Valkey90, "{version:?}");
+        // That a version lacks a command is knowledge, not ignorance.
+        assert!(server.unknown_commands().is_empty());
+    }
+    let (mut server, client) = server(Redis84);
+    say(&mut server, client, "SET lock mine");
+    assert_eq!(
+        say(&mut server, client, "DELEX lock IFNE mine"),
+        Reply::Int(0)
+    );
+    assert_eq!(
+        say(&mut server, client, "DELEX lock IFEQ mine"),
+        Reply::Int(1)
+    );
+    assert_eq!(say(&mut server, client, "DELEX lock"), Reply::Int(0));
+}
+
+#[test]
+fn what_is_not_modelled_is_an_error_and_is_remembered() {
+    let (mut server, client) = server(ServerVersion::Redis70);
+    for line in [
+        "XADD s * a b",
+        "CONFIG GET maxmemory",
+        "CLIENT LIST",
+        "ZRANGE z a b BYLEX",
+        "EVAL return\u{a0}x 0",
+    ] {
+        assert!(say(&mut server, client, line).is_error(), "{line}");
+    }
+    let script: [&[u8]; 3] = [b"EVAL", b"return cjson.encode({1})", b"0"];
+    let reply = server.execute(client, &script, Now::from_ms(START_MS));
+    let Reply::Error(text) = reply else {
+        panic!("cjson is left out");
+    };
+    assert!(text.contains("does not know cjson.encode"), "{text}");
+    let unknown: Vec<&str> = server
+        .unknown_commands()
+        .iter()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        unknown,
+        [
+            "CLIENT LIST",
+            "CONFIG",
+            "XADD",
+            "ZRANGE with BYLEX",
+            "cjson.encode in a script"
+        ]
+    );
+}
+
+#[test]
+fn a_script_that_spins_is_ended() {
+    let (mut server, client) = server(ServerVersion::Redis70);
+    let bodies: [&[u8]; 4] = [
+        b"while true do end",
+        b"while true do xpcall(function() while true do end end, function() end) end",
+        b"local function f() while true do end end while true do coroutine.resume(coroutine.create(f)) end",
+        b"while true do pcall(function() while true do end end) end",
+    ];
+    for body in bodies {
+        let reply = server.execute(client, &[b"EVAL", body, b"0"], Now::from_ms(START_MS));
+        assert!(reply.is_error(), "{reply:?}");
+    }
+    assert!(
+        server
+            .unknown_commands()
+            .contains("scripts that do not end")
+    );
+    // The server lives on.
+    let reply = server.execute(
+        client,
+        &[b"EVAL", b"return 1", b"0"],
+        Now::from_ms(START_MS),
+    );
+    assert_eq!(reply, Reply::Int(1));
+}
+
+#[test]
+fn scripts_see_frozen_time_and_lose_their_cache_on_flush() {
+    let (mut server, client) = server(ServerVersion::Redis70);
+    let body = b"return redis.call('time')";
+    let reply = server.execute(client, &[b"EVAL", body, b"0"], Now::from_ms(START_MS + 1));
+    assert_eq!(
+        reply,
+        Reply::Array(vec![Reply::bulk("1700000000"), Reply::bulk("1000")])
+    );
+    let sha = server.execute(client, &[b"SCRIPT", b"LOAD", body], Now::from_ms(START_MS));
+    let Reply::Bulk(sha) = sha else {
+        panic!("SCRIPT LOAD answers the name");
+    };
+    let call: [&[u8]; 3] = [b"EVALSHA", &sha, b"0"];
+    assert!(
+        !server
+            .execute(client, &call, Now::from_ms(START_MS))
+            .is_error()
+    );
+    server.flush_scripts();
+    let reply = server.execute(client, &call, Now::from_ms(START_MS));
+    assert_eq!(
+        reply,
+        error("NOSCRIPT No matching script. Please use EVAL.")
+    );
+}
+
+#[test]
+fn scripts_cannot_leave_anything_behind() {
+    let (mut server, client) = server(ServerVersion::Redis70);
+    for body in [
+        "x = 1",
+        "rawset(_G, 'x', 1)",
+        "_G.x = 1",
+        "string.x = 1",
+        "redis.call = 1",
+    ] {
+        let script: [&[u8]; 3] = [b"EVAL", body.as_bytes(), b"0"];
+        let reply = server.execute(client, &script, Now::from_ms(START_MS));
+        let Reply::Error(text) = reply else {
+            panic!("{body} is refused");
+        };
+        assert!(
+            text.contains("Attempt to modify a readonly table"),
+            "{text}"
+        );
+    }
+    for name in [
+        "io", "os", "require", "dofile", "debug", "print", "newproxy", "x",
+    ] {
+        let body = format!("return {name}");
+        let script: [&[u8]; 3] = [b"EVAL", body.as_bytes(), b"0"];
+        let reply = server.execute(client, &script, Now::from_ms(START_MS));
+        assert!(reply.is_error(), "{name}: {reply:?}");
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_takes_keys_along() {
+    let (mut server, client) = server(ServerVersion::Redis70);
+    say(&mut server, client, "SET lock mine PX 1000");
+    // Redis lets go once the clock shows more than the expiry.
+    assert_eq!(
+        say_at(&mut server, client, "EXISTS lock", START_MS + 1000),
+        Reply::Int(1)
+    );
+    assert_eq!(
+        say_at(&mut server, client, "EXISTS lock", START_MS + 1001),
+        Reply::Int(0)
+    );
+    assert_eq!(say(&mut server, client, "EXISTS lock"), Reply::Int(0));
+    say(&mut server, client, "SET lock mine PX 1000");
+    // Nobody looked while the clock was ahead: the key is there again when it is set back, unless
+    // the background cycle was faster.
+    assert_eq!(say(&mut server, client, "EXISTS lock"), Reply::Int(1));
+    server.expire_cycle(Now::from_ms(START_MS + 60_000));
+    assert_eq!(say(&mut server, client, "EXISTS lock"), Reply::Int(0));
+}
+
+#[test]
+fn replicas_and_full_servers_refuse_writes() {
+    let (mut server, client) = server(ServerVersion::Redis70);
+    server.set_out_of_memory(true);
+    let oom = error("OOM command not allowed when used memory > 'maxmemory'.");
+    assert_eq!(say(&mut server, client, "SET lock mine"), oom);
+    assert_eq!(say(&mut server, client, "DEL lock"), Reply::Int(0));
+    server.set_out_of_memory(false);
+    server.set_read_only(true);
+    let refused = error("READONLY You can't write against a read only replica.");
+    assert_eq!(say(&mut server, client, "SET lock mine"), refused);
+    assert_eq!(say(&mut server, client, "GET lock"), Reply::Nil);
+    server.set_read_only(false);
+    server.set_acknowledged(2);
+    assert_eq!(say(&mut server, client, "WAIT 1 0"), Reply::Int(2));
+}
+
+#[test]
+fn blocking_commands_end_by_an_element_or_by_time() {
+    let (mut server, first) = server(ServerVersion::Redis70);
+    let second = server.connect();
+    assert_eq!(say(&mut server, first, "BLPOP queue 1.5"), Reply::Blocked);
+    assert_eq!(say(&mut server, second, "RPUSH queue a"), Reply::Int(1));
+    let served = Reply::Array(vec![Reply::bulk("queue"), Reply::bulk("a")]);
+    assert_eq!(server.take_messages(), [(first, served)]);
+    assert_eq!(say(&mut server, second, "EXISTS queue"), Reply::Int(0));
+    assert_eq!(say(&mut server, first, "BLPOP queue 1.5"), Reply::Blocked);
+    let due = server.next_timeout().expect("a deadline");
+    assert_eq!(due, Now::from_ms(START_MS + 1500));
+    server.time_out(due);
+    assert_eq!(server.take_messages(), [(first, Reply::NilArray)]);
+    assert_eq!(say(&mut server, first, "BLPOP queue 0"), Reply::Blocked);
+    server.disconnect(first);
+    assert_eq!(say(&mut server, second, "RPUSH queue a"), Reply::Int(1));
+    assert_eq!(say(&mut server, second, "LLEN queue"), Reply::Int(1));
+}
+
+#[test]
+fn keys_survive_in_snapshots_and_go_by_eviction_and_flush() {
+    let (mut server, client) = server(ServerVersion::Redis70);
+    say(&mut server, client, "SET lock mine PX 1000");
+    let saved = server.snapshot();
+    assert_eq!(saved.expiry_ms(0, b"lock"), Some(Some(START_MS + 1000)));
+    assert_eq!(saved.len(), 1);
+    say(&mut server, client, "WATCH lock");
+    assert!(server.evict(0, b"lock"));
+    assert!(!server.evict(0, b"lock"));
+    say(&mut server, client, "MULTI");
+    assert_eq!(say(&mut server, client, "EXEC"), Reply::NilArray);
+    server.restore(saved.clone());
+    assert_eq!(say(&mut server, client, "GET lock"), Reply::bulk("mine"));
+    assert_eq!(server.snapshot(), saved);
+    server.flush();
+    assert!(server.snapshot().is_empty());
+}
+
+#[test]
+fn effects_are_absolute() {
+    let (mut server, client) = server(ServerVersion::Redis70);
+    server.record_effects(true);
+    for line in [
+        "SET lock mine NX PX 1000",
+        "SET lock theirs NX PX 1000",
+        "EXPIRE lock 5",
+        "GETEX lock PERSIST",
+        "GETDEL lock",
+        "INCR fence",
+        "EXPIRE fence -1",
+        "GET none",
+    ] {
+        say(&mut server, client, line);
+    }
+    let effects: Vec<String> = server
+        .take_effects()
+        .iter()
+        .map(|effect| String::from_utf8(effect.args.join(&b' ')).expect("text"))
+        .collect();
+    assert_eq!(
+        effects,
+        [
+            "SET lock mine PXAT 1700000001000",
+            "PEXPIREAT lock 1700000005000",
+            "PERSIST lock",
+            "DEL lock",
+            "INCR fence",
+            "DEL fence",
+        ]
+    );
+    assert!(server.take_effects().is_empty());
+}
+
+#[test]
+fn replies_have_their_wire_format_and_their_value() {
+    let reply = Reply::Array(vec![
+        Reply::OK,
+        Reply::Int(-1),
+        Reply::bulk("ab"),
+        Reply::Nil,
+        Reply::NilArray,
+        Reply::error("ERR no"),
+    ]);
+    let mut bytes = Vec::new();
+    reply.encode(false, &mut bytes);
+    assert_eq!(
+        String::from_utf8_lossy(&bytes),
+        "*6\r\n+OK\r\n:-1\r\n$2\r\nab\r\n$-1\r\n*-1\r\n-ERR no\r\n"
+    );
+    let parsed = redis::parse_redis_value(&bytes).expect("RESP");
+    assert_eq!(reply.into_value(), parsed);
+    let mut bytes = Vec::new();
+    let map = Reply::Map(vec![(Reply::bulk("a"), Reply::Double("1.5".to_owned()))]);
+    map.encode(true, &mut bytes);
+    assert_eq!(bytes, b"%1\r\n$1\r\na\r\n,1.5\r\n");
+    assert_eq!(
+        map.clone().into_value(),
+        redis::parse_redis_value(&bytes).expect("RESP")
+    );
+    let mut bytes = Vec::new();
+    map.for_resp2().encode(false, &mut bytes);
+    assert_eq!(bytes, b"*2\r\n$1\r\na\r\n$3\r\n1.5\r\n");
+}
+
+#[test]
+fn a_server_may_move_to_another_thread() {
+    fn sendable<T: Send>(_: &T) {}
+    let (server, _) = server(ServerVersion::Redis70);
+    sendable(&server);
+}

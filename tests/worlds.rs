@@ -1,0 +1,205 @@
+//! The worlds agree: the same lock under the same scenario gets the same verdicts, simulated, on
+//! Redis processes and in containers.
+//!
+//! Needs redis-server, a Docker engine, and the image that `scripts/redis-image` builds.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests; clippy only knows functions marked as such"
+)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::process::Command;
+use std::sync::Mutex;
+
+use picklock_scenarios::{Expectation, catalog};
+use serde_json::Value;
+
+const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
+
+/// Faults that the catalog does not show, each by itself: what a world makes of one must be what
+/// the others make of it. Name, persistence, and the fault.
+const FAULTS: [(&str, &str, &str); 9] = [
+    (
+        "lost-request",
+        "none",
+        "kind = \"drop\"\nwhen = { on = \"request\", names_key = true }\nframes = 1",
+    ),
+    (
+        "lost-reply",
+        "none",
+        "kind = \"drop\"\nwhen = { on = \"reply\", names_key = true }\nframes = 1",
+    ),
+    (
+        "killed-at-reply",
+        "none",
+        "kind = \"crash-client\"\nwhen = { on = \"reply\", names_key = true }",
+    ),
+    (
+        "frozen-at-release",
+        "none",
+        "kind = \"pause-client\"\nwhen = { on = \"reply\", names_key = true, during = \"release\" }\nfor = \"1.5ttl\"",
+    ),
+    (
+        "held-release",
+        "none",
+        "kind = \"hold\"\nwhen = { on = \"request\", names_key = true, during = \"release\" }\nframes = 1\ndirection = \"request\"\nfor = \"1.5ttl\"",
+    ),
+    (
+        "restart-empty",
+        "none",
+        "kind = \"crash-node\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"100ms\"",
+    ),
+    (
+        "restart-with-everything",
+        "aof-always",
+        "kind = \"crash-node\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"100ms\"",
+    ),
+    (
+        "node-pause",
+        "none",
+        "kind = \"pause-node\"\nwhen = { on = \"stock-read\" }\nnodes = [0]\nfor = \"0.5ttl\"",
+    ),
+    (
+        "holder-cut-off",
+        "none",
+        "kind = \"partition\"\nwhen = { on = \"stock-read\" }\nworkers = \"same\"\nfor = \"0.5ttl\"",
+    ),
+];
+
+/// The runs mostly wait; more at a time would be in each other's way.
+const AT_A_TIME: usize = 4;
+
+/// What a cell of the table came to: for each property its status and cause, as one text.
+type Verdicts = BTreeMap<String, String>;
+
+fn run(scenario: &str, lock: &str, backend: &str) -> Verdicts {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    command
+        .args(["scenario", scenario, "--impl", lock, "--backend", backend])
+        .args(["--seed", "7", "--json", "--quiet"]);
+    if backend == "docker" {
+        command.args(["--image", "picklock-redis:local"]);
+    }
+    let output = command.output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        panic!("{lock} × {scenario} in the {backend} world: {error}\n{said}")
+    });
+    let verdicts = document["verdicts"].as_object().unwrap().iter();
+    let verdicts = verdicts.map(|(property, verdict)| {
+        let word = |field: &str| verdict[field].as_str().unwrap_or_default().to_owned();
+        (
+            property.clone(),
+            format!("{} {}", word("status"), word("cause")),
+        )
+    });
+    verdicts.collect()
+}
+
+/// Properties of which the catalog itself says that either may come out: what happens hangs on
+/// who is quicker, and that differs from world to world and from seed to seed.
+fn is_open(scenario: &str, lock: &str, property: &str) -> bool {
+    let Ok(scenario) = catalog::named(scenario) else {
+        return false;
+    };
+    let expect = scenario.expect;
+    let expected = expect.get(lock).or_else(|| expect.get("*"));
+    expected.is_some_and(|expected| expected.get(property) == Some(&Expectation::Any))
+}
+
+/// Runs the whole catalog in these worlds, and says where they differ.
+fn compare_catalog(backends: &[&str]) {
+    compare(&catalog::names().collect::<Vec<_>>(), backends);
+}
+
+/// Runs these scenarios with every lock in these worlds.
+fn compare(scenarios: &[&str], backends: &[&str]) {
+    let cells = scenarios
+        .iter()
+        .flat_map(|scenario| LOCKS.map(|lock| (*scenario, lock)));
+    let cells: VecDeque<(&str, &str)> = cells.collect();
+    assert!(cells.len() >= 16);
+    let (todo, differences) = (Mutex::new(cells), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                loop {
+                    let Some((scenario, lock)) = todo.lock().unwrap().pop_front() else {
+                        return;
+                    };
+                    let ran = backends
+                        .iter()
+                        .map(|world| (*world, run(scenario, lock, world)));
+                    let ran: Vec<(&str, Verdicts)> = ran.collect();
+                    let found = differences_between(scenario, lock, &ran);
+                    differences.lock().unwrap().extend(found);
+                }
+            });
+        }
+    });
+    let differences = differences.into_inner().unwrap();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+fn differences_between(scenario: &str, lock: &str, ran: &[(&str, Verdicts)]) -> Vec<String> {
+    let mut found = Vec::new();
+    for property in ran[0].1.keys() {
+        let words: Vec<String> = ran
+            .iter()
+            .map(|(world, verdicts)| format!("{world}: {}", verdicts[property]))
+            .collect();
+        let first = &ran[0].1[property];
+        let agree = ran.iter().all(|(_, verdicts)| &verdicts[property] == first);
+        if !agree && !is_open(scenario, lock, property) {
+            found.push(format!(
+                "{lock} × {scenario}, {property}: {}",
+                words.join(", ")
+            ));
+        }
+    }
+    found
+}
+
+#[test]
+fn simulation_and_processes_agree_on_every_verdict() {
+    compare_catalog(&["sim", "process"]);
+}
+
+#[test]
+fn simulation_and_processes_agree_on_what_each_fault_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = FAULTS.map(|(name, persistence, fault)| {
+        let text = format!(
+            "name = \"{name}\"\nsummary = \"One fault by itself.\"\n\
+             [topology]\npersistence = \"{persistence}\"\n\
+             [workload]\nstock = 4\nsection = \"0.4ttl\"\n\
+             [[fault]]\n{fault}\n"
+        );
+        let path = folder.path().join(format!("{name}.toml"));
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    });
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    compare(&files, &["sim", "process"]);
+}
+
+#[test]
+fn simulation_and_containers_agree_on_every_verdict() {
+    compare_catalog(&["sim", "docker"]);
+}
+
+#[test]
+fn a_difference_is_found() {
+    let verdicts = |lease: &str| Verdicts::from([("lease".to_owned(), lease.to_owned())]);
+    let ran = [
+        ("sim", verdicts("held ")),
+        ("process", verdicts("violated race")),
+    ];
+    let found = differences_between("calm", "redlock", &ran);
+    assert_eq!(
+        found,
+        ["redlock × calm, lease: sim: held , process: violated race"]
+    );
+    assert!(differences_between("gc-pause", "getset", &ran).is_empty());
+}
