@@ -19,7 +19,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    pub fn wrap(node: Node, count: &Count) -> Node {
+    pub fn around(node: Node, count: &Count) -> Node {
         Node::new(Counted {
             node,
             count: Arc::clone(count),

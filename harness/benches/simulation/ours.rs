@@ -66,7 +66,9 @@ pub fn counted(shape: &Shape, runs: u64) -> Totals {
     let count = Count::default();
     let counting = Arc::clone(&count);
     let subject = Subject::new("redlock", shape.nodes, move |nodes, context| {
-        let nodes = nodes.into_iter().map(|node| Counted::wrap(node, &counting));
+        let nodes = nodes
+            .into_iter()
+            .map(|node| Counted::around(node, &counting));
         Behind((redlock().build)(nodes.collect(), context))
     });
     let ends_ns = judged(shape, runs, &subject, |history| {

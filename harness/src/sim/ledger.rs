@@ -14,13 +14,10 @@ use crate::model::Reply;
 use crate::wire::{Gate, LinkId};
 
 /// Attempts of one worker whose last commands are remembered.
-const REMEMBERED: usize = 4096;
+const REMEMBERED: usize = 1024;
 
-/// A command as the checkers ask for it: attempt, phase, key.
-type Of = (u64, Phase, u32);
-
-/// A command that named a key, the node that it went to, and when it arrived there.
-type Last = (Of, usize, u64);
+/// The last command of its kind: phase, key, node, and when it arrived there.
+type Last = (Phase, u32, usize, u64);
 
 /// What the network knows.
 pub(super) struct Ledger {
@@ -32,8 +29,8 @@ pub(super) struct Ledger {
     pub(super) entropy: StdRng,
     /// What each worker is busy with.
     phases: BTreeMap<usize, (u64, Phase)>,
-    /// For each worker, its last commands that named a key.
-    last: BTreeMap<usize, VecDeque<Last>>,
+    /// For each worker and attempt, the last commands that named a key.
+    last: BTreeMap<usize, BTreeMap<u64, Vec<Last>>>,
     keys: Vec<Finder<'static>>,
     /// Frames at gates whose tasks have not been started.
     pub(super) gates: Vec<(Way, Gate)>,
@@ -71,15 +68,9 @@ impl Ledger {
         phase: Phase,
         key: u32,
     ) -> Option<u64> {
-        let mut by_node = BTreeMap::new();
-        // Attempts of one worker follow one another, so the older ones need not be looked at.
-        let newest = self.last.get(&worker)?.iter().rev();
-        for (of, node, at_ns) in newest.take_while(|(of, ..)| of.0 >= op) {
-            if *of == (op, phase, key) {
-                by_node.entry(node).or_insert(*at_ns);
-            }
-        }
-        by_node.into_values().min()
+        let last = self.last.get(&worker)?.get(&op)?.iter();
+        let matching = last.filter(|last| (last.0, last.1) == (phase, key));
+        matching.map(|last| last.3).min()
     }
 
     pub(super) fn asked(&self, worker: usize, args: &Args) -> Asked {
@@ -174,10 +165,18 @@ impl Ledger {
 
     pub(super) fn remember(&mut self, link: LinkId, asked: &Asked, at_ns: u64) {
         let Some(key) = asked.key else { return };
-        let last = self.last.entry(link.worker).or_default();
-        last.push_back(((asked.op, asked.phase, key), link.node, at_ns));
-        if last.len() > REMEMBERED {
-            last.pop_front();
+        let attempts = self.last.entry(link.worker).or_default();
+        let last = attempts.entry(asked.op).or_default();
+        let kind = (asked.phase, key, link.node);
+        match last
+            .iter_mut()
+            .find(|last| (last.0, last.1, last.2) == kind)
+        {
+            Some(known) => known.3 = at_ns,
+            None => last.push((asked.phase, key, link.node, at_ns)),
+        }
+        if attempts.len() > REMEMBERED {
+            attempts.pop_first();
         }
     }
 

@@ -14,11 +14,7 @@ use super::{Engine, Shared, lock};
 use crate::model::ServerVersion;
 
 /// States that nobody uses at the moment.
-#[expect(
-    clippy::vec_box,
-    reason = "engines are lent out and taken back boxed; the box must not be moved out of"
-)]
-static IDLE: Mutex<Vec<Box<Engine>>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
 
 /// More idle states than this are not kept.
 const MOST_IDLE: usize = 128;
@@ -54,7 +50,7 @@ pub(in crate::model) fn lend(version: ServerVersion) -> mlua::Result<Box<Engine>
     // The one that came back last is still in the processor's cache.
     let known = idle.iter().rposition(|engine| engine.version == version);
     match known.map(|place| idle.swap_remove(place)) {
-        Some(engine) => Ok(engine),
+        Some(engine) => Ok(Box::new(engine)),
         None => {
             drop(idle);
             Ok(Box::new(Engine::new(version)?))
@@ -71,6 +67,6 @@ pub(in crate::model) fn give_back(mut engine: Box<Engine>) {
     *lock(&engine.shared) = Shared::default();
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     if idle.len() < MOST_IDLE {
-        idle.push(engine);
+        idle.push(*engine);
     }
 }
