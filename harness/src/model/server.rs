@@ -211,7 +211,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(engine) = self.engine.take() {
-            super::lua::give_back(engine);
+            super::lua::give_back(*engine);
         }
     }
 }

@@ -59,7 +59,7 @@ pub(in crate::model) fn lend(version: ServerVersion) -> mlua::Result<Box<Engine>
 }
 
 /// Takes a server's Lua state back when the server is gone.
-pub(in crate::model) fn give_back(mut engine: Box<Engine>) {
+pub(in crate::model) fn give_back(mut engine: Engine) {
     if !engine.unspoilt || engine.compiled.len() > MOST_COMPILED {
         return;
     }
@@ -67,7 +67,7 @@ pub(in crate::model) fn give_back(mut engine: Box<Engine>) {
     *lock(&engine.shared) = Shared::default();
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     if idle.len() < MOST_IDLE {
-        idle.push(*engine);
+        idle.push(engine);
     }
 }
 
