@@ -70,3 +70,41 @@ pub(in crate::model) fn give_back(mut engine: Engine) {
         idle.push(engine);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{Now, Reply, Server, ServerVersion};
+
+    /// What a server that nobody has used yet answers to a script.
+    fn fresh(script: &str) -> Reply {
+        let mut server = Server::new(ServerVersion::default());
+        let client = server.connect();
+        let args = [b"EVAL".as_slice(), script.as_bytes(), b"0"];
+        server.execute(client, &args, Now::from_ms(0))
+    }
+
+    #[test]
+    fn a_script_is_known_to_no_other_server() {
+        let sha = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
+        assert_eq!(fresh("return 1"), Reply::Int(1));
+        let mut server = Server::new(ServerVersion::default());
+        let client = server.connect();
+        let args = [b"EVALSHA".as_slice(), sha.as_bytes(), b"0"];
+        assert!(server.execute(client, &args, Now::from_ms(0)).is_error());
+    }
+
+    #[test]
+    fn random_numbers_begin_again() {
+        let script = "return math.random(1000000) * 1000000 + math.random(1000000)";
+        assert_eq!(fresh(script), fresh(script));
+    }
+
+    #[test]
+    fn what_a_script_spoils_is_not_passed_on() {
+        for _ in 0..200 {
+            assert_eq!(fresh("return ('').traced"), Reply::Nil);
+            let spoilt = "getmetatable('').__index.traced = 1 return ('').traced";
+            assert_eq!(fresh(spoilt), Reply::Int(1));
+        }
+    }
+}
