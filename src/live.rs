@@ -1,11 +1,11 @@
 //! Live progress on standard error: a status line on a terminal, plain lines otherwise.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use picklock_harness::history::{Event, What};
-use picklock_reports::progress::event_line;
+use picklock_reports::progress::Progress;
 
 use crate::print;
 
@@ -14,7 +14,7 @@ pub enum Live {
     /// Nobody wants to know.
     Silent,
     /// Into a file or pipe: one line an event.
-    Lines,
+    Lines(RefCell<Progress>),
     /// On a terminal: a line that changes, and faults above it as they strike.
     Status(Status),
 }
@@ -22,6 +22,7 @@ pub enum Live {
 /// The line that changes.
 pub struct Status {
     bar: ProgressBar,
+    progress: RefCell<Progress>,
     granted: Cell<u64>,
     sold: Cell<u64>,
     faults: Cell<u64>,
@@ -34,7 +35,7 @@ impl Live {
             return Live::Silent;
         }
         if !print::somebody_watches() {
-            return Live::Lines;
+            return Live::Lines(RefCell::default());
         }
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed}  {msg}") {
@@ -43,6 +44,7 @@ impl Live {
         bar.enable_steady_tick(Duration::from_millis(120));
         Live::Status(Status {
             bar,
+            progress: RefCell::default(),
             granted: Cell::new(0),
             sold: Cell::new(0),
             faults: Cell::new(0),
@@ -53,7 +55,7 @@ impl Live {
     pub fn phase(&self, name: &str) {
         match self {
             Live::Silent => {}
-            Live::Lines => print::err(&format!("{name}\n")),
+            Live::Lines(_) => print::err(&format!("{name}\n")),
             Live::Status(status) => status.bar.set_message(name.to_owned()),
         }
     }
@@ -62,8 +64,8 @@ impl Live {
     pub fn event(&self, event: &Event) {
         match self {
             Live::Silent => {}
-            Live::Lines => {
-                if let Some(line) = event_line(event) {
+            Live::Lines(progress) => {
+                if let Some(line) = progress.borrow_mut().line(event) {
                     print::err(&format!("{line}\n"));
                 }
             }
@@ -86,14 +88,14 @@ impl Status {
                 if matches!(event.what, What::FaultBegan { .. }) {
                     count(&self.faults);
                 }
-                if let Some(line) = event_line(event) {
+                if let Some(line) = self.progress.borrow_mut().line(event) {
                     self.bar.println(line);
                 }
             }
             _ => return,
         }
         self.bar.set_message(format!(
-            "trading: {} grants, {} sold, {} faults struck",
+            "trading · granted {} · sold {} · faults {}",
             self.granted.get(),
             self.sold.get(),
             self.faults.get()

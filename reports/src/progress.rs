@@ -1,15 +1,36 @@
 //! A run while it goes on: one line for each event that a person wants to see pass by.
 
+use std::collections::BTreeMap;
+
 use picklock_harness::history::{Event, Misbehaviour, What};
 
 use crate::escape::visible;
 use crate::units::moment_ns;
 
-/// One line without a newline, `  1.204 s  worker 2 got the lock`; `None` for events that are too
-/// many, or say too little, to be shown one by one.
-pub fn event_line(event: &Event) -> Option<String> {
-    let text = words(&event.what)?;
-    Some(format!("{:>9}  {}", moment_ns(event.at_ns), visible(&text)))
+/// Puts the events of one run into lines, as they come.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// The faults that have begun, in words, to say which one is over.
+    faults: BTreeMap<u32, String>,
+}
+
+impl Progress {
+    /// One line without a newline, `  1.204 s  worker 2 got the lock`; `None` for events that are
+    /// too many, or say too little, to be shown one by one.
+    pub fn line(&mut self, event: &Event) -> Option<String> {
+        let text = match &event.what {
+            What::FaultEnded { id } => match self.faults.remove(id) {
+                Some(fault) => format!("over: {fault}"),
+                None => format!("fault {id} is over"),
+            },
+            What::FaultBegan { id, detail, .. } => {
+                self.faults.insert(*id, detail.clone());
+                format!("fault: {detail}")
+            }
+            what => words(what)?,
+        };
+        Some(format!("{:>9}  {}", moment_ns(event.at_ns), visible(&text)))
+    }
 }
 
 fn words(what: &What) -> Option<String> {
@@ -49,8 +70,6 @@ fn words(what: &What) -> Option<String> {
             kind,
             detail,
         } => format!("worker {worker} {}: {detail}", did(*kind)),
-        What::FaultBegan { detail, .. } => format!("fault: {detail}"),
-        What::FaultEnded { id } => format!("fault {id} is over"),
         What::FaultMissed { fault, reason, .. } => format!("fault {fault} never struck: {reason}"),
         What::NodeLost { node, reason } => format!("node {node} was lost by itself: {reason}"),
         What::KeyLeft {
@@ -73,7 +92,7 @@ mod tests {
     use super::*;
 
     fn line(at_ms: u64, what: What) -> Option<String> {
-        event_line(&Event {
+        Progress::default().line(&Event {
             at_ns: at_ms * 1_000_000,
             what,
         })

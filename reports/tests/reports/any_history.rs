@@ -185,7 +185,8 @@ proptest! {
 
     #[test]
     fn any_event_has_a_safe_line_or_none(history in history()) {
-        for line in history.events.iter().filter_map(progress::event_line) {
+        let mut progress = progress::Progress::default();
+        for line in history.events.iter().filter_map(|event| progress.line(event)) {
             prop_assert!(!line.chars().any(char::is_control), "{:?}", line);
         }
     }
