@@ -1,0 +1,10 @@
+//! What runs leave behind: documents that reports, comparisons and the gate read.
+//!
+//! - [`run`](self): one run, `picklock-run/1`
+//! - [`matrix`](self): many cells of subject, scenario and world, `picklock-matrix/1`
+
+mod matrix;
+mod run;
+
+pub use matrix::{Cell, MATRIX_FORMAT, MatrixRecord, Surprise, Tally};
+pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
