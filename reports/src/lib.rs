@@ -7,6 +7,7 @@
 //! - [`progress`]: single events while the run goes on
 //! - [`listing`]: what there is to choose from
 //! - [`blame`] and [`meaning`]: verdicts in plain words
+//! - [`material`]: what comparisons and report files are made of
 //! - [`units`]: times as people write them
 //! - [`escape`]: words of strangers made safe to print
 
@@ -14,6 +15,7 @@ pub mod blame;
 pub mod escape;
 pub mod json;
 pub mod listing;
+pub mod material;
 pub mod meaning;
 pub mod progress;
 pub mod terminal;

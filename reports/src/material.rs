@@ -1,0 +1,28 @@
+//! What every report is made of: a matrix, and the evidence of those cells that kept theirs.
+//!
+//! A single run is a matrix of one cell, so that each format is written once.
+
+use picklock_harness::history::History;
+use picklock_harness::record::{MatrixRecord, RunRecord};
+
+/// All that a report may say something about.
+#[derive(Debug, Clone)]
+pub struct Material {
+    /// The cells.
+    pub matrix: MatrixRecord,
+    /// What the cells' shown runs left, found by [`Evidence::run_dir`].
+    pub evidence: Vec<Evidence>,
+    /// What was asked for and could not be read, in words: a report says what it leaves out.
+    pub skipped: Vec<String>,
+}
+
+/// What one kept run left.
+#[derive(Debug, Clone)]
+pub struct Evidence {
+    /// The same text as the `run_dir` of the cell that it belongs to.
+    pub run_dir: String,
+    /// Its run record.
+    pub record: RunRecord,
+    /// Its history; `None` where the directory has none that can be read.
+    pub history: Option<History>,
+}
