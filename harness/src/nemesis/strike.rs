@@ -133,6 +133,9 @@ impl<W: World> Nemesis<W> {
             }
         }
         struck();
+        if plan.when.is_some() {
+            self.stage.door.open();
+        }
         let lasts = match plan.kind {
             FaultKind::Cut
             | FaultKind::Failover
