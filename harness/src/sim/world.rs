@@ -24,7 +24,7 @@ use crate::clock::Clock;
 use crate::entropy;
 use crate::model::{Reply, ServerVersion};
 use crate::wire::{ImposedId, LinkFault, LinkId, Watcher};
-use crate::world::{Refusal, Session, World};
+use crate::world::{Refusal, Session, Tampering, World};
 
 /// How far away the store is, one way.
 const STORE_AWAY: Duration = Duration::from_micros(100);
@@ -229,6 +229,20 @@ impl World for Rc<SimWorld> {
             true => Ok(()),
             false => Err(no_replica(node)),
         }
+    }
+
+    async fn tamper(&self, node: usize, tampering: &Tampering) -> Result<u64, Refusal> {
+        self.network.with_node(node, |it, now_ns| {
+            // What a dead or frozen node gets back it finds when it goes on.
+            let is_relief = matches!(tampering, Tampering::Replenish(_));
+            if !is_relief {
+                must_be_up(it, node)?;
+            }
+            if it.paused && !is_relief {
+                return Err(Refusal::Failed(format!("node {node} does not answer")));
+            }
+            Ok(it.tamper(tampering, now_ns))
+        })
     }
 
     fn impose(&self, fault: LinkFault) -> ImposedId {
