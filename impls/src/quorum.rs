@@ -85,6 +85,11 @@ impl Nodes {
         }
     }
 
+    /// Other handles on the same nodes.
+    pub(crate) fn share(&self) -> Self {
+        Nodes::new(self.nodes.clone())
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }

@@ -6,6 +6,7 @@ use crate::Node;
 use crate::contract::LockError;
 
 /// The first of the nodes that a strategy was given.
+#[derive(Clone)]
 pub(crate) struct SingleNode(Option<Node>);
 
 impl SingleNode {

@@ -71,7 +71,8 @@ async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
     let moments = Arc::new(moments);
     let world = Rc::new(SimWorld::new(Parts {
         nodes: plan.nodes,
-        replicas: plan.scenario.topology.replicas,
+        // A lock may need more than the scenario gives everybody.
+        replicas: plan.scenario.topology.replicas.max(subject.replicas()),
         persistence: plan.scenario.topology.persistence,
         keys: plan.keys.clone(),
         seed: plan.seed,

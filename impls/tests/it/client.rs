@@ -53,10 +53,22 @@ pub fn build(
     wall_clock: Rc<dyn WallClock>,
     seed: u64,
 ) -> Box<dyn DynLock> {
+    build_with(name, nodes, wall_clock, seed, &[])
+}
+
+/// One client of the strategy `name`, with options.
+pub fn build_with(
+    name: &str,
+    nodes: Vec<Node>,
+    wall_clock: Rc<dyn WallClock>,
+    seed: u64,
+    options: &[(&str, &str)],
+) -> Box<dyn DynLock> {
     let strategy = find(name).unwrap_or_else(|| panic!("no strategy `{name}`"));
     let context = Context {
         wall_clock,
         entropy: StdRng::seed_from_u64(seed),
+        options: strategy.read_options(options.iter().copied()).unwrap(),
     };
     (strategy.build)(nodes, context)
 }
