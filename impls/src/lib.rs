@@ -42,10 +42,14 @@ mod strategies {
 /// Locks that are broken on purpose: the positive controls.
 mod mutants {
     pub(crate) mod expired_is_held;
+    pub(crate) mod fence_per_client;
     pub(crate) mod no_expiry;
     pub(crate) mod no_lock;
+    pub(crate) mod phantom_extend;
     pub(crate) mod redlock_no_quorum;
     pub(crate) mod release_without_token;
+    pub(crate) mod watchdog_outlives_unlock;
+    pub(crate) mod watchdog_silent;
 }
 
 pub use context::{Context, WallClock};
@@ -105,6 +109,10 @@ pub const MUTANTS: &[Strategy] = &[
     mutants::release_without_token::STRATEGY,
     mutants::expired_is_held::STRATEGY,
     mutants::redlock_no_quorum::STRATEGY,
+    mutants::phantom_extend::STRATEGY,
+    mutants::watchdog_silent::STRATEGY,
+    mutants::watchdog_outlives_unlock::STRATEGY,
+    mutants::fence_per_client::STRATEGY,
 ];
 
 /// The strategy or mutant of that name.

@@ -1,6 +1,6 @@
 //! Renewing leases in the background: what a watchdog does, whatever it is that it renews.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -29,6 +29,26 @@ enum Word {
     Lost,
 }
 
+/// What makes renewing safe. Mutants lack one each.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Habits {
+    /// A lease that has run out is not renewed.
+    pub(crate) minds_the_lease: bool,
+    /// The holder hears of the loss.
+    pub(crate) tells_of_loss: bool,
+    /// Whoever gives the lock back renews it no longer.
+    pub(crate) ends_at_release: bool,
+}
+
+impl Habits {
+    /// As it should be.
+    pub(crate) const SOUND: Habits = Habits {
+        minds_the_lease: true,
+        tells_of_loss: true,
+        ends_at_release: true,
+    };
+}
+
 /// A task that ends with its handle.
 struct Task(JoinHandle<()>);
 
@@ -40,16 +60,18 @@ impl Drop for Task {
 
 /// The renewals of one client, by the token of the grant.
 pub(crate) struct Renewals {
-    tasks: HashMap<String, Task>,
+    habits: Habits,
+    tasks: BTreeMap<String, Task>,
     speak: UnboundedSender<(String, Word)>,
     words: UnboundedReceiver<(String, Word)>,
 }
 
 impl Renewals {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(habits: Habits) -> Self {
         let (speak, words) = unbounded_channel();
         Renewals {
-            tasks: HashMap::new(),
+            habits,
+            tasks: BTreeMap::new(),
             speak,
             words,
         }
@@ -70,6 +92,7 @@ impl Renewals {
             return;
         };
         let rhythm = Rhythm {
+            habits: self.habits,
             every: context.options.duration(&RENEW_EVERY, ttl),
             retry: context.options.duration(&RETRY_DELAY, ttl),
         };
@@ -83,7 +106,9 @@ impl Renewals {
 
     /// Renews it no longer, and says nothing more of it.
     pub(crate) fn end(&mut self, grant: &Grant) {
-        self.tasks.remove(&grant.token);
+        if self.habits.ends_at_release {
+            self.tasks.remove(&grant.token);
+        }
     }
 
     /// The next word of any renewal. Cancel-safe.
@@ -112,6 +137,7 @@ impl Renewals {
 /// When a renewal is due.
 #[derive(Debug, Clone, Copy)]
 struct Rhythm {
+    habits: Habits,
     /// After the last one.
     every: Duration,
     /// After one that failed.
@@ -131,10 +157,11 @@ async fn keep_alive(
         tokio::time::sleep(pause.min(until.left())).await;
         // Also after a freeze: what the lease is worth is looked at before Redis is asked.
         let left = until.left();
-        if left.is_zero() {
+        if left.is_zero() && rhythm.habits.minds_the_lease {
             break;
         }
-        match tokio::time::timeout(left, renew()).await {
+        let patience = if left.is_zero() { rhythm.every } else { left };
+        match tokio::time::timeout(patience, renew()).await {
             Ok(Ok(Some(valid_for))) => {
                 until = Deadline::after(valid_for);
                 if !say(Word::Extended(until)) {
@@ -146,6 +173,8 @@ async fn keep_alive(
             Ok(Ok(None)) | Err(_) => break,
         }
     }
-    // Where nobody listens, nobody needs to know.
-    say(Word::Lost);
+    if rhythm.habits.tells_of_loss {
+        // Where nobody listens, nobody needs to know.
+        say(Word::Lost);
+    }
 }

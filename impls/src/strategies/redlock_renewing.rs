@@ -26,7 +26,7 @@ use crate::contract::{Grant, Lock, LockError, Notice};
 use crate::lease::Lease;
 use crate::options::OptionSpec;
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
-use crate::renewal::{RENEW_EVERY, Renewals};
+use crate::renewal::{Habits, RENEW_EVERY, Renewals};
 use crate::strategies::redlock::{DRIFT_FACTOR, NODE_TIMEOUT, Redlock, Rules};
 use crate::{Context, Node, Strategy};
 
@@ -56,7 +56,7 @@ impl RedlockRenewing {
     fn new(nodes: Vec<Node>, context: Context) -> Self {
         RedlockRenewing {
             lock: Redlock::new(nodes, context, Rules::PUBLISHED),
-            renewals: Renewals::new(),
+            renewals: Renewals::new(Habits::SOUND),
         }
     }
 

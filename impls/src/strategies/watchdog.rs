@@ -26,7 +26,7 @@ use crate::contract::{Grant, Lock, LockError, Notice};
 use crate::lease::Lease;
 use crate::options::OptionSpec;
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
-use crate::renewal::{RENEW_EVERY, Renewals};
+use crate::renewal::{Habits, RENEW_EVERY, Renewals};
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::{Context, Node, Strategy};
 
@@ -36,22 +36,22 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 1,
     replicas: 0,
     options: OPTIONS,
-    build: |nodes, context| Box::new(Watchdog::new(nodes, context)),
+    build: |nodes, context| Box::new(Watchdog::new(nodes, context, Habits::SOUND)),
 };
 
 /// What can be chosen of a lock that renews itself.
 pub(crate) const OPTIONS: &[&OptionSpec] = &[&RETRY_DELAY, &RETRY_JITTER, &RENEW_EVERY];
 
-struct Watchdog {
-    lock: SetNxPx,
-    renewals: Renewals,
+pub(crate) struct Watchdog {
+    pub(crate) lock: SetNxPx,
+    pub(crate) renewals: Renewals,
 }
 
 impl Watchdog {
-    fn new(nodes: Vec<Node>, context: Context) -> Self {
+    pub(crate) fn new(nodes: Vec<Node>, context: Context, habits: Habits) -> Self {
         Watchdog {
             lock: SetNxPx::new(nodes, context),
-            renewals: Renewals::new(),
+            renewals: Renewals::new(habits),
         }
     }
 
