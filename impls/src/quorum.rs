@@ -85,9 +85,9 @@ impl Nodes {
         }
     }
 
-    /// Other handles on the same nodes.
-    pub(crate) fn share(&self) -> Self {
-        Nodes::new(self.nodes.clone())
+    /// The same nodes over connections of their own, for a background task.
+    pub(crate) fn apart(&self) -> Self {
+        Nodes::new(self.nodes.iter().map(Node::apart).collect())
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -6,13 +6,17 @@ use crate::Node;
 use crate::contract::LockError;
 
 /// The first of the nodes that a strategy was given.
-#[derive(Clone)]
 pub(crate) struct SingleNode(Option<Node>);
 
 impl SingleNode {
     /// Takes the first, and leaves the others alone.
     pub(crate) fn first_of(nodes: Vec<Node>) -> Self {
         SingleNode(nodes.into_iter().next())
+    }
+
+    /// The same server over a connection of its own, for a background task.
+    pub(crate) fn apart(&self) -> Self {
+        SingleNode(self.0.as_ref().map(Node::apart))
     }
 
     /// The connection.

@@ -91,7 +91,8 @@ impl SimWorld {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
             let port = Arc::clone(&self.network.port);
-            Connection::new(SimConnection::new(port, link, init.timeout))
+            let timeout = init.timeout;
+            Connection::opening(move || SimConnection::new(Arc::clone(&port), link, timeout))
         });
         let options = self.subject.read_options(&init.options);
         let mut walls = self.walls.borrow_mut();

@@ -210,6 +210,13 @@ fn cut_off(nodes: &str) -> Trial {
         section = "2ttl"
         wait = "10ttl"
         command_timeout = "0.3ttl"
+        # So that worker 0 gets every node's key, and no bare majority.
+        [[fault]]
+        kind = "hold"
+        at = "0ms"
+        for = "0.2ttl"
+        direction = "request"
+        workers = [1, 2]
         [[fault]]
         kind = "partition"
         when = {{ on = "stock-read", stock = 3 }}

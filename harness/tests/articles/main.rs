@@ -15,6 +15,7 @@ use picklock_harness::sim::Subject;
 use picklock_harness::trial::Outcome;
 use picklock_impls::find;
 
+/// A built-in lock.
 pub fn lock(name: &str) -> Subject {
     Subject::of(find(name).unwrap_or_else(|| panic!("no lock `{name}`")))
 }
@@ -27,6 +28,7 @@ pub fn scenario(tables: &str) -> Trial {
         .seeds(0..5)
 }
 
+/// The trial of a built-in lock.
 pub fn run(trial: &Trial, name: &str) -> Outcome {
     let ran = trial.run_subject(&lock(name));
     ran.unwrap_or_else(|error| panic!("{name}: {error}"))

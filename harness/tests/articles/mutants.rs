@@ -52,6 +52,7 @@ fn watchdog_outlives_unlock_is_caught() {
         [workload]
         workers = 2
         stock = 4
+        command_timeout = "0.5ttl"
         [[fault]]
         kind = "drop"
         when = { on = "request", names_key = true, during = "release" }

@@ -51,7 +51,7 @@ impl Lock for PhantomExtend {
         let lock = &mut self.0.lock;
         let grant = Lock::acquire(lock, key, ttl, wait).await?;
         if let Some(grant) = &grant {
-            let mut redis = lock.redis.clone();
+            let mut redis = lock.redis.apart();
             let command = Self::write_anew(key, grant, lease);
             let renew = async move || {
                 redis.ask::<()>(command.clone()).await?;

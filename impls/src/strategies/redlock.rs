@@ -135,9 +135,9 @@ impl Redlock {
         }
     }
 
-    /// Handles on the same nodes, for a background task.
-    pub(crate) fn share_nodes(&self) -> Nodes {
-        self.nodes.share()
+    /// The same nodes for a background task.
+    pub(crate) fn nodes_apart(&self) -> Nodes {
+        self.nodes.apart()
     }
 
     /// The rules in numbers, for a lease.

@@ -5,8 +5,8 @@
 //! the last renewal; it counts if more than half extended and there is validity left. Where too
 //! few answer, it is tried again after `retry_delay`, for as long as the lease runs. Where a
 //! majority says that the key is not ours, or the validity runs out before a renewal succeeds,
-//! the loss is reported and nothing more is sent; nothing is deleted either (L7). The task ends
-//! before the release is sent, and with the client.
+//! the loss is reported and nothing more is sent; nothing is deleted either (L7). The task has
+//! connections of its own, and ends before the release is sent, and with the client.
 //!
 //! **From.** redis.io, "Distributed Locks with Redis", "Making the algorithm more reliable:
 //! Extending the lock"; the `using` of node-redlock, with its abort signal.
@@ -18,6 +18,7 @@
 //! **Does not survive.**
 //! - A client that is frozen whole, for longer than its validity (S1, S2).
 //! - A holder that lives and hangs: it keeps the lock for ever.
+//! - A bare majority of which a node cannot be reached: the rest is too few to extend.
 //! - A node of a bare majority that loses the key (S7, S8, S10), or loses it early (S9, K3).
 
 use std::time::Duration;
@@ -62,7 +63,7 @@ impl RedlockRenewing {
 
     fn watch(&mut self, key: &str, grant: &Grant, lease: Lease) {
         let terms = self.lock.terms(lease);
-        let mut nodes = self.lock.share_nodes();
+        let mut nodes = self.lock.nodes_apart();
         let (key, token) = (key.to_owned(), grant.token.clone());
         let renew = async move || terms.extend(&mut nodes, &key, &token).await;
         let context = &self.lock.context;

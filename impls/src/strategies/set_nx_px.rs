@@ -52,6 +52,7 @@ pub(crate) struct SetNxPx {
     pub(crate) redis: SingleNode,
     pub(crate) context: Context,
     release: Script,
+    extend: Script,
 }
 
 /// Asks for a lease's extension, as often as one likes.
@@ -84,14 +85,15 @@ impl SetNxPx {
             redis: SingleNode::first_of(nodes),
             context,
             release: Script::new(COMPARE_AND_DELETE),
+            extend: Script::new(COMPARE_AND_PEXPIRE),
         }
     }
 
-    /// The extension of a lease, on a handle of its own: a background task may keep it.
+    /// The extension of a lease, on a connection of its own: for a background task.
     pub(crate) fn extension(&self, key: &str, token: &str, lease: Lease) -> Extension {
         Extension {
-            redis: self.redis.clone(),
-            script: Script::new(COMPARE_AND_PEXPIRE),
+            redis: self.redis.apart(),
+            script: self.extend.clone(),
             key: key.to_owned(),
             token: token.to_owned(),
             lease,
@@ -132,7 +134,15 @@ impl Lock for SetNxPx {
         ttl: Duration,
     ) -> Result<Option<Grant>, LockError> {
         let lease = Lease::new(ttl)?;
-        let extended = self.extension(key, &grant.token, lease).ask().await?;
+        let asked = Stopwatch::start();
+        let extended = self
+            .extend
+            .key(key)
+            .arg(&grant.token)
+            .arg(lease.millis())
+            .invoke_async::<bool>(self.redis.connection()?)
+            .await?;
+        let extended = extended.then(|| lease.left_after(asked.elapsed()));
         Ok(extended.map(|valid_for| Grant {
             valid_for: Some(valid_for),
             ..grant.clone()

@@ -5,7 +5,7 @@
 //! the lease) has passed since the last renewal; where that fails, again after `retry_delay`, for
 //! as long as the lease runs. Each renewal is reported. Where the key is no longer ours, or the
 //! lease runs out before a renewal succeeds, the loss is reported and nothing more is sent. The
-//! task ends before the release is sent, and with the client.
+//! task has a connection of its own, and ends before the release is sent, and with the client.
 //!
 //! **From.** Redisson's lock watchdog, RedLock.net's keep-alive timer, madelson's
 //! DistributedLock, python-redis-lock's `auto_renewal`.

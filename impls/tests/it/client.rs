@@ -99,5 +99,11 @@ pub async fn client(name: &str, servers: &[RedisServer], seed: u64) -> Box<dyn D
 /// As many servers as the strategy wants.
 pub fn servers_for(name: &str) -> Vec<RedisServer> {
     let strategy = find(name).unwrap_or_else(|| panic!("no strategy `{name}`"));
-    (0..strategy.nodes).map(|_| RedisServer::start()).collect()
+    let server = |_| RedisServer::with_replicas(strategy.replicas);
+    (0..strategy.nodes).map(server).collect()
+}
+
+/// Runs clients that may have background tasks.
+pub async fn client_with_tasks<T>(clients: impl Future<Output = T>) -> T {
+    tokio::task::LocalSet::new().run_until(clients).await
 }
