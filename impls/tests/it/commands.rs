@@ -215,16 +215,23 @@ async fn replicated() {
     let servers = servers_for("replicated");
     let clock = Rc::new(SetClock::default());
     let (mut lock, log) = recorded("replicated", &servers, clock, 1).await;
-    let grant = lock.acquire(KEY, second(), ONCE).await.unwrap().unwrap();
+    let grant = lock
+        .acquire(KEY, 100 * second(), ONCE)
+        .await
+        .unwrap()
+        .unwrap();
     let names = [(grant.token.as_str(), "TOKEN")];
-    assert_eq!(log.take(&names), ["SET k TOKEN NX PX 1000", "WAIT 1 100"]);
+    assert_eq!(
+        log.take(&names),
+        ["SET k TOKEN NX PX 100000", "WAIT 1 10000"]
+    );
     assert!(
-        lock.extend(KEY, &grant, 2 * second())
+        lock.extend(KEY, &grant, 200 * second())
             .await
             .unwrap()
             .is_some()
     );
-    assert_eq!(log.take(&names).last().unwrap(), "WAIT 1 200");
+    assert_eq!(log.take(&names).last().unwrap(), "WAIT 1 20000");
     assert!(lock.release(KEY, &grant).await.unwrap());
     log.take(&[]);
 

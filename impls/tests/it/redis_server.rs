@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 
 /// A server that dies with the test, however the test ends.
@@ -86,9 +87,13 @@ impl RedisServer {
     /// A plain connection, for looking at the server from outside of the lock.
     #[allow(dead_code, reason = "not every test binary looks")]
     pub async fn connect(&self) -> MultiplexedConnection {
+        // A busy machine must not make a command fail.
+        let patient = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
         redis::Client::open(self.url())
             .expect("a valid URL")
-            .get_multiplexed_async_connection()
+            .get_multiplexed_async_connection_with_config(&patient)
             .await
             .expect("the server is up")
     }
