@@ -73,7 +73,10 @@ fn options() -> Listing {
     let entries = all.into_iter().map(|spec| Entry {
         name: spec.name.to_owned(),
         summary: spec.meaning.to_owned(),
-        extra: vec![("kind".to_owned(), json!(spec.kind.word()))],
+        extra: vec![
+            ("kind".to_owned(), json!(spec.kind.word())),
+            ("default".to_owned(), json!(spec.default.to_string())),
+        ],
     });
     Listing {
         kind: "options (--impl-option NAME=VALUE)".to_owned(),

@@ -26,7 +26,7 @@ pub struct Entry {
     /// One or two sentences.
     pub summary: String,
     /// Whatever else there is to tell, by name of the column: text, numbers, or a list of things
-    /// that have a `name` and a `default`.
+    /// that have a `name`.
     pub extra: Vec<(String, Value)>,
 }
 
@@ -104,7 +104,7 @@ fn words(entry: &Entry) -> Vec<String> {
     words
 }
 
-/// A value in few words: of things that have a name and a default, these.
+/// A value in few words: of things that have a name, the name.
 fn in_brackets(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -113,8 +113,8 @@ fn in_brackets(value: &Value) -> String {
             words.join(" ")
         }
         Value::Object(thing) => {
-            let word = |key: &str| thing.get(key).and_then(Value::as_str).unwrap_or_default();
-            format!("{}={}", word("name"), word("default"))
+            let name = thing.get("name").and_then(Value::as_str);
+            name.unwrap_or_default().to_owned()
         }
         other => other.to_string(),
     }
@@ -177,6 +177,24 @@ impls
              [nodes: 5]
 ";
         assert_eq!(text(&listings(), 42), expected);
+    }
+
+    #[test]
+    fn of_things_in_a_list_the_names_are_told() {
+        let mut listings = listings();
+        let options = json!([{"name": "retry", "default": "1s"}, {"name": "drift"}]);
+        let entries = &mut listings[0].entries;
+        entries[0].extra.push(("options".into(), options));
+        entries[1].extra.push(("options".into(), json!([])));
+        let expected = "\
+impls
+  set-nx-px  SET NX PX, compare and delete
+             in a script [nodes: 1]
+             [options: retry drift]
+  redlock    A majority of five\\u{1b}[2J
+             [nodes: 5]
+";
+        assert_eq!(text(&listings, 42), expected);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn scenario(tables: &str) -> Trial {
     let text = format!("name = \"article\"\nsummary = \"What an article says.\"\n{tables}");
     Trial::of_toml(&text)
         .unwrap_or_else(|error| panic!("{error}"))
-        .seeds(0..5)
+        .seeds(0..3)
 }
 
 /// The trial of a built-in lock.

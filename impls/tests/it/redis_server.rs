@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 
 /// A server that dies with the test, however the test ends.
@@ -39,8 +40,9 @@ impl RedisServer {
             let server = RedisServer::start();
             server.tell(&format!("REPLICAOF 127.0.0.1 {}", master.port));
             master.replicas.push(server);
-            // The answer of a WAIT that has nothing to wait for but the replicas themselves.
-            let following = master.tell(&format!("WAIT {replica} 30000"));
+            // A replica counts as linked before it listens, so it must acknowledge something: a
+            // publication leaves nothing behind.
+            let following = master.tell(&format!("PUBLISH ready 1\r\nWAIT {replica} 30000"));
             assert_eq!(following, format!(":{replica}"), "the replica follows");
         }
         master
@@ -54,17 +56,15 @@ impl RedisServer {
         }
     }
 
-    /// One command, and the first line of its reply.
+    /// Commands with replies of one line each, and the last reply.
     fn tell(&self, command: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server is up");
         stream
             .write_all(format!("{command}\r\n").as_bytes())
             .expect("the server reads");
-        let mut line = String::new();
-        BufReader::new(stream)
-            .read_line(&mut line)
-            .expect("the server answers");
-        line.trim_end().to_owned()
+        let mut replies = BufReader::new(stream).lines();
+        let last = replies.nth(command.lines().count() - 1);
+        last.expect("a reply").expect("the server answers")
     }
 
     /// Where it listens.
@@ -87,9 +87,13 @@ impl RedisServer {
     /// A plain connection, for looking at the server from outside of the lock.
     #[allow(dead_code, reason = "not every test binary looks")]
     pub async fn connect(&self) -> MultiplexedConnection {
+        // A busy machine must not make a command fail.
+        let patient = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
         redis::Client::open(self.url())
             .expect("a valid URL")
-            .get_multiplexed_async_connection()
+            .get_multiplexed_async_connection_with_config(&patient)
             .await
             .expect("the server is up")
     }
