@@ -66,7 +66,7 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `update`, `ttl`, `section`, `wait`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `update`, `stock_in`, `sold_out`, `opening`, `ttl`, `section`, `wait`, `think`, `command_timeout`, `limit`
        |
      4 | workrs = 3
        | ^
@@ -123,6 +123,17 @@ fn what_the_types_cannot_say_is_said_with_its_place() {
        |        ^
       = help: give `at = "500ms"`, or an event such as `when = { on = "stock-read", stock = 1 }`
     "#);
+    insta::assert_snapshot!(error("[expect.redlock]\nexclusoin = \"held\"\n"), @r#"
+    mine.toml:4:13: `exclusoin` is no property; expected one of exclusion, lease, resource, ownership, fencing, progress
+       |
+     4 | exclusoin = "held"
+       |             ^
+      = help: did you mean `exclusion`?
+    "#);
+}
+
+#[test]
+fn faults_of_data_say_what_they_take() {
     insta::assert_snapshot!(error("[[fault]]\nkind = \"exhaust\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
     mine.toml:4:8: `exhaust` needs `what`
        |
@@ -163,13 +174,6 @@ fn what_the_types_cannot_say_is_said_with_its_place() {
      4 | kind = "evict"
        |        ^
       = help: say which: `nodes = [0]` or `nodes = "all"`
-    "#);
-    insta::assert_snapshot!(error("[expect.redlock]\nexclusoin = \"held\"\n"), @r#"
-    mine.toml:4:13: `exclusoin` is no property; expected one of exclusion, lease, resource, ownership, fencing, progress
-       |
-     4 | exclusoin = "held"
-       |             ^
-      = help: did you mean `exclusion`?
     "#);
 }
 
