@@ -83,7 +83,7 @@ pub(super) fn block(cell: &Cell) -> Vec<Line> {
         match (cell.is_surprising(), cell.is_bound()) {
             (true, _) => "surprise".to_owned(),
             (false, true) => String::new(),
-            (false, false) => "(open)".to_owned(),
+            (false, false) => "open".to_owned(),
         },
     ] {
         if !part.is_empty() {

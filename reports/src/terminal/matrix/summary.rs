@@ -39,11 +39,11 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
 
 pub(super) fn legend(width: usize) -> Vec<Line> {
     let letters = Property::ALL.map(|one| format!("{}\u{a0}{}", letter(one), one.word()));
-    let text = format!(
-        "✔ held  ✘ violated: {}  ? could not be judged  surprise: not as the scenario expects  (open): nothing is expected  p99 of acquiring",
-        letters.join(", ")
-    );
-    Line::new().styled(FAINT, &text).wrap(width, 2)
+    let marks = "✔ held · ✘ violated · ? could not be judged · surprise: not what the scenario expects · open: it expects nothing of this lock · p99: of acquiring";
+    [letters.join(" · ").as_str(), marks]
+        .iter()
+        .flat_map(|text| Line::new().styled(FAINT, text).wrap(width, 2))
+        .collect()
 }
 
 pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
@@ -86,7 +86,7 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
         (surprising, "surprising", BAD),
         (not_judged, "could not be judged", WARN),
         (failed, "could not be run", BAD),
-        (open, "open: nothing is expected of them", FAINT),
+        (open, "open", FAINT),
     ];
     let mut line = Line::new().plain(&format!("{}: ", count(cells.len(), "cell")));
     let mut first = true;
