@@ -72,9 +72,11 @@ pub(super) fn block(cell: &Cell) -> Vec<Line> {
     let mut text = sign.to_owned();
     for part in [
         violated.clone(),
-        match unknown.is_empty() {
-            true => String::new(),
-            false => format!("?{unknown}"),
+        match (violated.is_empty(), unknown.is_empty()) {
+            (_, true) => String::new(),
+            // The mark says it already.
+            (true, false) => unknown.clone(),
+            (false, false) => format!("?{unknown}"),
         },
         match (violated.is_empty(), unknown.is_empty()) {
             (true, true) => "held".to_owned(),

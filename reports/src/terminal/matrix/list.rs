@@ -50,9 +50,9 @@ fn row(cell: &Cell, column: usize, width: usize) -> Vec<Line> {
         line = line.plain(gap).styled(WARN, &text);
     }
     if cell.is_surprising() {
-        line = line.plain(" ").styled(BAD, "surprise");
+        line = line.plain(" · ").styled(BAD, "surprise");
     } else if !cell.is_bound() {
-        line = line.styled(FAINT, " open");
+        line = line.styled(FAINT, " · open");
     }
     if let Some(p99) = p99(cell) {
         line = line.styled(FAINT, "  ").styled(FAINT, &p99);
