@@ -68,7 +68,7 @@ fn what_is_expected_comes_out() {
 fn the_same_arguments_give_the_same_bytes() {
     let line = |jobs: u32| {
         format!(
-            "matrix --backend sim --json --impl redlock --impl getset --scenario gc-pause --seeds 60 --jobs {jobs}"
+            "matrix --backend sim --json --impl redlock --impl getset --scenario gc-pause --seeds 30 --jobs {jobs}"
         )
     };
     let one = picklock(&line(3)).run().exits(0).stdout;

@@ -1,7 +1,7 @@
 //! What stands above the table, and what it comes to.
 
 use picklock_harness::check::Property;
-use picklock_harness::record::MatrixRecord;
+use picklock_harness::record::{MatrixRecord, SkippedCell};
 
 use super::super::line::Line;
 use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
@@ -46,23 +46,43 @@ pub(super) fn legend(width: usize) -> Vec<Line> {
         .collect()
 }
 
+/// One line for all locks that are left out of the same for the same reason.
 pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let mut groups: Vec<(&SkippedCell, Vec<&str>)> = Vec::new();
+    for one in &record.skipped {
+        let key = |cell: &SkippedCell| {
+            (
+                cell.scenario.clone(),
+                cell.backend.clone(),
+                cell.reason.clone(),
+            )
+        };
+        match groups.iter_mut().find(|(first, _)| key(first) == key(one)) {
+            Some((_, subjects)) => subjects.push(&one.subject),
+            None => groups.push((one, vec![&one.subject])),
+        }
+    }
     let mut lines = Vec::new();
-    let all = &record.skipped;
-    if all.is_empty() {
+    if groups.is_empty() {
         return lines;
     }
-    let text = format!("Left out, because it makes no sense ({})", all.len());
+    let text = format!("Left out ({})", count(record.skipped.len(), "cell"));
     lines.push(Line::new().styled(FAINT, &text));
-    for one in all.iter().take(SKIPPED) {
+    for (one, subjects) in groups.iter().take(SKIPPED) {
         let text = format!(
             "  {} × {} × {}: {}",
-            one.subject, one.scenario, one.backend, one.reason
+            subjects.join(", "),
+            one.scenario,
+            one.backend,
+            one.reason
         );
         lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
     }
-    if all.len() > SKIPPED {
-        let text = format!("  and {} more (--json has them all)", all.len() - SKIPPED);
+    if groups.len() > SKIPPED {
+        let text = format!(
+            "  and {} more (--json has them all)",
+            groups.len() - SKIPPED
+        );
         lines.push(Line::new().styled(FAINT, &text));
     }
     lines
