@@ -149,7 +149,9 @@ fn left_out(scenario: &Scenario, subject: &Subject, world: &Chosen) -> Option<St
     if matches!(world.place, Place::Sim) && !subject.is_built_in {
         return Some("a program of your own runs in real time and cannot be simulated".into());
     }
-    if let Err(error) = scenario.check_for(subject.nodes) {
+    let mut fitted = scenario.clone();
+    fitted.topology.replicas = fitted.topology.replicas.max(subject.replicas);
+    if let Err(error) = fitted.check_for(subject.nodes) {
         return Some(error.problem);
     }
     not_in_this_world(scenario, world.name())
