@@ -13,6 +13,7 @@ use crate::exit::Failure;
 use crate::subject::Subject;
 
 /// What the user ordered, understood and checked before anything starts.
+#[derive(Debug, Clone)]
 pub struct Order {
     /// As it was typed.
     pub args: ScenarioArgs,
@@ -61,6 +62,15 @@ impl Order {
             ttl,
             seed,
         })
+    }
+
+    /// The same with another seed.
+    #[must_use]
+    pub fn with_seed(&self, seed: u64) -> Order {
+        Order {
+            seed,
+            ..self.clone()
+        }
     }
 
     /// The numbers of the run.
@@ -178,7 +188,11 @@ fn fitted(
     Ok(scenario)
 }
 
-fn load(name: &str) -> Result<Scenario, Failure> {
+/// A scenario of the catalog, or of a file.
+///
+/// # Errors
+/// What is wrong with the name or with the file.
+pub fn load(name: &str) -> Result<Scenario, Failure> {
     let bad = |error: picklock_scenarios::ScenarioError| Failure::Usage(error.to_string());
     let is_path = Path::new(name)
         .extension()

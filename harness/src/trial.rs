@@ -55,9 +55,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use picklock_impls::{Context, Lock, Node, OptionError};
-use picklock_scenarios::{Expectation, Scenario, ScenarioError, catalog, nearest};
+use picklock_scenarios::{Scenario, ScenarioError, catalog, nearest};
 
 use crate::check::{Cause, Property, Status, Verdict, Verdicts, judge};
+use crate::expectation::{Expected, Standing, fits};
 use crate::history::History;
 use crate::sim::{SimError, Simulation, Subject, run};
 use crate::stage::Plan;
@@ -311,27 +312,19 @@ impl Outcome {
     /// Where something else came out, or the scenario expects nothing.
     #[track_caller]
     pub fn assert_as_expected(&self) {
-        let expect = &self.trial.scenario.expect;
-        let Some(expected) = expect.get(&self.subject).or_else(|| expect.get("*")) else {
+        let scenario = &self.trial.scenario;
+        // Whoever asks for it wants it to bind: it is no stranger's lock, but their own.
+        let expected = Expected::of(scenario, &self.subject, Standing::Known);
+        if expected == Expected::default() {
             panic!(
                 "the scenario `{}` says nothing about what it expects",
-                self.trial.scenario.name
+                scenario.name
             );
-        };
+        }
         for property in Property::ALL {
-            match expected.get(property.word()) {
-                Some(Expectation::Held) => self.assert_held(property),
-                Some(Expectation::Violated { cause }) => {
-                    let wanted = String::from(Expectation::Violated {
-                        cause: cause.clone(),
-                    });
-                    self.assert_each(property, &wanted, |verdict| {
-                        let came_out = verdict.cause.map(Cause::word);
-                        verdict.status == Status::Violated
-                            && (cause.is_none() || cause.as_deref() == came_out)
-                    });
-                }
-                Some(Expectation::Any) | None => {}
+            if let Some(expectation) = expected.get(property) {
+                let wanted = String::from(expectation.clone());
+                self.assert_each(property, &wanted, |verdict| fits(expectation, verdict));
             }
         }
     }
