@@ -7,21 +7,27 @@
 //! - [`order`]: what the user ordered, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report; [`real_run`], [`sim_run`]: where
 //! - [`listing`], [`judge`]: the smaller commands
+//! - [`report`]: reports from what runs have left, which [`kept`] reads
+//! - [`explain`], [`completions`]: what people and shells want to know
 //! - [`worker`]: the hidden end of the adapter protocol
 //! - [`live`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
 
 mod backend;
 mod cli;
+mod completions;
 mod exit;
+mod explain;
 mod image;
 mod interrupt;
 mod judge;
+mod kept;
 mod listing;
 mod live;
 mod order;
 mod output;
 mod print;
 mod real_run;
+mod report;
 mod scenario;
 mod sim_run;
 mod subject;
@@ -39,6 +45,13 @@ fn main() -> ExitCode {
         Command::Scenario(args) => on_one_thread(scenario::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => judge::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Explain(args) => explain::run(&args).map(|()| exit::HELD),
+        Command::Completions { shell } => {
+            completions::completions(shell);
+            Ok(exit::HELD)
+        }
+        Command::Man { command } => completions::man(command.as_deref()).map(|()| exit::HELD),
         Command::Worker { subject } => on_one_thread(worker::run(subject)),
         Command::Reaper => worker::reap(),
     };

@@ -17,7 +17,7 @@ use crate::distribution::decode;
 use crate::formats::FormatError;
 
 pub use quantile::Estimate;
-pub use words::{markdown, text};
+pub use words::{json, markdown, text};
 
 /// Format and version of the JSON document.
 pub const FORMAT: &str = "picklock-comparison/1";

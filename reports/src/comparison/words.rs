@@ -214,3 +214,10 @@ fn ratio_row(ratio: &Ratio) -> String {
         span_us(ratio.after.value_us)
     )
 }
+
+/// For programs: `picklock-comparison/1`, indented, ends with a newline.
+pub fn json(comparison: &Comparison) -> String {
+    let json = serde_json::to_string_pretty(comparison)
+        .expect("a comparison holds only text and numbers, and no key that is not text");
+    format!("{json}\n")
+}
