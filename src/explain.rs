@@ -143,9 +143,10 @@ fn first_sentence(page: &str) -> String {
 }
 
 fn scenario_page(scenario: &Scenario) -> String {
-    let mut page = format!("# {} (scenario)\n\n{}\n", scenario.name, scenario.summary);
+    let summary = wrapped(&scenario.summary, "");
+    let mut page = format!("# {} (scenario)\n\n{summary}", scenario.name);
     if let Some(source) = &scenario.source {
-        writeln!(page, "\nSource: {source}").ok();
+        page.push_str(&wrapped(&format!("\nSource: {source}"), "  "));
     }
     let workload = &scenario.workload;
     writeln!(
@@ -168,18 +169,44 @@ fn scenario_page(scenario: &Scenario) -> String {
     if scenario.expect.is_empty() {
         page.push_str("- nothing: it shows what happens\n");
     }
-    for (subject, expected) in &scenario.expect {
-        let who = if subject == "*" {
-            "everybody else"
-        } else {
-            subject
+    // "*" sorts first, and reads best last.
+    let (others, named): (Vec<_>, Vec<_>) =
+        scenario.expect.iter().partition(|(name, _)| *name == "*");
+    for (subject, expected) in named.into_iter().chain(others) {
+        let who = match (subject.as_str(), scenario.expect.len()) {
+            ("*", 1) => "everybody",
+            ("*", _) => "everybody else",
+            (name, _) => name,
         };
-        let expected = expected.iter();
+        let in_order = PROPERTIES
+            .iter()
+            .filter_map(|property| expected.get_key_value(*property));
         let words =
-            expected.map(|(property, outcome)| format!("{property} {}", expectation(outcome)));
-        writeln!(page, "- {who}: {}", words.collect::<Vec<_>>().join(", ")).ok();
+            in_order.map(|(property, outcome)| format!("{property} {}", expectation(outcome)));
+        let line = format!("- {who}: {}", words.collect::<Vec<_>>().join(", "));
+        page.push_str(&wrapped(&line, "  "));
     }
     page
+}
+
+/// `text` broken at blanks to 100 columns, as the pages are; every line but the first is indented.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let wide = word.chars().count();
+        if column > 0 && column + 1 + wide > 100 {
+            write!(out, "\n{indent}").ok();
+            column = indent.len();
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += wide;
+    }
+    out.push('\n');
+    out
 }
 
 fn expectation(expected: &Expectation) -> String {
@@ -259,7 +286,7 @@ fn lock_page(strategy: &Strategy) -> Result<String, Failure> {
             true => "nothing is violated".to_owned(),
             false => broken.join(", "),
         };
-        writeln!(page, "- {}: {words}", scenario.name).ok();
+        page.push_str(&wrapped(&format!("- {}: {words}", scenario.name), "  "));
     }
     Ok(page)
 }

@@ -62,7 +62,16 @@ fn say_skipped(material: &Material) {
 fn against(args: &ReportArgs, after: &Material) -> Result<Comparison, Failure> {
     let before = kept::gather(&args.against)?;
     say_skipped(&before);
-    compare(&before.matrix, &after.matrix).map_err(|error| Failure::Usage(error.to_string()))
+    let compared = compare(&before.matrix, &after.matrix)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    if compared.cells == 0 {
+        return Err(Failure::Usage(
+            "--against: no cell is in both sets: compare runs of the same subject, scenario and \
+             world"
+                .to_owned(),
+        ));
+    }
+    Ok(compared)
 }
 
 fn comparison_files(compared: &Comparison, chosen: &[&Format]) -> Vec<File> {

@@ -120,7 +120,8 @@ fn steps(histogram: &Histogram<u64>) -> Vec<Step> {
 
 /// How far the next level is: the half distances to 100 % so far, each with the same ticks.
 fn tick(level: f64) -> f64 {
-    let halvings = (100.0 / (100.0 - level)).log2().trunc() + 1.0;
+    // As the reference computes it: `log2` would round otherwise here and there.
+    let halvings = ((100.0 / (100.0 - level)).ln() / 2_f64.ln()).trunc() + 1.0;
     100.0 / (f64::from(TICKS_PER_HALF_DISTANCE) * halvings.exp2())
 }
 

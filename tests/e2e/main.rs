@@ -8,6 +8,8 @@
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
+//! - [`report`]: files from what runs have left
+//! - [`manual`]: explanations, completions, manual pages
 //! - [`commands`]: what the help says
 
 #![expect(
@@ -22,7 +24,9 @@ mod containers;
 mod input;
 mod leftovers;
 mod machine_contract;
+mod manual;
 mod proc_table;
+mod report;
 mod running;
 mod slots;
 mod verdicts;

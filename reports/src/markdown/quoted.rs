@@ -54,7 +54,7 @@ fn references(text: &str) -> String {
 
 fn reference(c: char) -> String {
     let plain =
-        c.is_alphanumeric() || matches!(c, ' ' | '.' | ',' | ';' | '-' | '=' | '/' | '×' | '…');
+        c.is_alphanumeric() || matches!(c, ' ' | '.' | ',' | ';' | ':' | '-' | '=' | '/' | '(' | ')' | '%' | '×' | '…');
     if plain {
         c.to_string()
     } else {

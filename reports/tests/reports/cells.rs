@@ -46,11 +46,17 @@ pub fn expecting(
 pub fn matrix() -> Material {
     let held = [(Property::Exclusion, "held"), (Property::Lease, "held")];
     let outlived = "violated: outlived-lease";
-    let broken = [(Property::Exclusion, outlived), (Property::Resource, outlived)];
+    let broken = [
+        (Property::Exclusion, outlived),
+        (Property::Resource, outlived),
+    ];
     let mut parts = vec![
         expecting(samples::calm(), &held),
         expecting(samples::gc_pause(), &broken),
-        expecting(samples::stale_delete(), &[(Property::Exclusion, "held"), (Property::Ownership, "held")]),
+        expecting(
+            samples::stale_delete(),
+            &[(Property::Exclusion, "held"), (Property::Ownership, "held")],
+        ),
     ];
     let mut undecided = samples::calm();
     undecided.0.subject.name = "redlock".into();
@@ -101,5 +107,10 @@ pub fn file(material: &Material, format: &str, name: &str) -> String {
     let format = picklock_reports::formats::find(format).unwrap();
     let files = (format.write)(material).unwrap();
     let found = files.into_iter().find(|file| file.name == name);
-    String::from_utf8(found.unwrap_or_else(|| panic!("{name} was not written")).bytes).unwrap()
+    String::from_utf8(
+        found
+            .unwrap_or_else(|| panic!("{name} was not written"))
+            .bytes,
+    )
+    .unwrap()
 }

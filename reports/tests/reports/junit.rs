@@ -58,7 +58,8 @@ fn the_schema_can_fail() {
 #[test]
 fn what_xml_forbids_is_replaced() {
     let document = junit(&hostile());
-    let forbidden = |c: char| (c < ' ' && !"\t\n\r".contains(c)) || ('\u{fffe}'..='\u{ffff}').contains(&c);
+    let forbidden =
+        |c: char| (c < ' ' && !"\t\n\r".contains(c)) || ('\u{fffe}'..='\u{ffff}').contains(&c);
     assert_eq!(document.chars().find(|c| forbidden(*c)), None);
     assert!(document.contains('\u{fffd}'));
     assert!(!document.contains("<script"));

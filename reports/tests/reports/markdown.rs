@@ -15,7 +15,10 @@ fn a_matrix_worst_first() {
 fn a_single_run_is_a_matrix_of_one_cell() {
     let (record, history) = samples::gc_pause();
     let text = comment(&of_run(record, Some(history)));
-    assert!(text.contains("✘ 1 of 1 cells came out otherwise than expected"), "{text}");
+    assert!(
+        text.contains("✘ 1 of 1 cells came out otherwise than expected"),
+        "{text}"
+    );
     assert!(text.contains("picklock scenario gc-pause"), "{text}");
 }
 
@@ -27,7 +30,10 @@ fn nothing_of_a_stranger_is_markup() {
         let opened = text.matches("<details>").count();
         assert!(opened > 0);
         assert_eq!(text.matches("</details>").count(), opened);
-        assert_eq!(text.matches("<pre>").count(), text.matches("</pre>").count());
+        assert_eq!(
+            text.matches("<pre>").count(),
+            text.matches("</pre>").count()
+        );
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
         // Outside of code and of blocks, where GitHub looks for mentions, there is no `@`.
         let mut outside = text.clone();
@@ -37,7 +43,10 @@ fn nothing_of_a_stranger_is_markup() {
                 outside.replace_range(from..until, "");
             }
         }
-        assert!(!outside.contains('@') && !outside.contains("&#64;t"), "{outside}");
+        assert!(
+            !outside.contains('@') && !outside.contains("&#64;t"),
+            "{outside}"
+        );
         // Every row of a table has as many cells as its head.
         let mut bars = None;
         for line in text.lines() {
@@ -64,11 +73,25 @@ fn what_does_not_fit_is_cut_and_said() {
         }
     }
     let (long, short) = (summary(&material), comment(&material));
-    assert!(long.len() <= SUMMARY_BYTES && long.len() > SUMMARY_BYTES * 9 / 10, "{}", long.len());
-    assert!(short.len() <= COMMENT_BYTES && short.len() > COMMENT_BYTES * 9 / 10, "{}", short.len());
+    assert!(
+        long.len() <= SUMMARY_BYTES && long.len() > SUMMARY_BYTES * 9 / 10,
+        "{}",
+        long.len()
+    );
+    assert!(
+        short.len() <= COMMENT_BYTES && short.len() > COMMENT_BYTES * 9 / 10,
+        "{}",
+        short.len()
+    );
     for text in [long, short] {
         let last = text.trim_end().lines().last().unwrap();
-        assert!(last.starts_with("> **Cut to fit:**") && last.contains("stories"), "{last}");
-        assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+        assert!(
+            last.starts_with("> **Cut to fit:**") && last.contains("stories"),
+            "{last}"
+        );
+        assert_eq!(
+            text.matches("<details>").count(),
+            text.matches("</details>").count()
+        );
     }
 }

@@ -15,7 +15,10 @@ fn events(text: &str) -> Vec<Value> {
 }
 
 fn trace((record, history): Sample) -> Vec<Value> {
-    let name = format!("traces/{}-{}-{}.trace.json", record.subject.name, record.scenario, record.backend);
+    let name = format!(
+        "traces/{}-{}-{}.trace.json",
+        record.subject.name, record.scenario, record.backend
+    );
     events(&file(&of_run(record, Some(history)), "trace", &name))
 }
 
@@ -60,7 +63,9 @@ fn crossing(events: &[Value]) -> Option<String> {
                 open.pop();
             }
             if open.last().is_some_and(|end| *end < until) {
-                return Some(format!("{track:?}: {from}..{until} crosses the end at {open:?}"));
+                return Some(format!(
+                    "{track:?}: {from}..{until} crosses the end at {open:?}"
+                ));
             }
             open.push(until);
         }
@@ -95,7 +100,10 @@ fn every_sample_keeps_to_the_rules() {
 #[test]
 fn the_rules_can_fail() {
     let mut events = trace(samples::gc_pause());
-    let hold = events.iter_mut().find(|event| event["name"] == "lease over").unwrap();
+    let hold = events
+        .iter_mut()
+        .find(|event| event["name"] == "lease over")
+        .unwrap();
     let dur = hold["dur"].as_f64().unwrap();
     hold["dur"] = Value::from(dur + 0.001);
     assert!(crossing(&events).is_some());
@@ -107,18 +115,32 @@ fn the_rules_can_fail() {
 fn waits_holds_freezes_faults_and_stock_are_there() {
     let events = trace(samples::gc_pause());
     let times = |name: &str, pid: u64| -> Vec<(f64, f64)> {
-        let of = events.iter().filter(|event| event["name"] == name && event["pid"] == pid);
-        of.map(|event| (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap_or(0.0)))
-            .collect()
+        let of = events
+            .iter()
+            .filter(|event| event["name"] == name && event["pid"] == pid);
+        of.map(|event| {
+            (
+                event["ts"].as_f64().unwrap(),
+                event["dur"].as_f64().unwrap_or(0.0),
+            )
+        })
+        .collect()
     };
     // Worker 0 holds for 1.61 s, 0.612 s of them past its lease; it is frozen for 1.5 s.
     assert!(times("holds", 1).contains(&(222_000.0, 1_610_000.0)));
-    assert!(times("lease over", 1).contains(&(1_220_000.0, 612_000.0)), "{:?}", times("lease over", 1));
+    assert!(
+        times("lease over", 1).contains(&(1_220_000.0, 612_000.0)),
+        "{:?}",
+        times("lease over", 1)
+    );
     assert_eq!(times("frozen", 4), [(240_000.0, 1_500_000.0)]);
     assert_eq!(times("pause-client", 2), [(240_000.0, 1_500_000.0)]);
     let stock = events.iter().filter(|event| event["ph"] == "C");
     let last = stock.last().unwrap();
-    assert_eq!((&last["name"], &last["args"]["units"]), (&"stock".into(), &Value::from(-1)));
+    assert_eq!(
+        (&last["name"], &last["args"]["units"]),
+        (&"stock".into(), &Value::from(-1))
+    );
 }
 
 #[test]
