@@ -143,6 +143,9 @@ impl<W: World> Nemesis<W> {
             }
         }
         struck();
+        if plan.when.is_some() {
+            self.stage.door.open();
+        }
         let lasts = match plan.kind {
             FaultKind::Cut | FaultKind::Failover => Some(Duration::ZERO),
             // What is held is let go when the fault ends: without a time, never.
