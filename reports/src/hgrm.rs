@@ -52,25 +52,27 @@ pub fn text(histogram: &Histogram<u64>) -> String {
     for step in steps(histogram) {
         let value = step.value_us as f64 / US_IN_A_MS;
         let quantile = step.level / 100.0;
-        write!(out, "{value:>12.digits$} {quantile:.12} {:>10}", step.count).ok();
+        let (value, percentile) = (fixed(value, digits), fixed(quantile, 12));
+        write!(out, "{value:>12} {percentile} {:>10}", step.count).ok();
         // The last step is the maximum: there is no distance left to divide by.
         if step.level < 100.0 {
-            write!(out, " {:>14.2}", 1.0 / (1.0 - quantile)).ok();
+            let distance = fixed(1.0 / (1.0 - quantile), 2);
+            write!(out, " {distance:>14}").ok();
         }
         out.push('\n');
     }
-    let mean = histogram.mean() / US_IN_A_MS;
-    let deviation = histogram.stdev() / US_IN_A_MS;
-    let max = histogram.max() as f64 / US_IN_A_MS;
+    let mean = fixed(histogram.mean() / US_IN_A_MS, digits);
+    let deviation = fixed(histogram.stdev() / US_IN_A_MS, digits);
+    let max = fixed(histogram.max() as f64 / US_IN_A_MS, digits);
     let (buckets, sub_buckets) = buckets(histogram);
     writeln!(
         out,
-        "#[Mean    = {mean:>12.digits$}, StdDeviation   = {deviation:>12.digits$}]"
+        "#[Mean    = {mean:>12}, StdDeviation   = {deviation:>12}]"
     )
     .ok();
     writeln!(
         out,
-        "#[Max     = {max:>12.digits$}, Total count    = {:>12}]",
+        "#[Max     = {max:>12}, Total count    = {:>12}]",
         histogram.len()
     )
     .ok();
@@ -80,6 +82,25 @@ pub fn text(histogram: &Histogram<u64>) -> String {
     )
     .ok();
     out
+}
+
+/// A number, not negative, with so many decimals. Halves go up, as in the reference, which rounds
+/// the shortest decimal that stands for the number; half of all percentiles past 99.9 % are halves.
+fn fixed(number: f64, decimals: usize) -> String {
+    let shortest = format!("{number}");
+    let (whole, fraction) = shortest.split_once('.').unwrap_or((&shortest, ""));
+    let Some(next) = fraction.as_bytes().get(decimals) else {
+        return format!("{whole}.{fraction:0<decimals$}");
+    };
+    let kept = format!("{whole}{}", &fraction[..decimals]);
+    // Only infinity and numbers beyond all counts do not fit.
+    let Ok(mut scaled) = kept.parse::<u128>() else {
+        return format!("{number:.decimals$}");
+    };
+    scaled += u128::from(*next >= b'5');
+    let digits = format!("{scaled:0>width$}", width = decimals + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - decimals);
+    format!("{whole}.{fraction}")
 }
 
 /// One line of the distribution.
@@ -135,4 +156,25 @@ fn buckets(histogram: &Histogram<u64>) -> (u32, u64) {
         buckets += 1;
     }
     (buckets, parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fixed;
+
+    #[test]
+    fn halves_go_up() {
+        let cases = [
+            (0.0, 2, "0.00"),
+            (0.999_780_273_437_5, 12, "0.999780273438"),
+            (0.999_999, 2, "1.00"),
+            (9.995, 2, "10.00"),
+            (12.0, 3, "12.000"),
+            (0.000_000_000_000_4, 12, "0.000000000000"),
+            (4_551.111_1, 2, "4551.11"),
+        ];
+        for (number, decimals, shown) in cases {
+            assert_eq!(fixed(number, decimals), shown);
+        }
+    }
 }

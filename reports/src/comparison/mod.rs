@@ -8,6 +8,7 @@ pub mod quantile;
 mod words;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use picklock_harness::check::{Property, Status};
 use picklock_harness::record::{Cell, MatrixRecord};
@@ -46,7 +47,7 @@ pub struct Comparison {
 }
 
 /// Which cell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Place {
     /// Name of the subject.
     #[serde(rename = "impl")]
@@ -124,13 +125,17 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         only_after: Vec::new(),
         other_scenario: Vec::new(),
     };
-    let mut left: Vec<&Cell> = after.cells.iter().collect();
+    // The last one first, so that the first is taken first where a place comes twice.
+    let mut left: HashMap<Place, Vec<usize>> = HashMap::new();
+    for (index, cell) in after.cells.iter().enumerate().rev() {
+        left.entry(place(cell)).or_default().push(index);
+    }
     for cell in &before.cells {
-        let Some(index) = left.iter().position(|other| place(other) == place(cell)) else {
+        let Some(index) = left.get_mut(&place(cell)).and_then(Vec::pop) else {
             comparison.only_before.push(place(cell));
             continue;
         };
-        let other = left.remove(index);
+        let other = &after.cells[index];
         comparison.cells += 1;
         if cell.scenario_hash != other.scenario_hash
             && !cell.scenario_hash.is_empty()
@@ -141,7 +146,12 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         comparison.verdicts.extend(changes(cell, other));
         comparison.latency.extend(ratios(cell, other)?);
     }
-    comparison.only_after = left.into_iter().map(place).collect();
+    let mut left: Vec<usize> = left.into_values().flatten().collect();
+    left.sort_unstable();
+    comparison.only_after = left
+        .into_iter()
+        .map(|index| place(&after.cells[index]))
+        .collect();
     comparison.verdicts.sort_by_key(|change| change.direction);
     comparison.latency.sort_by(|one, other| {
         let worst = |ratio: &Ratio| ratio.ratio.unwrap_or(f64::INFINITY);

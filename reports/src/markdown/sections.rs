@@ -1,5 +1,7 @@
 //! The parts of the page, each of which may be empty.
 
+use std::collections::{HashMap, HashSet};
+
 use picklock_harness::check::{Property, Status};
 use picklock_harness::record::{Cell, Surprise};
 
@@ -142,18 +144,14 @@ fn rate(cell: &Cell, property: Property) -> String {
 /// Subjects × scenarios, one table for each world.
 pub fn table(page: &mut Page, material: &Material) {
     let cells = &material.matrix.cells;
-    let all = |of: fn(&Cell) -> &str| {
-        let mut seen: Vec<&str> = Vec::new();
-        for cell in cells {
-            if !seen.contains(&of(cell)) {
-                seen.push(of(cell));
-            }
-        }
-        seen
-    };
-    let subjects = all(|cell| &cell.subject.name);
-    let scenarios = all(|cell| &cell.scenario);
-    for world in all(|cell| &cell.backend) {
+    let subjects = distinct(cells, |cell| &cell.subject.name);
+    let scenarios = distinct(cells, |cell| &cell.scenario);
+    let mut by_place: HashMap<[&str; 3], &Cell> = HashMap::new();
+    for cell in cells {
+        let place = [cell.backend.as_str(), &cell.scenario, &cell.subject.name];
+        by_place.entry(place).or_insert(cell);
+    }
+    for world in distinct(cells, |cell| &cell.backend) {
         let names: Vec<String> = subjects.iter().map(|subject| code(subject)).collect();
         let head = format!(
             "### Subjects × scenarios ({})\n\n| | {} |\n|---|{}\n",
@@ -162,15 +160,11 @@ pub fn table(page: &mut Page, material: &Material) {
             ":-:|".repeat(subjects.len())
         );
         let rows = scenarios.iter().map(|scenario| {
-            let marks = subjects.iter().map(|subject| {
-                let mut cells = cells.iter().filter(|cell| {
-                    cell.subject.name == *subject
-                        && cell.scenario == *scenario
-                        && cell.backend == world
-                });
-                cells.next().map_or(String::new(), marks)
-            });
-            let marks: Vec<String> = marks.collect();
+            let cells = subjects.iter();
+            let marks = cells.map(|subject| by_place.get(&[world, scenario, subject]).copied());
+            let marks: Vec<String> = marks
+                .map(|cell| cell.map_or(String::new(), marks_of))
+                .collect();
             format!("| {} | {} |\n", code(scenario), marks.join(" | "))
         });
         table_of(page, "rows of the table", &head, rows.collect());
@@ -179,12 +173,22 @@ pub fn table(page: &mut Page, material: &Material) {
         page.add(
             "legends",
             "Each cell: exclusion, lease, resource; ✔ held, ✘ violated, ? undecided, – does not \
-             apply; other violated properties by name; **bold with !**: otherwise than expected.\n\n",
+             apply; other properties by name where violated (or undecided, with ?); **bold with !**: otherwise than expected.\n\n",
         );
     }
 }
 
-fn marks(cell: &Cell) -> String {
+/// Each name once, in the order in which they come.
+fn distinct(cells: &[Cell], of: fn(&Cell) -> &str) -> Vec<&str> {
+    let mut seen = HashSet::new();
+    cells
+        .iter()
+        .map(of)
+        .filter(|name| seen.insert(*name))
+        .collect()
+}
+
+fn marks_of(cell: &Cell) -> String {
     if cell.error.is_some() {
         return "not run".to_owned();
     }
@@ -193,8 +197,10 @@ fn marks(cell: &Cell) -> String {
         .iter()
         .collect();
     for property in [Property::Ownership, Property::Fencing, Property::Progress] {
-        if mark(cell, property) == '✘' {
-            marks.push_str(&format!(" {property}"));
+        match mark(cell, property) {
+            '✘' => marks.push_str(&format!(" {property}")),
+            '?' => marks.push_str(&format!(" {property}?")),
+            _ => {}
         }
     }
     match standing::of(cell) {

