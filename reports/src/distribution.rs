@@ -31,7 +31,7 @@ pub fn decode(
         .map_err(|error| broken(error.to_string()))
 }
 
-/// Every operation of every cell that counted anything, with its histogram.
+/// Every operation of every cell that was run and counted anything, with its histogram.
 ///
 /// # Errors
 /// As [`decode`]. `format` finds nothing to write when nothing was counted anywhere.
@@ -40,7 +40,7 @@ pub fn all<'a>(
     format: &'static str,
 ) -> Result<Vec<(&'a Cell, &'a str, Histogram<u64>)>, FormatError> {
     let mut found = Vec::new();
-    for cell in cells {
+    for cell in cells.iter().filter(|cell| cell.error.is_none()) {
         for (operation, latency) in &cell.latency {
             if latency.count > 0 {
                 found.push((cell, operation.as_str(), decode(cell, operation, latency)?));

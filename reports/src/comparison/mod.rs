@@ -250,6 +250,10 @@ fn came_out(cell: &Cell, property: Property) -> Outcome {
 
 fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {
     let mut ratios = Vec::new();
+    // Where a cell could not be run in full, its latencies count for nothing.
+    if before.error.is_some() || after.error.is_some() {
+        return Ok(ratios);
+    }
     for (operation, one) in &before.latency {
         let Some(other) = after.latency.get(operation) else {
             continue;
