@@ -14,8 +14,9 @@ use crate::adapter::message::Request;
 use crate::adapter::process::{Heard, WorkerProcess};
 use crate::real::{RealServers, Reaper, Registration, Servers, WorldError, guard};
 use crate::replication;
+use crate::tampering::Tamperer;
 use crate::wire::{ImposedId, LinkFault, LinkId, Wire};
-use crate::world::{Refusal, Session, World};
+use crate::world::{Refusal, Session, Tampering, World};
 
 /// Our own questions to a node are answered within this time, or not at all.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -46,6 +47,7 @@ pub struct RealWorld {
     unreplicated: RefCell<HashSet<usize>>,
     /// The connection to the store, once there is one.
     store: RefCell<Option<redis::aio::MultiplexedConnection>>,
+    tamperer: Tamperer,
 }
 
 /// What a real world is made of.
@@ -81,6 +83,7 @@ impl RealWorld {
             promoted: RefCell::default(),
             unreplicated: RefCell::default(),
             store: RefCell::default(),
+            tamperer: Tamperer::default(),
         }
     }
 
@@ -234,6 +237,11 @@ impl World for RealWorld {
         replication::promote(replica).await?;
         self.promoted.borrow_mut().insert(node, replica);
         self.wire.redirect(node, replica).map_err(failed)
+    }
+
+    async fn tamper(&self, node: usize, tampering: &Tampering) -> Result<u64, Refusal> {
+        let server = self.address(node)?;
+        self.tamperer.tamper(server, tampering).await
     }
 
     fn impose(&self, fault: LinkFault) -> ImposedId {

@@ -24,7 +24,7 @@ use crate::clock::Clock;
 use crate::entropy;
 use crate::model::{Reply, ServerVersion};
 use crate::wire::{ImposedId, LinkFault, LinkId, Watcher};
-use crate::world::{Refusal, Session, World};
+use crate::world::{Refusal, Session, Tampering, World};
 
 /// How far away the store is, one way.
 const STORE_AWAY: Duration = Duration::from_micros(100);
@@ -94,12 +94,14 @@ impl SimWorld {
             .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
     }
 
-    fn client(&self, worker: usize, init: &Init) -> Box<dyn DynLock> {
+    fn client(&self, worker: usize, init: &Init) -> Result<Box<dyn DynLock>, String> {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
             let port = Arc::clone(&self.network.port);
-            Connection::new(SimConnection::new(port, link, init.timeout))
+            let timeout = init.timeout;
+            Connection::opening(move || SimConnection::new(Arc::clone(&port), link, timeout))
         });
+        let options = self.subject.read_options(&init.options);
         let mut walls = self.walls.borrow_mut();
         let wall = walls
             .entry(worker)
@@ -107,8 +109,9 @@ impl SimWorld {
         let context = Context {
             wall_clock: Rc::new(wall.clone()),
             entropy: entropy::stream(init.seed, "lock", 0),
+            options: options.map_err(|error| format!("option {}: {error}", error.name()))?,
         };
-        self.subject.client(nodes.collect(), context)
+        Ok(self.subject.client(nodes.collect(), context))
     }
 }
 
@@ -156,7 +159,7 @@ impl World for Rc<SimWorld> {
         let (outbox, heard) = mpsc::unbounded_channel();
         let world = Rc::clone(self);
         let said = outbox.clone();
-        let build = move |init: Init| async move { Ok(world.client(worker, &init)) };
+        let build = move |init: Init| async move { world.client(worker, &init) };
         let work = async move {
             answer_messages(inbox, build, |one| said.send(Heard::Said(one)).is_ok()).await;
             "ended with its driver".to_owned()
@@ -229,6 +232,20 @@ impl World for Rc<SimWorld> {
             true => Ok(()),
             false => Err(no_replica(node)),
         }
+    }
+
+    async fn tamper(&self, node: usize, tampering: &Tampering) -> Result<u64, Refusal> {
+        self.network.with_node(node, |it, now_ns| {
+            // What a dead or frozen node gets back it finds when it goes on.
+            let is_relief = matches!(tampering, Tampering::Replenish(_));
+            if !is_relief {
+                must_be_up(it, node)?;
+            }
+            if it.paused && !is_relief {
+                return Err(Refusal::Failed(format!("node {node} does not answer")));
+            }
+            Ok(it.tamper(tampering, now_ns))
+        })
     }
 
     fn impose(&self, fault: LinkFault) -> ImposedId {

@@ -1,7 +1,7 @@
 //! A real `redis-server` for a test, on a free port of the loopback interface.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use redis::aio::MultiplexedConnection;
@@ -10,6 +10,8 @@ use redis::aio::MultiplexedConnection;
 pub struct RedisServer {
     child: Child,
     port: u16,
+    /// They die with it.
+    replicas: Vec<RedisServer>,
 }
 
 impl RedisServer {
@@ -19,10 +21,50 @@ impl RedisServer {
         for _ in 0..20 {
             let port = free_port();
             if let Some(child) = spawn(port) {
-                return RedisServer { child, port };
+                return RedisServer {
+                    child,
+                    port,
+                    replicas: Vec::new(),
+                };
             }
         }
         panic!("redis-server did not come up on any of 20 ports");
+    }
+
+    /// The same with replicas, once they follow it.
+    #[allow(dead_code, reason = "not every test binary replicates")]
+    pub fn with_replicas(count: usize) -> Self {
+        let mut master = RedisServer::start();
+        for replica in 1..=count {
+            let server = RedisServer::start();
+            server.tell(&format!("REPLICAOF 127.0.0.1 {}", master.port));
+            master.replicas.push(server);
+            // The answer of a WAIT that has nothing to wait for but the replicas themselves.
+            let following = master.tell(&format!("WAIT {replica} 30000"));
+            assert_eq!(following, format!(":{replica}"), "the replica follows");
+        }
+        master
+    }
+
+    /// Makes its replicas lose it.
+    #[allow(dead_code, reason = "not every test binary replicates")]
+    pub fn cut_replicas(&self) {
+        for replica in &self.replicas {
+            replica.tell("REPLICAOF 127.0.0.1 1");
+        }
+    }
+
+    /// One command, and the first line of its reply.
+    fn tell(&self, command: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server is up");
+        stream
+            .write_all(format!("{command}\r\n").as_bytes())
+            .expect("the server reads");
+        let mut line = String::new();
+        BufReader::new(stream)
+            .read_line(&mut line)
+            .expect("the server answers");
+        line.trim_end().to_owned()
     }
 
     /// Where it listens.
@@ -70,6 +112,9 @@ fn spawn(port: u16) -> Option<Child> {
     let mut child = Command::new("redis-server")
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
         .args(["--save", "", "--appendonly", "no"])
+        // Replicas are not kept waiting for others that might come, and leave no file.
+        .args(["--repl-diskless-sync-delay", "0"])
+        .args(["--repl-diskless-load", "on-empty-db"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
