@@ -150,8 +150,7 @@ fn the_log_holds_every_histogram_under_its_tag() {
         .cells
         .iter()
         .filter(|cell| cell.error.is_none());
-    let counted = run
-        .flat_map(|cell| cell.latency.values());
+    let counted = run.flat_map(|cell| cell.latency.values());
     assert_eq!(
         tags.len(),
         counted.filter(|latency| latency.count > 0).count()
