@@ -83,6 +83,7 @@ async fn prepare(
         nodes: order.nodes,
         replicas: order.scenario.topology.replicas,
         persistence: order.scenario.topology.persistence,
+        clocks_shift: false,
     };
     let servers = backend::start(world, layout, dir.path(), &reaper).await?;
     let redis = servers.server().clone();
