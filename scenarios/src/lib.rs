@@ -14,7 +14,9 @@ mod span;
 mod validate;
 mod words;
 
-pub use fault::{Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Trigger, Who, Workers};
+pub use fault::{
+    Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Resource, Trigger, Who, Workers,
+};
 pub use nearest::nearest;
 pub use parse::ScenarioError;
 pub use scenario::{

@@ -187,6 +187,7 @@ fn fault(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
         )
         .hint("set `topology.replicas = 1`"));
     }
+    keys(scenario, plan)?;
     targets(scenario, plan)
 }
 
@@ -222,56 +223,60 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Fault> {
     }
 }
 
-/// Which fields a kind of fault has.
-fn shape(plan: &FaultPlan) -> Result<(), Fault> {
-    use FaultKind::{
-        CrashClient, Cut, CutReplication, Delay, Drop, Failover, Hold, Partition, PauseClient,
-        PauseNode,
-    };
-    let kind = plan.kind;
-    let on_links = matches!(kind, Delay | Drop | Hold | Cut | Partition);
-    let given = [
-        ("by", plan.by.is_some(), kind == Delay, kind == Delay),
-        ("jitter", plan.jitter.is_some(), kind == Delay, false),
-        (
-            "frames",
-            plan.frames.is_some(),
-            matches!(kind, Delay | Drop | Hold),
-            false,
+/// The fields of a kind of fault, those that it cannot do without first.
+fn fields(kind: FaultKind) -> (&'static [&'static str], &'static [&'static str]) {
+    match kind {
+        FaultKind::PauseClient => (&["for"], &["workers"]),
+        FaultKind::CrashClient => (&[], &["for", "workers"]),
+        FaultKind::Delay => (
+            &["by"],
+            &["jitter", "for", "workers", "nodes", "direction", "frames"],
         ),
-        (
-            "direction",
-            plan.direction.is_some(),
-            on_links && kind != Cut,
-            false,
-        ),
-        (
-            "for",
-            plan.duration.is_some(),
-            !matches!(kind, Cut | CutReplication | Failover),
-            matches!(kind, PauseClient | PauseNode),
-        ),
-        (
-            "workers",
-            plan.workers.is_some(),
-            !kind.is_of_a_node(),
-            false,
-        ),
-        (
-            "nodes",
-            plan.nodes.is_some(),
-            !matches!(kind, PauseClient | CrashClient),
-            false,
-        ),
-    ];
-    let word = kind.word();
-    for (field, present, allowed, required) in given {
-        if present && !allowed {
-            return Err(Fault::at(&[field], format!("`{word}` has no `{field}`")));
+        FaultKind::Drop | FaultKind::Hold => {
+            (&[], &["for", "workers", "nodes", "direction", "frames"])
         }
-        if !present && required {
-            return Err(Fault::at(&["kind"], format!("`{word}` needs `{field}`"))
-                .hint(format!("add `{field} = \"1.5ttl\"`")));
+        FaultKind::Cut => (&[], &["workers", "nodes"]),
+        FaultKind::Partition => (&[], &["for", "workers", "nodes", "direction"]),
+        FaultKind::PauseNode => (&["for"], &["nodes"]),
+        FaultKind::CrashNode => (&[], &["for", "nodes"]),
+        FaultKind::CutReplication | FaultKind::Failover => (&[], &["nodes"]),
+        FaultKind::Evict => (&[], &["keys", "nodes"]),
+        FaultKind::FlushAll | FaultKind::FlushScripts => (&[], &["nodes"]),
+        FaultKind::Exhaust => (&["what"], &["for", "nodes"]),
+    }
+}
+
+/// Holds the fields that are given against those that the kind of fault has.
+fn shape(plan: &FaultPlan) -> Result<(), Fault> {
+    let given = [
+        ("by", plan.by.is_some()),
+        ("jitter", plan.jitter.is_some()),
+        ("frames", plan.frames.is_some()),
+        ("direction", plan.direction.is_some()),
+        ("for", plan.duration.is_some()),
+        ("workers", plan.workers.is_some()),
+        ("nodes", plan.nodes.is_some()),
+        ("keys", plan.keys.is_some()),
+        ("what", plan.what.is_some()),
+    ];
+    let word = plan.kind.word();
+    let (required, optional) = fields(plan.kind);
+    for (field, present) in given {
+        let needed = required.contains(&field);
+        if present && !needed && !optional.contains(&field) {
+            let takes = [required, optional].concat().join(", ");
+            return Err(
+                Fault::at(&[field], format!("`{word}` has no `{field}`")).hint(format!(
+                    "besides its moment and `optional` it takes {takes}"
+                )),
+            );
+        }
+        if !present && needed {
+            let such_as = match field {
+                "what" => "add `what = \"memory\"` or `what = \"connections\"`".to_owned(),
+                _ => format!("add `{field} = \"1.5ttl\"`"),
+            };
+            return Err(Fault::at(&["kind"], format!("`{word}` needs `{field}`")).hint(such_as));
         }
     }
     if plan.frames == Some(0) {
@@ -281,6 +286,26 @@ fn shape(plan: &FaultPlan) -> Result<(), Fault> {
         ));
     }
     Ok(())
+}
+
+/// Which locks' keys an eviction takes.
+fn keys(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
+    let Some(keys) = &plan.keys else {
+        return Ok(());
+    };
+    if keys.is_empty() {
+        return Err(Fault::at(&["keys"], "no keys: the fault would do nothing")
+            .hint("name locks by number (`keys = [0]`), or leave `keys` out for all of them"));
+    }
+    let count = scenario.workload.keys;
+    match keys.iter().find(|key| **key >= count) {
+        None => Ok(()),
+        Some(key) => Err(Fault::at(
+            &["keys"],
+            format!("key {key} is wanted, but the workload has {count}, numbered from 0"),
+        )
+        .hint(format!("set `workload.keys` to {} or more", key + 1))),
+    }
 }
 
 fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {

@@ -220,6 +220,13 @@ impl<W: World> Nemesis<W> {
                 }
                 Ok(Undo::Nothing)
             }
+            FaultKind::Evict
+            | FaultKind::FlushAll
+            | FaultKind::FlushScripts
+            | FaultKind::Exhaust => Err(Refusal::Unable {
+                world: world.name(),
+                what: plan.kind.word().to_owned(),
+            }),
             FaultKind::Cut => {
                 world.cut(Some(&workers), Some(&nodes));
                 Ok(Undo::Nothing)
