@@ -72,6 +72,21 @@ pub trait World: 'static {
     /// the new one.
     fn fail_over(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
 
+    /// From now on the wall clock of the node's master is ahead by so many nanoseconds, or behind;
+    /// whatever the node does next, it sees that. On a refusal it may be off all the same: a node
+    /// that is down or paused cannot be asked.
+    fn set_node_clock(
+        &self,
+        node: usize,
+        off_ns: i64,
+    ) -> impl Future<Output = Result<(), Refusal>>;
+    /// The same for the worker's wall clock, and for those of whoever takes its place.
+    fn set_worker_clock(
+        &self,
+        worker: usize,
+        off_ns: i64,
+    ) -> impl Future<Output = Result<(), Refusal>>;
+
     /// Puts a fault on links.
     fn impose(&self, fault: LinkFault) -> ImposedId;
     /// Takes it away again.

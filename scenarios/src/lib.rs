@@ -10,6 +10,7 @@ mod fault;
 mod nearest;
 mod parse;
 mod scenario;
+mod shift;
 mod span;
 mod validate;
 mod words;
@@ -22,5 +23,6 @@ pub use parse::ScenarioError;
 pub use scenario::{
     Expectation, Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind,
 };
+pub use shift::Shift;
 pub use span::{BadSpan, Span};
 pub use words::{CAUSES, PROPERTIES};

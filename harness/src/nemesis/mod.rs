@@ -1,5 +1,6 @@
 //! What makes things go wrong, and when.
 
+mod clocks;
 mod strike;
 mod target;
 

@@ -4,9 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{FaultKind, FaultPlan};
+use picklock_scenarios::{FaultKind, FaultPlan, Span};
 use tokio::sync::{mpsc, oneshot};
 
+use super::clocks::{Clocks, Whose};
 use super::target::{self, Target};
 use crate::history::What;
 use crate::stage::{Site, Stage, Strike};
@@ -25,6 +26,7 @@ enum Undo {
     Resume(Vec<usize>),
     Restart(Vec<usize>),
     Lift(ImposedId),
+    PutRight(u32, Vec<Whose>),
     Nothing,
 }
 
@@ -33,6 +35,7 @@ pub struct Nemesis<W> {
     stage: Rc<Stage<W>>,
     ongoing: RefCell<Vec<(u32, Undo)>>,
     next_id: Cell<u32>,
+    clocks: Clocks,
     /// Plans with a time whose time has come.
     begun: RefCell<Vec<usize>>,
 }
@@ -44,6 +47,7 @@ impl<W: World> Nemesis<W> {
             stage: Rc::clone(stage),
             ongoing: RefCell::default(),
             next_id: Cell::new(0),
+            clocks: Clocks::default(),
             begun: RefCell::default(),
         })
     }
@@ -129,11 +133,11 @@ impl<W: World> Nemesis<W> {
         self.stage.recorder.write(What::FaultBegan {
             id,
             fault: plan.kind.word().to_owned(),
-            detail: describe(&plan, &target, lasts),
+            detail: describe(&plan, &target, self.stage.plan.ttl),
             workers: target.workers.clone(),
             nodes: target.nodes.clone(),
         });
-        match self.begin(&plan, &target, site).await {
+        match self.begin(id, &plan, &target, site).await {
             Ok(undo) => self.ongoing.borrow_mut().push((id, undo)),
             Err(refusal) => {
                 self.stage.recorder.write(What::FaultEnded { id });
@@ -145,6 +149,8 @@ impl<W: World> Nemesis<W> {
         struck();
         let lasts = match plan.kind {
             FaultKind::Cut | FaultKind::Failover => Some(Duration::ZERO),
+            // A leap is over at once; a clock that is to leap back is wrong until then.
+            FaultKind::ClockJump if lasts.is_none() => Some(Duration::ZERO),
             // What is held is let go when the fault ends: without a time, never.
             FaultKind::Hold if lasts.is_none() => return,
             _ => lasts,
@@ -174,7 +180,13 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    async fn begin(&self, plan: &FaultPlan, target: &Target, site: Site) -> Result<Undo, Refusal> {
+    async fn begin(
+        &self,
+        id: u32,
+        plan: &FaultPlan,
+        target: &Target,
+        site: Site,
+    ) -> Result<Undo, Refusal> {
         let world = &self.stage.world;
         let Target { workers, nodes } = target.clone();
         match plan.kind {
@@ -188,10 +200,7 @@ impl<W: World> Nemesis<W> {
                 for worker in &workers {
                     self.crash_client(*worker, plan.duration.is_some()).await?;
                 }
-                Ok(match plan.duration {
-                    Some(_) => Undo::Revive(workers),
-                    None => Undo::Nothing,
-                })
+                Ok(when_over(plan, Undo::Revive(workers)))
             }
             FaultKind::PauseNode => {
                 for node in &nodes {
@@ -203,10 +212,7 @@ impl<W: World> Nemesis<W> {
                 for node in &nodes {
                     world.crash_node(*node).await?;
                 }
-                Ok(match plan.duration {
-                    Some(_) => Undo::Restart(nodes),
-                    None => Undo::Nothing,
-                })
+                Ok(when_over(plan, Undo::Restart(nodes)))
             }
             FaultKind::CutReplication => {
                 for node in &nodes {
@@ -217,6 +223,7 @@ impl<W: World> Nemesis<W> {
             FaultKind::Failover => {
                 for node in &nodes {
                     world.fail_over(*node).await?;
+                    self.clocks.replaced(*node);
                 }
                 Ok(Undo::Nothing)
             }
@@ -227,6 +234,9 @@ impl<W: World> Nemesis<W> {
                 world: world.name(),
                 what: plan.kind.word().to_owned(),
             }),
+            FaultKind::ClockJump | FaultKind::ClockSkew => {
+                self.shift_clocks(id, plan, target).await
+            }
             FaultKind::Cut => {
                 world.cut(Some(&workers), Some(&nodes));
                 Ok(Undo::Nothing)
@@ -236,6 +246,28 @@ impl<W: World> Nemesis<W> {
                 Ok(Undo::Lift(world.impose(fault)))
             }
         }
+    }
+
+    async fn shift_clocks(
+        &self,
+        id: u32,
+        plan: &FaultPlan,
+        target: &Target,
+    ) -> Result<Undo, Refusal> {
+        let by_ns = plan.by.map_or(0, |by| by.resolve_ns(self.stage.plan.ttl));
+        let workers = target.workers.iter().copied().map(Whose::Worker);
+        let nodes = target.nodes.iter().copied().map(Whose::Node);
+        let all: Vec<Whose> = workers.chain(nodes).collect();
+        let world = &*self.stage.world;
+        for (done, whose) in all.iter().enumerate() {
+            if let Err(refusal) = self.clocks.shift(world, *whose, id, by_ns).await {
+                for whose in &all[..done] {
+                    self.clocks.put_right(world, *whose, id).await;
+                }
+                return Err(refusal);
+            }
+        }
+        Ok(when_over(plan, Undo::PutRight(id, all)))
     }
 
     /// The kill is written down before it is done: a hold must never be longer than it was.
@@ -261,12 +293,10 @@ impl<W: World> Nemesis<W> {
         // A counted fault that a frame set off strikes that frame first, whatever else passes.
         let frame = site.frame.filter(|_| plan.frames.is_some());
         let ttl = self.stage.plan.ttl;
-        let length = |span: Option<picklock_scenarios::Span>| {
-            span.map(|span| span.resolve(ttl)).unwrap_or_default()
-        };
+        let length = |span: Option<Span>| span.map(|span| span.resolve(ttl)).unwrap_or_default();
         let effect = match plan.kind {
             FaultKind::Delay => Effect::Delay {
-                by: length(plan.by),
+                by: length(plan.by.map(|by| by.span)),
                 jitter: length(plan.jitter),
             },
             FaultKind::Drop => Effect::Drop,
@@ -332,6 +362,11 @@ impl<W: World> Nemesis<W> {
                 }
             }
             Undo::Lift(imposed) => world.lift(imposed),
+            Undo::PutRight(id, clocks) => {
+                for whose in clocks {
+                    self.clocks.put_right(&**world, whose, id).await;
+                }
+            }
             Undo::Nothing => {}
         }
     }
@@ -349,7 +384,7 @@ impl<W: World> Nemesis<W> {
         let workers = self.stage.plan.scenario.workload.workers;
         let nodes = self.stage.plan.nodes;
         match plan.kind {
-            FaultKind::PauseClient | FaultKind::CrashClient => {
+            kind if kind.is_of_a_client() => {
                 let mut target = target::of_client_or_node(plan, site, workers, nodes);
                 target.nodes.clear();
                 target
@@ -368,7 +403,16 @@ impl<W: World> Nemesis<W> {
     }
 }
 
-fn describe(plan: &FaultPlan, target: &Target, lasts: Option<Duration>) -> String {
+/// What is undone when the fault is over, if it ever is.
+fn when_over(plan: &FaultPlan, undo: Undo) -> Undo {
+    match plan.duration {
+        Some(_) => undo,
+        None => Undo::Nothing,
+    }
+}
+
+fn describe(plan: &FaultPlan, target: &Target, ttl: Duration) -> String {
+    let lasts = plan.duration.map(|span| span.resolve(ttl));
     let mut text = plan.kind.word().to_owned();
     if !target.workers.is_empty() {
         text.push_str(&format!(" of worker{}", numbers(&target.workers)));
@@ -380,6 +424,10 @@ fn describe(plan: &FaultPlan, target: &Target, lasts: Option<Duration>) -> Strin
             "and"
         };
         text.push_str(&format!(" {joint} node{}", numbers(&target.nodes)));
+    }
+    if let Some(by) = plan.by.filter(|_| plan.kind.is_of_a_clock()) {
+        let ahead = by.resolve_ns(ttl) as f64 / 1e9;
+        text.push_str(&format!(" by {ahead:+.3} s"));
     }
     if let Some(lasts) = lasts {
         text.push_str(&format!(" for {:.3} s", lasts.as_secs_f64()));

@@ -36,18 +36,21 @@ pub(super) struct Node {
 /// A replica, some way behind its master.
 struct Replica {
     server: Server,
+    /// It is another machine.
+    wall: SimWall,
     /// What is on the way to it, and when it arrives.
     stream: VecDeque<(u64, Effect)>,
     linked: bool,
 }
 
 impl Replica {
-    /// Takes in what has arrived by then.
-    fn catch_up(&mut self, sim_ns: u64, now: Now) {
+    /// Takes in, at a time of the simulation, what arrives until another.
+    fn catch_up(&mut self, until_ns: u64, sim_ns: u64) {
+        let now = at(&self.wall, sim_ns);
         while self
             .stream
             .front()
-            .is_some_and(|(at_ns, _)| *at_ns <= sim_ns)
+            .is_some_and(|(at_ns, _)| *at_ns <= until_ns)
         {
             if let Some((_, effect)) = self.stream.pop_front() {
                 self.server.apply(&effect, now);
@@ -69,6 +72,7 @@ impl Node {
         // Only the first one is ever promoted, so it stands for all.
         let replica = (replicas > 0).then(|| Replica {
             server: Server::new(version),
+            wall: SimWall::new(clock),
             stream: VecDeque::new(),
             linked: true,
         });
@@ -103,7 +107,7 @@ impl Node {
             let waits = args
                 .first()
                 .is_some_and(|name| name.eq_ignore_ascii_case(b"WAIT"));
-            replica.catch_up(if waits { u64::MAX } else { sim_ns }, now);
+            replica.catch_up(if waits { u64::MAX } else { sim_ns }, sim_ns);
         }
         let reply = self.server.execute(client, args, now);
         let effects = self.server.take_effects();
@@ -118,11 +122,10 @@ impl Node {
 
     /// What is written from now on never reaches the replica; what is on the way is lost.
     pub(super) fn cut_replication(&mut self, sim_ns: u64) -> bool {
-        let now = self.now(sim_ns);
         let Some(replica) = &mut self.replica else {
             return false;
         };
-        replica.catch_up(sim_ns, now);
+        replica.catch_up(sim_ns, sim_ns);
         replica.stream.clear();
         replica.linked = false;
         self.server.set_acknowledged(0);
@@ -132,12 +135,12 @@ impl Node {
     /// The replica takes the master's place, with what has reached it: everything, unless the
     /// link was cut. False: there is none.
     pub(super) fn fail_over(&mut self, sim_ns: u64) -> bool {
-        let now = self.now(sim_ns);
         let Some(mut replica) = self.replica.take() else {
             return false;
         };
-        replica.catch_up(u64::MAX, now);
+        replica.catch_up(u64::MAX, sim_ns);
         self.server = replica.server;
+        self.wall = replica.wall;
         self.durable = self.server.snapshot();
         self.synced_ns = sim_ns;
         self.up = true;
@@ -209,10 +212,15 @@ impl Node {
         }
     }
 
+    /// From now on its wall clock is ahead by so many nanoseconds, or behind.
+    pub(super) fn set_clock_off(&mut self, off_ns: i64) {
+        self.wall.set_off(off_ns);
+        // When somebody has waited long enough is told by this clock.
+        self.alarm_ns = None;
+    }
+
     fn now(&self, sim_ns: u64) -> Now {
-        Now {
-            wall_us: self.wall.at_us(sim_ns),
-        }
+        at(&self.wall, sim_ns)
     }
 
     /// A background sync happens at every whole second, whether somebody looks or not: called
@@ -226,5 +234,12 @@ impl Node {
             self.durable = self.server.snapshot();
             self.synced_ns = due;
         }
+    }
+}
+
+/// What a clock shows at a time of the simulation.
+fn at(wall: &SimWall, sim_ns: u64) -> Now {
+    Now {
+        wall_us: wall.at_us(sim_ns),
     }
 }

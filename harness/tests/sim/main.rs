@@ -1,7 +1,7 @@
 //! The simulated world, from the outside.
 //!
 //! - [`actor`]: clients that play a part and write down what they saw
-//! - [`clients`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
+//! - [`clients`], [`clocks`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
 //! - [`commands`]: Redis through simulated connections
 //! - [`determinism`]: the same seed, the same bytes
 //! - [`trouble`]: subjects that cannot be simulated
@@ -15,6 +15,7 @@
 
 mod actor;
 mod clients;
+mod clocks;
 mod commands;
 mod determinism;
 mod links;
