@@ -9,7 +9,10 @@ use std::path::PathBuf;
 
 const SOURCE: &str = "src/real/shim/wall_clock.c";
 
-#[expect(clippy::print_stdout, reason = "that is how a build script speaks to cargo")]
+#[expect(
+    clippy::print_stdout,
+    reason = "that is how a build script speaks to cargo"
+)]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={SOURCE}");
     let library = PathBuf::from(env::var("OUT_DIR")?).join("wall_clock.so");
@@ -22,7 +25,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The compiler that builds Lua for us builds this as well.
     let mut compiler = cc::Build::new().try_get_compiler()?.to_command();
     compiler
-        .args(["-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector"])
+        .args([
+            "-O2",
+            "-shared",
+            "-fPIC",
+            "-nostdlib",
+            "-fno-stack-protector",
+        ])
         .args(["-ffreestanding", "-Wall", "-Wextra"])
         .arg("-o")
         .arg(&library)

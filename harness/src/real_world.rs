@@ -17,8 +17,9 @@ use crate::real::{
     RealServers, Reaper, Registration, Servers, ShiftedWall, WallShim, WorldError, guard,
 };
 use crate::replication;
+use crate::tampering::Tamperer;
 use crate::wire::{ImposedId, LinkFault, LinkId, Wire};
-use crate::world::{Refusal, Session, World};
+use crate::world::{Refusal, Session, Tampering, World};
 
 /// Our own questions to a node are answered within this time, or not at all.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -50,6 +51,7 @@ pub struct RealWorld {
     walls: Option<WallShim>,
     /// The workers' wall clocks, where they are to be shifted.
     worker_walls: RefCell<HashMap<usize, Rc<ShiftedWall>>>,
+    tamperer: Tamperer,
 }
 
 /// What a real world is made of.
@@ -88,6 +90,7 @@ impl RealWorld {
             unreplicated: RefCell::default(),
             walls: parts.walls,
             worker_walls: RefCell::default(),
+            tamperer: Tamperer::default(),
         }
     }
 
@@ -293,13 +296,22 @@ impl World for RealWorld {
             return Err(self.unable(WorldError::FixedClock(whose).to_string()));
         };
         wall.set_off(off_ns).map_err(failed)?;
-        let running = self.workers.borrow().get(&worker).map(|it| it.control.pid());
+        let running = self
+            .workers
+            .borrow()
+            .get(&worker)
+            .map(|it| it.control.pid());
         match running {
             Some(leader) if !wall.is_loaded_by(leader) => Err(self.unable(format!(
                 "the wall clock of worker {worker} cannot be shifted: its program has not loaded the library that would do it, as static programs do not"
             ))),
             _ => Ok(()),
         }
+    }
+
+    async fn tamper(&self, node: usize, tampering: &Tampering) -> Result<u64, Refusal> {
+        let server = self.address(node)?;
+        self.tamperer.tamper(server, tampering).await
     }
 
     fn impose(&self, fault: LinkFault) -> ImposedId {

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use picklock_scenarios::Phase;
+use picklock_scenarios::{Phase, Resource};
 
 use crate::adapter::message::Request;
 use crate::adapter::process::Heard;
@@ -22,6 +22,22 @@ pub enum Refusal {
     /// It should have worked, and did not.
     #[error("{0}")]
     Failed(String),
+}
+
+/// What the nemesis does to a node from within, as its administrator could.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tampering {
+    /// Deletes these keys, as eviction does.
+    Evict(Vec<String>),
+    /// Deletes all keys.
+    FlushAll,
+    /// Makes it forget its scripts.
+    FlushScripts,
+    /// Leaves it without memory, or without room for new connections. Done twice, it must be
+    /// undone twice.
+    Exhaust(Resource),
+    /// Gives back what `Exhaust` has taken. A node that was started anew since has it already.
+    Replenish(Resource),
 }
 
 /// The driver's line to one worker.
@@ -75,17 +91,21 @@ pub trait World: 'static {
     /// From now on the wall clock of the node's master is ahead by so many nanoseconds, or behind;
     /// whatever the node does next, it sees that. On a refusal it may be off all the same: a node
     /// that is down or paused cannot be asked.
-    fn set_node_clock(
-        &self,
-        node: usize,
-        off_ns: i64,
-    ) -> impl Future<Output = Result<(), Refusal>>;
+    fn set_node_clock(&self, node: usize, off_ns: i64)
+    -> impl Future<Output = Result<(), Refusal>>;
     /// The same for the worker's wall clock, and for those of whoever takes its place.
     fn set_worker_clock(
         &self,
         worker: usize,
         off_ns: i64,
     ) -> impl Future<Output = Result<(), Refusal>>;
+    /// Tampers with a node; returns when it is done, with how many keys an eviction removed
+    /// (otherwise 0).
+    fn tamper(
+        &self,
+        node: usize,
+        tampering: &Tampering,
+    ) -> impl Future<Output = Result<u64, Refusal>>;
 
     /// Puts a fault on links.
     fn impose(&self, fault: LinkFault) -> ImposedId;

@@ -219,6 +219,18 @@ fn replicas_and_full_servers_refuse_writes() {
     let oom = error("OOM command not allowed when used memory > 'maxmemory'.");
     assert_eq!(say(&mut server, client, "SET lock mine"), oom);
     assert_eq!(say(&mut server, client, "DEL lock"), Reply::Int(0));
+    // A script is only stopped before its first write (as Redis 7.0.15 does it).
+    let late = server.execute(
+        client,
+        &[
+            b"EVAL",
+            b"redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 1)",
+            b"1",
+            b"k",
+        ],
+        Now::from_ms(START_MS),
+    );
+    assert_eq!(late, Reply::OK);
     server.set_out_of_memory(false);
     server.set_read_only(true);
     let refused = error("READONLY You can't write against a read only replica.");

@@ -173,6 +173,7 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                 source: None,
                 topology: Topology {
                     nodes: Some(nodes),
+                    min_nodes: None,
                     replicas: 0,
                     persistence: Persistence::None,
                 },

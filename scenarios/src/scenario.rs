@@ -42,6 +42,10 @@ pub struct Topology {
     /// Independent nodes; left out: as many as the subject wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
+    /// The scenario makes sense only for subjects that use at least so many nodes (a quorum, one
+    /// node of which forgets). Left out: for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_nodes: Option<usize>,
     /// Replicas of each node.
     #[serde(default)]
     pub replicas: usize,
@@ -76,6 +80,19 @@ pub enum Update {
     Write,
 }
 
+/// Who comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Opening {
+    /// All buyers at once: a race.
+    #[default]
+    Together,
+    /// Worker 0 alone. The others come as soon as its first attempt has been answered, or a fault
+    /// that waited for an event has struck. So its first command is the one that takes the lock,
+    /// on every machine.
+    OneFirst,
+}
+
 /// What the buyers do. The `flash-sale` workload: until it is sold out, take the lock, read the
 /// stock, work for `section`, change the stock, give the lock back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,8 +106,13 @@ pub struct Workload {
     pub keys: usize,
     /// Units in stock at the start, for each key.
     pub stock: i64,
+    /// How many units one buyer wants; left out: as many as there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purchases: Option<u32>,
     /// How a sale changes the stock.
     pub update: Update,
+    /// Who comes first.
+    pub opening: Opening,
     /// Lease time asked for at every acquisition. Must be absolute.
     pub ttl: Span,
     /// How long the work inside the critical section takes.
@@ -121,7 +143,9 @@ impl Default for Workload {
             workers: 3,
             keys: 1,
             stock: 3,
+            purchases: None,
             update: Update::Decrement,
+            opening: Opening::Together,
             ttl: Span::Absolute(std::time::Duration::from_secs(1)),
             section: Span::Ttl(0.1),
             wait: Span::Ttl(3.0),

@@ -71,6 +71,13 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Fault> {
 
 /// Holds the faults against the number of nodes that the run will have.
 pub fn nodes(scenario: &Scenario, count: usize) -> Result<(), Fault> {
+    if let Some(least) = scenario.topology.min_nodes.filter(|least| *least > count) {
+        return Err(Fault::at(
+            &["topology", "min_nodes"],
+            format!("the scenario is about {least} nodes or more, and the run has {count}"),
+        )
+        .hint("choose a subject that uses more nodes, such as `redlock`"));
+    }
     for (index, plan) in scenario.faults.iter().enumerate() {
         let index = index.to_string();
         let listed = match &plan.nodes {
@@ -126,10 +133,27 @@ fn workload(scenario: &Scenario) -> Result<(), Fault> {
             format!("{count} nodes: expected 1 to 64"),
         ));
     }
+    let too_few = |least: &usize| scenario.topology.nodes.is_some_and(|count| count < *least);
+    if let Some(least) = scenario
+        .topology
+        .min_nodes
+        .filter(|least| *least == 0 || *least > 64 || too_few(least))
+    {
+        return Err(Fault::at(
+            &["topology", "min_nodes"],
+            format!("at least {least} nodes: expected 1 to 64, and no more than `nodes`"),
+        ));
+    }
     if scenario.topology.replicas > 8 {
         return Err(Fault::at(
             &["topology", "replicas"],
             "at most 8 replicas a node",
+        ));
+    }
+    if workload.purchases == Some(0) {
+        return Err(Fault::at(
+            &["workload", "purchases"],
+            "a buyer that wants nothing: expected 1 or more",
         ));
     }
     if workload.stock < 1 {
@@ -287,10 +311,7 @@ fn shape(plan: &FaultPlan) -> Result<(), Fault> {
         // A span relative to the lease is nothing only where its factor is, whatever the lease.
         let nothing = by.span.resolve(Duration::from_secs(1)).is_zero();
         if nothing && plan.kind.is_of_a_clock() {
-            return Err(Fault::at(
-                &["by"],
-                "by nothing: the fault would do nothing",
-            ));
+            return Err(Fault::at(&["by"], "by nothing: the fault would do nothing"));
         }
         if by.back && !plan.kind.is_of_a_clock() {
             return Err(Fault::at(

@@ -40,6 +40,8 @@ pub struct Buyer<W> {
     entropy: StdRng,
     /// Keys that this buyer has not yet seen sold out.
     open_keys: Vec<u32>,
+    /// Units that it bought so far.
+    bought: u32,
 }
 
 /// What a hold knows of itself.
@@ -112,11 +114,13 @@ impl<W: World> Buyer<W> {
                 u64::from(incarnation),
             ),
             open_keys: (0..).take(plan.keys.len()).collect(),
+            bought: 0,
         })
     }
 
     /// Buys until everything is sold out, the worker is gone for good, or the future is dropped.
     pub async fn run(mut self) {
+        self.stage.door.enter(self.worker).await;
         loop {
             match self.shop().await {
                 Ok(()) => return,
@@ -126,7 +130,11 @@ impl<W: World> Buyer<W> {
                 return;
             };
             match Buyer::start(&self.stage, self.worker, incarnation).await {
-                Ok(fresh) => self = fresh,
+                Ok(fresh) => {
+                    let bought = self.bought;
+                    self = fresh;
+                    self.bought = bought;
+                }
                 Err(refusal) => {
                     self.note_down(refusal.to_string());
                     return;
@@ -136,7 +144,8 @@ impl<W: World> Buyer<W> {
     }
 
     async fn shop(&mut self) -> Result<(), Broken> {
-        while !self.open_keys.is_empty() {
+        let wanted = self.stage.plan.scenario.workload.purchases;
+        while !self.open_keys.is_empty() && wanted.is_none_or(|wanted| self.bought < wanted) {
             let pick = self.entropy.random_range(0..self.open_keys.len());
             let key = self.open_keys[pick];
             match self.acquire(key).await? {
@@ -177,6 +186,7 @@ impl<W: World> Buyer<W> {
         stage.world.set_phase(worker, op, Phase::Acquire);
         let answer = self.talk.ask(&stage, op, ask, self.patience(wait)).await?;
         stage.world.set_phase(worker, op, Phase::Idle);
+        stage.door.open();
         match answer {
             Answer::Granted {
                 token,
@@ -279,6 +289,7 @@ impl<W: World> Buyer<W> {
         let changed = self.stage.stock.borrow_mut().sell(key, read, hold.fence);
         match changed {
             Ok(change) => {
+                self.bought += 1;
                 self.write(What::StockChanged {
                     worker,
                     op,
@@ -393,6 +404,8 @@ impl<W: World> Buyer<W> {
     }
 
     async fn bury(&self, broken: Broken) {
+        // Whoever was to come first will not be answered any more.
+        self.stage.door.open();
         let reason = match broken {
             Broken::Struck => return,
             Broken::Silent(Silence::Gone(reason)) => reason,

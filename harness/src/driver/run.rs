@@ -151,7 +151,13 @@ async fn trade<W: World>(
         biased;
         _ = async { while trading.join_next().await.is_some() {} } => {
             let sold_out = stage.stock.borrow().left().iter().all(|left| *left <= 0);
-            if sold_out { EndReason::SoldOut } else { EndReason::NoWorkers }
+            let workers = stage.plan.scenario.workload.workers;
+            let all_gone = (0..workers).all(|worker| stage.roster.is_down(worker));
+            match (sold_out, all_gone) {
+                (true, _) => EndReason::SoldOut,
+                (false, true) => EndReason::NoWorkers,
+                (false, false) => EndReason::Served,
+            }
         }
         () = tokio::time::sleep(limit) => EndReason::Limit,
         () = interrupt => EndReason::Interrupted,

@@ -4,38 +4,27 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{FaultKind, FaultPlan, Span};
+use picklock_scenarios::{FaultKind, FaultPlan};
 use tokio::sync::{mpsc, oneshot};
 
-use super::clocks::{Clocks, Whose};
+use super::clocks::Clocks;
+use super::describe::describe;
 use super::target::{self, Target};
+use super::undo::Undo;
 use crate::history::What;
 use crate::stage::{Site, Stage, Strike};
-use crate::wire::{Effect, ImposedId, LinkFault};
-use crate::world::{Refusal, World};
+use crate::world::World;
 
 /// How often it is looked whether a fault for so many frames is used up. The faults do not wait
 /// for it: it only says in the history since when they are over.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What must be done when a fault is over. Doing it twice does no harm.
-#[derive(Clone)]
-enum Undo {
-    Thaw(Vec<usize>),
-    Revive(Vec<usize>),
-    Resume(Vec<usize>),
-    Restart(Vec<usize>),
-    Lift(ImposedId),
-    PutRight(u32, Vec<Whose>),
-    Nothing,
-}
-
 /// The part of a run that makes things go wrong.
 pub struct Nemesis<W> {
-    stage: Rc<Stage<W>>,
+    pub(super) stage: Rc<Stage<W>>,
     ongoing: RefCell<Vec<(u32, Undo)>>,
     next_id: Cell<u32>,
-    clocks: Clocks,
+    pub(super) clocks: Clocks,
     /// Plans with a time whose time has come.
     begun: RefCell<Vec<usize>>,
 }
@@ -147,8 +136,15 @@ impl<W: World> Nemesis<W> {
             }
         }
         struck();
+        if plan.when.is_some() {
+            self.stage.door.open();
+        }
         let lasts = match plan.kind {
-            FaultKind::Cut | FaultKind::Failover => Some(Duration::ZERO),
+            FaultKind::Cut
+            | FaultKind::Failover
+            | FaultKind::Evict
+            | FaultKind::FlushAll
+            | FaultKind::FlushScripts => Some(Duration::ZERO),
             // A leap is over at once; a clock that is to leap back is wrong until then.
             FaultKind::ClockJump if lasts.is_none() => Some(Duration::ZERO),
             // What is held is let go when the fault ends: without a time, never.
@@ -180,139 +176,6 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    async fn begin(
-        &self,
-        id: u32,
-        plan: &FaultPlan,
-        target: &Target,
-        site: Site,
-    ) -> Result<Undo, Refusal> {
-        let world = &self.stage.world;
-        let Target { workers, nodes } = target.clone();
-        match plan.kind {
-            FaultKind::PauseClient => {
-                for worker in &workers {
-                    world.freeze_worker(*worker).await?;
-                }
-                Ok(Undo::Thaw(workers))
-            }
-            FaultKind::CrashClient => {
-                for worker in &workers {
-                    self.crash_client(*worker, plan.duration.is_some()).await?;
-                }
-                Ok(when_over(plan, Undo::Revive(workers)))
-            }
-            FaultKind::PauseNode => {
-                for node in &nodes {
-                    world.pause_node(*node).await?;
-                }
-                Ok(Undo::Resume(nodes))
-            }
-            FaultKind::CrashNode => {
-                for node in &nodes {
-                    world.crash_node(*node).await?;
-                }
-                Ok(when_over(plan, Undo::Restart(nodes)))
-            }
-            FaultKind::CutReplication => {
-                for node in &nodes {
-                    world.cut_replication(*node).await?;
-                }
-                Ok(Undo::Nothing)
-            }
-            FaultKind::Failover => {
-                for node in &nodes {
-                    world.fail_over(*node).await?;
-                    self.clocks.replaced(*node);
-                }
-                Ok(Undo::Nothing)
-            }
-            FaultKind::Evict
-            | FaultKind::FlushAll
-            | FaultKind::FlushScripts
-            | FaultKind::Exhaust => Err(Refusal::Unable {
-                world: world.name(),
-                what: plan.kind.word().to_owned(),
-            }),
-            FaultKind::ClockJump | FaultKind::ClockSkew => {
-                self.shift_clocks(id, plan, target).await
-            }
-            FaultKind::Cut => {
-                world.cut(Some(&workers), Some(&nodes));
-                Ok(Undo::Nothing)
-            }
-            FaultKind::Delay | FaultKind::Drop | FaultKind::Hold | FaultKind::Partition => {
-                let fault = self.link_fault(plan, workers, nodes, site);
-                Ok(Undo::Lift(world.impose(fault)))
-            }
-        }
-    }
-
-    async fn shift_clocks(
-        &self,
-        id: u32,
-        plan: &FaultPlan,
-        target: &Target,
-    ) -> Result<Undo, Refusal> {
-        let by_ns = plan.by.map_or(0, |by| by.resolve_ns(self.stage.plan.ttl));
-        let workers = target.workers.iter().copied().map(Whose::Worker);
-        let nodes = target.nodes.iter().copied().map(Whose::Node);
-        let all: Vec<Whose> = workers.chain(nodes).collect();
-        let world = &*self.stage.world;
-        for (done, whose) in all.iter().enumerate() {
-            if let Err(refusal) = self.clocks.shift(world, *whose, id, by_ns).await {
-                for whose in &all[..done] {
-                    self.clocks.put_right(world, *whose, id).await;
-                }
-                return Err(refusal);
-            }
-        }
-        Ok(when_over(plan, Undo::PutRight(id, all)))
-    }
-
-    /// The kill is written down before it is done: a hold must never be longer than it was.
-    async fn crash_client(&self, worker: usize, comes_back: bool) -> Result<(), Refusal> {
-        if !self.stage.roster.mark_down(worker, comes_back) {
-            return Err(Refusal::Failed(format!("worker {worker} was dead already")));
-        }
-        self.stage.recorder.write(What::WorkerDown {
-            worker,
-            by_fault: true,
-            reason: "killed by the nemesis".into(),
-        });
-        self.stage.world.kill_worker(worker).await
-    }
-
-    fn link_fault(
-        &self,
-        plan: &FaultPlan,
-        workers: Vec<usize>,
-        nodes: Vec<usize>,
-        site: Site,
-    ) -> LinkFault {
-        // A counted fault that a frame set off strikes that frame first, whatever else passes.
-        let frame = site.frame.filter(|_| plan.frames.is_some());
-        let ttl = self.stage.plan.ttl;
-        let length = |span: Option<Span>| span.map(|span| span.resolve(ttl)).unwrap_or_default();
-        let effect = match plan.kind {
-            FaultKind::Delay => Effect::Delay {
-                by: length(plan.by.map(|by| by.span)),
-                jitter: length(plan.jitter),
-            },
-            FaultKind::Drop => Effect::Drop,
-            FaultKind::Hold => Effect::Hold,
-            _ => Effect::Partition,
-        };
-        LinkFault {
-            workers: Some(workers),
-            nodes: Some(nodes),
-            conn: frame.map(|(conn, _)| conn),
-            direction: plan.direction.or(frame.map(|(_, direction)| direction)),
-            effect,
-            frames: plan.frames,
-        }
-    }
-
     async fn end(&self, id: u32) {
         let find = |ongoing: &[(u32, Undo)]| ongoing.iter().position(|(one, _)| *one == id);
         let undo = {
@@ -328,46 +191,6 @@ impl<W: World> Nemesis<W> {
         if let Some(position) = still_listed {
             self.ongoing.borrow_mut().remove(position);
             self.stage.recorder.write(What::FaultEnded { id });
-        }
-    }
-
-    async fn undo(&self, undo: Undo) {
-        let world = &self.stage.world;
-        // A worker or node that died meanwhile cannot be thawed; its death is in the history.
-        match undo {
-            Undo::Thaw(workers) => {
-                for worker in workers {
-                    world.thaw_worker(worker).await.ok();
-                }
-            }
-            Undo::Revive(workers) => {
-                for worker in workers {
-                    self.stage.roster.revive(worker);
-                }
-            }
-            Undo::Resume(nodes) => {
-                for node in nodes {
-                    world.resume_node(node).await.ok();
-                }
-            }
-            Undo::Restart(nodes) => {
-                for node in nodes {
-                    if let Err(refusal) = world.restart_node(node).await {
-                        self.stage.recorder.write(What::FaultMissed {
-                            fault: format!("restart of node {node}"),
-                            reason: refusal.to_string(),
-                            optional: false,
-                        });
-                    }
-                }
-            }
-            Undo::Lift(imposed) => world.lift(imposed),
-            Undo::PutRight(id, clocks) => {
-                for whose in clocks {
-                    self.clocks.put_right(&**world, whose, id).await;
-                }
-            }
-            Undo::Nothing => {}
         }
     }
 
@@ -401,42 +224,4 @@ impl<W: World> Nemesis<W> {
     fn plans(&self) -> &[FaultPlan] {
         &self.stage.plan.scenario.faults
     }
-}
-
-/// What is undone when the fault is over, if it ever is.
-fn when_over(plan: &FaultPlan, undo: Undo) -> Undo {
-    match plan.duration {
-        Some(_) => undo,
-        None => Undo::Nothing,
-    }
-}
-
-fn describe(plan: &FaultPlan, target: &Target, ttl: Duration) -> String {
-    let lasts = plan.duration.map(|span| span.resolve(ttl));
-    let mut text = plan.kind.word().to_owned();
-    if !target.workers.is_empty() {
-        text.push_str(&format!(" of worker{}", numbers(&target.workers)));
-    }
-    if !target.nodes.is_empty() {
-        let joint = if target.workers.is_empty() {
-            "of"
-        } else {
-            "and"
-        };
-        text.push_str(&format!(" {joint} node{}", numbers(&target.nodes)));
-    }
-    if let Some(by) = plan.by.filter(|_| plan.kind.is_of_a_clock()) {
-        let ahead = by.resolve_ns(ttl) as f64 / 1e9;
-        text.push_str(&format!(" by {ahead:+.3} s"));
-    }
-    if let Some(lasts) = lasts {
-        text.push_str(&format!(" for {:.3} s", lasts.as_secs_f64()));
-    }
-    text
-}
-
-fn numbers(of: &[usize]) -> String {
-    let words: Vec<String> = of.iter().map(ToString::to_string).collect();
-    let plural = if of.len() == 1 { "" } else { "s" };
-    format!("{plural} {}", words.join(", "))
 }

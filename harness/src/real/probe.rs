@@ -137,8 +137,7 @@ pub(super) async fn lead_of_wall_clock(address: SocketAddr) -> Result<i64, World
     let asked = async {
         let mut connection = connect(address).await?;
         let before = wall_clock();
-        let (seconds, micros): (u64, u64) =
-            redis::cmd("TIME").query_async(&mut connection).await?;
+        let (seconds, micros): (u64, u64) = redis::cmd("TIME").query_async(&mut connection).await?;
         let theirs = Duration::from_secs(seconds) + Duration::from_micros(micros);
         Ok((theirs, (before + wall_clock()) / 2))
     };

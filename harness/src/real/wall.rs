@@ -155,8 +155,7 @@ impl ShiftedWall {
     /// True when a process of the group that `leader` leads has loaded the library.
     pub fn is_loaded_by(&self, leader: u32) -> bool {
         let library = self.library.as_os_str().as_encoded_bytes();
-        let of_the_group =
-            |pid: &u32| ProcessStat::of(*pid).is_ok_and(|stat| stat.group == leader);
+        let of_the_group = |pid: &u32| ProcessStat::of(*pid).is_ok_and(|stat| stat.group == leader);
         let mut members = all_processes().into_iter().filter(of_the_group);
         members.any(|pid| {
             let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();

@@ -121,6 +121,12 @@ impl Line {
                 self.live().refused_at = Some(self.clock.elapsed());
                 Err(io(ErrorKind::ConnectionRefused, "connection refused"))
             }
+            Ok(Err(Lost::Full)) => {
+                // redis-rs sees a connection that ends before its own first words are answered.
+                self.live().refused_at = Some(self.clock.elapsed());
+                let why = "ERR max number of clients reached";
+                Err(io(ErrorKind::ConnectionAborted, why))
+            }
             Ok(Err(Lost::Reset)) | Err(_) => {
                 Err(io(ErrorKind::ConnectionReset, "connection reset"))
             }

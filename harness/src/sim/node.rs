@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use picklock_scenarios::Persistence;
+use picklock_scenarios::{Persistence, Resource};
 
 use super::traffic::Frame;
 use super::wall::SimWall;
 use crate::clock::Clock;
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
+use crate::world::Tampering;
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
 const SYNC_NS: u64 = 1_000_000_000;
@@ -31,6 +32,10 @@ pub(super) struct Node {
     /// When it will be looked whether somebody has waited long enough.
     alarm_ns: Option<u64>,
     replica: Option<Replica>,
+    /// What it has run out of, as often as it was taken.
+    exhausted: Vec<Resource>,
+    /// While it has no room for new connections: the last client that was let in.
+    last_admitted: Option<ClientId>,
 }
 
 /// A replica, some way behind its master.
@@ -87,6 +92,8 @@ impl Node {
             paused: false,
             backlog: VecDeque::new(),
             alarm_ns: None,
+            exhausted: Vec::new(),
+            last_admitted: None,
         }
     }
 
@@ -146,6 +153,8 @@ impl Node {
         self.up = true;
         self.paused = false;
         self.backlog.clear();
+        self.exhausted.clear();
+        self.set_limits();
         true
     }
 
@@ -198,6 +207,63 @@ impl Node {
         self.server.restore(self.durable.clone());
         self.synced_ns = sim_ns;
         self.up = true;
+        // It has read its settings anew.
+        self.exhausted.clear();
+        self.set_limits();
+    }
+
+    /// Does what an administrator was told to; how many keys an eviction removed.
+    pub(super) fn tamper(&mut self, tampering: &Tampering, sim_ns: u64) -> u64 {
+        match tampering {
+            Tampering::Evict(keys) => {
+                let mut words: Vec<&[u8]> = vec![b"DEL"];
+                words.extend(keys.iter().map(String::as_bytes));
+                match self.administer(&words, sim_ns) {
+                    Reply::Int(removed) => return u64::try_from(removed).unwrap_or_default(),
+                    _ => return 0,
+                }
+            }
+            Tampering::FlushAll => {
+                self.administer(&[b"FLUSHALL"], sim_ns);
+            }
+            Tampering::FlushScripts => self.server.flush_scripts(),
+            Tampering::Exhaust(resource) => self.exhausted.push(*resource),
+            Tampering::Replenish(resource) => {
+                let mut exhausted = self.exhausted.iter();
+                if let Some(index) = exhausted.position(|one| one == resource) {
+                    self.exhausted.swap_remove(index);
+                }
+            }
+        }
+        self.set_limits();
+        0
+    }
+
+    /// A command over a connection of its own.
+    fn administer(&mut self, words: &[&[u8]], sim_ns: u64) -> Reply {
+        let client = self.server.connect();
+        let reply = self.execute(client, words, sim_ns);
+        self.server.disconnect(client);
+        reply
+    }
+
+    fn set_limits(&mut self) {
+        let lacks_memory = self.exhausted.contains(&Resource::Memory);
+        self.server.set_out_of_memory(lacks_memory);
+        self.last_admitted = match self.last_admitted {
+            _ if !self.exhausted.contains(&Resource::Connections) => None,
+            Some(last) => Some(last),
+            None => {
+                let last = self.server.connect();
+                self.server.disconnect(last);
+                Some(last)
+            }
+        };
+    }
+
+    /// True where there is no room for this client: it came after all that there is room for.
+    pub(super) fn turns_away(&self, client: ClientId) -> bool {
+        self.last_admitted.is_some_and(|last| client > last)
     }
 
     /// Remaining life of a key, milliseconds; −1 without expiry; `None`: no such key.

@@ -24,7 +24,7 @@ use crate::clock::Clock;
 use crate::entropy;
 use crate::model::ServerVersion;
 use crate::wire::{ImposedId, LinkFault, LinkId, Watcher};
-use crate::world::{Refusal, Session, World};
+use crate::world::{Refusal, Session, Tampering, World};
 
 /// What a simulated world is made of.
 pub(super) struct Parts {
@@ -246,6 +246,20 @@ impl World for Rc<SimWorld> {
     async fn set_worker_clock(&self, worker: usize, off_ns: i64) -> Result<(), Refusal> {
         self.wall(worker).set_off(off_ns);
         Ok(())
+    }
+
+    async fn tamper(&self, node: usize, tampering: &Tampering) -> Result<u64, Refusal> {
+        self.network.with_node(node, |it, now_ns| {
+            // What a dead or frozen node gets back it finds when it goes on.
+            let is_relief = matches!(tampering, Tampering::Replenish(_));
+            if !is_relief {
+                must_be_up(it, node)?;
+            }
+            if it.paused && !is_relief {
+                return Err(Refusal::Failed(format!("node {node} does not answer")));
+            }
+            Ok(it.tamper(tampering, now_ns))
+        })
     }
 
     fn impose(&self, fault: LinkFault) -> ImposedId {

@@ -15,3 +15,4 @@ mod errors;
 mod orphans;
 mod process;
 mod reexecution;
+mod tampering;

@@ -38,9 +38,10 @@ fn a_leap_forward_takes_keys_and_waits_along() {
     seen.when(0, "GET lock -> nil");
     seen.when(0, "GET lock -> mine");
     assert!((500..505).contains(&seen.when(1, "BLPOP nothing 30 -> nil")));
-    let over = seen.history.events.iter().filter(|event| {
-        matches!(event.what, What::FaultEnded { .. }) && event.at_ns < 501_000_000
-    });
+    let over =
+        seen.history.events.iter().filter(|event| {
+            matches!(event.what, What::FaultEnded { .. }) && event.at_ns < 501_000_000
+        });
     assert_eq!(over.count(), 1, "a leap is over at once");
 }
 
@@ -165,7 +166,11 @@ fn a_leap_past_the_lease_gives_the_lock_away() {
             )
         );
         let trial = Trial::of_toml(&text).unwrap().seeds(0..20);
-        let run = |lock| trial.run_subject(&Subject::of(find(lock).unwrap())).unwrap();
+        let run = |lock| {
+            trial
+                .run_subject(&Subject::of(find(lock).unwrap()))
+                .unwrap()
+        };
         run("set-nx-px").assert_violated(Property::Lease, Cause::ClockJump);
         run("getset").assert_held(Property::Lease);
         if redlock_breaks {

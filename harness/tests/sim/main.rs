@@ -2,6 +2,7 @@
 //!
 //! - [`actor`]: clients that play a part and write down what they saw
 //! - [`clients`], [`clocks`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
+//! - [`data`]: faults of keys, scripts, memory and connections
 //! - [`commands`]: Redis through simulated connections
 //! - [`determinism`]: the same seed, the same bytes
 //! - [`trouble`]: subjects that cannot be simulated
@@ -17,6 +18,7 @@ mod actor;
 mod clients;
 mod clocks;
 mod commands;
+mod data;
 mod determinism;
 mod links;
 mod moments;
