@@ -66,7 +66,7 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `update`, `ttl`, `section`, `wait`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `update`, `opening`, `ttl`, `section`, `wait`, `think`, `command_timeout`, `limit`
        |
      4 | workrs = 3
        | ^
@@ -123,6 +123,17 @@ fn what_the_types_cannot_say_is_said_with_its_place() {
        |        ^
       = help: give `at = "500ms"`, or an event such as `when = { on = "stock-read", stock = 1 }`
     "#);
+    insta::assert_snapshot!(error("[expect.redlock]\nexclusoin = \"held\"\n"), @r#"
+    mine.toml:4:13: `exclusoin` is no property; expected one of exclusion, lease, resource, ownership, fencing, progress
+       |
+     4 | exclusoin = "held"
+       |             ^
+      = help: did you mean `exclusion`?
+    "#);
+}
+
+#[test]
+fn what_a_fault_of_data_lacks_is_said_with_its_place() {
     insta::assert_snapshot!(error("[[fault]]\nkind = \"exhaust\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
     mine.toml:4:8: `exhaust` needs `what`
        |
@@ -164,6 +175,10 @@ fn what_the_types_cannot_say_is_said_with_its_place() {
        |        ^
       = help: say which: `nodes = [0]` or `nodes = "all"`
     "#);
+}
+
+#[test]
+fn what_is_wrong_with_a_shift_is_said_with_its_place() {
     insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-jump\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
     mine.toml:4:8: `clock-jump` needs `by`
        |
@@ -189,13 +204,6 @@ fn what_the_types_cannot_say_is_said_with_its_place() {
        |
      6 | by = "-1s"
        |      ^
-    "#);
-    insta::assert_snapshot!(error("[expect.redlock]\nexclusoin = \"held\"\n"), @r#"
-    mine.toml:4:13: `exclusoin` is no property; expected one of exclusion, lease, resource, ownership, fencing, progress
-       |
-     4 | exclusoin = "held"
-       |             ^
-      = help: did you mean `exclusion`?
     "#);
 }
 
