@@ -51,6 +51,8 @@ pub struct RealWorld {
     walls: Option<WallShim>,
     /// The workers' wall clocks, where they are to be shifted.
     worker_walls: RefCell<HashMap<usize, Rc<ShiftedWall>>>,
+    /// The connection to the store, once there is one.
+    store: RefCell<Option<redis::aio::MultiplexedConnection>>,
     tamperer: Tamperer,
 }
 
@@ -90,6 +92,7 @@ impl RealWorld {
             unreplicated: RefCell::default(),
             walls: parts.walls,
             worker_walls: RefCell::default(),
+            store: RefCell::default(),
             tamperer: Tamperer::default(),
         }
     }
@@ -347,6 +350,28 @@ impl World for RealWorld {
         };
         let error = ask.await.err()?;
         Some(format!("it does not answer any more: {error}"))
+    }
+
+    async fn ask_store(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
+        let open = self.store.borrow().clone();
+        let mut store = match open {
+            Some(store) => store,
+            None => {
+                // The server after the last node; the wire has no link to it.
+                let address = self.servers()?.address(self.nodes);
+                let client = redis::Client::open(format!("redis://{address}")).map_err(failed)?;
+                let opened = client.get_multiplexed_async_connection().await;
+                let opened = opened.map_err(failed)?;
+                self.store.borrow_mut().get_or_insert(opened).clone()
+            }
+        };
+        let mut words = redis::Cmd::new();
+        words.arg(command);
+        let asked = words.query_async(&mut store);
+        match tokio::time::timeout(ANSWER, asked).await {
+            Ok(answer) => answer.map_err(failed),
+            Err(_) => Err(Refusal::Failed("no answer in time".into())),
+        }
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {

@@ -129,6 +129,11 @@ pub trait World: 'static {
         std::future::ready(None)
     }
 
+    /// Sends a command to the store: a Redis server beside the nodes that no worker reaches and no
+    /// fault strikes. Its answer as a number; `None`: nil. There is a store only in runs whose
+    /// scenario keeps its stock there.
+    fn ask_store(&self, command: &[&str]) -> impl Future<Output = Result<Option<i64>, Refusal>>;
+
     /// Remaining life of a key on a node, milliseconds; −1 without expiry; `None`: no such key, or
     /// the node does not answer.
     fn key_ttl_ms(&self, node: usize, key: &str) -> impl Future<Output = Option<i64>>;

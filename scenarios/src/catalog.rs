@@ -15,6 +15,7 @@ pub const CATALOG: &[(&str, &str)] = &[
     ("flash-sale", include_str!("../catalog/flash-sale.toml")),
     ("gc-pause", include_str!("../catalog/gc-pause.toml")),
     ("slow-section", include_str!("../catalog/slow-section.toml")),
+    ("lost-update", include_str!("../catalog/lost-update.toml")),
     ("late-grant", include_str!("../catalog/late-grant.toml")),
     ("stale-delete", include_str!("../catalog/stale-delete.toml")),
     ("holder-crash", include_str!("../catalog/holder-crash.toml")),
@@ -26,6 +27,10 @@ pub const CATALOG: &[(&str, &str)] = &[
     (
         "master-failover",
         include_str!("../catalog/master-failover.toml"),
+    ),
+    (
+        "master-failover-synced",
+        include_str!("../catalog/master-failover-synced.toml"),
     ),
     ("node-restart", include_str!("../catalog/node-restart.toml")),
     (

@@ -21,7 +21,8 @@ pub use fault::{
 pub use nearest::nearest;
 pub use parse::ScenarioError;
 pub use scenario::{
-    Expectation, Judge, Opening, Persistence, Scenario, Topology, Update, Workload, WorkloadKind,
+    Expectation, Judge, Opening, Persistence, Scenario, SoldOut, StockPlace, Topology, Update,
+    Workload, WorkloadKind,
 };
 pub use shift::Shift;
 pub use span::{BadSpan, Span};

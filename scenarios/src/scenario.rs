@@ -80,6 +80,30 @@ pub enum Update {
     Write,
 }
 
+/// How a buyer learns that everything is sold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SoldOut {
+    /// By taking the lock and reading the stock himself.
+    #[default]
+    Seen,
+    /// A sign at the door says so as soon as the first one has read it, as shops keep a flag for
+    /// it: nobody asks for the lock after that.
+    Announced,
+}
+
+/// Where the stock is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StockPlace {
+    /// By the driver.
+    #[default]
+    Driver,
+    /// In a key on a Redis server of its own, which no fault strikes; read, looked at and changed
+    /// by single commands, as an application would.
+    Redis,
+}
+
 /// Who comes first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -111,6 +135,10 @@ pub struct Workload {
     pub purchases: Option<u32>,
     /// How a sale changes the stock.
     pub update: Update,
+    /// Where the stock is kept.
+    pub stock_in: StockPlace,
+    /// What a buyer knows when everything is sold.
+    pub sold_out: SoldOut,
     /// Who comes first.
     pub opening: Opening,
     /// Lease time asked for at every acquisition. Must be absolute.
@@ -145,6 +173,8 @@ impl Default for Workload {
             stock: 3,
             purchases: None,
             update: Update::Decrement,
+            stock_in: StockPlace::Driver,
+            sold_out: SoldOut::Seen,
             opening: Opening::Together,
             ttl: Span::Absolute(std::time::Duration::from_secs(1)),
             section: Span::Ttl(0.1),

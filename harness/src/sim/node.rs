@@ -268,11 +268,7 @@ impl Node {
 
     /// Remaining life of a key, milliseconds; −1 without expiry; `None`: no such key.
     pub(super) fn key_ttl_ms(&mut self, key: &str, sim_ns: u64) -> Option<i64> {
-        let client = self.server.connect();
-        let now = self.now(sim_ns);
-        let reply = self.server.execute(client, &[b"PTTL", key.as_bytes()], now);
-        self.server.disconnect(client);
-        match reply {
+        match self.answer_once(&[b"PTTL", key.as_bytes()], sim_ns) {
             Reply::Int(left) if left != -2 => Some(left),
             _ => None,
         }
@@ -283,6 +279,15 @@ impl Node {
         self.wall.set_off(off_ns);
         // When somebody has waited long enough is told by this clock.
         self.alarm_ns = None;
+    }
+
+    /// Answers one command of ours, on a connection for it alone.
+    pub(super) fn answer_once(&mut self, args: &[&[u8]], sim_ns: u64) -> Reply {
+        let client = self.server.connect();
+        let now = self.now(sim_ns);
+        let reply = self.server.execute(client, args, now);
+        self.server.disconnect(client);
+        reply
     }
 
     fn now(&self, sim_ns: u64) -> Now {

@@ -4,6 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use picklock_scenarios::StockPlace;
+
 use super::batch::{PATIENCE, run_with_patience};
 use super::subject::Subject;
 use super::watchdog::Beat;
@@ -71,6 +73,7 @@ async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
     let moments = Arc::new(moments);
     let world = Rc::new(SimWorld::new(Parts {
         nodes: plan.nodes,
+        store: plan.scenario.workload.stock_in == StockPlace::Redis,
         replicas: plan.scenario.topology.replicas,
         persistence: plan.scenario.topology.persistence,
         keys: plan.keys.clone(),

@@ -22,14 +22,19 @@ use crate::adapter::process::Heard;
 use crate::adapter::serve::{Init, answer_messages};
 use crate::clock::Clock;
 use crate::entropy;
-use crate::model::ServerVersion;
+use crate::model::{Reply, ServerVersion};
 use crate::wire::{ImposedId, LinkFault, LinkId, Watcher};
 use crate::world::{Refusal, Session, Tampering, World};
+
+/// How far away the store is, one way.
+const STORE_AWAY: Duration = Duration::from_micros(100);
 
 /// What a simulated world is made of.
 pub(super) struct Parts {
     pub(super) subject: Subject,
     pub(super) nodes: usize,
+    /// One server more, for the stock.
+    pub(super) store: bool,
     pub(super) replicas: usize,
     pub(super) persistence: Persistence,
     pub(super) keys: Vec<String>,
@@ -58,7 +63,9 @@ impl SimWorld {
             Node::new(version, parts.replicas, parts.persistence, &clock)
         };
         let network = Network::new(Wiring {
-            nodes: (0..parts.nodes).map(|_| node()).collect(),
+            nodes: (0..parts.nodes + usize::from(parts.store))
+                .map(|_| node())
+                .collect(),
             keys: parts.keys,
             seed: parts.seed,
             watcher: parts.watcher,
@@ -285,6 +292,25 @@ impl World for Rc<SimWorld> {
 
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
         self.network.last_command_ns(worker, op, phase, key)
+    }
+
+    async fn ask_store(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
+        let args: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
+        // There and back on a network without faults.
+        tokio::time::sleep(STORE_AWAY).await;
+        let reply = self
+            .network
+            .with_node(self.nodes, |store, now_ns| store.answer_once(&args, now_ns));
+        tokio::time::sleep(STORE_AWAY).await;
+        match reply {
+            Reply::Int(number) => Ok(Some(number)),
+            Reply::Bulk(text) => String::from_utf8_lossy(&text)
+                .parse()
+                .map(Some)
+                .map_err(|_| Refusal::Failed(format!("{text:?} is no number"))),
+            Reply::Nil => Ok(None),
+            other => Err(Refusal::Failed(format!("the store answered {other:?}"))),
+        }
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
