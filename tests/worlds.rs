@@ -19,7 +19,7 @@ const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
 
 /// Faults that the catalog does not show, each by itself: what a world makes of one must be what
 /// the others make of it. Name, persistence, and the fault.
-const FAULTS: [(&str, &str, &str); 0] = [
+const FAULTS: [(&str, &str, &str); 16] = [
     (
         "lost-request",
         "none",
