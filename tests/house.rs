@@ -21,6 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("history", &[]),
     ("check", &["history"]),
     ("record", &["check"]),
+    ("expectation", &["check", "record"]),
     ("latency", &["history", "record"]),
     ("assemble", &["check", "history", "record"]),
     ("adapter", &["clock", "entropy"]),
@@ -62,7 +63,10 @@ const ROOMS: &[(&str, &[&str])] = &[
             "adapter", "clock", "driver", "entropy", "history", "model", "stage", "wire", "world",
         ],
     ),
-    ("trial", &["check", "history", "sim", "stage"]),
+    (
+        "trial",
+        &["check", "expectation", "history", "sim", "stage"],
+    ),
 ];
 
 /// Files past 500 lines need a reason here.

@@ -237,8 +237,42 @@ fn replicas_and_full_servers_refuse_writes() {
     assert_eq!(say(&mut server, client, "SET lock mine"), refused);
     assert_eq!(say(&mut server, client, "GET lock"), Reply::Nil);
     server.set_read_only(false);
-    server.set_acknowledged(2);
+    server.set_acknowledged(2, 0);
     assert_eq!(say(&mut server, client, "WAIT 1 0"), Reply::Int(2));
+}
+
+#[test]
+fn wait_ends_when_enough_replicas_have_it_or_by_time() {
+    let (mut server, writer) = server(ServerVersion::Redis70);
+    let reader = server.connect();
+    server.record_effects(true);
+    server.set_acknowledged(2, 0);
+    say(&mut server, writer, "SET lock mine");
+    // Whoever has given no command since then has nothing to wait for.
+    assert_eq!(say(&mut server, reader, "WAIT 2 0"), Reply::Int(2));
+    assert_eq!(say(&mut server, writer, "WAIT 2 100"), Reply::Blocked);
+    assert!(server.waits_for_replicas());
+    let over = server.next_timeout().unwrap();
+    server.time_out(over);
+    assert_eq!(server.take_messages(), [(writer, Reply::Int(0))]);
+
+    assert_eq!(say(&mut server, writer, "WAIT 1 0"), Reply::Blocked);
+    assert_eq!(server.next_timeout(), None);
+    server.set_acknowledged(2, 1);
+    assert_eq!(server.take_messages(), [(writer, Reply::Int(2))]);
+    assert!(!server.waits_for_replicas());
+    // More than there are: it takes its time, and says how many.
+    assert_eq!(say(&mut server, writer, "WAIT 3 100"), Reply::Blocked);
+    server.time_out(server.next_timeout().unwrap());
+    assert_eq!(server.take_messages(), [(writer, Reply::Int(2))]);
+    // A transaction does not wait.
+    say(&mut server, writer, "MULTI");
+    say(&mut server, writer, "WAIT 3 0");
+    let done = Reply::Array(vec![Reply::Int(2)]);
+    assert_eq!(say(&mut server, writer, "EXEC"), done);
+    // Without a link nobody has anything.
+    server.set_acknowledged(0, 1);
+    assert_eq!(say(&mut server, reader, "WAIT 1 5"), Reply::Blocked);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! - [`progress`]: single events while the run goes on
 //! - [`listing`]: what there is to choose from
 //! - [`blame`] and [`meaning`]: verdicts in plain words
+//! - [`matrix`]: many runs: their document, their rates, and the page of the docs
 //! - [`material`]: what comparisons and report files are made of
 //! - [`units`]: times as people write them
 //! - [`escape`]: words of strangers made safe to print
@@ -16,6 +17,7 @@ pub mod escape;
 pub mod json;
 pub mod listing;
 pub mod material;
+pub mod matrix;
 pub mod meaning;
 pub mod progress;
 pub mod terminal;

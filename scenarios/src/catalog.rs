@@ -45,6 +45,9 @@ pub const CATALOG: &[(&str, &str)] = &[
         "quorum-erosion-delayed",
         include_str!("../catalog/quorum-erosion-delayed.toml"),
     ),
+    ("eviction", include_str!("../catalog/eviction.toml")),
+    ("memory-full", include_str!("../catalog/memory-full.toml")),
+    ("script-flush", include_str!("../catalog/script-flush.toml")),
     (
         "network-delay",
         include_str!("../catalog/network-delay.toml"),

@@ -223,6 +223,9 @@ pub struct Trigger {
     /// `request`, `reply`: of a command that names the lock's key.
     #[serde(default)]
     pub names_key: bool,
+    /// `reply`: only such as are no errors (a `NOSCRIPT`, an `OOM`): what was asked for was done.
+    #[serde(default)]
+    pub success: bool,
     /// `request`, `reply`: while the worker is busy with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<Phase>,

@@ -236,6 +236,12 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Fault> {
             ),
         ));
     }
+    if when.success && when.on != EventKind::Reply {
+        return Err(Fault::at(
+            &["when", "success"],
+            "`success` goes with `on = \"reply\"`",
+        ));
+    }
     let about_stock = matches!(when.on, EventKind::StockRead | EventKind::StockChanged);
     if when.stock.is_some() && !about_stock {
         return Err(Fault::at(

@@ -133,7 +133,7 @@ fn what_the_types_cannot_say_is_said_with_its_place() {
 }
 
 #[test]
-fn what_a_fault_of_data_lacks_is_said_with_its_place() {
+fn faults_of_data_say_what_they_take() {
     insta::assert_snapshot!(error("[[fault]]\nkind = \"exhaust\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
     mine.toml:4:8: `exhaust` needs `what`
        |

@@ -45,7 +45,11 @@ struct Replica {
     wall: SimWall,
     /// What is on the way to it, and when it arrives.
     stream: VecDeque<(u64, Effect)>,
+    /// How many of its master's changes it has.
+    received: u64,
     linked: bool,
+    /// So many replicas it stands for: only the first one is ever promoted.
+    stands_for: u32,
 }
 
 impl Replica {
@@ -59,6 +63,7 @@ impl Replica {
         {
             if let Some((_, effect)) = self.stream.pop_front() {
                 self.server.apply(&effect, now);
+                self.received += 1;
             }
         }
     }
@@ -73,13 +78,15 @@ impl Node {
     ) -> Self {
         let mut server = Server::new(version);
         server.record_effects(replicas > 0);
-        server.set_acknowledged(u32::try_from(replicas).unwrap_or(u32::MAX));
-        // Only the first one is ever promoted, so it stands for all.
+        let stands_for = u32::try_from(replicas).unwrap_or(u32::MAX);
+        server.set_acknowledged(stands_for, 0);
         let replica = (replicas > 0).then(|| Replica {
             server: Server::new(version),
             wall: SimWall::new(clock),
             stream: VecDeque::new(),
+            received: 0,
             linked: true,
+            stands_for,
         });
         Node {
             replica,
@@ -109,13 +116,7 @@ impl Node {
     pub(super) fn execute(&mut self, client: ClientId, args: &[&[u8]], sim_ns: u64) -> Reply {
         self.sync(sim_ns);
         let now = self.now(sim_ns);
-        if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
-            // Who waits for the replicas waits for as long as the stream takes.
-            let waits = args
-                .first()
-                .is_some_and(|name| name.eq_ignore_ascii_case(b"WAIT"));
-            replica.catch_up(if waits { u64::MAX } else { sim_ns }, sim_ns);
-        }
+        self.replicate(sim_ns);
         let reply = self.server.execute(client, args, now);
         let effects = self.server.take_effects();
         if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
@@ -127,6 +128,22 @@ impl Node {
         reply
     }
 
+    /// The replica takes in what has arrived, and says so.
+    fn replicate(&mut self, sim_ns: u64) {
+        if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
+            replica.catch_up(sim_ns, sim_ns);
+            self.server
+                .set_acknowledged(replica.stands_for, replica.received);
+        }
+    }
+
+    /// When the replica will have more, if anybody waits for that.
+    fn next_acknowledgement(&self) -> Option<u64> {
+        let replica = self.replica.as_ref().filter(|replica| replica.linked)?;
+        let (at_ns, _) = replica.stream.front()?;
+        self.server.waits_for_replicas().then_some(*at_ns)
+    }
+
     /// What is written from now on never reaches the replica; what is on the way is lost.
     pub(super) fn cut_replication(&mut self, sim_ns: u64) -> bool {
         let Some(replica) = &mut self.replica else {
@@ -135,7 +152,7 @@ impl Node {
         replica.catch_up(sim_ns, sim_ns);
         replica.stream.clear();
         replica.linked = false;
-        self.server.set_acknowledged(0);
+        self.server.set_acknowledged(0, 0);
         true
     }
 
@@ -166,8 +183,15 @@ impl Node {
     /// When the node must be asked to [`Node::time_out`], in the simulation's time. `None`: it
     /// need not be, or whoever asked before does it.
     pub(super) fn set_alarm(&mut self) -> Option<u64> {
-        let over = self.server.next_timeout().filter(|_| !self.paused)?;
-        let over_ns = self.wall.sim_ns(over.wall_us);
+        if self.paused {
+            return None;
+        }
+        let over = self.server.next_timeout();
+        let over_ns = over.map(|over| self.wall.sim_ns(over.wall_us));
+        let over_ns = [over_ns, self.next_acknowledgement()]
+            .into_iter()
+            .flatten()
+            .min()?;
         if self.alarm_ns.is_some_and(|alarm_ns| alarm_ns <= over_ns) {
             return None;
         }
@@ -175,11 +199,13 @@ impl Node {
         Some(over_ns)
     }
 
-    /// Ends the blocking commands that have waited long enough.
+    /// Ends the blocking commands that have waited long enough, or whose replicas have answered.
     pub(super) fn time_out(&mut self, sim_ns: u64) {
         self.alarm_ns = None;
         if self.up && !self.paused {
             let now = self.now(sim_ns);
+            // What has just been acknowledged is no longer waited for.
+            self.replicate(sim_ns);
             self.server.time_out(now);
         }
     }

@@ -74,7 +74,8 @@ async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
     let world = Rc::new(SimWorld::new(Parts {
         nodes: plan.nodes,
         store: plan.scenario.workload.stock_in == StockPlace::Redis,
-        replicas: plan.scenario.topology.replicas,
+        // A lock may need more than the scenario gives everybody.
+        replicas: plan.scenario.topology.replicas.max(subject.replicas()),
         persistence: plan.scenario.topology.persistence,
         keys: plan.keys.clone(),
         seed: plan.seed,

@@ -103,17 +103,20 @@ impl SimWorld {
         wall.clone()
     }
 
-    fn client(&self, worker: usize, init: &Init) -> Box<dyn DynLock> {
+    fn client(&self, worker: usize, init: &Init) -> Result<Box<dyn DynLock>, String> {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
             let port = Arc::clone(&self.network.port);
-            Connection::new(SimConnection::new(port, link, init.timeout))
+            let timeout = init.timeout;
+            Connection::opening(move || SimConnection::new(Arc::clone(&port), link, timeout))
         });
+        let options = self.subject.read_options(&init.options);
         let context = Context {
             wall_clock: Rc::new(self.wall(worker)),
             entropy: entropy::stream(init.seed, "lock", 0),
+            options: options.map_err(|error| format!("option {}: {error}", error.name()))?,
         };
-        self.subject.client(nodes.collect(), context)
+        Ok(self.subject.client(nodes.collect(), context))
     }
 }
 
@@ -161,7 +164,7 @@ impl World for Rc<SimWorld> {
         let (outbox, heard) = mpsc::unbounded_channel();
         let world = Rc::clone(self);
         let said = outbox.clone();
-        let build = move |init: Init| async move { Ok(world.client(worker, &init)) };
+        let build = move |init: Init| async move { world.client(worker, &init) };
         let work = async move {
             answer_messages(inbox, build, |one| said.send(Heard::Said(one)).is_ok()).await;
             "ended with its driver".to_owned()

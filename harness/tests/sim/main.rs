@@ -5,6 +5,7 @@
 //! - [`data`]: faults of keys, scripts, memory and connections
 //! - [`commands`]: Redis through simulated connections
 //! - [`determinism`]: the same seed, the same bytes
+//! - [`replicas`]: WAIT, beside real servers
 //! - [`trouble`]: subjects that cannot be simulated
 //! - [`properties`]: any scenario, and nobody accused who keeps its word
 //! - [`trials`], [`verdicts`]: the library's front door, and the catalog
@@ -24,6 +25,7 @@ mod links;
 mod moments;
 mod nodes;
 mod properties;
+mod replicas;
 mod trials;
 mod trouble;
 mod verdicts;

@@ -52,7 +52,7 @@ async fn write_early_and_late(actor: Actor) {
         actor.ask("EXISTS early").await;
         actor.ask("EXISTS late").await;
         actor
-            .ask("EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0")
+            .ask("EVALSHA 930269f31393d0be681588b6ab08dccee7d6bb67 0")
             .await;
     }
 }
