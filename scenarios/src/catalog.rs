@@ -45,6 +45,12 @@ pub const CATALOG: &[(&str, &str)] = &[
         "quorum-erosion-delayed",
         include_str!("../catalog/quorum-erosion-delayed.toml"),
     ),
+    ("clock-jump", include_str!("../catalog/clock-jump.toml")),
+    (
+        "clock-jump-quorum",
+        include_str!("../catalog/clock-jump-quorum.toml"),
+    ),
+    ("clock-skew", include_str!("../catalog/clock-skew.toml")),
     ("eviction", include_str!("../catalog/eviction.toml")),
     ("memory-full", include_str!("../catalog/memory-full.toml")),
     ("script-flush", include_str!("../catalog/script-flush.toml")),
