@@ -7,6 +7,8 @@ use picklock_harness::real::{
     WorldError, detect,
 };
 
+use picklock_scenarios::Scenario;
+
 use crate::cli::{BackendChoice, ScenarioArgs};
 use crate::exit::Failure;
 use crate::image;
@@ -70,8 +72,8 @@ pub async fn start(
 ///
 /// # Errors
 /// There is no Redis, no engine, or no image; with what to do about it.
-pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
-    match args.backend {
+pub async fn choose(args: &ScenarioArgs, scenario: &Scenario) -> Result<Chosen, Failure> {
+    match wanted(args.backend, scenario) {
         BackendChoice::Process => {
             let binary = Binary::find(args.redis_server.as_deref()).map_err(environment)?;
             let reason = format!("asked for; {}", binary.reason());
@@ -96,7 +98,7 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
                     place: Place::Real(world),
                     reason,
                 },
-                None => without_servers(args, &reason)?,
+                None => without_servers(args, scenario, &reason)?,
             })
         }
         BackendChoice::Sim => Ok(Chosen {
@@ -106,8 +108,30 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
     }
 }
 
+/// What the user asked for; where the choice is left to us and the scenario leaves only one world,
+/// that one.
+fn wanted(asked: BackendChoice, scenario: &Scenario) -> BackendChoice {
+    let (docker, process) = (scenario.runs_in("docker"), scenario.runs_in("process"));
+    match asked {
+        BackendChoice::Auto if docker && !process => BackendChoice::Docker,
+        BackendChoice::Auto if process && !docker => BackendChoice::Process,
+        BackendChoice::Auto if !process && !docker => BackendChoice::Sim,
+        asked => asked,
+    }
+}
+
 /// Nothing real is there: the simulation, if it can run the subject.
-fn without_servers(args: &ScenarioArgs, reason: &str) -> Result<Chosen, Failure> {
+fn without_servers(
+    args: &ScenarioArgs,
+    scenario: &Scenario,
+    reason: &str,
+) -> Result<Chosen, Failure> {
+    if !scenario.runs_in("sim") {
+        return Err(Failure::Environment(format!(
+            "no world to run in: {reason}; and the scenario {} cannot be simulated\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine",
+            scenario.name
+        )));
+    }
     if args.subject.starts_with("exec:") {
         return Err(Failure::Environment(format!(
             "no world to run in: {reason}; and a program of your own cannot be simulated\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"

@@ -82,6 +82,7 @@ async fn prepare(
     let layout = Layout {
         nodes: order.nodes,
         replicas: order.scenario.topology.replicas,
+        sentinels: order.scenario.topology.sentinels,
         persistence: order.scenario.topology.persistence,
     };
     let servers = backend::start(world, layout, dir.path(), &reaper).await?;

@@ -53,7 +53,7 @@ pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
     };
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
-    let chosen = backend::choose(&order.args).await?;
+    let chosen = backend::choose(&order.args, &order.scenario).await?;
     announce(&order, &chosen);
     let ran = match &chosen.place {
         Place::Real(world) => real_run::run(&order, world, &interrupt).await?,

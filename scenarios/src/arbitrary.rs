@@ -138,9 +138,11 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                 name: "generated".into(),
                 summary: "A generated plan.".into(),
                 source: None,
+                worlds: Vec::new(),
                 topology: Topology {
                     nodes: Some(nodes),
                     replicas: 0,
+                    sentinels: 0,
                     persistence: Persistence::None,
                 },
                 workload: Workload {

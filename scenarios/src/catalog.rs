@@ -18,6 +18,11 @@ pub const CATALOG: &[(&str, &str)] = &[
         "network-delay",
         include_str!("../catalog/network-delay.toml"),
     ),
+    (
+        "sentinel-failover",
+        include_str!("../catalog/sentinel-failover.toml"),
+    ),
+    ("stale-master", include_str!("../catalog/stale-master.toml")),
 ];
 
 /// The names of the catalog.

@@ -74,6 +74,9 @@ pub enum FaultKind {
     /// one. What had reached the replica is there, and no more; unless the replication was cut
     /// before, that is everything.
     Failover,
+    /// The node's master is frozen until the Sentinels have promoted its replica; `for` later it
+    /// is thawed, and is a stale master until they make it a replica. Left out: it stays frozen.
+    SentinelFailover,
 }
 
 impl FaultKind {
@@ -91,6 +94,7 @@ impl FaultKind {
             FaultKind::CrashNode => "crash-node",
             FaultKind::CutReplication => "cut-replication",
             FaultKind::Failover => "failover",
+            FaultKind::SentinelFailover => "sentinel-failover",
         }
     }
 
@@ -102,6 +106,7 @@ impl FaultKind {
                 | FaultKind::CrashNode
                 | FaultKind::CutReplication
                 | FaultKind::Failover
+                | FaultKind::SentinelFailover
         )
     }
 }

@@ -18,7 +18,7 @@ pub use fault::{Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Trigge
 pub use nearest::nearest;
 pub use parse::ScenarioError;
 pub use scenario::{
-    Expectation, Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind,
+    Expectation, Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind, WorldName,
 };
 pub use span::{BadSpan, Span};
 pub use words::{CAUSES, PROPERTIES};

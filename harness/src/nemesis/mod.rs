@@ -1,5 +1,6 @@
 //! What makes things go wrong, and when.
 
+mod sentinel;
 mod strike;
 mod target;
 

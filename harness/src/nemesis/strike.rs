@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// What must be done when a fault is over. Doing it twice does no harm.
 #[derive(Clone)]
-enum Undo {
+pub(super) enum Undo {
     Thaw(Vec<usize>),
     Revive(Vec<usize>),
     Resume(Vec<usize>),
@@ -30,7 +30,7 @@ enum Undo {
 
 /// The part of a run that makes things go wrong.
 pub struct Nemesis<W> {
-    stage: Rc<Stage<W>>,
+    pub(super) stage: Rc<Stage<W>>,
     ongoing: RefCell<Vec<(u32, Undo)>>,
     next_id: Cell<u32>,
     /// Plans with a time whose time has come.
@@ -123,8 +123,10 @@ impl<W: World> Nemesis<W> {
     async fn strike(&self, index: usize, site: Site, struck: impl FnOnce()) {
         let plan = self.plans()[index].clone();
         let target = self.target(&plan, site);
-        let id = self.next_id.get();
-        self.next_id.set(id + 1);
+        if plan.kind == FaultKind::SentinelFailover {
+            return self.sentinel_failover(index, target.nodes, struck).await;
+        }
+        let id = self.fresh_id();
         let lasts = plan.duration.map(|span| span.resolve(self.stage.plan.ttl));
         self.stage.recorder.write(What::FaultBegan {
             id,
@@ -220,6 +222,8 @@ impl<W: World> Nemesis<W> {
                 }
                 Ok(Undo::Nothing)
             }
+            // Struck in a way of its own, with more than one line in the history.
+            FaultKind::SentinelFailover => Ok(Undo::Nothing),
             FaultKind::Cut => {
                 world.cut(Some(&workers), Some(&nodes));
                 Ok(Undo::Nothing)
@@ -276,7 +280,18 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    async fn end(&self, id: u32) {
+    pub(super) fn fresh_id(&self) -> u32 {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        id
+    }
+
+    /// From here on [`Nemesis::end`] and [`Nemesis::rest`] know the fault.
+    pub(super) fn lasts(&self, id: u32, undo: Undo) {
+        self.ongoing.borrow_mut().push((id, undo));
+    }
+
+    pub(super) async fn end(&self, id: u32) {
         let find = |ongoing: &[(u32, Undo)]| ongoing.iter().position(|(one, _)| *one == id);
         let undo = {
             let ongoing = self.ongoing.borrow();
@@ -329,7 +344,7 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    fn missed(&self, index: usize, reason: &str) {
+    pub(super) fn missed(&self, index: usize, reason: &str) {
         let plan = &self.plans()[index];
         self.stage.recorder.write(What::FaultMissed {
             fault: plan.kind.word().to_owned(),
@@ -356,7 +371,7 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    fn plans(&self) -> &[FaultPlan] {
+    pub(super) fn plans(&self) -> &[FaultPlan] {
         &self.stage.plan.scenario.faults
     }
 }
@@ -380,7 +395,7 @@ fn describe(plan: &FaultPlan, target: &Target, lasts: Option<Duration>) -> Strin
     text
 }
 
-fn numbers(of: &[usize]) -> String {
+pub(super) fn numbers(of: &[usize]) -> String {
     let words: Vec<String> = of.iter().map(ToString::to_string).collect();
     let plural = if of.len() == 1 { "" } else { "s" };
     format!("{plural} {}", words.join(", "))
