@@ -30,6 +30,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     CATALOG.iter().map(|(name, _)| *name)
 }
 
+/// The names of those that can run in all of these worlds.
+pub fn names_in(worlds: &[&str]) -> Vec<&'static str> {
+    let fits = |name: &&str| {
+        named(name).is_ok_and(|scenario| worlds.iter().all(|world| scenario.runs_in(world)))
+    };
+    names().filter(fits).collect()
+}
+
 /// A scenario of the catalog by its name.
 ///
 /// # Errors
