@@ -295,7 +295,7 @@ impl World for RealWorld {
         let address = servers.replica_address(node, server - 1);
         self.promoted.borrow_mut().insert(node, address);
         let [old, new] = [0, server].map(|server| watch.servers(node)[server]);
-        Ok(format!("{new} is its master now, and {old} was"))
+        Ok(format!("the Sentinels made {new} its master, and {old} was"))
     }
 
     async fn demoted_by_sentinels(&self, node: usize) {

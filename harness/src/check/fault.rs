@@ -21,7 +21,7 @@ pub struct FaultSpan<'a> {
 pub fn forgets(fault: &str) -> bool {
     matches!(
         fault,
-        "failover" | "crash-node" | "evict" | "flush-all" | "exhaust"
+        "failover" | "stale-master" | "crash-node" | "evict" | "flush-all" | "exhaust"
     ) || spoils_clocks(fault)
 }
 

@@ -1,15 +1,18 @@
 //! A failover that the Sentinels decide: all that is done to them is that their master is frozen.
 //!
-//! The history tells it in two faults that overlap: the master is frozen until the Sentinels have
-//! promoted a replica (and longer, as the plan says); and from the promotion until the old master
-//! has been made a replica the failover is going on: as long as that, two servers hold themselves
-//! for the master.
+//! The history tells it in three faults that overlap:
+//!
+//! - `pause-node`: the master is frozen, until the Sentinels have promoted a replica or longer
+//! - `failover`: from the freezing until the old master has been made a replica. It begins so
+//!   early because clients may find the new master before we hear of it
+//! - `stale-master`: the Sentinels have promoted, all of them say so, and the old master does not
+//!   know it
 
 use futures_util::future::join_all;
 
 use super::strike::{Nemesis, Undo, numbers};
 use crate::history::What;
-use crate::world::World;
+use crate::world::{Refusal, World};
 
 impl<W: World> Nemesis<W> {
     /// Whoever stands at the gate waits until the Sentinels have promoted, and where the old
@@ -20,34 +23,21 @@ impl<W: World> Nemesis<W> {
         nodes: Vec<usize>,
         struck: impl FnOnce(),
     ) {
-        let thawed_after = self.plans()[index].duration;
-        let thawed_after = thawed_after.map(|span| span.resolve(self.stage.plan.ttl));
-        let frozen = self.begun("pause-node", &nodes, "until the Sentinels have failed over");
+        let failover = self.begun("failover", &nodes, ", left to the Sentinels");
+        self.lasts(failover, Undo::Nothing);
+        let frozen = self.begun("pause-node", &nodes, ", until they have promoted a replica");
         self.lasts(frozen, Undo::Resume(nodes.clone()));
-        let mut failovers = Vec::new();
-        for node in &nodes {
-            if let Err(refusal) = self.stage.world.pause_node(*node).await {
-                return self
-                    .failed(index, frozen, &refusal.to_string(), struck)
-                    .await;
+        let stale = match self.frozen_and_replaced(&nodes).await {
+            Ok(stale) => stale,
+            Err(refusal) => {
+                self.end(frozen).await;
+                self.end(failover).await;
+                self.missed(index, &refusal.to_string());
+                return struck();
             }
-        }
-        for node in &nodes {
-            match self.stage.world.promoted_by_sentinels(*node).await {
-                Ok(words) => {
-                    let detail = format!("decided by the Sentinels: {words}");
-                    let id = self.begun("failover", &[*node], &detail);
-                    self.lasts(id, Undo::Nothing);
-                    failovers.push(id);
-                }
-                Err(refusal) => {
-                    return self
-                        .failed(index, frozen, &refusal.to_string(), struck)
-                        .await;
-                }
-            }
-        }
-        let Some(thawed_after) = thawed_after else {
+        };
+        let thawed_after = self.plans()[index].duration;
+        let Some(thawed_after) = thawed_after.map(|span| span.resolve(self.stage.plan.ttl)) else {
             return struck();
         };
         if thawed_after.is_zero() {
@@ -60,15 +50,26 @@ impl<W: World> Nemesis<W> {
         }
         let world = &self.stage.world;
         join_all(nodes.iter().map(|node| world.demoted_by_sentinels(*node))).await;
-        for id in failovers {
+        for id in stale {
             self.end(id).await;
         }
+        self.end(failover).await;
     }
 
-    async fn failed(&self, index: usize, frozen: u32, reason: &str, struck: impl FnOnce()) {
-        self.end(frozen).await;
-        self.missed(index, reason);
-        struck();
+    /// Freezes the masters, and waits until the Sentinels have replaced them all. Returns the
+    /// numbers of the faults that began with that.
+    async fn frozen_and_replaced(&self, nodes: &[usize]) -> Result<Vec<u32>, Refusal> {
+        for node in nodes {
+            self.stage.world.pause_node(*node).await?;
+        }
+        let mut stale = Vec::new();
+        for node in nodes {
+            let words = self.stage.world.promoted_by_sentinels(*node).await?;
+            let id = self.begun("stale-master", &[*node], &format!(": {words}"));
+            self.lasts(id, Undo::Nothing);
+            stale.push(id);
+        }
+        Ok(stale)
     }
 
     fn begun(&self, fault: &str, nodes: &[usize], detail: &str) -> u32 {
@@ -76,7 +77,7 @@ impl<W: World> Nemesis<W> {
         self.stage.recorder.write(What::FaultBegan {
             id,
             fault: fault.to_owned(),
-            detail: format!("{fault} of node{}, {detail}", numbers(nodes)),
+            detail: format!("{fault} of node{}{detail}", numbers(nodes)),
             workers: Vec::new(),
             nodes: nodes.to_vec(),
         });
