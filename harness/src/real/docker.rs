@@ -136,10 +136,10 @@ async fn start_sentinels(
         try_join_all(servers.map(ServerContainer::address_among_containers))
     }))
     .await?;
-    let text = sentinel::configuration(&servers, count);
     let start = |number| {
         let name = format!("sentinel-{number}");
-        ServerContainer::start_sentinel(name, text.clone(), recipe)
+        let text = sentinel::configuration(&servers, number, count);
+        ServerContainer::start_sentinel(name, text, recipe)
     };
     let sentinels = try_join_all((0..count).map(start)).await?;
     let announced = sentinels

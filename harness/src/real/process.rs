@@ -64,7 +64,7 @@ impl ProcessServers {
         let sentinels = try_join_all((0..layout.sentinels).map(|number| {
             let recipe = Recipe {
                 arguments: Vec::new(),
-                sentinel: Some(sentinel::configuration(&servers, layout.sentinels)),
+                sentinel: Some(sentinel::configuration(&servers, number, layout.sentinels)),
                 loses_tail: false,
                 ..recipe(format!("sentinel-{number}"))
             };

@@ -11,10 +11,14 @@ use tokio::time::timeout;
 
 use super::{WorldError, probe};
 
-/// A master that answers nothing for so long is down for a Sentinel. Redis's default is 30 s;
-/// nothing else about Sentinel's own timing is changed, so a failover takes one to three seconds
-/// and a stale master is left alone for at least eight.
+/// A master that answers nothing for so long is down for the first Sentinel. Redis's default is
+/// 30 s; nothing else about Sentinel's own timing is changed, so a failover takes one to three
+/// seconds and a stale master is left alone for at least eight.
 const DOWN_AFTER: Duration = Duration::from_millis(400);
+
+/// Each Sentinel notices so much later than the one before. If all noticed at once, each would vote
+/// for itself, and an election that nobody wins is held again only much later.
+const STAGGER: Duration = Duration::from_millis(250);
 
 /// A failover that failed is tried again after twice this time; and for so long Sentinels let a
 /// replica be that does not follow the master they know, as after `cut-replication`.
@@ -35,9 +39,14 @@ pub fn master_name(node: usize) -> String {
     format!("picklock-{node}")
 }
 
-/// What a Sentinel of so many is told: to watch the first server of each node.
-pub(super) fn configuration(servers: &[Vec<SocketAddr>], sentinels: usize) -> String {
+/// What the Sentinel of this number, of so many, is told: to watch the first server of each node.
+pub(super) fn configuration(
+    servers: &[Vec<SocketAddr>],
+    number: usize,
+    sentinels: usize,
+) -> String {
     let quorum = sentinels / 2 + 1;
+    let down_after = (0..number).fold(DOWN_AFTER, |after, _| after + STAGGER);
     let mut text = String::new();
     let masters = servers.iter().filter_map(|node| node.first());
     for (node, master) in masters.enumerate() {
@@ -48,7 +57,7 @@ pub(super) fn configuration(servers: &[Vec<SocketAddr>], sentinels: usize) -> St
              sentinel down-after-milliseconds {name} {}\n\
              sentinel failover-timeout {name} {}\n\
              sentinel parallel-syncs {name} 1\n",
-            DOWN_AFTER.as_millis(),
+            down_after.as_millis(),
             FAILOVER_TIMEOUT.as_millis(),
         ));
     }
