@@ -36,9 +36,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("real", &["clock", "entropy", "record"]),
     ("replication", &["world"]),
+    ("tampering", &["world"]),
     (
         "real_world",
-        &["adapter", "clock", "real", "replication", "wire", "world"],
+        &[
+            "adapter",
+            "clock",
+            "real",
+            "replication",
+            "tampering",
+            "wire",
+            "world",
+        ],
     ),
     (
         "sim",

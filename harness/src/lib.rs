@@ -34,6 +34,7 @@ pub mod record;
 mod replication;
 pub mod sim;
 pub mod stage;
+mod tampering;
 pub mod trial;
 pub mod wire;
 pub mod world;

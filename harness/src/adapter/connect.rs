@@ -1,5 +1,6 @@
 //! The worker's connections to real Redis nodes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use picklock_impls::Node;
@@ -21,7 +22,8 @@ pub struct ConnectError {
     source: redis::RedisError,
 }
 
-/// One connection for each URL, to the server itself or to the master that Sentinels name. Nothing is sent yet: a node that is down must not keep the
+/// One connection for each URL, to the server itself or to the master that Sentinels name, and
+/// others if the lock wants them. Nothing is sent yet: a node that is down must not keep the
 /// worker from starting. Each command opens the connection if there is none, fails after
 /// `timeout` at the latest, and is never sent twice.
 ///
@@ -34,7 +36,10 @@ pub fn connect(urls: &[String], timeout: Duration) -> Result<Vec<Node>, ConnectE
                 url: url.clone(),
                 source,
             })?;
-            Ok(Node::new(Reconnecting::new(origin, timeout)))
+            let origin = Arc::new(origin);
+            Ok(Node::opening(move || {
+                Reconnecting::new(Arc::clone(&origin), timeout)
+            }))
         })
         .collect()
 }

@@ -76,7 +76,7 @@ impl Origin {
 }
 
 struct Shared {
-    origin: Origin,
+    origin: Arc<Origin>,
     timeout: Duration,
     clock: Clock,
     live: Mutex<Option<Live>>,
@@ -94,7 +94,7 @@ struct Live {
 
 impl Reconnecting {
     /// Commands fail after `timeout`, the time to connect included.
-    pub(super) fn new(origin: Origin, timeout: Duration) -> Self {
+    pub(super) fn new(origin: Arc<Origin>, timeout: Duration) -> Self {
         Reconnecting(Arc::new(Shared {
             origin,
             timeout,
@@ -212,7 +212,7 @@ impl ConnectionLike for Reconnecting {
     }
 
     fn get_db(&self) -> i64 {
-        match &self.0.origin {
+        match &*self.0.origin {
             Origin::Server(client) => client.get_connection_info().redis_settings().db(),
             // The URL of a node with Sentinels has no place for another.
             Origin::Sentinels { .. } => 0,

@@ -10,7 +10,9 @@
 
 use futures_util::future::join_all;
 
-use super::strike::{Nemesis, Undo, numbers};
+use super::describe::numbers;
+use super::strike::Nemesis;
+use super::undo::Undo;
 use crate::history::What;
 use crate::world::{Refusal, World};
 

@@ -15,3 +15,4 @@ mod orphans;
 mod process;
 mod reexecution;
 mod sentinels;
+mod tampering;
