@@ -8,15 +8,20 @@
 //! - [`listing`]: what there is to choose from
 //! - [`blame`] and [`meaning`]: verdicts in plain words
 //! - [`material`]: what comparisons and report files are made of
+//! - [`measures`]: what a history says in numbers, beyond verdicts
+//! - [`html`]: all of it as one page for a browser, offline
 //! - [`units`]: times as people write them
 //! - [`escape`]: words of strangers made safe to print
 
 pub mod blame;
 pub mod escape;
+pub mod html;
 pub mod json;
+mod lanes;
 pub mod listing;
 pub mod material;
 pub mod meaning;
+pub mod measures;
 pub mod progress;
 pub mod terminal;
 pub mod units;
