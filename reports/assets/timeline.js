@@ -119,6 +119,9 @@ class Timeline {
       pen.restore();
     }
     this.marker(pen, view, bottom);
+    // The window in nanoseconds, for whoever looks at the page from outside.
+    this.element.dataset.from = this.from;
+    this.element.dataset.to = this.to;
   }
 
   labels(pen, view) {

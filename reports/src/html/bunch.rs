@@ -129,7 +129,12 @@ mod tests {
     #[test]
     fn the_short_are_put_together_and_the_long_stay() {
         let pieces = bunched(&lane(), 10, &[]);
-        let [Piece::Bunch(first), Piece::Stretch(long), Piece::Bunch(last)] = pieces[..] else {
+        let [
+            Piece::Bunch(first),
+            Piece::Stretch(long),
+            Piece::Bunch(last),
+        ] = pieces[..]
+        else {
             panic!("{pieces:?}");
         };
         assert_eq!((first.from_ns, first.to_ns), (0, 6));

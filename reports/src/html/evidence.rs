@@ -121,7 +121,9 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, most_pieces: usi
             trouble.map(|words| sentence(words)).collect()
         }),
         faults: record.map_or_else(Vec::new, |record| faults(&record.faults)),
-        left_out: track.as_ref().map_or_else(Vec::new, |track| track.left_out.clone()),
+        left_out: track
+            .as_ref()
+            .map_or_else(Vec::new, |track| track.left_out.clone()),
         track: track.map(|track| embed::json(&track)),
         figures: history.map_or_else(|| figures::of_cell(cell), figures::of_history),
     }

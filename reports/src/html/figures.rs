@@ -88,16 +88,19 @@ pub(super) fn of_cell(cell: &Cell) -> Figures {
 /// A histogram as records carry it; `None`: it is none.
 fn decode(text: &str) -> Option<Histogram<u64>> {
     use base64::Engine;
-    let bytes = base64::engine::general_purpose::STANDARD.decode(text).ok()?;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(text)
+        .ok()?;
     Deserializer::new().deserialize(&mut &bytes[..]).ok()
 }
 
 fn drawings(speeds: &[Speed]) -> Vec<Drawing> {
-    let series = |of: fn(&Speed) -> &Histogram<u64>| -> Vec<(usize, &'static str, &Histogram<u64>)> {
-        let each = speeds.iter();
-        each.map(|speed| (speed.phase as usize, speed.phase.words(), of(speed)))
-            .collect()
-    };
+    let series =
+        |of: fn(&Speed) -> &Histogram<u64>| -> Vec<(usize, &'static str, &Histogram<u64>)> {
+            let each = speeds.iter();
+            each.map(|speed| (speed.phase as usize, speed.phase.words(), of(speed)))
+                .collect()
+        };
     let acquire = series(|speed| &speed.acquire.latency_us);
     let release = series(|speed| &speed.release.latency_us);
     [drawing("acquire", &acquire), drawing("release", &release)]
@@ -137,7 +140,11 @@ fn fairness(measures: &Measures) -> Vec<String> {
         ));
     }
     if let Some(wait) = fairness.longest_wait {
-        let outcome = if wait.granted { "then got it" } else { "and did not get it" };
+        let outcome = if wait.granted {
+            "then got it"
+        } else {
+            "and did not get it"
+        };
         lines.push(format!(
             "Longest wait: worker {} for {} from {}, {outcome}.",
             wait.worker,
@@ -172,7 +179,10 @@ fn orphan_row(orphan: &Orphan) -> Row {
     Row {
         at: moment_ns(orphan.from_ns),
         what: sentence(&format!("worker {} {lost}", orphan.worker)),
-        cost: format!("kept others waiting for {}; {over}", span_ns(orphan.blocked_ns)),
+        cost: format!(
+            "kept others waiting for {}; {over}",
+            span_ns(orphan.blocked_ns)
+        ),
     }
 }
 

@@ -43,7 +43,9 @@ pub(super) fn worlds(cells: &[Cell]) -> Vec<World> {
                 .filter(|(_, cell)| cell.scenario == scenario)
                 .collect();
             let slot = |subject: &&str| {
-                let found = of_row.iter().find(|(_, cell)| cell.subject.name == *subject);
+                let found = of_row
+                    .iter()
+                    .find(|(_, cell)| cell.subject.name == *subject);
                 found.map(|(index, cell)| Slot {
                     index: *index,
                     tile: tile(cell),

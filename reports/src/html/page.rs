@@ -89,15 +89,21 @@ pub(super) fn view(material: &Material) -> Page {
         reproduce: sentence(&matrix.reproduce),
         interrupted: matrix.interrupted,
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
-        skipped: material.skipped.iter().map(|words| sentence(words)).collect(),
+        skipped: material
+            .skipped
+            .iter()
+            .map(|words| sentence(words))
+            .collect(),
         worlds: grid::worlds(&matrix.cells),
         exhibits: evidence::exhibits(material),
     }
 }
 
 fn subjects(cells: &[picklock_harness::record::Cell]) -> usize {
-    let names: std::collections::BTreeSet<&str> =
-        cells.iter().map(|cell| cell.subject.name.as_str()).collect();
+    let names: std::collections::BTreeSet<&str> = cells
+        .iter()
+        .map(|cell| cell.subject.name.as_str())
+        .collect();
     names.len()
 }
 
@@ -139,7 +145,10 @@ fn facts(material: &Material) -> Vec<Fact> {
     };
     facts.push(fact("seed", seeds));
     let runs: u64 = matrix.cells.iter().map(|cell| cell.runs).sum();
-    facts.push(fact("cells", format!("{}, {runs} runs", matrix.cells.len())));
+    facts.push(fact(
+        "cells",
+        format!("{}, {runs} runs", matrix.cells.len()),
+    ));
     let mut servers: Vec<String> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
     for evidence in &material.evidence {

@@ -60,7 +60,9 @@ pub(super) fn drawing(
     title: &'static str,
     series: &[(usize, &'static str, &Histogram<u64>)],
 ) -> Option<Drawing> {
-    let filled = series.iter().filter(|(_, _, histogram)| !histogram.is_empty());
+    let filled = series
+        .iter()
+        .filter(|(_, _, histogram)| !histogram.is_empty());
     let filled: Vec<_> = filled.collect();
     let low_us = filled.iter().map(|(_, _, h)| h.min()).min()?.max(1);
     let high_us = filled.iter().map(|(_, _, h)| h.max()).max()?.max(1);

@@ -79,12 +79,16 @@ pub(super) fn tile(cell: &Cell) -> Tile {
             hover: name(&format!("{property} {}", meaning::of(property, verdict))),
         })
     });
-    let words: Vec<String> = cell.surprises.iter().map(|surprise| {
-        format!(
-            "{}: expected {}, got {} in {} of {} runs",
-            surprise.property, surprise.expected, surprise.got, surprise.runs, cell.runs
-        )
-    }).collect();
+    let words: Vec<String> = cell
+        .surprises
+        .iter()
+        .map(|surprise| {
+            format!(
+                "{}: expected {}, got {} in {} of {} runs",
+                surprise.property, surprise.expected, surprise.got, surprise.runs, cell.runs
+            )
+        })
+        .collect();
     Tile {
         tone,
         sign,
@@ -193,7 +197,12 @@ mod tests {
 
     use super::*;
 
-    fn gist_of(exclusion: Status, lease: Status, resource: Status, fencing: Status) -> &'static str {
+    fn gist_of(
+        exclusion: Status,
+        lease: Status,
+        resource: Status,
+        fencing: Status,
+    ) -> &'static str {
         let of = |status| Verdict {
             status,
             ..Verdict::held()
@@ -212,12 +221,24 @@ mod tests {
         use Status::{Held, NotApplicable, Unknown, Violated};
         let cases = [
             ((Held, Held, Held, NotApplicable), "held"),
-            ((Violated, Held, Violated, NotApplicable), "client outlived its lease"),
-            ((Violated, Held, Held, NotApplicable), "client outlived its lease"),
+            (
+                (Violated, Held, Violated, NotApplicable),
+                "client outlived its lease",
+            ),
+            (
+                (Violated, Held, Held, NotApplicable),
+                "client outlived its lease",
+            ),
             ((Violated, Held, Held, Held), "fencing did its work"),
             ((Violated, Violated, Held, Held), "the lock broke its word"),
-            ((Violated, Unknown, Held, NotApplicable), "two inside together"),
-            ((Held, Held, Violated, NotApplicable), "the stock does not add up"),
+            (
+                (Violated, Unknown, Held, NotApplicable),
+                "two inside together",
+            ),
+            (
+                (Held, Held, Violated, NotApplicable),
+                "the stock does not add up",
+            ),
             ((Held, Unknown, Held, NotApplicable), "could not be judged"),
         ];
         for ((exclusion, lease, resource, fencing), words) in cases {

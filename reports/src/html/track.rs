@@ -125,10 +125,7 @@ fn names(keys: &[String]) -> Vec<String> {
     keys.iter().take(1_000).map(shown).collect()
 }
 
-fn overlaps(
-    lanes: &BTreeMap<usize, Lane>,
-    left_out: &mut Vec<String>,
-) -> Vec<(u64, u64, u32)> {
+fn overlaps(lanes: &BTreeMap<usize, Lane>, left_out: &mut Vec<String>) -> Vec<(u64, u64, u32)> {
     let by_key = overlaps_by_key(lanes).into_iter();
     let mut all: Vec<(u64, u64, u32)> = by_key
         .flat_map(|(key, spans)| spans.into_iter().map(move |(from, to)| (from, to, key)))
@@ -162,7 +159,11 @@ fn chosen(
             let mut met = overlaps.iter();
             met.any(|&(from, to, of)| of == key && from < to_ns && from_ns < to)
         };
-        if holds.clone().take(1_000).any(|s| overlaps_at(s.from_ns, s.to_ns, s.key)) {
+        if holds
+            .clone()
+            .take(1_000)
+            .any(|s| overlaps_at(s.from_ns, s.to_ns, s.key))
+        {
             0
         } else if holds.next().is_some() || !lane.frozen_ns.is_empty() {
             1

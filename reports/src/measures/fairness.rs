@@ -36,9 +36,10 @@ pub(super) fn of(workers: usize, requests: &[Request]) -> Fairness {
     let mut waits = Waits::default();
     let mut longest: Option<LongestWait> = None;
     for request in requests.iter().filter(|r| r.asked == Asked::ToAcquire) {
-        if let (Some(grants), Some(asked)) =
-            (grants.get_mut(request.worker), asked.get_mut(request.worker))
-        {
+        if let (Some(grants), Some(asked)) = (
+            grants.get_mut(request.worker),
+            asked.get_mut(request.worker),
+        ) {
             *asked = true;
             *grants += u64::from(request.outcome == Outcome::Done);
         }

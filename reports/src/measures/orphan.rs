@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use picklock_harness::check::{Hold, HoldEnd};
 use picklock_harness::history::{History, What};
 
-use super::operation::{Asked, Request};
 use super::merged;
+use super::operation::{Asked, Request};
 
 /// A lock whose holder died, or whose release ended in an error.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -83,9 +83,7 @@ pub(super) fn speeds(requests: &[Request], phases: &Phases) -> Vec<Speed> {
         }
     }
     let seen = |speed: &Speed| {
-        let met = |of: &Operation| {
-            of.latency_us.len() + of.refused + of.failed + of.unanswered > 0
-        };
+        let met = |of: &Operation| of.latency_us.len() + of.refused + of.failed + of.unanswered > 0;
         speed.length_ns > 0 || met(&speed.acquire) || met(&speed.release)
     };
     speeds.into_iter().filter(seen).collect()

@@ -181,10 +181,7 @@ fn a_fault_that_strikes_once_takes_no_time_and_one_without_end_all_of_it() {
         .measured();
     assert_eq!(
         acquisitions(&once),
-        [
-            (Phase::Healthy, 1, 2, 211),
-            (Phase::Recovering, 1, 2, 100),
-        ]
+        [(Phase::Healthy, 1, 2, 211), (Phase::Recovering, 1, 2, 100),]
     );
     let lasting = Tape::new(2)
         .fault(50, 0, "partition")

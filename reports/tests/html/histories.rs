@@ -28,21 +28,63 @@ pub fn long(purchases: u64) -> History {
         let asked_ns = op * STEP_NS + op * 7_919 % 400_000;
         let granted_ns = op * STEP_NS + 600_000;
         let overstays = op % 1_000 == 999;
-        let released_ns = granted_ns + if overstays { 5_000_000 } else { 1_700_000 + op * 104_729 % 500_000 };
+        let released_ns = granted_ns
+            + if overstays {
+                5_000_000
+            } else {
+                1_700_000 + op * 104_729 % 500_000
+            };
         let purchase = [
-            (asked_ns, What::Acquire { worker, op, key: 0, ttl_ms: 1_000, wait_ms: 0 }),
-            (granted_ns, What::Granted {
-                worker,
-                op,
-                token: format!("token-of-attempt-{op:08}"),
-                fence: Some(op + 1),
-                valid_ms: Some(1_000),
-                elapsed_ms: Some(0),
-            }),
-            (granted_ns + 100_000, What::StockRead { worker, op, key: 0, stock: 200_000 - op as i64 }),
-            (granted_ns + 900_000, What::StockChanged { worker, op, key: 0, from: 200_000 - op as i64, to: 199_999 - op as i64 }),
+            (
+                asked_ns,
+                What::Acquire {
+                    worker,
+                    op,
+                    key: 0,
+                    ttl_ms: 1_000,
+                    wait_ms: 0,
+                },
+            ),
+            (
+                granted_ns,
+                What::Granted {
+                    worker,
+                    op,
+                    token: format!("token-of-attempt-{op:08}"),
+                    fence: Some(op + 1),
+                    valid_ms: Some(1_000),
+                    elapsed_ms: Some(0),
+                },
+            ),
+            (
+                granted_ns + 100_000,
+                What::StockRead {
+                    worker,
+                    op,
+                    key: 0,
+                    stock: 200_000 - op as i64,
+                },
+            ),
+            (
+                granted_ns + 900_000,
+                What::StockChanged {
+                    worker,
+                    op,
+                    key: 0,
+                    from: 200_000 - op as i64,
+                    to: 199_999 - op as i64,
+                },
+            ),
             (released_ns, What::Release { worker, op }),
-            (released_ns + 250_000, What::Released { worker, op, released: true, last_command_ns: None }),
+            (
+                released_ns + 250_000,
+                What::Released {
+                    worker,
+                    op,
+                    released: true,
+                    last_command_ns: None,
+                },
+            ),
         ];
         events.extend(purchase.map(|(at_ns, what)| Event { at_ns, what }));
     }

@@ -14,15 +14,6 @@ use picklock_harness::sim::Subject;
 use picklock_impls::find;
 use picklock_reports::material::{Evidence, Material};
 
-pub const SUBJECTS: [&str; 4] = ["setnx-expire", "getset", "set-nx-px", "redlock"];
-pub const SCENARIOS: [&str; 5] = [
-    "calm",
-    "gc-pause",
-    "holder-crash",
-    "master-failover",
-    "network-delay",
-];
-
 /// A matrix of real runs in the simulation.
 pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> Material {
     let mut material = nothing(seeds);
@@ -72,10 +63,9 @@ fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
     let outcome = match trial.run_subject(&Subject::of(find(subject).unwrap())) {
         Ok(outcome) => outcome,
         Err(error) => {
-            let history = picklock_harness::history::read_history(
-                crate::histories::header(1).as_bytes(),
-            )
-            .unwrap();
+            let history =
+                picklock_harness::history::read_history(crate::histories::header(1).as_bytes())
+                    .unwrap();
             let record = record(&history, Verdicts::new(), "");
             let mut cell = of_record(&record, "", expected);
             (cell.subject.name, cell.scenario) = (subject.into(), scenario.into());
@@ -88,7 +78,11 @@ fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
         .iter()
         .find(|run| run.verdicts.values().any(|v| v.status == Status::Violated))
         .unwrap_or(&outcome.runs()[0]);
-    let record = record(&run.history, run.verdicts.clone(), &trial.scenario().summary);
+    let record = record(
+        &run.history,
+        run.verdicts.clone(),
+        &trial.scenario().summary,
+    );
     let run_dir = format!("cells/{subject}/{scenario}/sim");
     let mut cell = of_record(&record, &run_dir, expected);
     cell.runs = seeds;
@@ -123,11 +117,7 @@ pub fn record(history: &History, verdicts: Verdicts, summary: &str) -> RunRecord
 }
 
 /// The cell of one run.
-pub fn of_record(
-    record: &RunRecord,
-    run_dir: &str,
-    expected: BTreeMap<Property, String>,
-) -> Cell {
+pub fn of_record(record: &RunRecord, run_dir: &str, expected: BTreeMap<Property, String>) -> Cell {
     Cell {
         subject: record.subject.clone(),
         scenario: record.scenario.clone(),

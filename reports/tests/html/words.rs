@@ -12,13 +12,20 @@ use crate::{histories, runs};
 /// Everything between the first of these and the next of those.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
     let from = text.find(open).unwrap_or_else(|| panic!("no {open}")) + open.len();
-    let to = text[from..].find(close).unwrap_or_else(|| panic!("no {close}"));
+    let to = text[from..]
+        .find(close)
+        .unwrap_or_else(|| panic!("no {close}"));
     &text[from..from + to]
 }
 
 #[test]
 fn a_matrix_tells_whose_fault_it_was_and_how_sure_that_is() {
-    let page = page(&runs::matrix(&["set-nx-px", "redlock"], &["calm", "gc-pause"], 5)).unwrap();
+    let page = page(&runs::matrix(
+        &["set-nx-px", "redlock"],
+        &["calm", "gc-pause"],
+        5,
+    ))
+    .unwrap();
     for words in [
         "client outlived its lease",
         "outlived-lease",
@@ -39,7 +46,14 @@ fn a_matrix_tells_whose_fault_it_was_and_how_sure_that_is() {
 fn the_page_asks_nobody_for_anything() {
     let page = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).unwrap();
     assert!(page.contains("default-src 'none'; style-src 'unsafe-inline'"));
-    for way_out in ["http:", "https:", "src=", "@import", "url(", "<link rel=\"stylesheet"] {
+    for way_out in [
+        "http:",
+        "https:",
+        "src=",
+        "@import",
+        "url(",
+        "<link rel=\"stylesheet",
+    ] {
         assert!(!page.contains(way_out), "{way_out}");
     }
 }
@@ -111,7 +125,9 @@ fn words_of_strangers_stay_words() {
         nodes: vec![0],
     };
     let at_ns = history.events.last().unwrap().at_ns;
-    history.events.push(picklock_harness::history::Event { at_ns, what: fault });
+    history
+        .events
+        .push(picklock_harness::history::Event { at_ns, what: fault });
     let verdicts = judge(&history);
     let mut record = runs::record(&history, verdicts, attack);
     record.redis.version = attack.into();
@@ -139,7 +155,12 @@ fn words_of_strangers_stay_words() {
     assert!(!page.contains(['\u{2028}', '\u{202e}']));
     let data = between(&page, "id=\"track-0\">", "</script>");
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
-    assert!(data["keys"][0].as_str().unwrap().starts_with("</script><!--"));
+    assert!(
+        data["keys"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("</script><!--")
+    );
 }
 
 #[test]
