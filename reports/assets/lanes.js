@@ -12,7 +12,12 @@ function workerRow(track, lane, laneIndex, height) {
       const box = { top: top + pad, height: height - 2 * pad };
       drawPieces(pen, track, lane, box, view, colours);
       drawPast(pen, track, lane, box, view, colours);
-      for (const [from, to] of lane.frozen) band(pen, view, from, to, box, colours.hatch.frozen, colours.frozen);
+      // Frozen is the lower half, so that what it held meanwhile can still be seen above.
+      const half = { top: box.top + box.height / 2, height: box.height / 2 };
+      for (const [from, to] of lane.frozen) {
+        band(pen, view, from, to, half, colours.surface, null);
+        band(pen, view, from, to, half, colours.hatch.frozen, colours.frozen);
+      }
       for (const gone of lane.dead) band(pen, view, gone.from_ns, gone.to_ns, box, colours.hatch.dead, null);
       drawOverlaps(pen, track, lane, box, view, colours);
       drawMarks(pen, marks, box, view, colours);
@@ -93,7 +98,10 @@ function drawOverlaps(pen, track, lane, box, view, colours) {
       const width = Math.max(2, view.x(Math.min(to, track.to[i])) - left);
       pen.fillStyle = colours.overlap;
       pen.fillRect(left, box.top, width, Math.max(2, box.height / 5));
-      pen.fillRect(left, box.top + box.height - Math.max(2, box.height / 5), width, Math.max(2, box.height / 5));
+      if (width < 4) continue;
+      pen.strokeStyle = colours.overlap;
+      pen.lineWidth = 2;
+      pen.strokeRect(left + 1, box.top + 1, width - 2, box.height - 2);
     }
   }
 }
@@ -101,14 +109,14 @@ function drawOverlaps(pen, track, lane, box, view, colours) {
 function drawMarks(pen, marks, box, view, colours) {
   if (box.height < 8) return;
   const middle = box.top + box.height / 2;
-  let drawn = -9;
+  const apart = 6 * view.perPixel;
   let at = firstIndex(0, marks.length, (i) => marks[i].at >= view.from);
   pen.textAlign = 'center';
   for (; at < marks.length && marks[at].at <= view.to; at++) {
     const x = view.x(marks[at].at);
-    // Deaths and refusals are always drawn, sales only as far as they can be told apart.
-    if (marks[at].what === 2 && x - drawn < 6) continue;
-    drawn = x;
+    // Deaths and refusals are always drawn, sales only where they can be told apart.
+    const near = (other) => other && Math.abs(other.at - marks[at].at) < apart;
+    if (marks[at].what === 2 && (near(marks[at - 1]) || near(marks[at + 1]))) continue;
     pen.fillStyle = marks[at].what === 0 ? colours.overlap : colours.ink;
     if (marks[at].what === 2) {
       pen.beginPath();

@@ -30,8 +30,12 @@ function hatch(colour, style) {
   const tile = document.createElement('canvas');
   tile.width = tile.height = size;
   const pen = tile.getContext('2d');
+  pen.fillStyle = colour;
+  pen.globalAlpha = style === 'slash' ? 0.3 : 0;
+  pen.fillRect(0, 0, size, size);
+  pen.globalAlpha = 1;
   pen.strokeStyle = pen.fillStyle = colour;
-  pen.lineWidth = 1.6;
+  pen.lineWidth = style === 'slash' ? 2 : 1.6;
   pen.beginPath();
   for (const shift of [-size, 0, size]) {
     if (style === 'slash' || style === 'cross') { pen.moveTo(shift - 1, size + 1); pen.lineTo(shift + size + 1, -1); }
@@ -52,6 +56,14 @@ function span(ns) {
 function moment(ns, step) {
   const decimals = Math.min(9, Math.max(3, Math.ceil(9 - Math.log10(step || 1e6))));
   return `${(ns / 1e9).toFixed(decimals)} s`;
+}
+
+// A whole number in a few characters.
+function short(value) {
+  const size = Math.abs(value);
+  if (size < 10000) return String(value);
+  const [by, unit] = size < 1e6 ? [1e3, 'k'] : size < 1e9 ? [1e6, 'M'] : [1e9, 'G'];
+  return `${Number((value / by).toPrecision(3))}${unit}`;
 }
 
 // A round distance between two marks of an axis.

@@ -103,11 +103,11 @@ function scale(top, height, low, high) {
   return (value) => top + pad + room * (1 - (value - low) / range);
 }
 
-function scaleNumbers(pen, y, low, high, view, colours) {
+function scaleNumbers(pen, y, values, view, colours) {
   pen.font = '11px system-ui, sans-serif';
   pen.textAlign = 'right';
   pen.fillStyle = colours.muted;
-  for (const value of high > low ? [high, low] : [high]) pen.fillText(String(value), view.left - 6, y(value) + 4);
+  for (const value of new Set(values)) pen.fillText(short(value), view.left - 6, y(value) + 4);
   pen.textAlign = 'left';
 }
 
@@ -119,7 +119,7 @@ function stockRow(track) {
     label: 'stock', height, numbered: true,
     draw(pen, top, view, colours) {
       const y = scale(top, height, low, high);
-      scaleNumbers(pen, y, low, high, view, colours);
+      scaleNumbers(pen, y, [high, 0, low], view, colours);
       if (low < 0) {
         pen.fillStyle = colours.overlap;
         pen.globalAlpha = 0.12;
@@ -167,15 +167,20 @@ function steps(pen, points, y, view, colours) {
 }
 
 function fenceRow(track) {
-  const { points, low, high } = track.fences, height = 62;
+  const { points } = track.fences, height = 62;
   return {
     label: 'tokens', height, numbered: true,
     draw(pen, top, view, colours) {
+      // The scale is that of what can be seen: of a long run, a window would else be a flat line.
+      const first = firstIndex(0, points.length, (i) => points[i].at >= view.from);
+      const after = firstIndex(first, points.length, (i) => points[i].at > view.to);
+      const shown = points.slice(first, after);
+      if (!shown.length) return;
+      const values = shown.map((point) => point.value);
+      const low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
       const y = scale(top, height, low, high);
-      scaleNumbers(pen, y, low, high, view, colours);
-      let index = firstIndex(0, points.length, (i) => points[i].at >= view.from);
-      for (; index < points.length && points[index].at <= view.to; index++) {
-        const { at, value, stale } = points[index];
+      scaleNumbers(pen, y, [high, low], view, colours);
+      for (const { at, value, stale } of shown) {
         pen.fillStyle = stale ? colours.overlap : colours.accent;
         pen.beginPath();
         if (stale) pen.rect(view.x(at) - 4, y(value) - 4, 8, 8);

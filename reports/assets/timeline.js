@@ -130,7 +130,7 @@ class Timeline {
     let free = -9;
     this.rows.forEach((row, index) => {
       if (!row.label || row.top < free) return;
-      const height = row.numbered ? 24 : row.height;
+      const height = row.height;
       pen.fillStyle = index === this.chosen ? this.colours.accent : this.colours.muted;
       pen.fillText(narrow ? row.label.replace('worker', 'w').replace('node', 'n') : row.label, 2, row.top + Math.max(height / 2 + 4, 9));
       // Of lanes too thin for words, only some are named.

@@ -1,5 +1,7 @@
 //! The evidence of one cell: verdicts, stories, timeline, numbers, and how to see it again.
 
+use std::borrow::Cow;
+
 use picklock_harness::check::{Property, Status, Verdicts};
 use picklock_harness::record::Cell;
 
@@ -10,6 +12,7 @@ use super::page::{Fact, fact};
 use super::tile::{self, Rate, Tile, tile};
 use super::track::track;
 use crate::blame::blame;
+use crate::escape::visible;
 use crate::material::{Evidence, Material};
 use crate::meaning;
 use crate::units::{span_ms, span_us};
@@ -36,7 +39,8 @@ pub(super) struct Exhibit {
     pub(super) verdicts: Vec<VerdictRow>,
     pub(super) stories: Vec<Story>,
     pub(super) reproduce: Name,
-    /// The command itself, for the clipboard.
+    /// The command itself, for the clipboard; empty where it holds what cannot be seen, because
+    /// nobody should paste that into a shell.
     pub(super) command: String,
     pub(super) run_dir: Option<Name>,
     pub(super) facts: Vec<Fact>,
@@ -113,7 +117,10 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, most_pieces: usi
         verdicts: verdict_rows(cell),
         stories: stories(&cell.verdicts),
         reproduce: sentence(&cell.reproduce),
-        command: cell.reproduce.clone(),
+        command: match visible(&cell.reproduce) {
+            Cow::Borrowed(command) => command.to_owned(),
+            Cow::Owned(_) => String::new(),
+        },
         run_dir: cell.run_dir.as_ref().map(|run_dir| name(run_dir)),
         facts: facts(cell, found),
         trouble: record.map_or_else(Vec::new, |record| {

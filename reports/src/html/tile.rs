@@ -16,8 +16,8 @@ pub(super) struct Tile {
     pub(super) sign: &'static str,
     /// A few words.
     pub(super) headline: &'static str,
-    /// The cause of the worst violation.
-    pub(super) cause: &'static str,
+    /// The causes of what was violated, the worst first.
+    pub(super) causes: String,
     pub(super) letters: Vec<Letter>,
     /// With several runs: how often, and the bound.
     pub(super) rate: Option<Rate>,
@@ -93,10 +93,10 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         tone,
         sign,
         headline,
-        cause: if cell.error.is_some() {
-            ""
+        causes: if cell.error.is_some() {
+            String::new()
         } else {
-            worst_cause(&cell.verdicts)
+            causes(&cell.verdicts)
         },
         letters: letters.collect(),
         rate: rate(cell),
@@ -138,8 +138,8 @@ fn gist(verdicts: &Verdicts) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// Of the first violated property in the order of weight.
-fn worst_cause(verdicts: &Verdicts) -> &'static str {
+/// Each cause once, those of the weightiest properties first.
+fn causes(verdicts: &Verdicts) -> String {
     let order = [
         Property::Lease,
         Property::Exclusion,
@@ -148,13 +148,17 @@ fn worst_cause(verdicts: &Verdicts) -> &'static str {
         Property::Fencing,
         Property::Progress,
     ];
-    let mut violated = order
+    let violated = order
         .iter()
         .filter_map(|property| verdicts.get(property))
         .filter(|verdict| verdict.status == Status::Violated);
-    violated
-        .find_map(|verdict| verdict.cause)
-        .map_or("", |cause| cause.word())
+    let mut causes: Vec<&str> = Vec::new();
+    for cause in violated.filter_map(|verdict| verdict.cause) {
+        if !causes.contains(&cause.word()) {
+            causes.push(cause.word());
+        }
+    }
+    causes.join(", ")
 }
 
 /// Of the property that was violated most often.

@@ -277,16 +277,15 @@ fn marks(lanes: &[(usize, Lane)], unit_ns: u64, left_out: &mut Vec<String>) -> S
             marks.push((mark.at_ns, index, what));
         }
     }
+    marks.sort_unstable();
     if marks.len() > MOST_MARKS {
-        marks.sort_by_key(|(_, _, what)| *what);
         left_out.push(format!(
-            "Of {} marks (sales, refused accesses, deaths) {MOST_MARKS} are drawn, deaths and \
-             refusals first.",
+            "Of {} marks (sales, refused accesses, deaths) some {MOST_MARKS} are drawn: the first \
+             deaths and refusals, and sales evenly.",
             marks.len()
         ));
-        marks.truncate(MOST_MARKS);
+        thin(&mut marks);
     }
-    marks.sort_unstable();
     let mut column = Column::default();
     let mut before = 0;
     for (at_ns, lane, what) in marks {
@@ -297,6 +296,23 @@ fn marks(lanes: &[(usize, Lane)], unit_ns: u64, left_out: &mut Vec<String>) -> S
         column.push(what);
     }
     column.text()
+}
+
+/// Leaves half of the room to deaths and refusals, and fills the other half evenly with sales.
+fn thin(marks: &mut Vec<(u64, usize, u64)>) {
+    const SALE: u64 = 2;
+    let sales = marks.iter().filter(|mark| mark.2 == SALE).count();
+    let every = sales.div_ceil(MOST_MARKS / 2).max(1);
+    let (mut sale, mut other) = (0, 0);
+    marks.retain(|mark| {
+        if mark.2 == SALE {
+            sale += 1;
+            sale % every == 0
+        } else {
+            other += 1;
+            other <= MOST_MARKS / 2
+        }
+    });
 }
 
 /// Tokens by attempt.
