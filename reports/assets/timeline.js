@@ -178,7 +178,8 @@ class Timeline {
     }
     this.sight = this.sight < 0 && step < 0 ? sights.length - 1 : (this.sight + step + sights.length) % sights.length;
     const sight = sights[this.sight];
-    const margin = Math.max((sight.to_ns - sight.from_ns) * 0.8, this.track.ttl_ns * 0.35, 1000);
+    const length = sight.to_ns - sight.from_ns, near = this.track.ttl_ns * 0.35;
+    const margin = Math.max(1000, length ? Math.max(length * 0.8, Math.min(near, length * 6)) : near);
     this.show(sight.from_ns - margin, sight.to_ns + margin);
     this.tell(`${this.sight + 1} of ${sights.length}: ${moment(sight.from_ns)}, ${sight.words}`);
   }

@@ -130,6 +130,13 @@ impl Sheet {
         self.settle();
     }
 
+    /// As on paper.
+    pub fn on_paper(&self) {
+        self.send::<Emulation::SetEmulatedMedia>(json!({ "media": "print" }));
+        self.size(760, 1100);
+        self.settle();
+    }
+
     /// Turns the wheel at a place of the window.
     pub fn wheel(&self, x: f64, y: f64, delta: f64) {
         self.send::<Input::DispatchMouseEvent>(json!({

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use picklock_harness::check::Property;
 use picklock_reports::html::page;
 
 use crate::browser::Sheet;
@@ -55,6 +56,27 @@ fn assert_no_overflow(sheet: &Sheet) {
     assert!(wide <= 0.0, "{wide} pixels too wide");
 }
 
+/// Clicks what a selector finds within the exhibit that is open.
+fn click(sheet: &Sheet, selector: &str) {
+    let selector = format!(".exhibit[open] {selector}");
+    let element = sheet.tab.find_element(&selector).unwrap();
+    element.click().unwrap();
+    sheet.settle();
+}
+
+fn press(sheet: &Sheet, key: &str) {
+    sheet.tab.press_key(key).unwrap();
+    sheet.settle();
+}
+
+/// The text of what a selector finds within the exhibit that is open.
+fn text(sheet: &Sheet, selector: &str) -> String {
+    let text = sheet.value(&format!(
+        "document.querySelector('.exhibit[open] {selector}').textContent"
+    ));
+    text.as_str().unwrap().to_owned()
+}
+
 #[test]
 fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
     let matrix = runs::matrix(&SUBJECTS, &SCENARIOS, 3);
@@ -64,97 +86,17 @@ fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
     assert_no_overflow(&sheet);
     keep("report-matrix-light.png", &sheet.picture());
 
-    // From the cell to its evidence.
     let cells = &matrix.matrix.cells;
     let index = cells
         .iter()
         .position(|cell| cell.subject.name == "set-nx-px" && cell.scenario == "gc-pause")
         .unwrap();
-    let tile = format!("a.tile[href='#cell-{index}']");
-    assert_eq!(
-        sheet.value("document.querySelectorAll('.exhibit[open]').length"),
-        0
-    );
-    sheet.tab.find_element(&tile).unwrap().click().unwrap();
-    sheet.settle();
-    let open = format!("document.getElementById('cell-{index}').open");
-    assert_eq!(sheet.value(&open), true);
-    let story = sheet.value("document.querySelector('.exhibit[open] .story').innerText");
-    assert!(story.as_str().unwrap().contains("worker"), "{story}");
+    from_the_cell_to_its_evidence(&sheet, index);
+    zoom_and_pan(&sheet);
 
-    // Into the timeline: buttons, keys, wheel.
-    let canvas = ".exhibit[open] canvas";
-    sheet.tab.find_element(canvas).unwrap().click().unwrap();
-    sheet.settle();
-    let whole = window(&sheet);
-    sheet
-        .tab
-        .find_element(".exhibit[open] [data-do='in']")
-        .unwrap()
-        .click()
-        .unwrap();
-    sheet.settle();
-    let closer = window(&sheet);
-    assert!(
-        length(closer) < length(whole) * 0.6,
-        "{closer:?} of {whole:?}"
-    );
-    sheet.tab.find_element(canvas).unwrap().focus().unwrap();
-    sheet.tab.press_key("+").unwrap();
-    sheet.settle();
-    let closest = window(&sheet);
-    assert!(
-        length(closest) < length(closer) * 0.6,
-        "{closest:?} of {closer:?}"
-    );
-    sheet.tab.press_key("ArrowRight").unwrap();
-    sheet.settle();
-    assert!(window(&sheet).0 > closest.0, "the arrow pans");
-    sheet.tab.press_key("0").unwrap();
-    sheet.settle();
-    let middle = |of: &str| {
-        sheet.number(&format!(
-            "(() => {{ const box = document.querySelector('{canvas}').getBoundingClientRect(); return {of}; }})()"
-        ))
-    };
-    sheet.wheel(
-        middle("box.left + box.width / 2"),
-        middle("box.top + 60"),
-        -240.0,
-    );
-    assert!(
-        length(window(&sheet)) < length(whole) * 0.9,
-        "the wheel zooms"
-    );
-
-    // To the violation.
-    sheet.tab.find_element(canvas).unwrap().focus().unwrap();
-    sheet.tab.press_key("n").unwrap();
-    sheet.settle();
-    let said = sheet.value("document.querySelector('.exhibit[open] .sight').textContent");
-    assert!(
-        said.as_str()
-            .unwrap()
-            .contains("exclusion violated: outlived-lease"),
-        "{said}"
-    );
-    let evidence = matrix
-        .evidence
-        .iter()
-        .find(|e| e.run_dir.contains("set-nx-px/gc-pause"));
-    let verdicts = &evidence.unwrap().record.verdicts;
-    let at_ns = verdicts[&picklock_harness::check::Property::Exclusion]
-        .at_ns
-        .unwrap() as f64;
-    let shown = window(&sheet);
-    assert!(shown.0 < at_ns && at_ns < shown.1, "{at_ns} in {shown:?}");
-    // Along the lane with the keyboard: what stands there is said.
-    sheet.tab.press_key("ArrowDown").unwrap();
-    sheet.tab.press_key(".").unwrap();
-    sheet.settle();
-    let words = sheet.value("document.querySelector('.exhibit[open] .said').textContent");
-    assert!(words.as_str().unwrap().len() > 5, "{words}");
-    sheet.tab.press_key("Escape").unwrap();
+    let exclusion = &cells[index].verdicts[&Property::Exclusion];
+    jump_to_the_violation(&sheet, exclusion.at_ns.unwrap() as f64);
+    press(&sheet, "Escape");
     sheet.value(
         "document.querySelector('.exhibit[open] .timeline').scrollIntoView({block: 'center'})",
     );
@@ -164,6 +106,86 @@ fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
     sheet.value("scrollTo(0, 0)");
     keep("report-matrix-dark.png", &sheet.picture());
     assert_eq!(sheet.complaints(), Vec::<String>::new());
+}
+
+fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
+    let opened = || sheet.number("document.querySelectorAll('.exhibit[open]').length");
+    assert_eq!(opened(), 0.0);
+    let tile = format!("a.tile[href='#cell-{index}']");
+    let element = sheet.tab.find_element(&tile).unwrap();
+    element.click().unwrap();
+    sheet.settle();
+    assert_eq!(opened(), 1.0);
+    let seen = format!(
+        "document.getElementById('cell-{index}').getBoundingClientRect().top < innerHeight"
+    );
+    assert_eq!(sheet.value(&seen), true);
+    assert!(text(sheet, ".story").contains("worker"));
+    assert!(text(sheet, ".command").contains("picklock scenario gc-pause"));
+    // The same with the keyboard.
+    sheet.value(&format!(
+        "document.getElementById('cell-{index}').open = false"
+    ));
+    assert_eq!(opened(), 0.0);
+    sheet.tab.find_element(&tile).unwrap().focus().unwrap();
+    press(sheet, "Enter");
+    assert_eq!(opened(), 1.0);
+}
+
+/// Buttons, keys, wheel.
+fn zoom_and_pan(sheet: &Sheet) {
+    click(sheet, "canvas");
+    let whole = window(sheet);
+    click(sheet, "[data-do='in']");
+    let closer = window(sheet);
+    assert!(
+        length(closer) < length(whole) * 0.6,
+        "{closer:?} of {whole:?}"
+    );
+    let canvas = ".exhibit[open] canvas";
+    sheet.tab.find_element(canvas).unwrap().focus().unwrap();
+    press(sheet, "+");
+    let closest = window(sheet);
+    assert!(
+        length(closest) < length(closer) * 0.6,
+        "{closest:?} of {closer:?}"
+    );
+    press(sheet, "ArrowRight");
+    assert!(window(sheet).0 > closest.0, "the arrow pans");
+    press(sheet, "0");
+    assert_eq!(window(sheet), whole);
+    let place = |of: &str| {
+        let canvas = format!("document.querySelector('{canvas}').getBoundingClientRect()");
+        sheet.number(&format!("(box => {of})({canvas})"))
+    };
+    let (x, y) = (place("box.left + box.width / 2"), place("box.top + 60"));
+    sheet.wheel(x, y, -240.0);
+    assert!(
+        length(window(sheet)) < length(whole) * 0.9,
+        "the wheel zooms"
+    );
+}
+
+fn jump_to_the_violation(sheet: &Sheet, at_ns: f64) {
+    let canvas = ".exhibit[open] canvas";
+    sheet.tab.find_element(canvas).unwrap().focus().unwrap();
+    press(sheet, "n");
+    let said = text(sheet, ".sight");
+    assert!(
+        said.contains("exclusion violated: outlived-lease"),
+        "{said}"
+    );
+    let shown = window(sheet);
+    assert!(shown.0 < at_ns && at_ns < shown.1, "{at_ns} in {shown:?}");
+    // Down to the lanes, and along one: what stands there is said.
+    let mut heard = String::new();
+    for _ in 0..4 {
+        press(sheet, "ArrowDown");
+        press(sheet, ".");
+        heard.push_str(&text(sheet, ".said"));
+    }
+    assert!(heard.contains("worker 1, holds"), "{heard}");
+    assert!(heard.contains("token "), "{heard}");
 }
 
 #[test]
@@ -183,6 +205,8 @@ fn the_page_fits_a_telephone_and_paper() {
     std::fs::write(place("narrow-evidence.png"), sheet.picture()).unwrap();
     sheet.value("document.querySelectorAll('.timeline')[6].scrollIntoView()");
     std::fs::write(place("narrow-timeline.png"), sheet.picture()).unwrap();
+    sheet.on_paper();
+    std::fs::write(place("paper.png"), sheet.picture()).unwrap();
     let paper = sheet.print();
     assert!(paper.starts_with(b"%PDF"));
     std::fs::write(place("page.pdf"), paper).unwrap();
