@@ -148,8 +148,8 @@ function describeLane(track, lane, marks, time, reach) {
   const lines = [];
   const mark = marks.find((mark) => Math.abs(mark.at - time) <= reach);
   if (mark) lines.push(`${moment(mark.at)}: ${MARK_WORDS[mark.what]}`);
-  const index = firstIndex(lane.first, lane.end, (i) => track.to[i] + reach >= time);
-  if (index < lane.end && track.from[index] - reach <= time) lines.push(...describePiece(track, index));
+  const index = pieceAt(track, lane, time, reach);
+  if (index >= 0) lines.push(...describePiece(track, index));
   for (const [from, to] of lane.frozen) {
     if (from <= time && time <= to) lines.push(`frozen from ${moment(from)} to ${moment(to)}, ${span(to - from)}`);
   }
@@ -157,6 +157,13 @@ function describeLane(track, lane, marks, time, reach) {
     if (gone.from_ns <= time && time <= gone.to_ns) lines.push(`dead since ${moment(gone.from_ns)}: ${gone.words}`);
   }
   return lines;
+}
+
+// The piece at a time; if there is none, one that is near enough to have been meant.
+function pieceAt(track, lane, time, reach) {
+  const index = firstIndex(lane.first, lane.end, (i) => track.to[i] > time);
+  if (index < lane.end && track.from[index] - reach <= time) return index;
+  return index > lane.first && track.to[index - 1] + reach >= time ? index - 1 : -1;
 }
 
 function describePiece(track, index) {
