@@ -7,7 +7,7 @@ use picklock_harness::real::{
     WorldError, detect,
 };
 
-use crate::cli::{BackendChoice, ScenarioArgs};
+use crate::cli::BackendChoice;
 use crate::exit::Failure;
 use crate::image;
 
@@ -45,6 +45,19 @@ pub fn name(world: &World) -> &'static str {
     }
 }
 
+/// What was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Which world.
+    pub backend: BackendChoice,
+    /// Docker image of the nodes.
+    pub image: Option<&'a str>,
+    /// Binary of the process world.
+    pub redis_server: Option<&'a Path>,
+    /// Something of what is to run can be simulated.
+    pub can_simulate: bool,
+}
+
 /// Starts the servers of a real world.
 ///
 /// # Errors
@@ -70,10 +83,10 @@ pub async fn start(
 ///
 /// # Errors
 /// There is no Redis, no engine, or no image; with what to do about it.
-pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
+pub async fn choose(args: Wanted<'_>) -> Result<Chosen, Failure> {
     match args.backend {
         BackendChoice::Process => {
-            let binary = Binary::find(args.redis_server.as_deref()).map_err(environment)?;
+            let binary = Binary::find(args.redis_server).map_err(environment)?;
             let reason = format!("asked for; {}", binary.reason());
             Ok(Chosen {
                 place: Place::Real(World::Process(binary)),
@@ -81,7 +94,7 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
             })
         }
         BackendChoice::Docker => {
-            let image = image::choose(args.image.as_deref()).await?;
+            let image = image::choose(args.image).await?;
             let reason = format!("asked for; {}", image.reason());
             Ok(Chosen {
                 place: Place::Real(World::Docker(image)),
@@ -89,14 +102,13 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
             })
         }
         BackendChoice::Auto => {
-            let Detection { world, reason } =
-                detect(args.image.as_deref(), args.redis_server.as_deref()).await;
+            let Detection { world, reason } = detect(args.image, args.redis_server).await;
             Ok(match world {
                 Some(world) => Chosen {
                     place: Place::Real(world),
                     reason,
                 },
-                None => without_servers(args, &reason)?,
+                None => without_servers(args.can_simulate, &reason)?,
             })
         }
         BackendChoice::Sim => Ok(Chosen {
@@ -107,8 +119,8 @@ pub async fn choose(args: &ScenarioArgs) -> Result<Chosen, Failure> {
 }
 
 /// Nothing real is there: the simulation, if it can run the subject.
-fn without_servers(args: &ScenarioArgs, reason: &str) -> Result<Chosen, Failure> {
-    if args.subject.starts_with("exec:") {
+fn without_servers(can_simulate: bool, reason: &str) -> Result<Chosen, Failure> {
+    if !can_simulate {
         return Err(Failure::Environment(format!(
             "no world to run in: {reason}; and a program of your own cannot be simulated\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
         )));

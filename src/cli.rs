@@ -17,8 +17,8 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    all judged properties held
-  1    a property was violated
+  0    all judged properties held (matrix: every cell as its scenario expects)
+  1    a property was violated (matrix: something came out otherwise than expected)
   2    wrong usage, or a bad input file
   3    inconclusive: too little happened to judge
   4    the environment failed: no Redis, no engine, no image
@@ -26,6 +26,7 @@ Exit codes:
 
 Try:
   picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
+  picklock matrix --backend sim                 every lock, every scenario, one table
   picklock list                                 what can be tested, and how";
 
 /// The commands.
@@ -33,6 +34,8 @@ Try:
 pub enum Command {
     /// Run one scenario against one lock, and judge what happened.
     Scenario(ScenarioArgs),
+    /// Run many locks under many scenarios, and hold what comes out against what is expected.
+    Matrix(MatrixArgs),
     /// List locks, scenarios and worlds, with what each is about.
     List(ListArgs),
     /// Judge a history file again: checkers need nothing else.
@@ -50,7 +53,7 @@ pub enum Command {
 }
 
 /// `picklock scenario`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = SCENARIO_HELP)]
 pub struct ScenarioArgs {
     /// A scenario of the catalog (`picklock list scenarios`), or the path of your own .toml file.
@@ -116,6 +119,8 @@ pub enum BackendChoice {
     Sim,
 }
 
+pub use crate::matrix::cli::MatrixArgs;
+
 /// `picklock list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
@@ -148,12 +153,12 @@ pub struct CheckArgs {
     pub json: bool,
 }
 
-fn whole<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {
+pub fn whole<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {
     text.parse()
         .map_err(|_| "expected a whole number, 0 or more, in digits")
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("expected KEY=VALUE".into()),

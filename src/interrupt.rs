@@ -34,6 +34,11 @@ impl Interrupt {
         Ok(Interrupt(told))
     }
 
+    /// True when the user wants it to end.
+    pub fn is_wanted(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Ready when the user wants it to end; at once if that was before.
     pub async fn wanted(mut self) {
         if self.0.wait_for(|wanted| *wanted).await.is_err() {

@@ -1,9 +1,9 @@
 //! `picklock list`: what can be tested, and how.
 
-use picklock_impls::{MUTANTS, STRATEGIES, Strategy};
+use picklock_impls::{MUTANTS, OptionSpec, STRATEGIES, Strategy};
 use picklock_reports::listing::{Entry, Listing, json, text};
 use picklock_scenarios::catalog;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::{ListArgs, Listed};
 use crate::exit::Failure;
@@ -19,6 +19,7 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
     if wanted(Listed::Impls) {
         listings.push(impls("impls", STRATEGIES));
         listings.push(impls("mutants (broken on purpose)", MUTANTS));
+        listings.push(options());
     }
     if wanted(Listed::Scenarios) {
         listings.push(scenarios()?);
@@ -38,10 +39,47 @@ fn impls(kind: &str, strategies: &[Strategy]) -> Listing {
     let entries = strategies.iter().map(|strategy| Entry {
         name: strategy.name.to_owned(),
         summary: strategy.summary.to_owned(),
-        extra: vec![("nodes".to_owned(), json!(strategy.nodes))],
+        extra: vec![
+            ("nodes".to_owned(), json!(strategy.nodes)),
+            (
+                "options".to_owned(),
+                strategy.options.iter().map(|spec| declared(spec)).collect(),
+            ),
+        ],
     });
     Listing {
         kind: kind.to_owned(),
+        entries: entries.collect(),
+    }
+}
+
+fn declared(spec: &OptionSpec) -> Value {
+    json!({
+        "name": spec.name,
+        "kind": spec.kind.word(),
+        "default": spec.default.to_string(),
+        "meaning": spec.meaning,
+    })
+}
+
+/// Every option once, whichever locks have it: names mean the same everywhere.
+fn options() -> Listing {
+    let mut all: Vec<&OptionSpec> = Vec::new();
+    for spec in STRATEGIES.iter().flat_map(|strategy| strategy.options) {
+        if all.iter().all(|known| known.name != spec.name) {
+            all.push(spec);
+        }
+    }
+    let entries = all.into_iter().map(|spec| Entry {
+        name: spec.name.to_owned(),
+        summary: spec.meaning.to_owned(),
+        extra: vec![
+            ("kind".to_owned(), json!(spec.kind.word())),
+            ("default".to_owned(), json!(spec.default.to_string())),
+        ],
+    });
+    Listing {
+        kind: "options (--impl-option NAME=VALUE)".to_owned(),
         entries: entries.collect(),
     }
 }

@@ -6,6 +6,7 @@
 //! - [`subject`], [`backend`], [`image`]: where names become things
 //! - [`order`]: what the user ordered, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report; [`real_run`], [`sim_run`]: where
+//! - [`matrix`]: many of them, and one table
 //! - [`listing`], [`judge`]: the smaller commands
 //! - [`worker`]: the hidden end of the adapter protocol
 //! - [`live`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
@@ -18,6 +19,7 @@ mod interrupt;
 mod judge;
 mod listing;
 mod live;
+mod matrix;
 mod order;
 mod output;
 mod print;
@@ -37,6 +39,7 @@ use exit::Failure;
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Scenario(args) => on_one_thread(scenario::run(args)),
+        Command::Matrix(args) => on_one_thread(matrix::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => judge::run(&args),
         Command::Worker { subject } => on_one_thread(worker::run(subject)),

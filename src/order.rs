@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use picklock_harness::entropy;
 use picklock_harness::stage::Plan;
-use picklock_scenarios::{Scenario, Span, catalog};
+use picklock_impls::{OptionError, find};
+use picklock_scenarios::{Scenario, Span, catalog, nearest};
 
 use crate::cli::ScenarioArgs;
 use crate::exit::Failure;
 use crate::subject::Subject;
 
 /// What the user ordered, understood and checked before anything starts.
+#[derive(Debug, Clone)]
 pub struct Order {
     /// As it was typed.
     pub args: ScenarioArgs,
@@ -39,12 +41,7 @@ impl Order {
             Failure::Environment(format!("cannot find this program again: {error}"))
         })?;
         let subject = Subject::named(&args.subject, &program)?;
-        if let Some((option, _)) = args.options.first().filter(|_| subject.is_built_in) {
-            return Err(Failure::Usage(format!(
-                "--impl-option {option}: `{}` has no options",
-                subject.name
-            )));
-        }
+        check_options(&args, &subject)?;
         let scenario = fitted(load(&args.scenario)?, &args, &subject)?;
         let Span::Absolute(ttl) = scenario.workload.ttl else {
             return Err(Failure::Usage(
@@ -65,6 +62,15 @@ impl Order {
             ttl,
             seed,
         })
+    }
+
+    /// The same with another seed.
+    #[must_use]
+    pub fn with_seed(&self, seed: u64) -> Order {
+        Order {
+            seed,
+            ..self.clone()
+        }
     }
 
     /// The numbers of the run.
@@ -122,6 +128,35 @@ impl Order {
     }
 }
 
+/// Holds the options against what the lock declares. What a program of the user's own knows, only
+/// that program can say.
+fn check_options(args: &ScenarioArgs, subject: &Subject) -> Result<(), Failure> {
+    let mut seen = std::collections::BTreeSet::new();
+    for (name, value) in &args.options {
+        let wrong = |what: String| {
+            Err(Failure::Usage(format!(
+                "--impl-option {name}={value}: {what}"
+            )))
+        };
+        if !seen.insert(name) {
+            return wrong(format!("`{name}` was given twice"));
+        }
+        let strategy = find(&subject.name).filter(|_| subject.is_built_in);
+        let Some(strategy) = strategy else { continue };
+        let Err(error) = strategy.read_options([(name.as_str(), value.as_str())]) else {
+            continue;
+        };
+        let mut text = error.to_string();
+        if let OptionError::Unknown { name, declared } = &error
+            && let Some(meant) = nearest(name, declared.iter().copied())
+        {
+            text.push_str(&format!("\n  = help: did you mean `{meant}`?"));
+        }
+        return wrong(text);
+    }
+    Ok(())
+}
+
 /// The scenario with what the command line changes in it, held against what the subject wants.
 /// Whatever does not fit is blamed on the flag that made it so, else on the file.
 fn fitted(
@@ -135,6 +170,8 @@ fn fitted(
             Failure::Usage(error.to_string())
         })
     };
+    // A lock may need more replicas than the scenario gives everybody.
+    scenario.topology.replicas = scenario.topology.replicas.max(subject.replicas);
     if let Some(nodes) = args.nodes {
         scenario.topology.nodes = Some(nodes);
         fits(&scenario, format!("--nodes {nodes}"))?;
@@ -151,7 +188,11 @@ fn fitted(
     Ok(scenario)
 }
 
-fn load(name: &str) -> Result<Scenario, Failure> {
+/// A scenario of the catalog, or of a file.
+///
+/// # Errors
+/// What is wrong with the name or with the file.
+pub fn load(name: &str) -> Result<Scenario, Failure> {
     let bad = |error: picklock_scenarios::ScenarioError| Failure::Usage(error.to_string());
     let is_path = Path::new(name)
         .extension()

@@ -30,6 +30,11 @@ impl RunDirectory {
         Ok(RunDirectory(path.to_owned()))
     }
 
+    /// A directory that is there.
+    pub fn at(path: &Path) -> Self {
+        RunDirectory(path.to_owned())
+    }
+
     /// Writes a file whole or not at all: under another name first.
     ///
     /// # Errors

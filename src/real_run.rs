@@ -13,6 +13,7 @@ use picklock_harness::record::{Phases, Redis};
 use picklock_harness::stage::{Moments, millis};
 use picklock_harness::wire::Wire;
 use picklock_reports::escape::visible;
+use picklock_scenarios::StockPlace;
 
 use crate::backend;
 use crate::exit::Failure;
@@ -79,8 +80,10 @@ async fn prepare(
     // What an earlier run was not able to clean up, we do.
     sweep().await;
     let dir = RunDir::create(&reaper).map_err(|error| Failure::Environment(error.to_string()))?;
+    // The store is one server more, to which no link leads.
+    let keeps_stock = order.scenario.workload.stock_in == StockPlace::Redis;
     let layout = Layout {
-        nodes: order.nodes,
+        nodes: order.nodes + usize::from(keeps_stock),
         replicas: order.scenario.topology.replicas,
         persistence: order.scenario.topology.persistence,
     };

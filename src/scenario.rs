@@ -11,7 +11,7 @@ use picklock_harness::record::{Phases, Redis, RunRecord};
 use picklock_harness::wire::Wire;
 use picklock_reports::{json, terminal};
 
-use crate::backend::{self, Chosen, Place};
+use crate::backend::{self, Chosen, Place, Wanted};
 use crate::cli::ScenarioArgs;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
@@ -53,7 +53,13 @@ pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
     };
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
-    let chosen = backend::choose(&order.args).await?;
+    let chosen = backend::choose(Wanted {
+        backend: order.args.backend,
+        image: order.args.image.as_deref(),
+        redis_server: order.args.redis_server.as_deref(),
+        can_simulate: order.subject.is_built_in,
+    })
+    .await?;
     announce(&order, &chosen);
     let ran = match &chosen.place {
         Place::Real(world) => real_run::run(&order, world, &interrupt).await?,
@@ -89,7 +95,8 @@ fn announce(order: &Order, chosen: &Chosen) {
     }
 }
 
-fn record(order: &Order, chosen: &Chosen, ran: &Ran) -> RunRecord {
+/// What the run leaves, judged.
+pub fn record(order: &Order, chosen: &Chosen, ran: &Ran) -> RunRecord {
     let about = About {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
         subject_version: ran
@@ -106,7 +113,11 @@ fn record(order: &Order, chosen: &Chosen, ran: &Ran) -> RunRecord {
     assemble(&ran.history, judge(&ran.history), about)
 }
 
-fn keep(out: &RunDirectory, ran: &Ran, record: &RunRecord) -> Result<(), Failure> {
+/// Writes the run into its directory.
+///
+/// # Errors
+/// The disk is full, or the directory went away.
+pub fn keep(out: &RunDirectory, ran: &Ran, record: &RunRecord) -> Result<(), Failure> {
     if let Some(left) = &ran.left {
         out.copy_logs(left.dir.path())?;
         out.write("wire.jsonl", |file| left.wire.log().write(file))?;

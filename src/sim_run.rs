@@ -1,6 +1,6 @@
 //! One run in the simulation.
 
-use picklock_harness::history::What;
+use picklock_harness::history::{History, What};
 use picklock_harness::model::ServerVersion;
 use picklock_harness::record::{Phases, Redis};
 use picklock_harness::sim::{SimError, Simulation, Subject, run as simulate};
@@ -15,27 +15,43 @@ use crate::scenario::Ran;
 /// # Errors
 /// The subject is not one of ours, or cannot be simulated.
 pub fn run(order: &Order) -> Result<Ran, Failure> {
+    let history = simulate(simulation(order)?).map_err(failure)?;
+    Ok(ran(history))
+}
+
+/// What shall be simulated.
+///
+/// # Errors
+/// The subject is not one of ours.
+pub fn simulation(order: &Order) -> Result<Simulation, Failure> {
     let name = &order.subject.name;
     let strategy = find(name).ok_or_else(|| {
         Failure::Usage(format!(
             "--impl {name}: a program of your own runs in real time and cannot be simulated; choose --backend process or docker"
         ))
     })?;
-    let history = simulate(Simulation {
+    Ok(Simulation {
         plan: order.plan(),
         subject: Subject::of(strategy),
     })
-    .map_err(|error| match error {
+}
+
+/// Why there is no history.
+fn failure(error: SimError) -> Failure {
+    match error {
         SimError::Stuck { .. } | SimError::Broken(_) => Failure::Stuck(error.to_string()),
         SimError::Run(refused) => Failure::Environment(refused.to_string()),
-    })?;
+    }
+}
+
+fn ran(history: History) -> Ran {
     let ended = history.events.iter().rev();
     let end_ns = ended
         .filter(|event| matches!(event.what, What::End { .. }))
         .map(|event| event.at_ns)
         .next();
     let version = ServerVersion::default();
-    Ok(Ran {
+    Ran {
         redis: Redis {
             server: format!("model of {}", version.server()),
             version: version.number().to_owned(),
@@ -48,5 +64,5 @@ pub fn run(order: &Order) -> Result<Ran, Failure> {
         history,
         subject_version: None,
         left: None,
-    })
+    }
 }

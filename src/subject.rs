@@ -20,7 +20,9 @@ pub struct Subject {
     pub version: String,
     /// How many independent nodes it wants.
     pub nodes: usize,
-    /// It comes with picklock, and has no options.
+    /// How many replicas of each node it cannot do without.
+    pub replicas: usize,
+    /// It comes with picklock, which knows its options.
     pub is_built_in: bool,
     /// What each worker runs, without a shell.
     pub argv: Vec<String>,
@@ -39,6 +41,7 @@ impl Subject {
                 name: name.to_owned(),
                 version: String::new(),
                 nodes: 1,
+                replicas: 0,
                 is_built_in: false,
                 argv,
             });
@@ -52,6 +55,7 @@ impl Subject {
             name: name.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             nodes: strategy.nodes,
+            replicas: strategy.replicas,
             is_built_in: true,
             argv: argv.map(str::to_owned).to_vec(),
         })

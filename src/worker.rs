@@ -38,10 +38,15 @@ pub async fn run(name: String) -> Result<u8, Failure> {
 }
 
 fn build(strategy: &Strategy, init: Init) -> Result<Box<dyn DynLock>, String> {
+    let given = init.options.iter();
+    let options = strategy
+        .read_options(given.map(|(name, value)| (name.as_str(), value.as_str())))
+        .map_err(|error| format!("option {}: {error}", error.name()))?;
     let nodes = connect(&init.nodes, init.timeout).map_err(|error| error.to_string())?;
     let context = Context {
         wall_clock: Rc::new(MachineClock),
         entropy: entropy::stream(init.seed, "lock", 0),
+        options,
     };
     Ok((strategy.build)(nodes, context))
 }

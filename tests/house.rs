@@ -21,6 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("history", &[]),
     ("check", &["history"]),
     ("record", &["check"]),
+    ("expectation", &["check", "record"]),
     ("latency", &["history", "record"]),
     ("assemble", &["check", "history", "record"]),
     ("adapter", &["clock", "entropy"]),
@@ -36,9 +37,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("real", &["clock", "entropy", "record"]),
     ("replication", &["world"]),
+    ("tampering", &["world"]),
     (
         "real_world",
-        &["adapter", "clock", "real", "replication", "wire", "world"],
+        &[
+            "adapter",
+            "clock",
+            "real",
+            "replication",
+            "tampering",
+            "wire",
+            "world",
+        ],
     ),
     (
         "sim",
@@ -53,7 +63,10 @@ const ROOMS: &[(&str, &[&str])] = &[
             "adapter", "clock", "driver", "entropy", "history", "model", "stage", "wire", "world",
         ],
     ),
-    ("trial", &["check", "history", "sim", "stage"]),
+    (
+        "trial",
+        &["check", "expectation", "history", "sim", "stage"],
+    ),
 ];
 
 /// Files past 500 lines need a reason here.

@@ -19,7 +19,7 @@ const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
 
 /// Faults that the catalog does not show, each by itself: what a world makes of one must be what
 /// the others make of it. Name, persistence, and the fault.
-const FAULTS: [(&str, &str, &str); 9] = [
+const FAULTS: [(&str, &str, &str); 15] = [
     (
         "lost-request",
         "none",
@@ -59,6 +59,36 @@ const FAULTS: [(&str, &str, &str); 9] = [
         "node-pause",
         "none",
         "kind = \"pause-node\"\nwhen = { on = \"stock-read\" }\nnodes = [0]\nfor = \"0.5ttl\"",
+    ),
+    (
+        "delayed-restart",
+        "aof-always",
+        "kind = \"crash-node\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"2ttl\"",
+    ),
+    (
+        "evicted",
+        "none",
+        "kind = \"evict\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"",
+    ),
+    (
+        "flushed",
+        "none",
+        "kind = \"flush-all\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"",
+    ),
+    (
+        "scripts-flushed",
+        "none",
+        "kind = \"flush-scripts\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"",
+    ),
+    (
+        "memory-full",
+        "none",
+        "kind = \"exhaust\"\nwhat = \"memory\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"0.5ttl\"",
+    ),
+    (
+        "connections-used-up",
+        "none",
+        "kind = \"exhaust\"\nwhat = \"connections\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"0.5ttl\"",
     ),
     (
         "holder-cut-off",

@@ -65,7 +65,8 @@ pub fn assemble(history: &History, verdicts: Verdicts, about: About) -> RunRecor
     }
 }
 
-fn counts(history: &History) -> Counts {
+/// How often what happened.
+pub fn counts(history: &History) -> Counts {
     let keys = i64::try_from(history.header.keys.len()).unwrap_or(i64::MAX);
     let mut counts = Counts {
         stock_start: history.header.stock_start.saturating_mul(keys),

@@ -3,13 +3,16 @@
 //! Latency is measured where the history is: from the driver's request to the worker's answer, on
 //! the driver's clock. Only what succeeded is measured; how long a refusal takes is the wait that
 //! the scenario asked for, and would hide the lock's own time.
+//!
+//! Many runs together: [`Samples`] of each where the histories are, or [`merge`] where there are
+//! only summaries.
 
 use std::collections::{BTreeMap, HashMap};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
 use crate::history::{History, What};
 use crate::record::Latency;
@@ -25,11 +28,19 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 /// All figures, the maximum too, are the histogram's own: whoever decodes it finds the same ones.
 /// They are at most a thousandth above the value that was recorded. Nothing recorded: all zero.
 pub fn summarize(values_us: impl Iterator<Item = u64>) -> Latency {
-    let mut histogram = Histogram::<u64>::new_with_bounds(1, LONGEST_US, SIGNIFICANT_DIGITS)
-        .expect("the bounds are constants that the histogram accepts");
+    let mut histogram = empty();
     for value_us in values_us {
         histogram.saturating_record(value_us);
     }
+    summary_of(&histogram)
+}
+
+fn empty() -> Histogram<u64> {
+    Histogram::<u64>::new_with_bounds(1, LONGEST_US, SIGNIFICANT_DIGITS)
+        .expect("the bounds are constants that the histogram accepts")
+}
+
+fn summary_of(histogram: &Histogram<u64>) -> Latency {
     Latency {
         count: histogram.len(),
         p50_us: histogram.value_at_quantile(0.5),
@@ -37,12 +48,63 @@ pub fn summarize(values_us: impl Iterator<Item = u64>) -> Latency {
         p99_us: histogram.value_at_quantile(0.99),
         p999_us: histogram.value_at_quantile(0.999),
         max_us: histogram.max(),
-        histogram: encode(&histogram),
+        histogram: encode(histogram),
     }
 }
 
 /// Latency by operation: `acquire` from request to grant, `release` from request to answer.
 pub fn of_history(history: &History) -> BTreeMap<String, Latency> {
+    samples(history).summary()
+}
+
+/// What was measured in one run or in many, not yet summarized.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Samples {
+    acquire_us: Vec<u64>,
+    release_us: Vec<u64>,
+}
+
+impl Samples {
+    /// Takes in what was measured in another run. The order of runs does not matter.
+    pub fn add(&mut self, other: Samples) {
+        self.acquire_us.extend(other.acquire_us);
+        self.release_us.extend(other.release_us);
+    }
+
+    /// By operation: `acquire`, `release`.
+    pub fn summary(&self) -> BTreeMap<String, Latency> {
+        let of = |values_us: &[u64]| summarize(values_us.iter().copied());
+        BTreeMap::from([
+            ("acquire".to_owned(), of(&self.acquire_us)),
+            ("release".to_owned(), of(&self.release_us)),
+        ])
+    }
+}
+
+/// Several runs' latencies by operation as one. A summary whose histogram cannot be read is left
+/// out: it comes from somebody else.
+pub fn merge<'a>(
+    runs: impl IntoIterator<Item = &'a BTreeMap<String, Latency>>,
+) -> BTreeMap<String, Latency> {
+    let mut merged: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
+    for (operation, latency) in runs.into_iter().flatten() {
+        let Some(one) = decode(&latency.histogram) else {
+            continue;
+        };
+        let all = merged.entry(operation.clone()).or_insert_with(empty);
+        for step in one.iter_recorded() {
+            let value_us = step.value_iterated_to().min(LONGEST_US);
+            all.saturating_record_n(value_us, step.count_at_value());
+        }
+    }
+    let summaries = merged.into_iter();
+    summaries
+        .map(|(operation, histogram)| (operation, summary_of(&histogram)))
+        .collect()
+}
+
+/// Latencies of one run, from its history.
+pub fn samples(history: &History) -> Samples {
     let mut asked_ns: HashMap<u64, u64> = HashMap::new();
     let mut acquire_us = Vec::new();
     let mut release_us = Vec::new();
@@ -65,10 +127,10 @@ pub fn of_history(history: &History) -> BTreeMap<String, Latency> {
             _ => {}
         }
     }
-    BTreeMap::from([
-        ("acquire".to_owned(), summarize(acquire_us.into_iter())),
-        ("release".to_owned(), summarize(release_us.into_iter())),
-    ])
+    Samples {
+        acquire_us,
+        release_us,
+    }
 }
 
 /// Microseconds since the request of `op`, which is answered by this.
@@ -86,17 +148,36 @@ fn encode(histogram: &Histogram<u64>) -> String {
     STANDARD.encode(bytes)
 }
 
+/// What [`encode`] wrote; `None` for anything else.
+fn decode(text: &str) -> Option<Histogram<u64>> {
+    let bytes = STANDARD.decode(text).ok()?;
+    Deserializer::new().deserialize(&mut &bytes[..]).ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use hdrhistogram::serialization::Deserializer;
     use proptest::prelude::*;
 
     use super::*;
     use crate::history::{Event, read_history};
 
     fn decode(latency: &Latency) -> Histogram<u64> {
-        let bytes = STANDARD.decode(&latency.histogram).unwrap();
-        Deserializer::new().deserialize(&mut &bytes[..]).unwrap()
+        super::decode(&latency.histogram).unwrap()
+    }
+
+    #[test]
+    fn what_is_no_histogram_is_left_out_of_a_merger() {
+        let strange = Latency {
+            count: 7,
+            histogram: "nonsense".into(),
+            ..Latency::default()
+        };
+        let runs = [
+            BTreeMap::from([("acquire".to_owned(), strange)]),
+            BTreeMap::from([("acquire".to_owned(), summarize([5].into_iter()))]),
+        ];
+        assert_eq!(merge(&runs)["acquire"].count, 1);
+        assert!(merge(&runs[..1]).is_empty());
     }
 
     /// The smallest value that at least `quantile` of all values do not exceed.
@@ -127,6 +208,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn runs_that_are_merged_are_as_if_they_had_been_one(
+            first_us in prop::collection::vec(0..=LONGEST_US, 0..50),
+            second_us in prop::collection::vec(0..5_000_u64, 0..50),
+        ) {
+            let run = |values_us: &[u64]| {
+                BTreeMap::from([("acquire".to_owned(), summarize(values_us.iter().copied()))])
+            };
+            let together = [first_us.as_slice(), second_us.as_slice()].concat();
+            let merged = merge([&run(&first_us), &run(&second_us)]);
+            prop_assert_eq!(decode(&merged["acquire"]), decode(&run(&together)["acquire"]));
+        }
+
         #[test]
         fn percentiles_survive_the_encoding_and_agree_with_a_sorted_list(
             mut values_us in prop::collection::vec(

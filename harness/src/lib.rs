@@ -14,6 +14,7 @@
 //! - [`model`]: one Redis server as pure data, for the simulation
 //! - [`check`]: what it means; pure functions of a history
 //! - [`record`]: the one document that a run leaves
+//! - [`expectation`]: what a scenario expects of a subject, and what came out otherwise
 //! - [`sim`]: the simulated world: virtual time, one process, the same driver and nemesis
 //! - [`trial`]: your own lock through a scenario, from a test of your own
 //! - [`latency`]: how long the subject took; pure functions of a history
@@ -24,6 +25,7 @@ pub mod check;
 pub mod clock;
 pub mod driver;
 pub mod entropy;
+pub mod expectation;
 pub mod history;
 pub mod latency;
 pub mod model;
@@ -34,6 +36,7 @@ pub mod record;
 mod replication;
 pub mod sim;
 pub mod stage;
+mod tampering;
 pub mod trial;
 pub mod wire;
 pub mod world;

@@ -14,8 +14,9 @@ use crate::adapter::message::Request;
 use crate::adapter::process::{Heard, WorkerProcess};
 use crate::real::{RealServers, Reaper, Registration, Servers, WorldError, guard};
 use crate::replication;
+use crate::tampering::Tamperer;
 use crate::wire::{ImposedId, LinkFault, LinkId, Wire};
-use crate::world::{Refusal, Session, World};
+use crate::world::{Refusal, Session, Tampering, World};
 
 /// Our own questions to a node are answered within this time, or not at all.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -44,6 +45,9 @@ pub struct RealWorld {
     promoted: RefCell<HashMap<usize, SocketAddr>>,
     /// Nodes whose replication link was cut.
     unreplicated: RefCell<HashSet<usize>>,
+    /// The connection to the store, once there is one.
+    store: RefCell<Option<redis::aio::MultiplexedConnection>>,
+    tamperer: Tamperer,
 }
 
 /// What a real world is made of.
@@ -78,6 +82,8 @@ impl RealWorld {
             workers: RefCell::default(),
             promoted: RefCell::default(),
             unreplicated: RefCell::default(),
+            store: RefCell::default(),
+            tamperer: Tamperer::default(),
         }
     }
 
@@ -233,6 +239,11 @@ impl World for RealWorld {
         self.wire.redirect(node, replica).map_err(failed)
     }
 
+    async fn tamper(&self, node: usize, tampering: &Tampering) -> Result<u64, Refusal> {
+        let server = self.address(node)?;
+        self.tamperer.tamper(server, tampering).await
+    }
+
     fn impose(&self, fault: LinkFault) -> ImposedId {
         self.wire.impose(fault)
     }
@@ -266,6 +277,28 @@ impl World for RealWorld {
         };
         let error = ask.await.err()?;
         Some(format!("it does not answer any more: {error}"))
+    }
+
+    async fn ask_store(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
+        let open = self.store.borrow().clone();
+        let mut store = match open {
+            Some(store) => store,
+            None => {
+                // The server after the last node; the wire has no link to it.
+                let address = self.servers()?.address(self.nodes);
+                let client = redis::Client::open(format!("redis://{address}")).map_err(failed)?;
+                let opened = client.get_multiplexed_async_connection().await;
+                let opened = opened.map_err(failed)?;
+                self.store.borrow_mut().get_or_insert(opened).clone()
+            }
+        };
+        let mut words = redis::Cmd::new();
+        words.arg(command);
+        let asked = words.query_async(&mut store);
+        match tokio::time::timeout(ANSWER, asked).await {
+            Ok(answer) => answer.map_err(failed),
+            Err(_) => Err(Refusal::Failed("no answer in time".into())),
+        }
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {

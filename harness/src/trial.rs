@@ -51,12 +51,14 @@
 //! # Ok::<(), picklock_harness::TrialError>(())
 //! ```
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use picklock_impls::{Context, Lock, Node};
-use picklock_scenarios::{Expectation, Scenario, ScenarioError, catalog};
+use picklock_impls::{Context, Lock, Node, OptionError};
+use picklock_scenarios::{Scenario, ScenarioError, catalog, nearest};
 
 use crate::check::{Cause, Property, Status, Verdict, Verdicts, judge};
+use crate::expectation::{Expected, Standing, fits};
 use crate::history::History;
 use crate::sim::{SimError, Simulation, Subject, run};
 use crate::stage::Plan;
@@ -71,6 +73,7 @@ pub struct Trial {
     /// How the scenario was named, as code: for whoever wants to see a run again.
     named: String,
     seeds: Vec<u64>,
+    options: BTreeMap<String, String>,
 }
 
 /// Why a trial could not be made.
@@ -82,6 +85,14 @@ pub enum TrialError {
     /// Without a seed there is nothing to run.
     #[error("the trial has no seeds: `seeds(0..20)` gives it twenty")]
     NoSeeds,
+    /// The lock has no such option, or its value makes no sense.
+    #[error("option {}: {source}{hint}", source.name())]
+    Option {
+        /// What is wrong.
+        source: OptionError,
+        /// What was probably meant, as a sentence, or nothing.
+        hint: String,
+    },
     /// The simulation gave no history.
     #[error("seed {seed}: {source}")]
     Simulation {
@@ -90,6 +101,20 @@ pub enum TrialError {
         /// Why.
         source: SimError,
     },
+}
+
+impl TrialError {
+    fn of_option(source: OptionError) -> Self {
+        let meant = match &source {
+            OptionError::Unknown { name, declared } => nearest(name, declared.iter().copied()),
+            OptionError::Bad { .. } => None,
+        };
+        let hint = meant.map(|meant| format!("; did you mean `{meant}`?"));
+        TrialError::Option {
+            hint: hint.unwrap_or_default(),
+            source,
+        }
+    }
 }
 
 impl Trial {
@@ -118,6 +143,7 @@ impl Trial {
             named: format!("the trial of `{}`", scenario.name),
             scenario,
             seeds: (0..SEEDS).collect(),
+            options: BTreeMap::new(),
         }
     }
 
@@ -133,6 +159,15 @@ impl Trial {
             seeds: seeds.into_iter().collect(),
             ..self
         }
+    }
+
+    /// An option for the lock, as `--impl-option` gives it; `picklock list impls` tells which
+    /// there are. A lock of your own has those of [`Subject::with_options`].
+    #[must_use]
+    pub fn option(mut self, name: &str, value: &str) -> Self {
+        self.named = format!("{}.option({name:?}, {value:?})", self.named);
+        self.options.insert(name.to_owned(), value.to_owned());
+        self
     }
 
     /// So many competing clients, instead of the scenario's own number.
@@ -163,6 +198,9 @@ impl Trial {
     /// As [`Trial::run`].
     pub fn run_subject(&self, subject: &Subject) -> Result<Outcome, TrialError> {
         self.scenario.check_for(subject.nodes())?;
+        if let Err(source) = subject.read_options(&self.options) {
+            return Err(TrialError::of_option(source));
+        }
         if self.seeds.is_empty() {
             return Err(TrialError::NoSeeds);
         }
@@ -197,7 +235,7 @@ impl Trial {
             nodes: self.scenario.topology.nodes.unwrap_or(nodes),
             keys: keys.collect(),
             seed,
-            options: std::collections::BTreeMap::new(),
+            options: self.options.clone(),
             scenario: self.scenario.clone(),
         }
     }
@@ -274,27 +312,19 @@ impl Outcome {
     /// Where something else came out, or the scenario expects nothing.
     #[track_caller]
     pub fn assert_as_expected(&self) {
-        let expect = &self.trial.scenario.expect;
-        let Some(expected) = expect.get(&self.subject).or_else(|| expect.get("*")) else {
+        let scenario = &self.trial.scenario;
+        // Whoever asks for it wants it to bind: it is no stranger's lock, but their own.
+        let expected = Expected::of(scenario, &self.subject, Standing::Known);
+        if expected == Expected::default() {
             panic!(
                 "the scenario `{}` says nothing about what it expects",
-                self.trial.scenario.name
+                scenario.name
             );
-        };
+        }
         for property in Property::ALL {
-            match expected.get(property.word()) {
-                Some(Expectation::Held) => self.assert_held(property),
-                Some(Expectation::Violated { cause }) => {
-                    let wanted = String::from(Expectation::Violated {
-                        cause: cause.clone(),
-                    });
-                    self.assert_each(property, &wanted, |verdict| {
-                        let came_out = verdict.cause.map(Cause::word);
-                        verdict.status == Status::Violated
-                            && (cause.is_none() || cause.as_deref() == came_out)
-                    });
-                }
-                Some(Expectation::Any) | None => {}
+            if let Some(expectation) = expected.get(property) {
+                let wanted = String::from(expectation.clone());
+                self.assert_each(property, &wanted, |verdict| fits(expectation, verdict));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use picklock_scenarios::Phase;
+use picklock_scenarios::{Phase, Resource};
 
 use crate::adapter::message::Request;
 use crate::adapter::process::Heard;
@@ -22,6 +22,22 @@ pub enum Refusal {
     /// It should have worked, and did not.
     #[error("{0}")]
     Failed(String),
+}
+
+/// What the nemesis does to a node from within, as its administrator could.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tampering {
+    /// Deletes these keys, as eviction does.
+    Evict(Vec<String>),
+    /// Deletes all keys.
+    FlushAll,
+    /// Makes it forget its scripts.
+    FlushScripts,
+    /// Leaves it without memory, or without room for new connections. Done twice, it must be
+    /// undone twice.
+    Exhaust(Resource),
+    /// Gives back what `Exhaust` has taken. A node that was started anew since has it already.
+    Replenish(Resource),
 }
 
 /// The driver's line to one worker.
@@ -72,6 +88,14 @@ pub trait World: 'static {
     /// the new one.
     fn fail_over(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
 
+    /// Tampers with a node; returns when it is done, with how many keys an eviction removed
+    /// (otherwise 0).
+    fn tamper(
+        &self,
+        node: usize,
+        tampering: &Tampering,
+    ) -> impl Future<Output = Result<u64, Refusal>>;
+
     /// Puts a fault on links.
     fn impose(&self, fault: LinkFault) -> ImposedId;
     /// Takes it away again.
@@ -93,6 +117,11 @@ pub trait World: 'static {
     fn why_lost(&self, _node: usize) -> impl Future<Output = Option<String>> {
         std::future::ready(None)
     }
+
+    /// Sends a command to the store: a Redis server beside the nodes that no worker reaches and no
+    /// fault strikes. Its answer as a number; `None`: nil. There is a store only in runs whose
+    /// scenario keeps its stock there.
+    fn ask_store(&self, command: &[&str]) -> impl Future<Output = Result<Option<i64>, Refusal>>;
 
     /// Remaining life of a key on a node, milliseconds; −1 without expiry; `None`: no such key, or
     /// the node does not answer.

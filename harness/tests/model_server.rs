@@ -219,14 +219,60 @@ fn replicas_and_full_servers_refuse_writes() {
     let oom = error("OOM command not allowed when used memory > 'maxmemory'.");
     assert_eq!(say(&mut server, client, "SET lock mine"), oom);
     assert_eq!(say(&mut server, client, "DEL lock"), Reply::Int(0));
+    // A script is only stopped before its first write (as Redis 7.0.15 does it).
+    let late = server.execute(
+        client,
+        &[
+            b"EVAL",
+            b"redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 1)",
+            b"1",
+            b"k",
+        ],
+        Now::from_ms(START_MS),
+    );
+    assert_eq!(late, Reply::OK);
     server.set_out_of_memory(false);
     server.set_read_only(true);
     let refused = error("READONLY You can't write against a read only replica.");
     assert_eq!(say(&mut server, client, "SET lock mine"), refused);
     assert_eq!(say(&mut server, client, "GET lock"), Reply::Nil);
     server.set_read_only(false);
-    server.set_acknowledged(2);
+    server.set_acknowledged(2, 0);
     assert_eq!(say(&mut server, client, "WAIT 1 0"), Reply::Int(2));
+}
+
+#[test]
+fn wait_ends_when_enough_replicas_have_it_or_by_time() {
+    let (mut server, writer) = server(ServerVersion::Redis70);
+    let reader = server.connect();
+    server.record_effects(true);
+    server.set_acknowledged(2, 0);
+    say(&mut server, writer, "SET lock mine");
+    // Whoever has given no command since then has nothing to wait for.
+    assert_eq!(say(&mut server, reader, "WAIT 2 0"), Reply::Int(2));
+    assert_eq!(say(&mut server, writer, "WAIT 2 100"), Reply::Blocked);
+    assert!(server.waits_for_replicas());
+    let over = server.next_timeout().unwrap();
+    server.time_out(over);
+    assert_eq!(server.take_messages(), [(writer, Reply::Int(0))]);
+
+    assert_eq!(say(&mut server, writer, "WAIT 1 0"), Reply::Blocked);
+    assert_eq!(server.next_timeout(), None);
+    server.set_acknowledged(2, 1);
+    assert_eq!(server.take_messages(), [(writer, Reply::Int(2))]);
+    assert!(!server.waits_for_replicas());
+    // More than there are: it takes its time, and says how many.
+    assert_eq!(say(&mut server, writer, "WAIT 3 100"), Reply::Blocked);
+    server.time_out(server.next_timeout().unwrap());
+    assert_eq!(server.take_messages(), [(writer, Reply::Int(2))]);
+    // A transaction does not wait.
+    say(&mut server, writer, "MULTI");
+    say(&mut server, writer, "WAIT 3 0");
+    let done = Reply::Array(vec![Reply::Int(2)]);
+    assert_eq!(say(&mut server, writer, "EXEC"), done);
+    // Without a link nobody has anything.
+    server.set_acknowledged(0, 1);
+    assert_eq!(say(&mut server, reader, "WAIT 1 5"), Reply::Blocked);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! One Redis server as a strategy sees it: anything that is a redis-rs connection.
 
+use std::sync::Arc;
+
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisFuture, Value};
 
@@ -15,25 +17,62 @@ impl<C: ConnectionLike + Clone + Send + 'static> SharedConnection for C {
     }
 }
 
+/// Makes connections to one node.
+type Open = dyn Fn() -> Box<dyn SharedConnection> + Send + Sync;
+
 /// A connection to one Redis node, whatever stands behind it.
-pub struct Node(Box<dyn SharedConnection>);
+pub struct Node {
+    connection: Box<dyn SharedConnection>,
+    open: Option<Arc<Open>>,
+}
 
 impl Node {
     /// Wraps a connection of redis-rs, or of a simulation.
     pub fn new(connection: impl SharedConnection + 'static) -> Self {
-        Node(Box::new(connection))
+        Node {
+            connection: Box::new(connection),
+            open: None,
+        }
+    }
+
+    /// Connects with `open`, now and whenever a lock wants a connection apart from this one.
+    pub fn opening<C: SharedConnection + 'static>(
+        open: impl Fn() -> C + Send + Sync + 'static,
+    ) -> Self {
+        let open: Arc<Open> = Arc::new(move || Box::new(open()));
+        Node {
+            connection: open(),
+            open: Some(open),
+        }
+    }
+
+    /// The same node for a background task: over a connection of its own where one can be opened,
+    /// because whoever drops a command that was not yet answered spoils the connection for
+    /// everybody else on it.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        match &self.open {
+            Some(open) => Node {
+                connection: open(),
+                open: Some(Arc::clone(open)),
+            },
+            None => self.clone(),
+        }
     }
 }
 
 impl Clone for Node {
     fn clone(&self) -> Self {
-        Node(self.0.share())
+        Node {
+            connection: self.connection.share(),
+            open: self.open.clone(),
+        }
     }
 }
 
 impl ConnectionLike for Node {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        self.0.req_packed_command(cmd)
+        self.connection.req_packed_command(cmd)
     }
 
     fn req_packed_commands<'a>(
@@ -42,10 +81,10 @@ impl ConnectionLike for Node {
         offset: usize,
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        self.0.req_packed_commands(pipeline, offset, count)
+        self.connection.req_packed_commands(pipeline, offset, count)
     }
 
     fn get_db(&self) -> i64 {
-        self.0.get_db()
+        self.connection.get_db()
     }
 }

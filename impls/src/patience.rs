@@ -5,33 +5,56 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
+use crate::options::{OptionKind, OptionSpec, OptionValue};
+use crate::span::Span;
 use crate::stopwatch::Stopwatch;
 
-/// Shortest and longest delay between two attempts, milliseconds. Random, so that clients that
-/// collided once do not collide for ever (redis.io, "Distributed locks": "retry after a random
-/// delay in order to try to desynchronize multiple clients").
-const DELAY_MS: std::ops::RangeInclusive<u64> = 10..=50;
+/// Random delays, so that clients that collided once do not collide for ever (redis.io,
+/// "Distributed locks": "retry after a random delay in order to try to desynchronize multiple
+/// clients").
+pub(crate) const RETRY_DELAY: OptionSpec = OptionSpec {
+    name: "retry_delay",
+    meaning: "shortest pause between two attempts to take the lock",
+    kind: OptionKind::Duration { zero: false },
+    default: OptionValue::Duration(Span::Absolute(Duration::from_millis(10))),
+};
+
+/// Whole milliseconds; what is below counts for nothing.
+pub(crate) const RETRY_JITTER: OptionSpec = OptionSpec {
+    name: "retry_jitter",
+    meaning: "up to so much more, drawn anew for each pause, in whole milliseconds",
+    kind: OptionKind::Duration { zero: true },
+    default: OptionValue::Duration(Span::Absolute(Duration::from_millis(40))),
+};
+
+/// The options of a lock that can be chosen only how often it tries.
+pub(crate) const RETRY: &[&OptionSpec] = &[&RETRY_DELAY, &RETRY_JITTER];
 
 /// How much longer a client that did not get the lock will go on trying.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     since: Stopwatch,
     wait: Duration,
+    delay: Duration,
+    jitter: Duration,
 }
 
 impl Patience {
     /// Goes on for `wait` from now; zero allows no second attempt.
-    pub(crate) fn start(wait: Duration) -> Self {
+    pub(crate) fn start(wait: Duration, delay: Duration, jitter: Duration) -> Self {
         Patience {
             since: Stopwatch::start(),
             wait,
+            delay,
+            jitter,
         }
     }
 
     /// Sleeps until it is time for another attempt. False, at once, where that attempt would
     /// begin after the deadline.
     pub(crate) async fn another_attempt(self, entropy: &mut StdRng) -> bool {
-        let delay = Duration::from_millis(entropy.random_range(DELAY_MS));
+        let most_ms = u64::try_from(self.jitter.as_millis()).unwrap_or(u64::MAX);
+        let delay = self.delay + Duration::from_millis(entropy.random_range(0..=most_ms));
         if self.since.elapsed() + delay > self.wait {
             return false;
         }

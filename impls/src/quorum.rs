@@ -85,6 +85,11 @@ impl Nodes {
         }
     }
 
+    /// The same nodes over connections of their own, for a background task.
+    pub(crate) fn apart(&self) -> Self {
+        Nodes::new(self.nodes.iter().map(Node::apart).collect())
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }

@@ -14,6 +14,11 @@ impl SingleNode {
         SingleNode(nodes.into_iter().next())
     }
 
+    /// The same server over a connection of its own, for a background task.
+    pub(crate) fn apart(&self) -> Self {
+        SingleNode(self.0.as_ref().map(Node::apart))
+    }
+
     /// The connection.
     ///
     /// # Errors

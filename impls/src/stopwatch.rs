@@ -25,3 +25,25 @@ impl Stopwatch {
         self.0.elapsed()
     }
 }
+
+/// When a lease runs out, on the client's own monotonic clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    since: Stopwatch,
+    length: Duration,
+}
+
+impl Deadline {
+    /// So long from now.
+    pub(crate) fn after(length: Duration) -> Self {
+        Deadline {
+            since: Stopwatch::start(),
+            length,
+        }
+    }
+
+    /// What is left until then; never below zero.
+    pub(crate) fn left(self) -> Duration {
+        self.length.saturating_sub(self.since.elapsed())
+    }
+}

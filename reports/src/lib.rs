@@ -7,6 +7,7 @@
 //! - [`progress`]: single events while the run goes on
 //! - [`listing`]: what there is to choose from
 //! - [`blame`] and [`meaning`]: verdicts in plain words
+//! - [`matrix`]: many runs: their document, their rates, and the page of the docs
 //! - [`material`]: what comparisons and report files are made of
 //! - [`measures`]: what a history says in numbers, beyond verdicts
 //! - [`html`]: all of it as one page for a browser, offline
@@ -20,6 +21,7 @@ pub mod json;
 mod lanes;
 pub mod listing;
 pub mod material;
+pub mod matrix;
 pub mod meaning;
 pub mod measures;
 pub mod progress;

@@ -25,7 +25,8 @@ pub struct Entry {
     pub name: String,
     /// One or two sentences.
     pub summary: String,
-    /// Whatever else there is to tell, by name of the column: text or numbers.
+    /// Whatever else there is to tell, by name of the column: text, numbers, or a list of things
+    /// that have a `name`.
     pub extra: Vec<(String, Value)>,
 }
 
@@ -83,18 +84,40 @@ fn write_entry(out: &mut String, entry: &Entry, column: usize, width: usize) {
     out.push_str(&format!("{}\n", line.trim_end()));
 }
 
-/// The words of the summary, then each extra column as one that is not broken.
+/// The words of the summary, then each extra column, of which only lists are broken.
 fn words(entry: &Entry) -> Vec<String> {
     let summary = visible(&entry.summary);
     let mut words: Vec<String> = summary.split_whitespace().map(str::to_owned).collect();
     for (column, value) in &entry.extra {
-        let value = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        words.push(visible(&format!("[{column}: {value}]")).into_owned());
+        if value.as_array().is_some_and(Vec::is_empty) {
+            continue;
+        }
+        let text = format!("[{column}: {}]", in_brackets(value));
+        let text = visible(&text);
+        if value.is_array() {
+            // Long; it may be broken between the things in it.
+            words.extend(text.split(' ').map(str::to_owned));
+        } else {
+            words.push(text.into_owned());
+        }
     }
     words
+}
+
+/// A value in few words: of things that have a name, the name.
+fn in_brackets(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(things) => {
+            let words: Vec<String> = things.iter().map(in_brackets).collect();
+            words.join(" ")
+        }
+        Value::Object(thing) => {
+            let name = thing.get("name").and_then(Value::as_str);
+            name.unwrap_or_default().to_owned()
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Written key by key, because the format must lead, and keys must keep their order.
@@ -154,6 +177,24 @@ impls
              [nodes: 5]
 ";
         assert_eq!(text(&listings(), 42), expected);
+    }
+
+    #[test]
+    fn of_things_in_a_list_the_names_are_told() {
+        let mut listings = listings();
+        let options = json!([{"name": "retry", "default": "1s"}, {"name": "drift"}]);
+        let entries = &mut listings[0].entries;
+        entries[0].extra.push(("options".into(), options));
+        entries[1].extra.push(("options".into(), json!([])));
+        let expected = "\
+impls
+  set-nx-px  SET NX PX, compare and delete
+             in a script [nodes: 1]
+             [options: retry drift]
+  redlock    A majority of five\\u{1b}[2J
+             [nodes: 5]
+";
+        assert_eq!(text(&listings, 42), expected);
     }
 
     #[test]

@@ -10,12 +10,12 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::fault::{
-    Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Trigger, Who, Workers,
+    Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Resource, Trigger, Who, Workers,
 };
 use crate::scenario::{Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind};
 use crate::span::Span;
 
-const KINDS: [FaultKind; 9] = [
+const KINDS: [FaultKind; 13] = [
     FaultKind::PauseClient,
     FaultKind::CrashClient,
     FaultKind::Delay,
@@ -25,6 +25,10 @@ const KINDS: [FaultKind; 9] = [
     FaultKind::Partition,
     FaultKind::PauseNode,
     FaultKind::CrashNode,
+    FaultKind::Evict,
+    FaultKind::FlushAll,
+    FaultKind::FlushScripts,
+    FaultKind::Exhaust,
 ];
 
 /// Spans up to three leases.
@@ -99,7 +103,7 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                 let kind = KINDS[kind];
                 let (jittered, words, optional) = bits;
                 let client = matches!(kind, FaultKind::PauseClient | FaultKind::CrashClient);
-                let server = matches!(kind, FaultKind::PauseNode | FaultKind::CrashNode);
+                let server = kind.is_of_a_node();
                 let pause = matches!(kind, FaultKind::PauseClient | FaultKind::PauseNode);
                 let framed = matches!(kind, FaultKind::Delay | FaultKind::Drop | FaultKind::Hold);
                 let link = !client && !server;
@@ -117,17 +121,32 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     kind,
                     at: when.is_none().then_some(at),
                     when,
-                    duration: (kind != FaultKind::Cut && (pause || lasting)).then_some(lasts),
+                    duration: (pause || (may_last(kind) && lasting)).then_some(lasts),
                     workers,
                     nodes,
                     direction: direction.filter(|_| link && kind != FaultKind::Cut),
                     by: (kind == FaultKind::Delay).then_some(by),
                     jitter: (kind == FaultKind::Delay && jittered).then_some(by),
                     frames: frames.filter(|_| framed),
+                    // Every run has a first key.
+                    keys: (kind == FaultKind::Evict && jittered).then(|| vec![0]),
+                    what: (kind == FaultKind::Exhaust).then_some(if jittered {
+                        Resource::Memory
+                    } else {
+                        Resource::Connections
+                    }),
                     optional,
                 }
             },
         )
+}
+
+/// False for faults that are over at once.
+fn may_last(kind: FaultKind) -> bool {
+    !matches!(
+        kind,
+        FaultKind::Cut | FaultKind::Evict | FaultKind::FlushAll | FaultKind::FlushScripts
+    )
 }
 
 /// A valid scenario with up to `faults` faults on `nodes` nodes.
@@ -140,6 +159,7 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                 source: None,
                 topology: Topology {
                     nodes: Some(nodes),
+                    min_nodes: None,
                     replicas: 0,
                     persistence: Persistence::None,
                 },

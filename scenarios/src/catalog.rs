@@ -8,16 +8,59 @@ use crate::scenario::Scenario;
 /// scenario is one new file and one line here.
 pub const CATALOG: &[(&str, &str)] = &[
     ("calm", include_str!("../catalog/calm.toml")),
+    (
+        "flash-sale-20",
+        include_str!("../catalog/flash-sale-20.toml"),
+    ),
+    ("flash-sale", include_str!("../catalog/flash-sale.toml")),
     ("gc-pause", include_str!("../catalog/gc-pause.toml")),
+    ("slow-section", include_str!("../catalog/slow-section.toml")),
+    ("lost-update", include_str!("../catalog/lost-update.toml")),
+    ("late-grant", include_str!("../catalog/late-grant.toml")),
+    ("stale-delete", include_str!("../catalog/stale-delete.toml")),
     ("holder-crash", include_str!("../catalog/holder-crash.toml")),
+    (
+        "crash-mid-acquire",
+        include_str!("../catalog/crash-mid-acquire.toml"),
+    ),
+    ("lost-reply", include_str!("../catalog/lost-reply.toml")),
     (
         "master-failover",
         include_str!("../catalog/master-failover.toml"),
     ),
     (
+        "master-failover-synced",
+        include_str!("../catalog/master-failover-synced.toml"),
+    ),
+    ("node-restart", include_str!("../catalog/node-restart.toml")),
+    (
+        "node-restart-aof",
+        include_str!("../catalog/node-restart-aof.toml"),
+    ),
+    (
+        "quorum-erosion",
+        include_str!("../catalog/quorum-erosion.toml"),
+    ),
+    (
+        "quorum-erosion-delayed",
+        include_str!("../catalog/quorum-erosion-delayed.toml"),
+    ),
+    ("eviction", include_str!("../catalog/eviction.toml")),
+    ("memory-full", include_str!("../catalog/memory-full.toml")),
+    ("script-flush", include_str!("../catalog/script-flush.toml")),
+    (
         "network-delay",
         include_str!("../catalog/network-delay.toml"),
     ),
+    (
+        "partition-holder",
+        include_str!("../catalog/partition-holder.toml"),
+    ),
+    (
+        "partition-minority",
+        include_str!("../catalog/partition-minority.toml"),
+    ),
+    ("node-pause", include_str!("../catalog/node-pause.toml")),
 ];
 
 /// The names of the catalog.

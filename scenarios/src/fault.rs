@@ -40,6 +40,12 @@ pub struct FaultPlan {
     /// `when` on a request or reply and `frames = 1` it is the very frame that set it off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u32>,
+    /// `evict`: the keys of which locks, by number from 0. Left out: of every lock of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<usize>>,
+    /// `exhaust`: what the node has no more of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what: Option<Resource>,
     /// A world that cannot do this fault may leave it out; else the run is `unknown`.
     #[serde(default)]
     pub optional: bool,
@@ -74,6 +80,14 @@ pub enum FaultKind {
     /// one. What had reached the replica is there, and no more; unless the replication was cut
     /// before, that is everything.
     Failover,
+    /// The keys of locks are deleted on the node, as eviction under `maxmemory` would do it.
+    Evict,
+    /// Every key of the node is deleted (FLUSHALL).
+    FlushAll,
+    /// The node forgets its scripts (SCRIPT FLUSH): EVALSHA answers NOSCRIPT.
+    FlushScripts,
+    /// The node runs out of something, and refuses what needs it.
+    Exhaust,
 }
 
 impl FaultKind {
@@ -91,10 +105,14 @@ impl FaultKind {
             FaultKind::CrashNode => "crash-node",
             FaultKind::CutReplication => "cut-replication",
             FaultKind::Failover => "failover",
+            FaultKind::Evict => "evict",
+            FaultKind::FlushAll => "flush-all",
+            FaultKind::FlushScripts => "flush-scripts",
+            FaultKind::Exhaust => "exhaust",
         }
     }
 
-    /// True for faults of a node (its process, its role), as against clients and links.
+    /// True for faults of a node (its process, role or data), as against clients and links.
     pub fn is_of_a_node(self) -> bool {
         matches!(
             self,
@@ -102,8 +120,22 @@ impl FaultKind {
                 | FaultKind::CrashNode
                 | FaultKind::CutReplication
                 | FaultKind::Failover
+                | FaultKind::Evict
+                | FaultKind::FlushAll
+                | FaultKind::FlushScripts
+                | FaultKind::Exhaust
         )
     }
+}
+
+/// What a node can run out of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// Memory (`maxmemory` with `noeviction`): commands that may need more get an OOM error.
+    Memory,
+    /// Connections (`maxclients`): a new one is told so and closed; those that are there stay.
+    Connections,
 }
 
 /// Which way a message goes.
@@ -169,6 +201,9 @@ pub struct Trigger {
     /// `request`, `reply`: of a command that names the lock's key.
     #[serde(default)]
     pub names_key: bool,
+    /// `reply`: only such as are no errors (a `NOSCRIPT`, an `OOM`): what was asked for was done.
+    #[serde(default)]
+    pub success: bool,
     /// `request`, `reply`: while the worker is busy with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<Phase>,

@@ -14,11 +14,14 @@ mod span;
 mod validate;
 mod words;
 
-pub use fault::{Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Trigger, Who, Workers};
+pub use fault::{
+    Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Resource, Trigger, Who, Workers,
+};
 pub use nearest::nearest;
 pub use parse::ScenarioError;
 pub use scenario::{
-    Expectation, Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind,
+    Expectation, Judge, Opening, Persistence, Scenario, SoldOut, StockPlace, Topology, Update,
+    Workload, WorkloadKind,
 };
 pub use span::{BadSpan, Span};
 pub use words::{CAUSES, PROPERTIES};

@@ -42,6 +42,10 @@ pub struct Topology {
     /// Independent nodes; left out: as many as the subject wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
+    /// The scenario makes sense only for subjects that use at least so many nodes (a quorum, one
+    /// node of which forgets). Left out: for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_nodes: Option<usize>,
     /// Replicas of each node.
     #[serde(default)]
     pub replicas: usize,
@@ -76,6 +80,43 @@ pub enum Update {
     Write,
 }
 
+/// How a buyer learns that everything is sold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SoldOut {
+    /// By taking the lock and reading the stock himself.
+    #[default]
+    Seen,
+    /// A sign at the door says so as soon as the first one has read it, as shops keep a flag for
+    /// it: nobody asks for the lock after that.
+    Announced,
+}
+
+/// Where the stock is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StockPlace {
+    /// By the driver.
+    #[default]
+    Driver,
+    /// In a key on a Redis server of its own, which no fault strikes; read, looked at and changed
+    /// by single commands, as an application would.
+    Redis,
+}
+
+/// Who comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Opening {
+    /// All buyers at once: a race.
+    #[default]
+    Together,
+    /// Worker 0 alone. The others come as soon as its first attempt has been answered, or a fault
+    /// that waited for an event has struck. So its first command is the one that takes the lock,
+    /// on every machine.
+    OneFirst,
+}
+
 /// What the buyers do. The `flash-sale` workload: until it is sold out, take the lock, read the
 /// stock, work for `section`, change the stock, give the lock back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,8 +130,17 @@ pub struct Workload {
     pub keys: usize,
     /// Units in stock at the start, for each key.
     pub stock: i64,
+    /// How many units one buyer wants; left out: as many as there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purchases: Option<u32>,
     /// How a sale changes the stock.
     pub update: Update,
+    /// Where the stock is kept.
+    pub stock_in: StockPlace,
+    /// What a buyer knows when everything is sold.
+    pub sold_out: SoldOut,
+    /// Who comes first.
+    pub opening: Opening,
     /// Lease time asked for at every acquisition. Must be absolute.
     pub ttl: Span,
     /// How long the work inside the critical section takes.
@@ -121,7 +171,11 @@ impl Default for Workload {
             workers: 3,
             keys: 1,
             stock: 3,
+            purchases: None,
             update: Update::Decrement,
+            stock_in: StockPlace::Driver,
+            sold_out: SoldOut::Seen,
+            opening: Opening::Together,
             ttl: Span::Absolute(std::time::Duration::from_secs(1)),
             section: Span::Ttl(0.1),
             wait: Span::Ttl(3.0),

@@ -69,6 +69,13 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Fault> {
 
 /// Holds the faults against the number of nodes that the run will have.
 pub fn nodes(scenario: &Scenario, count: usize) -> Result<(), Fault> {
+    if let Some(least) = scenario.topology.min_nodes.filter(|least| *least > count) {
+        return Err(Fault::at(
+            &["topology", "min_nodes"],
+            format!("the scenario is about {least} nodes or more, and the run has {count}"),
+        )
+        .hint("choose a subject that uses more nodes, such as `redlock`"));
+    }
     for (index, plan) in scenario.faults.iter().enumerate() {
         let index = index.to_string();
         let listed = match &plan.nodes {
@@ -124,10 +131,27 @@ fn workload(scenario: &Scenario) -> Result<(), Fault> {
             format!("{count} nodes: expected 1 to 64"),
         ));
     }
+    let too_few = |least: &usize| scenario.topology.nodes.is_some_and(|count| count < *least);
+    if let Some(least) = scenario
+        .topology
+        .min_nodes
+        .filter(|least| *least == 0 || *least > 64 || too_few(least))
+    {
+        return Err(Fault::at(
+            &["topology", "min_nodes"],
+            format!("at least {least} nodes: expected 1 to 64, and no more than `nodes`"),
+        ));
+    }
     if scenario.topology.replicas > 8 {
         return Err(Fault::at(
             &["topology", "replicas"],
             "at most 8 replicas a node",
+        ));
+    }
+    if workload.purchases == Some(0) {
+        return Err(Fault::at(
+            &["workload", "purchases"],
+            "a buyer that wants nothing: expected 1 or more",
         ));
     }
     if workload.stock < 1 {
@@ -187,6 +211,7 @@ fn fault(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
         )
         .hint("set `topology.replicas = 1`"));
     }
+    keys(scenario, plan)?;
     targets(scenario, plan)
 }
 
@@ -209,6 +234,12 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Fault> {
             ),
         ));
     }
+    if when.success && when.on != EventKind::Reply {
+        return Err(Fault::at(
+            &["when", "success"],
+            "`success` goes with `on = \"reply\"`",
+        ));
+    }
     let about_stock = matches!(when.on, EventKind::StockRead | EventKind::StockChanged);
     if when.stock.is_some() && !about_stock {
         return Err(Fault::at(
@@ -222,56 +253,60 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Fault> {
     }
 }
 
-/// Which fields a kind of fault has.
-fn shape(plan: &FaultPlan) -> Result<(), Fault> {
-    use FaultKind::{
-        CrashClient, Cut, CutReplication, Delay, Drop, Failover, Hold, Partition, PauseClient,
-        PauseNode,
-    };
-    let kind = plan.kind;
-    let on_links = matches!(kind, Delay | Drop | Hold | Cut | Partition);
-    let given = [
-        ("by", plan.by.is_some(), kind == Delay, kind == Delay),
-        ("jitter", plan.jitter.is_some(), kind == Delay, false),
-        (
-            "frames",
-            plan.frames.is_some(),
-            matches!(kind, Delay | Drop | Hold),
-            false,
+/// The fields of a kind of fault, those that it cannot do without first.
+fn fields(kind: FaultKind) -> (&'static [&'static str], &'static [&'static str]) {
+    match kind {
+        FaultKind::PauseClient => (&["for"], &["workers"]),
+        FaultKind::CrashClient => (&[], &["for", "workers"]),
+        FaultKind::Delay => (
+            &["by"],
+            &["jitter", "for", "workers", "nodes", "direction", "frames"],
         ),
-        (
-            "direction",
-            plan.direction.is_some(),
-            on_links && kind != Cut,
-            false,
-        ),
-        (
-            "for",
-            plan.duration.is_some(),
-            !matches!(kind, Cut | CutReplication | Failover),
-            matches!(kind, PauseClient | PauseNode),
-        ),
-        (
-            "workers",
-            plan.workers.is_some(),
-            !kind.is_of_a_node(),
-            false,
-        ),
-        (
-            "nodes",
-            plan.nodes.is_some(),
-            !matches!(kind, PauseClient | CrashClient),
-            false,
-        ),
-    ];
-    let word = kind.word();
-    for (field, present, allowed, required) in given {
-        if present && !allowed {
-            return Err(Fault::at(&[field], format!("`{word}` has no `{field}`")));
+        FaultKind::Drop | FaultKind::Hold => {
+            (&[], &["for", "workers", "nodes", "direction", "frames"])
         }
-        if !present && required {
-            return Err(Fault::at(&["kind"], format!("`{word}` needs `{field}`"))
-                .hint(format!("add `{field} = \"1.5ttl\"`")));
+        FaultKind::Cut => (&[], &["workers", "nodes"]),
+        FaultKind::Partition => (&[], &["for", "workers", "nodes", "direction"]),
+        FaultKind::PauseNode => (&["for"], &["nodes"]),
+        FaultKind::CrashNode => (&[], &["for", "nodes"]),
+        FaultKind::CutReplication | FaultKind::Failover => (&[], &["nodes"]),
+        FaultKind::Evict => (&[], &["keys", "nodes"]),
+        FaultKind::FlushAll | FaultKind::FlushScripts => (&[], &["nodes"]),
+        FaultKind::Exhaust => (&["what"], &["for", "nodes"]),
+    }
+}
+
+/// Holds the fields that are given against those that the kind of fault has.
+fn shape(plan: &FaultPlan) -> Result<(), Fault> {
+    let given = [
+        ("by", plan.by.is_some()),
+        ("jitter", plan.jitter.is_some()),
+        ("frames", plan.frames.is_some()),
+        ("direction", plan.direction.is_some()),
+        ("for", plan.duration.is_some()),
+        ("workers", plan.workers.is_some()),
+        ("nodes", plan.nodes.is_some()),
+        ("keys", plan.keys.is_some()),
+        ("what", plan.what.is_some()),
+    ];
+    let word = plan.kind.word();
+    let (required, optional) = fields(plan.kind);
+    for (field, present) in given {
+        let needed = required.contains(&field);
+        if present && !needed && !optional.contains(&field) {
+            let takes = [required, optional].concat().join(", ");
+            return Err(
+                Fault::at(&[field], format!("`{word}` has no `{field}`")).hint(format!(
+                    "besides its moment and `optional` it takes {takes}"
+                )),
+            );
+        }
+        if !present && needed {
+            let such_as = match field {
+                "what" => "add `what = \"memory\"` or `what = \"connections\"`".to_owned(),
+                _ => format!("add `{field} = \"1.5ttl\"`"),
+            };
+            return Err(Fault::at(&["kind"], format!("`{word}` needs `{field}`")).hint(such_as));
         }
     }
     if plan.frames == Some(0) {
@@ -281,6 +316,26 @@ fn shape(plan: &FaultPlan) -> Result<(), Fault> {
         ));
     }
     Ok(())
+}
+
+/// Which locks' keys an eviction takes.
+fn keys(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
+    let Some(keys) = &plan.keys else {
+        return Ok(());
+    };
+    if keys.is_empty() {
+        return Err(Fault::at(&["keys"], "no keys: the fault would do nothing")
+            .hint("name locks by number (`keys = [0]`), or leave `keys` out for all of them"));
+    }
+    let count = scenario.workload.keys;
+    match keys.iter().find(|key| **key >= count) {
+        None => Ok(()),
+        Some(key) => Err(Fault::at(
+            &["keys"],
+            format!("key {key} is wanted, but the workload has {count}, numbered from 0"),
+        )
+        .hint(format!("set `workload.keys` to {} or more", key + 1))),
+    }
 }
 
 fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {

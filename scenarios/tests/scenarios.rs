@@ -66,14 +66,14 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `update`, `ttl`, `section`, `wait`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `update`, `stock_in`, `sold_out`, `opening`, `ttl`, `section`, `wait`, `think`, `command_timeout`, `limit`
        |
      4 | workrs = 3
        | ^
       = help: did you mean `workers`?
     ");
     insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-clinet\"\nat = \"1s\"\n"), @r#"
-    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`
+    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`
        |
      4 | kind = "pause-clinet"
        |        ^
@@ -129,6 +129,51 @@ fn what_the_types_cannot_say_is_said_with_its_place() {
      4 | exclusoin = "held"
        |             ^
       = help: did you mean `exclusion`?
+    "#);
+}
+
+#[test]
+fn faults_of_data_say_what_they_take() {
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"exhaust\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
+    mine.toml:4:8: `exhaust` needs `what`
+       |
+     4 | kind = "exhaust"
+       |        ^
+      = help: add `what = "memory"` or `what = "connections"`
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"exhaust\"\nat = \"1s\"\nnodes = [0]\nwhat = \"disk\"\n"), @r#"
+    mine.toml:7:8: unknown variant `disk`, expected `memory` or `connections`
+       |
+     7 | what = "disk"
+       |        ^
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"flush-all\"\nat = \"1s\"\nnodes = [0]\nfor = \"1s\"\n"), @r#"
+    mine.toml:7:7: `flush-all` has no `for`
+       |
+     7 | for = "1s"
+       |       ^
+      = help: besides its moment and `optional` it takes nodes
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"evict\"\nat = \"1s\"\nnodes = [0]\nkeys = [1]\n"), @r#"
+    mine.toml:7:8: key 1 is wanted, but the workload has 1, numbered from 0
+       |
+     7 | keys = [1]
+       |        ^
+      = help: set `workload.keys` to 2 or more
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"evict\"\nat = \"1s\"\nnodes = [0]\nkeys = []\n"), @r#"
+    mine.toml:7:8: no keys: the fault would do nothing
+       |
+     7 | keys = []
+       |        ^
+      = help: name locks by number (`keys = [0]`), or leave `keys` out for all of them
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"evict\"\nwhen = { on = \"granted\" }\n"), @r#"
+    mine.toml:4:8: only a `request` or `reply` happens at a node
+       |
+     4 | kind = "evict"
+       |        ^
+      = help: say which: `nodes = [0]` or `nodes = "all"`
     "#);
 }
 
@@ -204,6 +249,7 @@ fn the_page_about_scenario_files_knows_every_word() {
         format!("{HEAD}[[fault]]\nkind = \"cut\"\nwhen = {{ on = \"x\" }}"),
         format!("{HEAD}[[fault]]\nkind = \"cut\"\nwhen = {{ on = \"reply\", during = \"x\" }}"),
         format!("{HEAD}[[fault]]\nkind = \"cut\"\ndirection = \"x\""),
+        format!("{HEAD}[[fault]]\nkind = \"exhaust\"\nwhat = \"x\""),
     ] {
         let problem = Scenario::parse(&wrong, "words.toml").unwrap_err().problem;
         let quoted = problem.split('`').skip(3).step_by(2);

@@ -67,6 +67,18 @@ fn values_that_make_no_sense() {
     ]));
 }
 
+/// Held against what the lock declares, before anything starts.
+#[test]
+fn options_that_make_no_sense() {
+    insta::assert_snapshot!(transcript(&[
+        "scenario calm --impl redlock --impl-option retry_dely=1s",
+        "scenario calm --impl redlock --impl-option node_timeout=soon",
+        "scenario calm --impl redlock --impl-option drift_factor=2",
+        "scenario calm --impl no-lock --impl-option retry_delay=1s",
+        "scenario calm --impl watchdog --impl-option renew_every=1s --impl-option renew_every=2s",
+    ]));
+}
+
 /// A scenario file, and what is said about it.
 fn refused(text: &str, flags: &str) -> String {
     let line = format!("scenario mine.toml --backend process {flags}");

@@ -8,6 +8,7 @@
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
+//! - [`matrix`]: many cells, what is expected of them, and what stays
 //! - [`commands`]: what the help says
 
 #![expect(
@@ -22,6 +23,7 @@ mod containers;
 mod input;
 mod leftovers;
 mod machine_contract;
+mod matrix;
 mod proc_table;
 mod running;
 mod slots;

@@ -92,6 +92,7 @@ impl Buyer {
         let context = Context {
             wall_clock: Rc::new(Wall),
             entropy: entropy::stream(self.entropy_seed, "lock", 0),
+            options: picklock_impls::Options::default(),
         };
         let mut lock = (redlock().build)(nodes, context);
         loop {

@@ -15,7 +15,7 @@ pub struct ConnectError {
     source: redis::RedisError,
 }
 
-/// One connection for each URL. Nothing is sent yet: a node that is down must not keep the
+/// One connection for each URL, and others if the lock wants them. Nothing is sent yet: a node that is down must not keep the
 /// worker from starting. Each command opens the connection if there is none, fails after
 /// `timeout` at the latest, and is never sent twice.
 ///
@@ -28,7 +28,9 @@ pub fn connect(urls: &[String], timeout: Duration) -> Result<Vec<Node>, ConnectE
                 url: url.clone(),
                 source,
             })?;
-            Ok(Node::new(Reconnecting::new(client, timeout)))
+            Ok(Node::opening(move || {
+                Reconnecting::new(client.clone(), timeout)
+            }))
         })
         .collect()
 }

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use crate::history::What;
 
+use super::attempt::ms;
 use super::evidence::Evidence;
 use super::fault::{FaultSpan, forgets};
 use super::fencing::StaleToken;
@@ -39,7 +40,13 @@ pub(super) fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -
     if evidence.thefts().iter().any(stolen) {
         return Cause::StolenRelease;
     }
-    match of_faults(evidence, first.acquire_ns, second.begin_ns) {
+    let workers = [first.worker, second.worker];
+    match of_faults(
+        evidence,
+        taken_ns(evidence, first),
+        second.begin_ns,
+        &workers,
+    ) {
         Cause::Undetermined if outlived => Cause::OutlivedLease,
         cause => cause,
     }
@@ -84,15 +91,27 @@ fn share_first_leases(first: &Hold, second: &Hold) -> bool {
     }
 }
 
-/// The latest fault between two times that could have lost a lock.
-fn of_faults(evidence: &Evidence<'_>, from_ns: u64, to_ns: u64) -> Cause {
+/// The earliest time at which a lock can have been taken: a lease never lasts for longer than the
+/// TTL. What struck before that cannot have lost it.
+fn taken_ns(evidence: &Evidence<'_>, hold: &Hold) -> u64 {
+    let ttl_ns = ms(evidence.history.header.ttl_ms);
+    hold.acquire_ns
+        .max(hold.first_deadline_ns.saturating_sub(ttl_ns))
+}
+
+/// The latest fault between two times that could have lost a lock of one of these workers.
+fn of_faults(evidence: &Evidence<'_>, from_ns: u64, to_ns: u64, workers: &[usize]) -> Cause {
     let nodes = evidence.history.header.nodes;
     let guilty = |fault: &FaultSpan<'_>| match fault.fault {
         "failover" => Some(Cause::LostOnFailover),
+        // A node that was dead already when the lock was taken never had it.
+        "crash-node" if fault.began_ns < from_ns => None,
         "crash-node" if nodes <= 1 => Some(Cause::LostOnRestart),
         "crash-node" => Some(Cause::QuorumErosion),
         "clock-jump" => Some(Cause::ClockJump),
-        "clock-skew" => Some(Cause::ClockSkew),
+        "clock-skew" if workers.iter().any(|worker| fault.strikes(*worker)) => {
+            Some(Cause::ClockSkew)
+        }
         "evict" | "flush-all" => Some(Cause::Evicted),
         _ => None,
     };
@@ -197,6 +216,11 @@ pub(super) fn of_stale_token(evidence: &Evidence<'_>, stale: &StaleToken) -> Cau
         hold.begin_ns <= stale.at_ns && hold.op != stale.op && hold.fence == Some(stale.highest)
     });
     before.map_or(Cause::Undetermined, |before| {
-        of_faults(evidence, before.acquire_ns, stale.at_ns)
+        of_faults(
+            evidence,
+            taken_ns(evidence, before),
+            stale.at_ns,
+            &[before.worker],
+        )
     })
 }

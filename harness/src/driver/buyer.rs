@@ -3,11 +3,12 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{EventKind, Phase};
+use picklock_scenarios::{EventKind, Phase, SoldOut};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::conversation::{Conversation, Silence};
+use super::shelf::{self, Access};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::entropy;
 use crate::history::{Misbehaviour, What};
@@ -40,6 +41,8 @@ pub struct Buyer<W> {
     entropy: StdRng,
     /// Keys that this buyer has not yet seen sold out.
     open_keys: Vec<u32>,
+    /// Units that it bought so far.
+    bought: u32,
 }
 
 /// What a hold knows of itself.
@@ -112,11 +115,13 @@ impl<W: World> Buyer<W> {
                 u64::from(incarnation),
             ),
             open_keys: (0..).take(plan.keys.len()).collect(),
+            bought: 0,
         })
     }
 
     /// Buys until everything is sold out, the worker is gone for good, or the future is dropped.
     pub async fn run(mut self) {
+        self.stage.door.enter(self.worker).await;
         loop {
             match self.shop().await {
                 Ok(()) => return,
@@ -126,7 +131,11 @@ impl<W: World> Buyer<W> {
                 return;
             };
             match Buyer::start(&self.stage, self.worker, incarnation).await {
-                Ok(fresh) => self = fresh,
+                Ok(fresh) => {
+                    let bought = self.bought;
+                    self = fresh;
+                    self.bought = bought;
+                }
                 Err(refusal) => {
                     self.note_down(refusal.to_string());
                     return;
@@ -136,7 +145,17 @@ impl<W: World> Buyer<W> {
     }
 
     async fn shop(&mut self) -> Result<(), Broken> {
-        while !self.open_keys.is_empty() {
+        let stage = Rc::clone(&self.stage);
+        let workload = &stage.plan.scenario.workload;
+        loop {
+            if workload.sold_out == SoldOut::Announced {
+                let stock = stage.stock.borrow();
+                self.open_keys.retain(|key| !stock.is_announced(*key));
+            }
+            let served = workload.purchases.is_some_and(|most| self.bought >= most);
+            if self.open_keys.is_empty() || served {
+                return Ok(());
+            }
             let pick = self.entropy.random_range(0..self.open_keys.len());
             let key = self.open_keys[pick];
             match self.acquire(key).await? {
@@ -147,13 +166,11 @@ impl<W: World> Buyer<W> {
                         .await
                 }
             }
-            let workload = &self.stage.plan.scenario.workload;
             let think = workload.think.resolve(self.stage.plan.ttl);
             if !think.is_zero() {
                 tokio::time::sleep(think).await;
             }
         }
-        Ok(())
     }
 
     async fn acquire(&mut self, key: u32) -> Result<Option<Hold>, Broken> {
@@ -177,6 +194,7 @@ impl<W: World> Buyer<W> {
         stage.world.set_phase(worker, op, Phase::Acquire);
         let answer = self.talk.ask(&stage, op, ask, self.patience(wait)).await?;
         stage.world.set_phase(worker, op, Phase::Idle);
+        stage.door.open();
         match answer {
             Answer::Granted {
                 token,
@@ -249,9 +267,8 @@ impl<W: World> Buyer<W> {
 
     async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, Broken> {
         let (worker, op, key) = (self.worker, hold.op, hold.key);
-        let read = self.stage.stock.borrow_mut().read(key, hold.fence);
-        match read {
-            Ok(stock) => {
+        match shelf::read(&self.stage, key, hold.fence).await {
+            Access::Done(stock) => {
                 self.write(What::StockRead {
                     worker,
                     op,
@@ -259,9 +276,13 @@ impl<W: World> Buyer<W> {
                     stock,
                 })?;
                 self.moment(EventKind::StockRead, Some(stock)).await;
+                if stock <= 0 {
+                    self.stage.stock.borrow_mut().announce_sold_out(key);
+                }
                 Ok(Some(stock))
             }
-            Err(refused) => {
+            Access::Failed => Ok(None),
+            Access::FencedOff(refused) => {
                 self.write(What::FencedOff {
                     worker,
                     op,
@@ -276,9 +297,9 @@ impl<W: World> Buyer<W> {
 
     async fn change_stock(&mut self, hold: &Hold, read: i64) -> Result<(), Broken> {
         let (worker, op, key) = (self.worker, hold.op, hold.key);
-        let changed = self.stage.stock.borrow_mut().sell(key, read, hold.fence);
-        match changed {
-            Ok(change) => {
+        match shelf::sell(&self.stage, key, read, hold.fence).await {
+            Access::Done(change) => {
+                self.bought += 1;
                 self.write(What::StockChanged {
                     worker,
                     op,
@@ -288,7 +309,8 @@ impl<W: World> Buyer<W> {
                 })?;
                 self.moment(EventKind::StockChanged, Some(change.to)).await;
             }
-            Err(refused) => self.write(What::FencedOff {
+            Access::Failed => {}
+            Access::FencedOff(refused) => self.write(What::FencedOff {
                 worker,
                 op,
                 key,
@@ -393,6 +415,8 @@ impl<W: World> Buyer<W> {
     }
 
     async fn bury(&self, broken: Broken) {
+        // Whoever was to come first will not be answered any more.
+        self.stage.door.open();
         let reason = match broken {
             Broken::Struck => return,
             Broken::Silent(Silence::Gone(reason)) => reason,

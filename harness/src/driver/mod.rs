@@ -4,5 +4,6 @@ mod buyer;
 mod conversation;
 mod probe;
 mod run;
+mod shelf;
 
 pub use run::{Ran, RunError, Setup, run};

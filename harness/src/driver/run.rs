@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::buyer::Buyer;
 use super::probe::probe;
+use super::shelf;
 use crate::clock::Clock;
 use crate::history::{EndReason, FORMAT, Header, History, What};
 use crate::nemesis::Nemesis;
@@ -83,6 +84,7 @@ pub async fn run<W: World>(
     let ready = clock.elapsed();
     stage.recorder.begin();
 
+    shelf::fill(&stage).await;
     let nemesis = Nemesis::new(&stage);
     let (open, opened) = oneshot::channel();
     let haunting = tokio::task::spawn_local(Rc::clone(&nemesis).haunt(setup.due, open));
@@ -95,6 +97,7 @@ pub async fn run<W: World>(
         // Most are gone already; what is left must not hold a lock through the probe.
         stage.world.kill_worker(worker).await.ok();
     }
+    shelf::count(&stage).await;
     let (stock_left, sold) = {
         let stock = stage.stock.borrow();
         (stock.left(), stock.sold())
@@ -151,7 +154,13 @@ async fn trade<W: World>(
         biased;
         _ = async { while trading.join_next().await.is_some() {} } => {
             let sold_out = stage.stock.borrow().left().iter().all(|left| *left <= 0);
-            if sold_out { EndReason::SoldOut } else { EndReason::NoWorkers }
+            let workers = stage.plan.scenario.workload.workers;
+            let all_gone = (0..workers).all(|worker| stage.roster.is_down(worker));
+            match (sold_out, all_gone) {
+                (true, _) => EndReason::SoldOut,
+                (false, true) => EndReason::NoWorkers,
+                (false, false) => EndReason::Served,
+            }
         }
         () = tokio::time::sleep(limit) => EndReason::Limit,
         () = interrupt => EndReason::Interrupted,

@@ -226,4 +226,6 @@ pub enum EndReason {
     Interrupted,
     /// No worker was left.
     NoWorkers,
+    /// Every buyer had all that it wanted.
+    Served,
 }

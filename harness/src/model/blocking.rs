@@ -1,4 +1,4 @@
-//! Clients that wait: BLPOP and its relatives.
+//! Clients that wait: BLPOP and its relatives, and WAIT.
 
 use std::collections::VecDeque;
 
@@ -22,6 +22,8 @@ pub(super) enum Wait {
         from_left: bool,
         to_left: bool,
     },
+    /// So many replicas that have so many of the changes.
+    Replicas { wanted: i64, changes: u64 },
 }
 
 /// One client that waits.
@@ -137,6 +139,8 @@ pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option
             context.reword(&[b"LMOVE", from, to, side(*from_left), side(*to_left)]);
             Ok(Some(reply))
         }
+        // No key wakes it.
+        Wait::Replicas { .. } => Ok(None),
     }
 }
 
@@ -157,6 +161,7 @@ impl Wait {
         match self {
             Wait::Pop { keys, .. } => keys.iter().any(|other| other == key),
             Wait::Move { from, .. } => from == key,
+            Wait::Replicas { .. } => false,
         }
     }
 
@@ -167,7 +172,7 @@ impl Wait {
                 keys: vec![key.to_vec()],
                 left: *left,
             },
-            Wait::Move { .. } => self.clone(),
+            Wait::Move { .. } | Wait::Replicas { .. } => self.clone(),
         }
     }
 }
@@ -226,6 +231,35 @@ fn release(state: &mut State, place: usize, reply: Reply) {
     state.messages.push((waiter.client, reply));
 }
 
+/// How many replicas have so many of the changes.
+pub(super) fn acknowledged(state: &State, changes: u64) -> i64 {
+    if changes <= state.acknowledged {
+        state.replicas
+    } else {
+        0
+    }
+}
+
+/// The replicas have come further: ends the waits that are content with that.
+pub(super) fn acknowledge(state: &mut State) {
+    let mut place = 0;
+    while let Some(waiter) = state.waiters.get(place) {
+        match waiter.wait {
+            Wait::Replicas { wanted, changes } if acknowledged(state, changes) >= wanted => {
+                let reply = Reply::Int(acknowledged(state, changes));
+                release(state, place, reply);
+            }
+            _ => place += 1,
+        }
+    }
+}
+
+/// True while somebody waits for the replicas.
+pub(super) fn waits_for_replicas(state: &State) -> bool {
+    let mut waiters = state.waiters.iter();
+    waiters.any(|waiter| matches!(waiter.wait, Wait::Replicas { .. }))
+}
+
 /// The next time at which a wait is over.
 pub(super) fn next_timeout(state: &State) -> Option<Now> {
     state.waiters.iter().filter_map(|waiter| waiter.until).min()
@@ -243,6 +277,7 @@ pub(super) fn time_out(state: &mut State, now: Now) {
         let reply = match waiter.wait {
             Wait::Pop { .. } => Reply::NilArray,
             Wait::Move { .. } => Reply::Nil,
+            Wait::Replicas { changes, .. } => Reply::Int(acknowledged(state, changes)),
         };
         release(state, place, reply);
     }

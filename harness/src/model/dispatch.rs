@@ -39,6 +39,12 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
         return Reply::Simple("QUEUED".into());
     }
     let reply = run(server, client, spec, args, now, true);
+    if server.state.record_effects
+        && let recorded = server.state.recorded
+        && let Some(session) = server.state.sessions.get_mut(&client)
+    {
+        session.recorded = recorded;
+    }
     if !server.state.ready.is_empty() {
         super::blocking::serve(&mut server.state, now);
     }

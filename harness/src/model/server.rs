@@ -196,10 +196,18 @@ impl Server {
         self.state.out_of_memory = out_of_memory;
     }
 
-    /// What `WAIT` answers, at once: how many replicas have acknowledged. A world with replicas
-    /// keeps this true, and makes the client wait where a real server would.
-    pub fn set_acknowledged(&mut self, replicas: u32) {
-        self.state.acknowledged = i64::from(replicas);
+    /// How many replicas are linked, and how many of the changes that [`Server::take_effects`]
+    /// has handed out, counted from the first, all of them have. A `WAIT` that is content with
+    /// that becomes a message; a world with replicas keeps it true.
+    pub fn set_acknowledged(&mut self, replicas: u32, changes: u64) {
+        self.state.replicas = i64::from(replicas);
+        self.state.acknowledged = changes;
+        super::blocking::acknowledge(&mut self.state);
+    }
+
+    /// True while some client waits for the replicas.
+    pub fn waits_for_replicas(&self) -> bool {
+        super::blocking::waits_for_replicas(&self.state)
     }
 
     /// Seed of the choices that SPOP and SRANDMEMBER make.

@@ -23,6 +23,9 @@ pub(super) struct Session {
     pub dirty: bool,
     /// Channels from `SUBSCRIBE`.
     pub channels: BTreeSet<Vec<u8>>,
+    /// How many changes the server had recorded when this connection last gave a command: what
+    /// its `WAIT` waits for.
+    pub recorded: u64,
     /// Waits in a blocking command.
     pub blocked: bool,
 }

@@ -28,8 +28,12 @@ pub(super) struct State {
     pub read_only: bool,
     /// Refuse commands that need memory with OOM.
     pub out_of_memory: bool,
-    /// What `WAIT` answers.
-    pub acknowledged: i64,
+    /// How many replicas are linked.
+    pub replicas: i64,
+    /// So many of the recorded changes, counted from the start, all of them have.
+    pub acknowledged: u64,
+    /// How many changes were recorded.
+    pub recorded: u64,
     /// Clients that wait for an element, longest waiting first.
     pub waiters: Vec<super::blocking::Waiter>,
     /// Keys that have changed and that somebody waits for, database first.
@@ -146,6 +150,7 @@ impl State {
     /// Notes a change for replicas and the append-only file.
     pub(super) fn effect(&mut self, database: usize, args: &[&[u8]]) {
         if self.record_effects && !self.applying {
+            self.recorded += 1;
             self.effects.push(Effect {
                 database,
                 args: args.iter().map(|arg| arg.to_vec()).collect(),

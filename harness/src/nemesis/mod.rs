@@ -1,6 +1,14 @@
 //! What makes things go wrong, and when.
+//!
+//! - `strike`: the moments, and how long it lasts
+//! - `target`: whom
+//! - `inflict`: what each kind of fault asks of the world; `undo`: how it is taken back
+//! - `describe`: the fault in words
 
+mod describe;
+mod inflict;
 mod strike;
 mod target;
+mod undo;
 
 pub use strike::Nemesis;

@@ -7,30 +7,20 @@ use std::time::Duration;
 use picklock_scenarios::{FaultKind, FaultPlan};
 use tokio::sync::{mpsc, oneshot};
 
+use super::describe::describe;
 use super::target::{self, Target};
+use super::undo::Undo;
 use crate::history::What;
 use crate::stage::{Site, Stage, Strike};
-use crate::wire::{Effect, ImposedId, LinkFault};
-use crate::world::{Refusal, World};
+use crate::world::World;
 
 /// How often it is looked whether a fault for so many frames is used up. The faults do not wait
 /// for it: it only says in the history since when they are over.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What must be done when a fault is over. Doing it twice does no harm.
-#[derive(Clone)]
-enum Undo {
-    Thaw(Vec<usize>),
-    Revive(Vec<usize>),
-    Resume(Vec<usize>),
-    Restart(Vec<usize>),
-    Lift(ImposedId),
-    Nothing,
-}
-
 /// The part of a run that makes things go wrong.
 pub struct Nemesis<W> {
-    stage: Rc<Stage<W>>,
+    pub(super) stage: Rc<Stage<W>>,
     ongoing: RefCell<Vec<(u32, Undo)>>,
     next_id: Cell<u32>,
     /// Plans with a time whose time has come.
@@ -143,8 +133,15 @@ impl<W: World> Nemesis<W> {
             }
         }
         struck();
+        if plan.when.is_some() {
+            self.stage.door.open();
+        }
         let lasts = match plan.kind {
-            FaultKind::Cut | FaultKind::Failover => Some(Duration::ZERO),
+            FaultKind::Cut
+            | FaultKind::Failover
+            | FaultKind::Evict
+            | FaultKind::FlushAll
+            | FaultKind::FlushScripts => Some(Duration::ZERO),
             // What is held is let go when the fault ends: without a time, never.
             FaultKind::Hold if lasts.is_none() => return,
             _ => lasts,
@@ -174,108 +171,6 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    async fn begin(&self, plan: &FaultPlan, target: &Target, site: Site) -> Result<Undo, Refusal> {
-        let world = &self.stage.world;
-        let Target { workers, nodes } = target.clone();
-        match plan.kind {
-            FaultKind::PauseClient => {
-                for worker in &workers {
-                    world.freeze_worker(*worker).await?;
-                }
-                Ok(Undo::Thaw(workers))
-            }
-            FaultKind::CrashClient => {
-                for worker in &workers {
-                    self.crash_client(*worker, plan.duration.is_some()).await?;
-                }
-                Ok(match plan.duration {
-                    Some(_) => Undo::Revive(workers),
-                    None => Undo::Nothing,
-                })
-            }
-            FaultKind::PauseNode => {
-                for node in &nodes {
-                    world.pause_node(*node).await?;
-                }
-                Ok(Undo::Resume(nodes))
-            }
-            FaultKind::CrashNode => {
-                for node in &nodes {
-                    world.crash_node(*node).await?;
-                }
-                Ok(match plan.duration {
-                    Some(_) => Undo::Restart(nodes),
-                    None => Undo::Nothing,
-                })
-            }
-            FaultKind::CutReplication => {
-                for node in &nodes {
-                    world.cut_replication(*node).await?;
-                }
-                Ok(Undo::Nothing)
-            }
-            FaultKind::Failover => {
-                for node in &nodes {
-                    world.fail_over(*node).await?;
-                }
-                Ok(Undo::Nothing)
-            }
-            FaultKind::Cut => {
-                world.cut(Some(&workers), Some(&nodes));
-                Ok(Undo::Nothing)
-            }
-            FaultKind::Delay | FaultKind::Drop | FaultKind::Hold | FaultKind::Partition => {
-                let fault = self.link_fault(plan, workers, nodes, site);
-                Ok(Undo::Lift(world.impose(fault)))
-            }
-        }
-    }
-
-    /// The kill is written down before it is done: a hold must never be longer than it was.
-    async fn crash_client(&self, worker: usize, comes_back: bool) -> Result<(), Refusal> {
-        if !self.stage.roster.mark_down(worker, comes_back) {
-            return Err(Refusal::Failed(format!("worker {worker} was dead already")));
-        }
-        self.stage.recorder.write(What::WorkerDown {
-            worker,
-            by_fault: true,
-            reason: "killed by the nemesis".into(),
-        });
-        self.stage.world.kill_worker(worker).await
-    }
-
-    fn link_fault(
-        &self,
-        plan: &FaultPlan,
-        workers: Vec<usize>,
-        nodes: Vec<usize>,
-        site: Site,
-    ) -> LinkFault {
-        // A counted fault that a frame set off strikes that frame first, whatever else passes.
-        let frame = site.frame.filter(|_| plan.frames.is_some());
-        let ttl = self.stage.plan.ttl;
-        let length = |span: Option<picklock_scenarios::Span>| {
-            span.map(|span| span.resolve(ttl)).unwrap_or_default()
-        };
-        let effect = match plan.kind {
-            FaultKind::Delay => Effect::Delay {
-                by: length(plan.by),
-                jitter: length(plan.jitter),
-            },
-            FaultKind::Drop => Effect::Drop,
-            FaultKind::Hold => Effect::Hold,
-            _ => Effect::Partition,
-        };
-        LinkFault {
-            workers: Some(workers),
-            nodes: Some(nodes),
-            conn: frame.map(|(conn, _)| conn),
-            direction: plan.direction.or(frame.map(|(_, direction)| direction)),
-            effect,
-            frames: plan.frames,
-        }
-    }
-
     async fn end(&self, id: u32) {
         let find = |ongoing: &[(u32, Undo)]| ongoing.iter().position(|(one, _)| *one == id);
         let undo = {
@@ -291,41 +186,6 @@ impl<W: World> Nemesis<W> {
         if let Some(position) = still_listed {
             self.ongoing.borrow_mut().remove(position);
             self.stage.recorder.write(What::FaultEnded { id });
-        }
-    }
-
-    async fn undo(&self, undo: Undo) {
-        let world = &self.stage.world;
-        // A worker or node that died meanwhile cannot be thawed; its death is in the history.
-        match undo {
-            Undo::Thaw(workers) => {
-                for worker in workers {
-                    world.thaw_worker(worker).await.ok();
-                }
-            }
-            Undo::Revive(workers) => {
-                for worker in workers {
-                    self.stage.roster.revive(worker);
-                }
-            }
-            Undo::Resume(nodes) => {
-                for node in nodes {
-                    world.resume_node(node).await.ok();
-                }
-            }
-            Undo::Restart(nodes) => {
-                for node in nodes {
-                    if let Err(refusal) = world.restart_node(node).await {
-                        self.stage.recorder.write(What::FaultMissed {
-                            fault: format!("restart of node {node}"),
-                            reason: refusal.to_string(),
-                            optional: false,
-                        });
-                    }
-                }
-            }
-            Undo::Lift(imposed) => world.lift(imposed),
-            Undo::Nothing => {}
         }
     }
 
@@ -359,29 +219,4 @@ impl<W: World> Nemesis<W> {
     fn plans(&self) -> &[FaultPlan] {
         &self.stage.plan.scenario.faults
     }
-}
-
-fn describe(plan: &FaultPlan, target: &Target, lasts: Option<Duration>) -> String {
-    let mut text = plan.kind.word().to_owned();
-    if !target.workers.is_empty() {
-        text.push_str(&format!(" of worker{}", numbers(&target.workers)));
-    }
-    if !target.nodes.is_empty() {
-        let joint = if target.workers.is_empty() {
-            "of"
-        } else {
-            "and"
-        };
-        text.push_str(&format!(" {joint} node{}", numbers(&target.nodes)));
-    }
-    if let Some(lasts) = lasts {
-        text.push_str(&format!(" for {:.3} s", lasts.as_secs_f64()));
-    }
-    text
-}
-
-fn numbers(of: &[usize]) -> String {
-    let words: Vec<String> = of.iter().map(ToString::to_string).collect();
-    let plural = if of.len() == 1 { "" } else { "s" };
-    format!("{plural} {}", words.join(", "))
 }

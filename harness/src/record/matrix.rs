@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::run::{Counts, Latency, Subject};
-use crate::check::{Property, Verdicts};
+use crate::check::{Property, Status, Verdicts};
 
 /// Format and version of a matrix record.
 pub const MATRIX_FORMAT: &str = "picklock-matrix/1";
@@ -31,10 +31,28 @@ pub struct MatrixRecord {
     /// Wall time of all of it, milliseconds; left out where output must repeat to the byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
-    /// By subject, scenario and world, in the order of the tables.
+    /// By world, scenario and subject, in the order of the tables.
     pub cells: Vec<Cell>,
+    /// What was left out because it makes no sense: a program of the user's own in the simulation,
+    /// a scenario in a world that it is not made for. No failures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<SkippedCell>,
     /// The command that repeats it.
     pub reproduce: String,
+}
+
+/// A cell that cannot be, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedCell {
+    /// Name of the subject.
+    #[serde(rename = "impl")]
+    pub subject: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the world.
+    pub backend: String,
+    /// Why it was left out, in words.
+    pub reason: String,
 }
 
 /// One subject under one scenario in one world, run once or many times.
@@ -43,6 +61,9 @@ pub struct Cell {
     /// The subject.
     #[serde(rename = "impl")]
     pub subject: Subject,
+    /// What was given as `--impl-option`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
     /// Name of the scenario.
     pub scenario: String,
     /// The scenario's own summary.
@@ -53,8 +74,9 @@ pub struct Cell {
     pub backend: String,
     /// How many runs were made.
     pub runs: u64,
-    /// Seed of the run that is shown: the first that came out otherwise than expected, else the
-    /// first that violated anything, else the first.
+    /// Seed of the run that is shown: the first that came out otherwise than expected (one that
+    /// could be judged before one that could not), else the first that violated anything, else the
+    /// first.
     pub seed: u64,
     /// Verdicts of the run that is shown.
     pub verdicts: Verdicts,
@@ -121,5 +143,22 @@ impl Cell {
     /// True when it ran and nothing came out otherwise than expected.
     pub fn is_as_expected(&self) -> bool {
         self.error.is_none() && self.surprises.is_empty()
+    }
+
+    /// True when something was judged, and came out otherwise than expected.
+    pub fn is_surprising(&self) -> bool {
+        self.error.is_none() && self.surprises.iter().any(Surprise::is_judged)
+    }
+
+    /// True when the scenario expects something of the subject: else the cell is shown, not judged.
+    pub fn is_bound(&self) -> bool {
+        self.expected.values().any(|expected| expected != "any")
+    }
+}
+
+impl Surprise {
+    /// False when the property could only not be judged, which says nothing against the subject.
+    pub fn is_judged(&self) -> bool {
+        self.got != Status::Unknown.word()
     }
 }

@@ -5,6 +5,8 @@
 
 mod matrix;
 mod run;
+mod scenario_hash;
 
-pub use matrix::{Cell, MATRIX_FORMAT, MatrixRecord, Surprise, Tally};
+pub use matrix::{Cell, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
+pub use scenario_hash::scenario_hash;

@@ -121,6 +121,12 @@ impl Line {
                 self.live().refused_at = Some(self.clock.elapsed());
                 Err(io(ErrorKind::ConnectionRefused, "connection refused"))
             }
+            Ok(Err(Lost::Full)) => {
+                // redis-rs sees a connection that ends before its own first words are answered.
+                self.live().refused_at = Some(self.clock.elapsed());
+                let why = "ERR max number of clients reached";
+                Err(io(ErrorKind::ConnectionAborted, why))
+            }
             Ok(Err(Lost::Reset)) | Err(_) => {
                 Err(io(ErrorKind::ConnectionReset, "connection reset"))
             }
@@ -204,12 +210,18 @@ impl ConnectionLike for SimConnection {
         let mut commands: Vec<Args> = pipeline.cmd_iter().map(args_of).collect();
         // redis-rs asks for the reply of EXEC alone when the pipeline is a transaction, and the
         // replies before it are those of MULTI and of each queued command.
-        if offset == commands.len() + 1 {
+        let atomic = offset == commands.len() + 1;
+        if atomic {
             commands.insert(0, word("MULTI"));
             commands.push(word("EXEC"));
         }
         Box::pin(async move {
-            let values = self.in_time(self.0.ask_all(commands)).await?;
+            let mut values = self.in_time(self.0.ask_all(commands)).await?;
+            // A command that was refused while it was queued: EXEC says that nothing was done.
+            let refused = |value: &Value| matches!(value, Value::ServerError(_));
+            if atomic && values.iter().take(offset).any(refused) {
+                values.pop().map(Value::extract_error).transpose()?;
+            }
             Ok(values.into_iter().skip(offset).take(count).collect())
         })
     }

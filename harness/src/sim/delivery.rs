@@ -16,7 +16,7 @@ impl Network {
             match arrived {
                 Some((at_ns, Arrival::Frame(frame))) => self.arrive(at_ns, frame),
                 Some((at_ns, Arrival::Due(way))) => self.let_go(way, at_ns),
-                Some((_, Arrival::Refused(conn))) => self.break_off(&[conn], Lost::Refused),
+                Some((_, Arrival::Refused(conn, why))) => self.break_off(&[conn], why),
                 Some((at_ns, Arrival::TimedOut(node))) => self.time_out(at_ns, node),
                 None => return,
             }
@@ -25,7 +25,8 @@ impl Network {
 
     pub(super) fn arrive(&self, at_ns: u64, frame: Frame) {
         let mut ledger = self.ledger.borrow_mut();
-        let Some(link) = ledger.conns.get(&frame.conn).map(|conn| conn.link) else {
+        let known = ledger.conns.get(&frame.conn);
+        let Some((link, client)) = known.map(|conn| (conn.link, conn.client)) else {
             // The connection broke while the frame was on its way; its client was told.
             return;
         };
@@ -36,9 +37,14 @@ impl Network {
         let node = &mut ledger.nodes[link.node];
         if !node.up {
             let back = at_ns + LATENCY.start;
-            ledger.agenda.add(back, 0, Arrival::Refused(frame.conn));
+            let refused = Arrival::Refused(frame.conn, Lost::Refused);
+            ledger.agenda.add(back, 0, refused);
         } else if node.paused {
             node.backlog.push_back(frame);
+        } else if node.turns_away(client) {
+            let back = at_ns + LATENCY.start;
+            let refused = Arrival::Refused(frame.conn, Lost::Full);
+            ledger.agenda.add(back, 0, refused);
         } else {
             drop(ledger);
             self.carry_out(at_ns, link, frame);

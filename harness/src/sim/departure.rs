@@ -5,6 +5,7 @@ use rand::RngExt;
 use super::ledger::Ledger;
 use super::network::{LATENCY, Network, Way};
 use super::traffic::{Arrival, Cargo, Conn, Frame, Leaving};
+use crate::model::Reply;
 use crate::wire::{Gate, LinkId, Ruling, Sight};
 
 impl Network {
@@ -109,6 +110,7 @@ impl Network {
             conn: frame.conn,
             direction: frame.direction(),
             command: &frame.asked.name,
+            is_error: matches!(frame.cargo, Cargo::Reply(Reply::Error(_))),
             key: frame.asked.key,
             op: frame.asked.op,
             phase: frame.asked.phase,

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use picklock_scenarios::Persistence;
+use picklock_scenarios::{Persistence, Resource};
 
 use super::traffic::Frame;
 use super::wall::SimWall;
 use crate::clock::Clock;
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
+use crate::world::Tampering;
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
 const SYNC_NS: u64 = 1_000_000_000;
@@ -31,6 +32,10 @@ pub(super) struct Node {
     /// When it will be looked whether somebody has waited long enough.
     alarm_ns: Option<u64>,
     replica: Option<Replica>,
+    /// What it has run out of, as often as it was taken.
+    exhausted: Vec<Resource>,
+    /// While it has no room for new connections: the last client that was let in.
+    last_admitted: Option<ClientId>,
 }
 
 /// A replica, some way behind its master.
@@ -38,7 +43,11 @@ struct Replica {
     server: Server,
     /// What is on the way to it, and when it arrives.
     stream: VecDeque<(u64, Effect)>,
+    /// How many of its master's changes it has.
+    received: u64,
     linked: bool,
+    /// So many replicas it stands for: only the first one is ever promoted.
+    stands_for: u32,
 }
 
 impl Replica {
@@ -51,6 +60,7 @@ impl Replica {
         {
             if let Some((_, effect)) = self.stream.pop_front() {
                 self.server.apply(&effect, now);
+                self.received += 1;
             }
         }
     }
@@ -65,12 +75,14 @@ impl Node {
     ) -> Self {
         let mut server = Server::new(version);
         server.record_effects(replicas > 0);
-        server.set_acknowledged(u32::try_from(replicas).unwrap_or(u32::MAX));
-        // Only the first one is ever promoted, so it stands for all.
+        let stands_for = u32::try_from(replicas).unwrap_or(u32::MAX);
+        server.set_acknowledged(stands_for, 0);
         let replica = (replicas > 0).then(|| Replica {
             server: Server::new(version),
             stream: VecDeque::new(),
+            received: 0,
             linked: true,
+            stands_for,
         });
         Node {
             replica,
@@ -83,6 +95,8 @@ impl Node {
             paused: false,
             backlog: VecDeque::new(),
             alarm_ns: None,
+            exhausted: Vec::new(),
+            last_admitted: None,
         }
     }
 
@@ -98,13 +112,7 @@ impl Node {
     pub(super) fn execute(&mut self, client: ClientId, args: &[&[u8]], sim_ns: u64) -> Reply {
         self.sync(sim_ns);
         let now = self.now(sim_ns);
-        if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
-            // Who waits for the replicas waits for as long as the stream takes.
-            let waits = args
-                .first()
-                .is_some_and(|name| name.eq_ignore_ascii_case(b"WAIT"));
-            replica.catch_up(if waits { u64::MAX } else { sim_ns }, now);
-        }
+        self.replicate(sim_ns, now);
         let reply = self.server.execute(client, args, now);
         let effects = self.server.take_effects();
         if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
@@ -116,6 +124,22 @@ impl Node {
         reply
     }
 
+    /// The replica takes in what has arrived, and says so.
+    fn replicate(&mut self, sim_ns: u64, now: Now) {
+        if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
+            replica.catch_up(sim_ns, now);
+            self.server
+                .set_acknowledged(replica.stands_for, replica.received);
+        }
+    }
+
+    /// When the replica will have more, if anybody waits for that.
+    fn next_acknowledgement(&self) -> Option<u64> {
+        let replica = self.replica.as_ref().filter(|replica| replica.linked)?;
+        let (at_ns, _) = replica.stream.front()?;
+        self.server.waits_for_replicas().then_some(*at_ns)
+    }
+
     /// What is written from now on never reaches the replica; what is on the way is lost.
     pub(super) fn cut_replication(&mut self, sim_ns: u64) -> bool {
         let now = self.now(sim_ns);
@@ -125,7 +149,7 @@ impl Node {
         replica.catch_up(sim_ns, now);
         replica.stream.clear();
         replica.linked = false;
-        self.server.set_acknowledged(0);
+        self.server.set_acknowledged(0, 0);
         true
     }
 
@@ -143,6 +167,8 @@ impl Node {
         self.up = true;
         self.paused = false;
         self.backlog.clear();
+        self.exhausted.clear();
+        self.set_limits();
         true
     }
 
@@ -154,8 +180,15 @@ impl Node {
     /// When the node must be asked to [`Node::time_out`], in the simulation's time. `None`: it
     /// need not be, or whoever asked before does it.
     pub(super) fn set_alarm(&mut self) -> Option<u64> {
-        let over = self.server.next_timeout().filter(|_| !self.paused)?;
-        let over_ns = self.wall.sim_ns(over.wall_us);
+        if self.paused {
+            return None;
+        }
+        let over = self.server.next_timeout();
+        let over_ns = over.map(|over| self.wall.sim_ns(over.wall_us));
+        let over_ns = [over_ns, self.next_acknowledgement()]
+            .into_iter()
+            .flatten()
+            .min()?;
         if self.alarm_ns.is_some_and(|alarm_ns| alarm_ns <= over_ns) {
             return None;
         }
@@ -163,11 +196,13 @@ impl Node {
         Some(over_ns)
     }
 
-    /// Ends the blocking commands that have waited long enough.
+    /// Ends the blocking commands that have waited long enough, or whose replicas have answered.
     pub(super) fn time_out(&mut self, sim_ns: u64) {
         self.alarm_ns = None;
         if self.up && !self.paused {
             let now = self.now(sim_ns);
+            // What has just been acknowledged is no longer waited for.
+            self.replicate(sim_ns, now);
             self.server.time_out(now);
         }
     }
@@ -195,18 +230,80 @@ impl Node {
         self.server.restore(self.durable.clone());
         self.synced_ns = sim_ns;
         self.up = true;
+        // It has read its settings anew.
+        self.exhausted.clear();
+        self.set_limits();
+    }
+
+    /// Does what an administrator was told to; how many keys an eviction removed.
+    pub(super) fn tamper(&mut self, tampering: &Tampering, sim_ns: u64) -> u64 {
+        match tampering {
+            Tampering::Evict(keys) => {
+                let mut words: Vec<&[u8]> = vec![b"DEL"];
+                words.extend(keys.iter().map(String::as_bytes));
+                match self.administer(&words, sim_ns) {
+                    Reply::Int(removed) => return u64::try_from(removed).unwrap_or_default(),
+                    _ => return 0,
+                }
+            }
+            Tampering::FlushAll => {
+                self.administer(&[b"FLUSHALL"], sim_ns);
+            }
+            Tampering::FlushScripts => self.server.flush_scripts(),
+            Tampering::Exhaust(resource) => self.exhausted.push(*resource),
+            Tampering::Replenish(resource) => {
+                let mut exhausted = self.exhausted.iter();
+                if let Some(index) = exhausted.position(|one| one == resource) {
+                    self.exhausted.swap_remove(index);
+                }
+            }
+        }
+        self.set_limits();
+        0
+    }
+
+    /// A command over a connection of its own.
+    fn administer(&mut self, words: &[&[u8]], sim_ns: u64) -> Reply {
+        let client = self.server.connect();
+        let reply = self.execute(client, words, sim_ns);
+        self.server.disconnect(client);
+        reply
+    }
+
+    fn set_limits(&mut self) {
+        let lacks_memory = self.exhausted.contains(&Resource::Memory);
+        self.server.set_out_of_memory(lacks_memory);
+        self.last_admitted = match self.last_admitted {
+            _ if !self.exhausted.contains(&Resource::Connections) => None,
+            Some(last) => Some(last),
+            None => {
+                let last = self.server.connect();
+                self.server.disconnect(last);
+                Some(last)
+            }
+        };
+    }
+
+    /// True where there is no room for this client: it came after all that there is room for.
+    pub(super) fn turns_away(&self, client: ClientId) -> bool {
+        self.last_admitted.is_some_and(|last| client > last)
     }
 
     /// Remaining life of a key, milliseconds; −1 without expiry; `None`: no such key.
     pub(super) fn key_ttl_ms(&mut self, key: &str, sim_ns: u64) -> Option<i64> {
-        let client = self.server.connect();
-        let now = self.now(sim_ns);
-        let reply = self.server.execute(client, &[b"PTTL", key.as_bytes()], now);
-        self.server.disconnect(client);
-        match reply {
+        match self.answer_once(&[b"PTTL", key.as_bytes()], sim_ns) {
             Reply::Int(left) if left != -2 => Some(left),
             _ => None,
         }
+    }
+
+    /// Answers one command of ours, on a connection for it alone.
+    pub(super) fn answer_once(&mut self, args: &[&[u8]], sim_ns: u64) -> Reply {
+        let client = self.server.connect();
+        let now = self.now(sim_ns);
+        let reply = self.server.execute(client, args, now);
+        self.server.disconnect(client);
+        reply
     }
 
     fn now(&self, sim_ns: u64) -> Now {

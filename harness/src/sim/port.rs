@@ -18,6 +18,8 @@ pub(super) enum Lost {
     Reset,
     /// Nobody listens at the node.
     Refused,
+    /// The node has no room for another connection: it says so, and closes this one.
+    Full,
 }
 
 /// A command's name and arguments, in one piece.

@@ -4,6 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use picklock_scenarios::StockPlace;
+
 use super::batch::{PATIENCE, run_with_patience};
 use super::subject::Subject;
 use super::watchdog::Beat;
@@ -71,7 +73,9 @@ async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
     let moments = Arc::new(moments);
     let world = Rc::new(SimWorld::new(Parts {
         nodes: plan.nodes,
-        replicas: plan.scenario.topology.replicas,
+        store: plan.scenario.workload.stock_in == StockPlace::Redis,
+        // A lock may need more than the scenario gives everybody.
+        replicas: plan.scenario.topology.replicas.max(subject.replicas()),
         persistence: plan.scenario.topology.persistence,
         keys: plan.keys.clone(),
         seed: plan.seed,

@@ -1,14 +1,17 @@
 //! What is simulated: how one client of the lock is made.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use picklock_impls::{Context, DynLock, Lock, Node, Strategy};
+use picklock_impls::{Context, DynLock, Lock, Node, OptionError, OptionSpec, Options, Strategy};
 
 /// Makes clients of a lock; `Send`, because a simulation runs on a thread of its own.
 #[derive(Clone)]
 pub struct Subject {
     name: String,
     nodes: usize,
+    replicas: usize,
+    options: &'static [&'static OptionSpec],
     build: Arc<dyn Fn(Vec<Node>, Context) -> Box<dyn DynLock> + Send + Sync>,
 }
 
@@ -22,8 +25,16 @@ impl Subject {
         Subject {
             name: name.into(),
             nodes,
+            replicas: 0,
+            options: &[],
             build: Arc::new(move |nodes, context| Box::new(build(nodes, context))),
         }
+    }
+
+    /// The same lock, with options that its user can choose: it finds them in its `Context`.
+    #[must_use]
+    pub fn with_options(self, options: &'static [&'static OptionSpec]) -> Self {
+        Subject { options, ..self }
     }
 
     /// A built-in strategy.
@@ -31,6 +42,8 @@ impl Subject {
         Subject {
             name: strategy.name.to_owned(),
             nodes: strategy.nodes,
+            replicas: strategy.replicas,
+            options: strategy.options,
             build: Arc::new(strategy.build),
         }
     }
@@ -43,6 +56,23 @@ impl Subject {
     /// How many independent nodes it wants.
     pub fn nodes(&self) -> usize {
         self.nodes
+    }
+
+    /// How many replicas of each node it cannot do without.
+    pub fn replicas(&self) -> usize {
+        self.replicas
+    }
+
+    /// Understands what the user chose.
+    ///
+    /// # Errors
+    /// An option that the lock does not have, or a value that makes no sense for it.
+    pub fn read_options(&self, given: &BTreeMap<String, String>) -> Result<Options, OptionError> {
+        let given = given.iter();
+        Options::read(
+            self.options,
+            given.map(|(name, value)| (name.as_str(), value.as_str())),
+        )
     }
 
     /// One client.

@@ -135,8 +135,8 @@ pub(super) enum Arrival {
     Frame(Frame),
     /// A frame that was delayed may leave.
     Due(Way),
-    /// The client learns that nobody listens.
-    Refused(u64),
+    /// The client learns that it is not let in, and why.
+    Refused(u64, Lost),
     /// Somebody has waited long enough at this node.
     TimedOut(usize),
 }

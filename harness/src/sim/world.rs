@@ -22,14 +22,19 @@ use crate::adapter::process::Heard;
 use crate::adapter::serve::{Init, answer_messages};
 use crate::clock::Clock;
 use crate::entropy;
-use crate::model::ServerVersion;
+use crate::model::{Reply, ServerVersion};
 use crate::wire::{ImposedId, LinkFault, LinkId, Watcher};
-use crate::world::{Refusal, Session, World};
+use crate::world::{Refusal, Session, Tampering, World};
+
+/// How far away the store is, one way.
+const STORE_AWAY: Duration = Duration::from_micros(100);
 
 /// What a simulated world is made of.
 pub(super) struct Parts {
     pub(super) subject: Subject,
     pub(super) nodes: usize,
+    /// One server more, for the stock.
+    pub(super) store: bool,
     pub(super) replicas: usize,
     pub(super) persistence: Persistence,
     pub(super) keys: Vec<String>,
@@ -58,7 +63,9 @@ impl SimWorld {
             Node::new(version, parts.replicas, parts.persistence, &clock)
         };
         let network = Network::new(Wiring {
-            nodes: (0..parts.nodes).map(|_| node()).collect(),
+            nodes: (0..parts.nodes + usize::from(parts.store))
+                .map(|_| node())
+                .collect(),
             keys: parts.keys,
             seed: parts.seed,
             watcher: parts.watcher,
@@ -87,12 +94,14 @@ impl SimWorld {
             .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
     }
 
-    fn client(&self, worker: usize, init: &Init) -> Box<dyn DynLock> {
+    fn client(&self, worker: usize, init: &Init) -> Result<Box<dyn DynLock>, String> {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
             let port = Arc::clone(&self.network.port);
-            Connection::new(SimConnection::new(port, link, init.timeout))
+            let timeout = init.timeout;
+            Connection::opening(move || SimConnection::new(Arc::clone(&port), link, timeout))
         });
+        let options = self.subject.read_options(&init.options);
         let mut walls = self.walls.borrow_mut();
         let wall = walls
             .entry(worker)
@@ -100,8 +109,9 @@ impl SimWorld {
         let context = Context {
             wall_clock: Rc::new(wall.clone()),
             entropy: entropy::stream(init.seed, "lock", 0),
+            options: options.map_err(|error| format!("option {}: {error}", error.name()))?,
         };
-        self.subject.client(nodes.collect(), context)
+        Ok(self.subject.client(nodes.collect(), context))
     }
 }
 
@@ -149,7 +159,7 @@ impl World for Rc<SimWorld> {
         let (outbox, heard) = mpsc::unbounded_channel();
         let world = Rc::clone(self);
         let said = outbox.clone();
-        let build = move |init: Init| async move { Ok(world.client(worker, &init)) };
+        let build = move |init: Init| async move { world.client(worker, &init) };
         let work = async move {
             answer_messages(inbox, build, |one| said.send(Heard::Said(one)).is_ok()).await;
             "ended with its driver".to_owned()
@@ -224,6 +234,20 @@ impl World for Rc<SimWorld> {
         }
     }
 
+    async fn tamper(&self, node: usize, tampering: &Tampering) -> Result<u64, Refusal> {
+        self.network.with_node(node, |it, now_ns| {
+            // What a dead or frozen node gets back it finds when it goes on.
+            let is_relief = matches!(tampering, Tampering::Replenish(_));
+            if !is_relief {
+                must_be_up(it, node)?;
+            }
+            if it.paused && !is_relief {
+                return Err(Refusal::Failed(format!("node {node} does not answer")));
+            }
+            Ok(it.tamper(tampering, now_ns))
+        })
+    }
+
     fn impose(&self, fault: LinkFault) -> ImposedId {
         self.network.faults.impose(fault)
     }
@@ -247,6 +271,25 @@ impl World for Rc<SimWorld> {
 
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
         self.network.last_command_ns(worker, op, phase, key)
+    }
+
+    async fn ask_store(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
+        let args: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
+        // There and back on a network without faults.
+        tokio::time::sleep(STORE_AWAY).await;
+        let reply = self
+            .network
+            .with_node(self.nodes, |store, now_ns| store.answer_once(&args, now_ns));
+        tokio::time::sleep(STORE_AWAY).await;
+        match reply {
+            Reply::Int(number) => Ok(Some(number)),
+            Reply::Bulk(text) => String::from_utf8_lossy(&text)
+                .parse()
+                .map(Some)
+                .map_err(|_| Refusal::Failed(format!("{text:?} is no number"))),
+            Reply::Nil => Ok(None),
+            other => Err(Refusal::Failed(format!("the store answered {other:?}"))),
+        }
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {

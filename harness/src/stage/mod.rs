@@ -1,6 +1,7 @@
 //! The stage: what driver and nemesis share, and the only way in which they meet.
 
 mod moments;
+mod opening;
 mod plan;
 mod recorder;
 mod roster;
@@ -8,6 +9,7 @@ mod setting;
 mod stock;
 
 pub use moments::{Happening, Moments, Site, Strike};
+pub use opening::Door;
 pub use plan::{Plan, millis};
 pub use recorder::{Listener, Recorder};
 pub use roster::Roster;

@@ -174,6 +174,7 @@ impl Watcher for Moments {
                     .command
                     .as_ref()
                     .is_none_or(|command| command.eq_ignore_ascii_case(sight.command))
+                && !(trigger.success && sight.is_error)
                 && (!trigger.names_key || sight.key.is_some())
                 && trigger.during.is_none_or(|phase| phase == sight.phase)
         })

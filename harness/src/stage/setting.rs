@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::moments::Moments;
+use super::opening::Door;
 use super::plan::Plan;
 use super::recorder::Recorder;
 use super::roster::Roster;
@@ -25,6 +26,8 @@ pub struct Stage<W> {
     pub moments: Arc<Moments>,
     /// Who is alive.
     pub roster: Roster,
+    /// Who may begin.
+    pub door: Door,
     /// The protected resource.
     pub stock: RefCell<Stock>,
     /// How the subject calls itself.
@@ -71,6 +74,7 @@ impl<W> Stage<W> {
         let stock = Stock::new(plan.keys.len(), workload.stock, workload.update);
         Rc::new(Stage {
             roster: Roster::new(workload.workers),
+            door: Door::of(workload.opening),
             stock: RefCell::new(stock),
             world,
             plan,

@@ -8,6 +8,7 @@ struct Shelf {
     left: i64,
     sold: i64,
     highest_fence: Option<u64>,
+    announced: bool,
 }
 
 /// The stock of every key.
@@ -42,6 +43,7 @@ impl Stock {
             left: start,
             sold: 0,
             highest_fence: None,
+            announced: false,
         };
         Stock {
             shelves: vec![shelf; keys],
@@ -75,6 +77,21 @@ impl Stock {
             from,
             to: shelf.left,
         })
+    }
+
+    /// What is left of a key as the place says where it is really kept.
+    pub fn learn(&mut self, key: u32, left: i64) {
+        self.shelves[key as usize].left = left;
+    }
+
+    /// Puts up the sign that a key is sold out.
+    pub fn announce_sold_out(&mut self, key: u32) {
+        self.shelves[key as usize].announced = true;
+    }
+
+    /// True when the sign is up.
+    pub fn is_announced(&self, key: u32) -> bool {
+        self.shelves[key as usize].announced
     }
 
     /// Units left, one for each key.

@@ -141,7 +141,10 @@ impl<'a> Pump<'a> {
     /// The slow path: each frame is shown to the watcher, and the faults are asked about it.
     async fn admit_all(&mut self) -> io::Result<()> {
         while let Some((range, passage)) = self.frames.get(self.dealt).cloned() {
-            if let Some(gate) = self.show(&passage) {
+            // A simple error of either protocol, or a long one of RESP3.
+            let is_error = matches!(self.intake.bytes()[range.start], b'-' | b'!')
+                && self.direction == Direction::Reply;
+            if let Some(gate) = self.show(&passage, is_error) {
                 self.wait_at(gate).await?;
             }
             self.outlet.admit(passage, &self.intake.bytes()[range]);
@@ -150,7 +153,7 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    fn show(&self, passage: &Passage) -> Option<Gate> {
+    fn show(&self, passage: &Passage, is_error: bool) -> Option<Gate> {
         let watcher = self.shared.watcher();
         if !passage.is_message() || !watcher.armed() {
             return None;
@@ -161,6 +164,7 @@ impl<'a> Pump<'a> {
             conn: self.shared.conn,
             direction: self.direction,
             command: passage.asked.request.name.as_str(),
+            is_error,
             key: passage.asked.request.key,
             op: passage.asked.stamp.op,
             phase: passage.asked.stamp.phase,

@@ -36,6 +36,8 @@ pub struct Sight<'a> {
     /// The command in upper case; for a reply, of the request that it answers; empty for a reply
     /// that answers none.
     pub command: &'a str,
+    /// A reply that is an error.
+    pub is_error: bool,
     /// The lock's key that the command names, by its position in the run's list of keys.
     pub key: Option<u32>,
     /// The attempt that the worker was busy with when the command came.

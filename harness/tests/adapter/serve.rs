@@ -368,6 +368,7 @@ async fn a_built_in_lock_is_served_on_real_servers() {
         let context = Context {
             wall_clock: Rc::new(MachineClock),
             entropy: entropy::stream(init.seed, "worker", 0),
+            options: picklock_impls::Options::default(),
         };
         let strategy = find("redlock").ok_or("no redlock")?;
         Ok((strategy.build)(nodes, context))

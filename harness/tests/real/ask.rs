@@ -66,3 +66,11 @@ pub async fn is_refused(address: SocketAddr) -> bool {
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
     }
 }
+
+/// The error with which a command is refused, or its connection.
+pub async fn refusal(address: SocketAddr, words: &[&str]) -> String {
+    match query(address, words, PATIENCE).await {
+        Ok(answer) => panic!("{words:?} was answered: {answer}"),
+        Err(error) => error.to_string(),
+    }
+}

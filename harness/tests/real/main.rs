@@ -14,3 +14,4 @@ mod errors;
 mod orphans;
 mod process;
 mod reexecution;
+mod tampering;

@@ -166,6 +166,21 @@ async fn replicas_get_what_their_master_is_told_also_after_a_restart() {
     servers.stop().await.unwrap();
 }
 
+/// Its clock goes on while it is dead: a lease that was kept has run out by then.
+#[tokio::test]
+async fn a_restart_may_come_after_every_lease() {
+    let (servers, _dir) = start(layout(1, 0, Persistence::AofAlways)).await;
+    let address = servers.address(0);
+    ask(address, &["SET", "lease", "mine", "PX", "500"]).await;
+    ask(address, &["SET", "kept", "mine"]).await;
+    servers.crash(0).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    servers.restart(0).await.unwrap();
+    assert_eq!(ask(address, &["GET", "kept"]).await, "mine");
+    assert_eq!(ask(address, &["GET", "lease"]).await, "nil");
+    servers.stop().await.unwrap();
+}
+
 /// A server that finds its port taken the first time, as another program may have been faster.
 #[tokio::test]
 async fn a_taken_port_is_given_up_for_another() {

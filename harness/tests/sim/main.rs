@@ -2,8 +2,10 @@
 //!
 //! - [`actor`]: clients that play a part and write down what they saw
 //! - [`clients`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
+//! - [`data`]: faults of keys, scripts, memory and connections
 //! - [`commands`]: Redis through simulated connections
 //! - [`determinism`]: the same seed, the same bytes
+//! - [`replicas`]: WAIT, beside real servers
 //! - [`trouble`]: subjects that cannot be simulated
 //! - [`properties`]: any scenario, and nobody accused who keeps its word
 //! - [`trials`], [`verdicts`]: the library's front door, and the catalog
@@ -16,11 +18,13 @@
 mod actor;
 mod clients;
 mod commands;
+mod data;
 mod determinism;
 mod links;
 mod moments;
 mod nodes;
 mod properties;
+mod replicas;
 mod trials;
 mod trouble;
 mod verdicts;

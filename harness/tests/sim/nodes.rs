@@ -52,7 +52,7 @@ async fn write_early_and_late(actor: Actor) {
         actor.ask("EXISTS early").await;
         actor.ask("EXISTS late").await;
         actor
-            .ask("EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0")
+            .ask("EVALSHA 930269f31393d0be681588b6ab08dccee7d6bb67 0")
             .await;
     }
 }
@@ -121,5 +121,59 @@ fn connections_die_with_their_node() {
         assert_eq!(seen.when(role, "BLPOP nothing 0 -> reset"), 300);
         seen.when(role, "PING -> refused");
         assert!(seen.when(role, "ECHO back -> back") < 505);
+    }
+}
+
+/// Longer than every lease: what was kept has run out by then.
+#[test]
+fn a_restart_may_come_after_every_lease() {
+    let rest = "[topology]\npersistence = \"aof-always\"\n\
+                [workload]\nworkers = 2\nlimit = \"6s\"\ncommand_timeout = \"500ms\"\n\
+                [[fault]]\nkind = \"crash-node\"\nat = \"300ms\"\nfor = \"2ttl\"\nnodes = [0]";
+    let seen = play_in(1, rest, |actor| async move {
+        if actor.role == 0 {
+            actor.at(100).await;
+            actor.ask("SET lease mine PX 1000").await;
+            actor.ask("SET kept mine").await;
+            actor.at(2_200).await;
+            actor.ask("PING").await;
+            actor.ask("ECHO dead").await;
+            actor.at(2_400).await;
+            actor.ask("GET kept").await;
+            actor.ask("GET lease").await;
+        }
+    });
+    seen.when(0, "ECHO dead -> refused");
+    seen.when(0, "GET kept -> mine");
+    seen.when(0, "GET lease -> nil");
+}
+
+/// The replica has the early write, and the late one only if the link was whole.
+#[test]
+fn a_failover_leads_to_what_the_replica_got() {
+    for (cut, late) in [("", "there"), ("cut-replication", "nil")] {
+        let cut = match cut {
+            "" => String::new(),
+            kind => format!("[[fault]]\nkind = \"{kind}\"\nat = \"200ms\"\nnodes = [0]\n"),
+        };
+        let rest = format!(
+            "[topology]\nreplicas = 1\n\
+             [workload]\nworkers = 2\nlimit = \"3s\"\ncommand_timeout = \"500ms\"\n{cut}\
+             [[fault]]\nkind = \"failover\"\nat = \"400ms\"\nnodes = [0]"
+        );
+        let seen = play_in(1, &rest, |actor| async move {
+            if actor.role == 0 {
+                actor.at(100).await;
+                actor.ask("SET early there").await;
+                actor.at(300).await;
+                actor.ask("SET late there").await;
+                actor.at(500).await;
+                actor.ask("PING").await;
+                actor.ask("GET early").await;
+                actor.ask("GET late").await;
+            }
+        });
+        seen.when(0, "GET early -> there");
+        seen.when(0, &format!("GET late -> {late}"));
     }
 }

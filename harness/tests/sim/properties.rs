@@ -38,6 +38,9 @@ fn sound() -> impl Strategy<Value = (Scenario, &'static str)> {
         )
             .prop_map(move |(mut scenario, persistence)| {
                 scenario.topology.persistence = persistence;
+                scenario
+                    .faults
+                    .retain(|fault| !matches!(fault.kind, FaultKind::Evict | FaultKind::FlushAll));
                 if persistence == Persistence::None {
                     scenario
                         .faults

@@ -6,15 +6,17 @@
 //! freeze as the grant's replies arrive, cause `expired-grant`.
 
 use crate::Strategy;
-use crate::strategies::redlock::{Redlock, Rules};
+use crate::strategies::redlock::{OPTIONS, Redlock, Rules};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "expired-is-held",
     summary: "mutant: redlock without the validity check",
     nodes: 5,
+    replicas: 0,
+    options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {
-            node_timeout: |_lease| None,
+            nodes_timed: false,
             validity_checked: false,
             ..Rules::PUBLISHED
         };

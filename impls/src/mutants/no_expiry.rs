@@ -10,7 +10,7 @@ use redis::{ExistenceCheck, SetOptions};
 use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
-use crate::patience::Patience;
+use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::token::random_token;
 
@@ -18,6 +18,8 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     name: "no-expiry",
     summary: "mutant: SET NX without a TTL; a dead holder keeps the lock",
     nodes: 1,
+    replicas: 0,
+    options: RETRY,
     build: |nodes, context| Box::new(NoExpiry(SetNxPx::new(nodes, context))),
 };
 
@@ -31,7 +33,7 @@ impl Lock for NoExpiry {
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
         Lease::new(ttl)?;
-        let patience = Patience::start(wait);
+        let patience = self.0.context.patience(wait, ttl);
         let token = random_token(&mut self.0.context.entropy);
         let options = SetOptions::default().conditional_set(ExistenceCheck::NX);
         loop {

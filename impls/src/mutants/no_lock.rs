@@ -14,6 +14,8 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     name: "no-lock",
     summary: "mutant: grants to everybody, asks nobody",
     nodes: 1,
+    replicas: 0,
+    options: &[],
     build: |_nodes, context| Box::new(NoLock { context }),
 };
 

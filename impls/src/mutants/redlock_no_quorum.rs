@@ -5,12 +5,14 @@
 //! client's way to other nodes, shows it every time.
 
 use crate::Strategy;
-use crate::strategies::redlock::{Redlock, Rules};
+use crate::strategies::redlock::{OPTIONS, Redlock, Rules};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "redlock-no-quorum",
     summary: "mutant: redlock that takes one node of five for a majority",
     nodes: 5,
+    replicas: 0,
+    options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {
             quorum: |_nodes| 1,

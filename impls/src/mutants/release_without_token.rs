@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
+use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "release-without-token",
     summary: "mutant: set-nx-px whose release deletes whoever's lock it finds",
     nodes: 1,
+    replicas: 0,
+    options: RETRY,
     build: |nodes, context| Box::new(ReleaseWithoutToken(SetNxPx::new(nodes, context))),
 };
 

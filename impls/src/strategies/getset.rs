@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
-use crate::patience::Patience;
+use crate::patience::RETRY;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::{Context, Node, Strategy};
@@ -34,6 +34,8 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     name: "getset",
     summary: "timestamp as value, GETSET takeover; trusts the clients' wall clocks",
     nodes: 1,
+    replicas: 0,
+    options: RETRY,
     build: |nodes, context| Box::new(GetSet::new(nodes, context)),
 };
 
@@ -114,7 +116,7 @@ impl Lock for GetSet {
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
         let lease = Lease::new(ttl)?;
-        let patience = Patience::start(wait);
+        let patience = self.context.patience(wait, ttl);
         loop {
             if let Some(taken) = self.attempt(key, lease).await? {
                 return Ok(Some(Grant {

@@ -23,8 +23,10 @@ use std::time::Duration;
 
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
-use crate::patience::Patience;
+use crate::options::{OptionKind, OptionSpec, OptionValue};
+use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::quorum::{Answers, Nodes};
+use crate::span::Span;
 use crate::stopwatch::Stopwatch;
 use crate::token::random_token;
 use crate::{Context, Node, Strategy};
@@ -33,7 +35,27 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     name: "redlock",
     summary: "a majority of 5 independent nodes, validity on a monotonic clock",
     nodes: 5,
+    replicas: 0,
+    options: OPTIONS,
     build: |nodes, context| Box::new(Redlock::new(nodes, context, Rules::PUBLISHED)),
+};
+
+/// What can be chosen of it.
+pub(crate) const OPTIONS: &[&OptionSpec] =
+    &[&RETRY_DELAY, &RETRY_JITTER, &DRIFT_FACTOR, &NODE_TIMEOUT];
+
+pub(crate) const DRIFT_FACTOR: OptionSpec = OptionSpec {
+    name: "drift_factor",
+    meaning: "share of the lease that is kept back for drifting clocks, besides 2 ms",
+    kind: OptionKind::Number(0.0, 1.0),
+    default: OptionValue::Number(0.01),
+};
+
+pub(crate) const NODE_TIMEOUT: OptionSpec = OptionSpec {
+    name: "node_timeout",
+    meaning: "how long each node may take to answer",
+    kind: OptionKind::Duration { zero: false },
+    default: OptionValue::Duration(Span::Ttl(0.1)),
 };
 
 /// The rules that make it safe. Mutants break one each.
@@ -41,8 +63,8 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 pub(crate) struct Rules {
     /// How many of so many nodes are enough.
     pub(crate) quorum: fn(usize) -> usize,
-    /// How long a node may take to answer.
-    pub(crate) node_timeout: fn(Lease) -> Option<Duration>,
+    /// A node that takes too long counts as one that failed.
+    pub(crate) nodes_timed: bool,
     /// Refuse a grant whose validity is used up.
     pub(crate) validity_checked: bool,
 }
@@ -51,23 +73,56 @@ impl Rules {
     /// As the algorithm was published.
     pub(crate) const PUBLISHED: Rules = Rules {
         quorum: |nodes| nodes / 2 + 1,
-        node_timeout: |lease| Some(lease.duration() / 10),
+        nodes_timed: true,
         validity_checked: true,
     };
 }
 
+/// The rules in numbers, for one lease.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    lease: Lease,
+    quorum: usize,
+    node_timeout: Option<Duration>,
+    drift: Duration,
+    validity_checked: bool,
+}
+
+impl Terms {
+    /// What a majority's answers are worth after `elapsed`, clock drift allowed for; `None` if it
+    /// is too late for them.
+    fn validity(self, elapsed: Duration) -> Option<Duration> {
+        let left = self.lease.left_after(elapsed + self.drift);
+        (!self.validity_checked || !left.is_zero()).then_some(left)
+    }
+
+    /// Extends on all nodes; how long that is worth, or `None` where a majority says that the key
+    /// is not ours, or it is too late.
+    ///
+    /// # Errors
+    /// Where it hangs on nodes that failed to answer.
+    pub(crate) async fn extend(
+        self,
+        nodes: &mut Nodes,
+        key: &str,
+        token: &str,
+    ) -> Result<Option<Duration>, LockError> {
+        let asked = Stopwatch::start();
+        let answers = nodes
+            .prolong(key, token, self.lease, self.node_timeout)
+            .await;
+        // A failed extension deletes nothing: what is left of the old lease is still ours (L7).
+        let extended = answers.decide(self.quorum)?;
+        Ok(extended.then(|| self.validity(asked.elapsed())).flatten())
+    }
+}
+
 pub(crate) struct Redlock {
     nodes: Nodes,
-    context: Context,
+    pub(crate) context: Context,
     rules: Rules,
     /// How long a node may take to answer, by the lease that was last asked for.
     node_timeout: Option<Duration>,
-}
-
-/// What is left of the lease, clock drift allowed for.
-fn validity(lease: Lease, elapsed: Duration) -> Duration {
-    let drift = lease.duration() / 100 + Duration::from_millis(2);
-    lease.left_after(elapsed + drift)
 }
 
 impl Redlock {
@@ -80,36 +135,45 @@ impl Redlock {
         }
     }
 
-    fn quorum(&self) -> usize {
-        (self.rules.quorum)(self.nodes.len())
+    /// The same nodes for a background task.
+    pub(crate) fn nodes_apart(&self) -> Nodes {
+        self.nodes.apart()
     }
 
-    /// What a majority's answers are worth; `None` if it is too late for them.
-    fn granted(&self, token: &str, lease: Lease, elapsed: Duration) -> Option<Grant> {
-        let validity = validity(lease, elapsed);
-        if self.rules.validity_checked && validity.is_zero() {
-            return None;
+    /// The rules in numbers, for a lease.
+    pub(crate) fn terms(&self, lease: Lease) -> Terms {
+        let options = &self.context.options;
+        let (whole, factor) = (lease.duration(), options.number(&DRIFT_FACTOR));
+        let node_timeout = options.duration(&NODE_TIMEOUT, whole);
+        Terms {
+            lease,
+            quorum: (self.rules.quorum)(self.nodes.len()),
+            node_timeout: self.rules.nodes_timed.then_some(node_timeout),
+            drift: whole.mul_f64(factor) + Duration::from_millis(2),
+            validity_checked: self.rules.validity_checked,
         }
-        Some(Grant {
-            token: token.to_owned(),
-            fence: None,
-            valid_for: Some(validity),
-        })
     }
 
     /// One attempt, with everything cleaned up if it fails.
-    async fn attempt(&mut self, key: &str, lease: Lease) -> Result<Grant, Answers> {
+    async fn attempt(&mut self, key: &str, terms: Terms) -> Result<Grant, Answers> {
         let token = random_token(&mut self.context.entropy);
         let asked = Stopwatch::start();
-        let answers = self.nodes.take(key, &token, lease, self.node_timeout).await;
-        if answers.yes >= self.quorum()
-            && let Some(grant) = self.granted(&token, lease, asked.elapsed())
+        let answers = self
+            .nodes
+            .take(key, &token, terms.lease, terms.node_timeout)
+            .await;
+        if answers.yes >= terms.quorum
+            && let Some(validity) = terms.validity(asked.elapsed())
         {
-            return Ok(grant);
+            return Ok(Grant {
+                token,
+                fence: None,
+                valid_for: Some(validity),
+            });
         }
         // Also where a node did not answer: it may have carried out what we asked. What the
         // clean-up itself answers changes nothing for us; what it misses runs out by itself.
-        self.nodes.delete(key, &token, self.node_timeout).await;
+        self.nodes.delete(key, &token, terms.node_timeout).await;
         Err(answers)
     }
 }
@@ -123,10 +187,11 @@ impl Lock for Redlock {
     ) -> Result<Option<Grant>, LockError> {
         let lease = Lease::new(ttl)?;
         self.nodes.must_not_be_empty()?;
-        self.node_timeout = (self.rules.node_timeout)(lease);
-        let patience = Patience::start(wait);
+        let terms = self.terms(lease);
+        self.node_timeout = terms.node_timeout;
+        let patience = self.context.patience(wait, ttl);
         loop {
-            let answers = match self.attempt(key, lease).await {
+            let answers = match self.attempt(key, terms).await {
                 Ok(grant) => return Ok(Some(grant)),
                 Err(answers) => answers,
             };
@@ -134,7 +199,7 @@ impl Lock for Redlock {
                 // A majority that cannot be had whoever holds the lock is a failure of the
                 // service; else it was a refusal.
                 let reachable = self.nodes.len() - answers.failed.len();
-                return if reachable < self.quorum() {
+                return if reachable < terms.quorum {
                     Err(answers.into_error())
                 } else {
                     Ok(None)
@@ -151,25 +216,22 @@ impl Lock for Redlock {
     ) -> Result<Option<Grant>, LockError> {
         let lease = Lease::new(ttl)?;
         self.nodes.must_not_be_empty()?;
-        self.node_timeout = (self.rules.node_timeout)(lease);
-        let asked = Stopwatch::start();
-        let answers = self
-            .nodes
-            .prolong(key, &grant.token, lease, self.node_timeout)
-            .await;
-        // A failed extension deletes nothing: what is left of the old lease is still ours (L7).
-        let extended = answers.decide(self.quorum())?;
-        Ok(extended
-            .then(|| self.granted(&grant.token, lease, asked.elapsed()))
-            .flatten())
+        let terms = self.terms(lease);
+        self.node_timeout = terms.node_timeout;
+        let extended = terms.extend(&mut self.nodes, key, &grant.token).await?;
+        Ok(extended.map(|validity| Grant {
+            valid_for: Some(validity),
+            ..grant.clone()
+        }))
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         self.nodes.must_not_be_empty()?;
+        let quorum = (self.rules.quorum)(self.nodes.len());
         let answers = self
             .nodes
             .delete(key, &grant.token, self.node_timeout)
             .await;
-        answers.decide(self.quorum())
+        answers.decide(quorum)
     }
 }

@@ -22,7 +22,7 @@ use redis::{ExistenceCheck, Script, SetExpiry, SetOptions};
 
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
-use crate::patience::Patience;
+use crate::patience::RETRY;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::token::random_token;
@@ -35,6 +35,8 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     name: "set-nx-px",
     summary: "SET NX PX with a random token; compare-and-delete in Lua",
     nodes: 1,
+    replicas: 0,
+    options: RETRY,
     build: |nodes, context| Box::new(SetNxPx::new(nodes, context)),
 };
 
@@ -53,6 +55,30 @@ pub(crate) struct SetNxPx {
     extend: Script,
 }
 
+/// Asks for a lease's extension, as often as one likes.
+pub(crate) struct Extension {
+    redis: SingleNode,
+    script: Script,
+    key: String,
+    token: String,
+    lease: Lease,
+}
+
+impl Extension {
+    /// How long the lease is worth now; `None`: the lock was no longer ours.
+    pub(crate) async fn ask(&mut self) -> Result<Option<Duration>, LockError> {
+        let asked = Stopwatch::start();
+        let extended: bool = self
+            .script
+            .key(&self.key)
+            .arg(&self.token)
+            .arg(self.lease.millis())
+            .invoke_async(self.redis.connection()?)
+            .await?;
+        Ok(extended.then(|| self.lease.left_after(asked.elapsed())))
+    }
+}
+
 impl SetNxPx {
     pub(crate) fn new(nodes: Vec<Node>, context: Context) -> Self {
         SetNxPx {
@@ -60,6 +86,17 @@ impl SetNxPx {
             context,
             release: Script::new(COMPARE_AND_DELETE),
             extend: Script::new(COMPARE_AND_PEXPIRE),
+        }
+    }
+
+    /// The extension of a lease, on a connection of its own: for a background task.
+    pub(crate) fn extension(&self, key: &str, token: &str, lease: Lease) -> Extension {
+        Extension {
+            redis: self.redis.apart(),
+            script: self.extend.clone(),
+            key: key.to_owned(),
+            token: token.to_owned(),
+            lease,
         }
     }
 }
@@ -72,7 +109,7 @@ impl Lock for SetNxPx {
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
         let lease = Lease::new(ttl)?;
-        let patience = Patience::start(wait);
+        let patience = self.context.patience(wait, ttl);
         let token = random_token(&mut self.context.entropy);
         loop {
             let asked = Stopwatch::start();
@@ -98,15 +135,16 @@ impl Lock for SetNxPx {
     ) -> Result<Option<Grant>, LockError> {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
-        let extended: bool = self
+        let extended = self
             .extend
             .key(key)
             .arg(&grant.token)
             .arg(lease.millis())
-            .invoke_async(self.redis.connection()?)
+            .invoke_async::<bool>(self.redis.connection()?)
             .await?;
-        Ok(extended.then(|| Grant {
-            valid_for: Some(lease.left_after(asked.elapsed())),
+        let extended = extended.then(|| lease.left_after(asked.elapsed()));
+        Ok(extended.map(|valid_for| Grant {
+            valid_for: Some(valid_for),
             ..grant.clone()
         }))
     }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
-use crate::patience::Patience;
+use crate::patience::RETRY;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::token::random_token;
@@ -29,6 +29,8 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     name: "setnx-expire",
     summary: "SETNX, then EXPIRE as a second command; releases with a plain DEL",
     nodes: 1,
+    replicas: 0,
+    options: RETRY,
     build: |nodes, context| Box::new(SetnxExpire::new(nodes, context)),
 };
 
@@ -63,7 +65,7 @@ impl Lock for SetnxExpire {
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
         let lease = Lease::new(ttl)?;
-        let patience = Patience::start(wait);
+        let patience = self.context.patience(wait, ttl);
         let token = random_token(&mut self.context.entropy);
         loop {
             let asked = Stopwatch::start();

@@ -53,10 +53,22 @@ pub fn build(
     wall_clock: Rc<dyn WallClock>,
     seed: u64,
 ) -> Box<dyn DynLock> {
+    build_with(name, nodes, wall_clock, seed, &[])
+}
+
+/// One client of the strategy `name`, with options.
+pub fn build_with(
+    name: &str,
+    nodes: Vec<Node>,
+    wall_clock: Rc<dyn WallClock>,
+    seed: u64,
+    options: &[(&str, &str)],
+) -> Box<dyn DynLock> {
     let strategy = find(name).unwrap_or_else(|| panic!("no strategy `{name}`"));
     let context = Context {
         wall_clock,
         entropy: StdRng::seed_from_u64(seed),
+        options: strategy.read_options(options.iter().copied()).unwrap(),
     };
     (strategy.build)(nodes, context)
 }
@@ -87,5 +99,11 @@ pub async fn client(name: &str, servers: &[RedisServer], seed: u64) -> Box<dyn D
 /// As many servers as the strategy wants.
 pub fn servers_for(name: &str) -> Vec<RedisServer> {
     let strategy = find(name).unwrap_or_else(|| panic!("no strategy `{name}`"));
-    (0..strategy.nodes).map(|_| RedisServer::start()).collect()
+    let server = |_| RedisServer::with_replicas(strategy.replicas);
+    (0..strategy.nodes).map(server).collect()
+}
+
+/// Runs clients that may have background tasks.
+pub async fn client_with_tasks<T>(clients: impl Future<Output = T>) -> T {
+    tokio::task::LocalSet::new().run_until(clients).await
 }

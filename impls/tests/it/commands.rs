@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_impls::Grant;
+use picklock_impls::{Grant, STRATEGIES};
 use redis::Script;
 
-use crate::client::{SetClock, recorded, servers_for};
+use crate::client::{SetClock, client_with_tasks, recorded, servers_for};
 use crate::redis_server::RedisServer;
 
 const ONCE: Duration = Duration::ZERO;
@@ -144,20 +144,146 @@ async fn redlock() {
     assert_eq!(log.take(&names), vec![format!("{deleting}TOKEN"); 6]);
 }
 
+/// The strategies whose release and extension are those of `set-nx-px`.
+#[tokio::test]
+async fn what_takes_the_lock_in_a_script() {
+    let scripts = [
+        (
+            "setnx-lua",
+            include_str!("../../src/strategies/setnx_pexpire.lua"),
+            "1 k",
+        ),
+        (
+            "fenced",
+            include_str!("../../src/strategies/set_and_count.lua"),
+            "2 k k:fence",
+        ),
+    ];
+    for (name, code, keys) in scripts {
+        let servers = servers_for(name);
+        let clock = Rc::new(SetClock::default());
+        let (mut lock, log) = recorded(name, &servers, clock, 1).await;
+        let grant = lock.acquire(KEY, second(), ONCE).await.unwrap().unwrap();
+        let names = [(grant.token.as_str(), "TOKEN")];
+        let call = format!("EVALSHA {} {keys} TOKEN 1000", Script::new(code).get_hash());
+        let taking = [call.clone(), format!("SCRIPT LOAD {code}"), call];
+        assert_eq!(log.take(&names), taking);
+        assert!(lock.release(KEY, &grant).await.unwrap());
+        let code = include_str!("../../src/strategies/compare_and_delete.lua");
+        assert_eq!(
+            log.take(&names),
+            first_call(&compare_and_delete(), code, "TOKEN")
+        );
+    }
+}
+
+#[tokio::test]
+async fn get_then_del() {
+    let servers = servers_for("get-then-del");
+    let clock = Rc::new(SetClock::default());
+    let (mut lock, log) = recorded("get-then-del", &servers, clock, 1).await;
+    let grant = lock.acquire(KEY, second(), ONCE).await.unwrap().unwrap();
+    let names = [(grant.token.as_str(), "TOKEN")];
+    assert_eq!(log.take(&names), ["SET k TOKEN NX PX 1000"]);
+    lock.extend(KEY, &grant, 2 * second()).await.unwrap();
+    assert_eq!(log.take(&names), ["GET k", "PEXPIRE k 2000"]);
+    assert!(lock.release(KEY, &grant).await.unwrap());
+    assert_eq!(log.take(&names), ["GET k", "DEL k"]);
+    assert!(!lock.release(KEY, &grant).await.unwrap());
+    assert_eq!(log.take(&names), ["GET k"]);
+}
+
+/// The transaction goes in one batch, which is not recorded.
+#[tokio::test]
+async fn lock_take() {
+    let servers = servers_for("lock-take");
+    let clock = Rc::new(SetClock::default());
+    let (mut lock, log) = recorded("lock-take", &servers, clock, 1).await;
+    let grant = lock.acquire(KEY, second(), ONCE).await.unwrap().unwrap();
+    let names = [(grant.token.as_str(), "TOKEN")];
+    assert_eq!(log.take(&names), ["SET k TOKEN NX PX 1000"]);
+    lock.extend(KEY, &grant, 2 * second()).await.unwrap();
+    assert_eq!(log.take(&names), ["WATCH k", "GET k"]);
+    assert!(lock.release(KEY, &grant).await.unwrap());
+    assert_eq!(log.take(&names), ["WATCH k", "GET k"]);
+    assert!(!lock.release(KEY, &grant).await.unwrap());
+    assert_eq!(log.take(&names), ["WATCH k", "GET k", "UNWATCH"]);
+}
+
+#[tokio::test]
+async fn replicated() {
+    let servers = servers_for("replicated");
+    let clock = Rc::new(SetClock::default());
+    let (mut lock, log) = recorded("replicated", &servers, clock, 1).await;
+    let grant = lock
+        .acquire(KEY, 100 * second(), ONCE)
+        .await
+        .unwrap()
+        .unwrap();
+    let names = [(grant.token.as_str(), "TOKEN")];
+    assert_eq!(
+        log.take(&names),
+        ["SET k TOKEN NX PX 100000", "WAIT 1 10000"]
+    );
+    assert!(
+        lock.extend(KEY, &grant, 200 * second())
+            .await
+            .unwrap()
+            .is_some()
+    );
+    assert_eq!(log.take(&names).last().unwrap(), "WAIT 1 20000");
+    assert!(lock.release(KEY, &grant).await.unwrap());
+    log.take(&[]);
+
+    // Without its replica it gives the key back, and says that it was refused.
+    servers[0].cut_replicas();
+    assert_eq!(lock.acquire(KEY, second(), ONCE).await.unwrap(), None);
+    let commands = log.take(&[]);
+    assert!(commands[0].starts_with("SET k "), "{commands:?}");
+    assert_eq!(commands[1], "WAIT 1 100");
+    assert!(commands[2].starts_with("EVALSHA "), "{commands:?}");
+    let mut redis = servers[0].connect().await;
+    let left: bool = redis::Cmd::exists(KEY)
+        .query_async(&mut redis)
+        .await
+        .unwrap();
+    assert!(!left);
+}
+
+/// The counter is still there when the lock is not.
+#[tokio::test]
+async fn fencing_tokens_count_every_grant_and_nothing_else() {
+    let servers = servers_for("fenced");
+    let clock = Rc::new(SetClock::default());
+    let (mut one, _) = recorded("fenced", &servers, clock.clone(), 1).await;
+    let (mut other, _) = recorded("fenced", &servers, clock, 2).await;
+    for round in 0..3 {
+        let grant = one.acquire(KEY, second(), ONCE).await.unwrap().unwrap();
+        assert_eq!(grant.fence, Some(2 * round + 1));
+        assert_eq!(other.acquire(KEY, second(), ONCE).await.unwrap(), None);
+        let longer = one
+            .extend(KEY, &grant, 2 * second())
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(longer.fence, grant.fence);
+        assert!(one.release(KEY, &grant).await.unwrap());
+        let grant = other.acquire(KEY, second(), ONCE).await.unwrap().unwrap();
+        assert_eq!(grant.fence, Some(2 * round + 2));
+        assert!(other.release(KEY, &grant).await.unwrap());
+    }
+}
+
 /// What the name of a command says about its life: no key without a TTL, but for those that are
 /// known for it.
 #[tokio::test]
 async fn the_key_has_a_ttl() {
-    for (name, expires) in [
-        ("setnx-expire", true),
-        ("getset", false),
-        ("set-nx-px", true),
-        ("redlock", true),
-    ] {
+    for name in STRATEGIES.iter().map(|strategy| strategy.name) {
+        let expires = name != "getset";
         let servers = servers_for(name);
         let clock = Rc::new(SetClock::default());
         let (mut lock, _) = recorded(name, &servers, clock, 1).await;
-        lock.acquire(KEY, 20 * second(), ONCE)
+        client_with_tasks(lock.acquire(KEY, 20 * second(), ONCE))
             .await
             .unwrap()
             .unwrap();

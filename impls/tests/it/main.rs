@@ -15,3 +15,4 @@ mod contract;
 mod errors;
 mod mutants;
 mod redlock;
+mod renewing;

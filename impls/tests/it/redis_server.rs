@@ -1,15 +1,18 @@
 //! A real `redis-server` for a test, on a free port of the loopback interface.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 
 /// A server that dies with the test, however the test ends.
 pub struct RedisServer {
     child: Child,
     port: u16,
+    /// They die with it.
+    replicas: Vec<RedisServer>,
 }
 
 impl RedisServer {
@@ -19,10 +22,49 @@ impl RedisServer {
         for _ in 0..20 {
             let port = free_port();
             if let Some(child) = spawn(port) {
-                return RedisServer { child, port };
+                return RedisServer {
+                    child,
+                    port,
+                    replicas: Vec::new(),
+                };
             }
         }
         panic!("redis-server did not come up on any of 20 ports");
+    }
+
+    /// The same with replicas, once they follow it.
+    #[allow(dead_code, reason = "not every test binary replicates")]
+    pub fn with_replicas(count: usize) -> Self {
+        let mut master = RedisServer::start();
+        for replica in 1..=count {
+            let server = RedisServer::start();
+            server.tell(&format!("REPLICAOF 127.0.0.1 {}", master.port));
+            master.replicas.push(server);
+            // A replica counts as linked before it listens, so it must acknowledge something: a
+            // publication leaves nothing behind.
+            let following = master.tell(&format!("PUBLISH ready 1\r\nWAIT {replica} 30000"));
+            assert_eq!(following, format!(":{replica}"), "the replica follows");
+        }
+        master
+    }
+
+    /// Makes its replicas lose it.
+    #[allow(dead_code, reason = "not every test binary replicates")]
+    pub fn cut_replicas(&self) {
+        for replica in &self.replicas {
+            replica.tell("REPLICAOF 127.0.0.1 1");
+        }
+    }
+
+    /// Commands with replies of one line each, and the last reply.
+    fn tell(&self, command: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server is up");
+        stream
+            .write_all(format!("{command}\r\n").as_bytes())
+            .expect("the server reads");
+        let mut replies = BufReader::new(stream).lines();
+        let last = replies.nth(command.lines().count() - 1);
+        last.expect("a reply").expect("the server answers")
     }
 
     /// Where it listens.
@@ -45,9 +87,13 @@ impl RedisServer {
     /// A plain connection, for looking at the server from outside of the lock.
     #[allow(dead_code, reason = "not every test binary looks")]
     pub async fn connect(&self) -> MultiplexedConnection {
+        // A busy machine must not make a command fail.
+        let patient = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
         redis::Client::open(self.url())
             .expect("a valid URL")
-            .get_multiplexed_async_connection()
+            .get_multiplexed_async_connection_with_config(&patient)
             .await
             .expect("the server is up")
     }
@@ -70,6 +116,9 @@ fn spawn(port: u16) -> Option<Child> {
     let mut child = Command::new("redis-server")
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
         .args(["--save", "", "--appendonly", "no"])
+        // Replicas are not kept waiting for others that might come, and leave no file.
+        .args(["--repl-diskless-sync-delay", "0"])
+        .args(["--repl-diskless-load", "on-empty-db"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()

@@ -9,11 +9,16 @@ use crate::escape::visible;
 /// The command, in a form that can be copied: where it must be broken, it is broken as a shell
 /// allows it, between words and with a backslash.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
-    if record.reproduce.is_empty() {
+    see_it_again(&record.reproduce, width)
+}
+
+/// The same for any command.
+pub(super) fn see_it_again(command: &str, width: usize) -> Vec<Line> {
+    if command.is_empty() {
         return Vec::new();
     }
     let mut lines = vec![Line::new().plain("  ").styled(STRONG, "See it again")];
-    let command = visible(&record.reproduce);
+    let command = visible(command);
     let rows = match columns(&command) + 4 <= width {
         true => vec![command.into_owned()],
         false => break_command(&command, width.saturating_sub(8)),

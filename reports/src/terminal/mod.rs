@@ -1,4 +1,4 @@
-//! A run for a person in front of a terminal.
+//! A run, or a matrix of them, for a person in front of a terminal.
 //!
 //! Text with ANSI styles; whoever prints it strips them where they are not wanted. From top to
 //! bottom: what was run, the verdicts, whose fault it was, the story, a picture of it, what struck,
@@ -10,6 +10,7 @@ mod faults;
 mod figures;
 mod headline;
 mod line;
+mod matrix;
 mod paint;
 mod run;
 mod scale;
@@ -18,4 +19,5 @@ mod timeline;
 mod verdicts;
 mod window;
 
+pub use matrix::matrix;
 pub use run::run;

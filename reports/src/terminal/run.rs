@@ -8,9 +8,9 @@ use super::line::Line;
 use super::{command, faults, figures, headline, story, timeline, verdicts};
 
 /// Narrower than this nothing can be shown; the terminal then wraps by itself.
-const NARROWEST: usize = 60;
+pub(super) const NARROWEST: usize = 60;
 /// Wider than this lines are hard to read.
-const WIDEST: usize = 200;
+pub(super) const WIDEST: usize = 200;
 
 /// The report of a run for a terminal of `width` columns (taken as at least 60, at most 200).
 ///
@@ -44,7 +44,7 @@ fn is_calm(record: &RunRecord) -> bool {
 }
 
 /// Parts are set apart by an empty line; parts without lines leave no trace.
-fn join(parts: Vec<Vec<Line>>) -> String {
+pub(super) fn join(parts: Vec<Vec<Line>>) -> String {
     let mut out = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         if !out.is_empty() {

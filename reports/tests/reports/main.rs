@@ -2,6 +2,7 @@
 
 mod any_history;
 mod document;
+mod matrix;
 mod samples;
 mod tape;
 mod terminal;

@@ -188,7 +188,7 @@ fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
          connected_clients:{clients}\r\n\r\n# Replication\r\nrole:{role}\r\n\
          connected_slaves:{}\r\n",
         version.number(),
-        context.state.acknowledged,
+        context.state.replicas,
     );
     Ok(Reply::Verbatim("txt", text.into_bytes()))
 }

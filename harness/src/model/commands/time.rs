@@ -1,10 +1,11 @@
 //! The server's time, and waiting for its replicas.
 
-use super::super::Reply;
+use super::super::blocking::{Wait, acknowledged, block};
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
+use super::super::{Now, Reply};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::read("time", 1, time),
@@ -17,9 +18,10 @@ fn time(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::bulks(parts.map(|part| part.to_string())))
 }
 
-/// The delay of a `WAIT` that is not satisfied is the world's business: the model answers at once.
+/// Waits for what this connection had changed before. How far the replicas are is for the world
+/// to say, by `Server::set_acknowledged`.
 fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    integer_argument(args[1])?;
+    let wanted = integer_argument(args[1])?;
     let timeout = integer_argument(args[2])
         .map_err(|_| Refusal::fixed("ERR timeout is not an integer or out of range"))?;
     if timeout < 0 {
@@ -31,5 +33,18 @@ fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
              replicas are just local and are not propagated.",
         ));
     }
-    Ok(Reply::Int(context.state.acknowledged))
+    let changes = context.session().recorded;
+    let already = acknowledged(context.state, changes);
+    if already >= wanted || !context.may_block {
+        return Ok(Reply::Int(already));
+    }
+    let until = (timeout > 0).then(|| Now {
+        wall_us: context
+            .now
+            .wall_us
+            .saturating_add(timeout.saturating_mul(1000)),
+    });
+    let wait = Wait::Replicas { wanted, changes };
+    block(context.state, context.client, context.database, wait, until);
+    Ok(Reply::Blocked)
 }

@@ -134,7 +134,7 @@ fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
     if state.read_only && spec.write {
         return Err(READ_ONLY);
     }
-    if state.out_of_memory && spec.denies_oom {
+    if state.out_of_memory && spec.denies_oom && !running.wrote {
         return Err(OUT_OF_MEMORY);
     }
     let Run::Data(run) = spec.run else {
@@ -142,6 +142,7 @@ fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
             "ERR This Redis command is not allowed from script",
         ));
     };
+    running.wrote |= spec.write;
     let call = Call {
         // A script sees RESP2, whatever its client has chosen.
         resp3: false,

@@ -48,6 +48,8 @@ struct Running {
     call: Call,
     database: usize,
     no_writes: bool,
+    /// It has given a command that writes. Redis does not stop it for want of memory any more.
+    wrote: bool,
 }
 
 /// What the Lua side can reach.
@@ -188,6 +190,7 @@ impl Engine {
                 call,
                 database,
                 no_writes: run.read_only || run.script.denies_writes(),
+                wrote: false,
             });
         }
         let outcome = self.enter(run);

@@ -1,0 +1,206 @@
+//! What a scenario expects of a subject, and what came out otherwise.
+//!
+//! The rule, in one place for everybody who judges by it:
+//!
+//! - `[expect.NAME]` replaces `[expect."*"]` whole, not property by property.
+//! - `"*"` binds the locks that the scenario's author could know: the built-in strategies without
+//!   options. [`Standing`] says who is bound.
+//! - Of a property that is not mentioned nothing is expected.
+//! - A property that does not apply (fencing, without tokens) has held.
+//! - What could not be judged has neither held nor been violated.
+
+use std::collections::BTreeMap;
+
+use picklock_scenarios::{Expectation, Scenario};
+
+use crate::check::{Cause, Property, Status, Verdict, Verdicts};
+use crate::record::Surprise;
+
+/// Whether the expectations for everybody (`"*"`) bind a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// They do: a lock that the scenario's author knows.
+    Known,
+    /// They do not: a mutant, a program of the user's own, a lock with options. Only a table with
+    /// its very name binds it.
+    Stranger,
+}
+
+/// What is expected of one subject under one scenario.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Expected(BTreeMap<Property, Expectation>);
+
+impl Expected {
+    /// What the scenario expects of `subject`; nothing at all where no table speaks of it.
+    pub fn of(scenario: &Scenario, subject: &str, standing: Standing) -> Expected {
+        let named = scenario.expect.get(subject);
+        let everybody = || scenario.expect.get("*");
+        let table = match standing {
+            Standing::Known => named.or_else(everybody),
+            Standing::Stranger => named,
+        };
+        let expectation = |property: Property| {
+            let expectation = table?.get(property.word())?;
+            Some((property, expectation.clone()))
+        };
+        Expected(Property::ALL.into_iter().filter_map(expectation).collect())
+    }
+
+    /// What is expected of one property; `None`: nothing.
+    pub fn get(&self, property: Property) -> Option<&Expectation> {
+        self.0.get(&property)
+    }
+
+    /// True when nothing can come out otherwise.
+    pub fn is_open(&self) -> bool {
+        self.0.values().all(|one| *one == Expectation::Any)
+    }
+
+    /// In the words of scenario files, by property.
+    pub fn in_words(&self) -> BTreeMap<Property, String> {
+        let words = |(property, one): (&Property, &Expectation)| (*property, one.clone().into());
+        self.0.iter().map(words).collect()
+    }
+
+    /// What came out otherwise in one run, in reading order.
+    pub fn surprises(&self, verdicts: &Verdicts) -> Vec<Surprise> {
+        let differs = |(property, expectation): (&Property, &Expectation)| {
+            let verdict = verdicts.get(property);
+            if verdict.is_some_and(|verdict| fits(expectation, verdict)) {
+                return None;
+            }
+            if *expectation == Expectation::Any {
+                return None;
+            }
+            Some(Surprise {
+                property: *property,
+                expected: expectation.clone().into(),
+                got: verdict.map_or_else(|| Status::Unknown.word().to_owned(), in_words),
+                runs: 1,
+            })
+        };
+        self.0.iter().filter_map(differs).collect()
+    }
+}
+
+/// True when the verdict is what was expected.
+pub fn fits(expectation: &Expectation, verdict: &Verdict) -> bool {
+    match expectation {
+        Expectation::Any => true,
+        Expectation::Held => matches!(verdict.status, Status::Held | Status::NotApplicable),
+        Expectation::Violated { cause } => {
+            let came_out = verdict.cause.map(Cause::word);
+            verdict.status == Status::Violated && (cause.is_none() || cause.as_deref() == came_out)
+        }
+    }
+}
+
+/// A verdict in the words of expectations: `held`, `violated: race`, `unknown`.
+pub fn in_words(verdict: &Verdict) -> String {
+    match (verdict.status, verdict.cause) {
+        (Status::Violated, Some(cause)) => format!("{}: {cause}", Status::Violated),
+        (status, _) => status.word().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLES: &str = r#"
+name = "mine"
+summary = "A scenario."
+[expect."*"]
+exclusion = "violated: outlived-lease"
+lease = "held"
+fencing = "held"
+[expect.fenced]
+resource = "held"
+exclusion = "any"
+"#;
+
+    fn scenario() -> Scenario {
+        Scenario::parse(TABLES, "mine.toml").unwrap()
+    }
+
+    fn violated(cause: Cause) -> Verdict {
+        Verdict {
+            status: Status::Violated,
+            cause: Some(cause),
+            ..Verdict::held()
+        }
+    }
+
+    fn words(found: &[Surprise]) -> Vec<String> {
+        let words = |one: &Surprise| format!("{}: {} -> {}", one.property, one.expected, one.got);
+        found.iter().map(words).collect()
+    }
+
+    #[test]
+    fn a_table_of_ones_own_replaces_that_of_everybody_whole() {
+        let fenced = Expected::of(&scenario(), "fenced", Standing::Known);
+        assert_eq!(fenced.get(Property::Lease), None);
+        assert_eq!(fenced.get(Property::Resource), Some(&Expectation::Held));
+        let verdicts = Verdicts::from([
+            (Property::Exclusion, violated(Cause::Race)),
+            (Property::Lease, violated(Cause::Race)),
+            (Property::Resource, Verdict::held()),
+        ]);
+        assert!(fenced.surprises(&verdicts).is_empty());
+    }
+
+    #[test]
+    fn strangers_are_bound_by_their_name_only() {
+        assert!(Expected::of(&scenario(), "mine", Standing::Stranger).is_open());
+        assert!(!Expected::of(&scenario(), "mine", Standing::Known).is_open());
+        let named = Expected::of(&scenario(), "fenced", Standing::Stranger);
+        assert_eq!(named.get(Property::Resource), Some(&Expectation::Held));
+    }
+
+    #[test]
+    fn every_way_to_differ_is_named() {
+        let expected = Expected::of(&scenario(), "redlock", Standing::Known);
+        let calm = Verdicts::from([
+            (Property::Exclusion, Verdict::held()),
+            (Property::Lease, Verdict::unknown("too little")),
+            (Property::Fencing, Verdict::not_applicable()),
+        ]);
+        assert_eq!(
+            words(&expected.surprises(&calm)),
+            [
+                "exclusion: violated: outlived-lease -> held",
+                "lease: held -> unknown"
+            ]
+        );
+        let other = Verdicts::from([
+            (Property::Exclusion, violated(Cause::Race)),
+            (Property::Lease, Verdict::held()),
+            (Property::Fencing, violated(Cause::Undetermined)),
+        ]);
+        assert_eq!(
+            words(&expected.surprises(&other)),
+            [
+                "exclusion: violated: outlived-lease -> violated: race",
+                "fencing: held -> violated: undetermined"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_expected_is_no_surprise() {
+        let expected = Expected::of(&scenario(), "redlock", Standing::Known);
+        let as_expected = Verdicts::from([
+            (Property::Exclusion, violated(Cause::OutlivedLease)),
+            (Property::Lease, Verdict::held()),
+            (Property::Resource, violated(Cause::Race)),
+            (Property::Fencing, Verdict::not_applicable()),
+        ]);
+        assert!(expected.surprises(&as_expected).is_empty());
+    }
+
+    #[test]
+    fn a_verdict_that_is_missing_is_unknown() {
+        let expected = Expected::of(&scenario(), "redlock", Standing::Known);
+        assert_eq!(expected.surprises(&Verdicts::new()).len(), 3);
+    }
+}

@@ -1,0 +1,169 @@
+//! What each kind of fault asks of the world.
+
+use picklock_scenarios::{FaultKind, FaultPlan};
+
+use super::strike::Nemesis;
+use super::target::Target;
+use super::undo::Undo;
+use crate::history::What;
+use crate::stage::Site;
+use crate::wire::{Effect, LinkFault};
+use crate::world::{Refusal, Tampering, World};
+
+impl<W: World> Nemesis<W> {
+    pub(super) async fn begin(
+        &self,
+        plan: &FaultPlan,
+        target: &Target,
+        site: Site,
+    ) -> Result<Undo, Refusal> {
+        let world = &self.stage.world;
+        let Target { workers, nodes } = target.clone();
+        match plan.kind {
+            FaultKind::PauseClient => {
+                for worker in &workers {
+                    world.freeze_worker(*worker).await?;
+                }
+                Ok(Undo::Thaw(workers))
+            }
+            FaultKind::CrashClient => {
+                for worker in &workers {
+                    self.crash_client(*worker, plan.duration.is_some()).await?;
+                }
+                Ok(match plan.duration {
+                    Some(_) => Undo::Revive(workers),
+                    None => Undo::Nothing,
+                })
+            }
+            FaultKind::PauseNode => {
+                for node in &nodes {
+                    world.pause_node(*node).await?;
+                }
+                Ok(Undo::Resume(nodes))
+            }
+            FaultKind::CrashNode => {
+                for node in &nodes {
+                    world.crash_node(*node).await?;
+                }
+                Ok(match plan.duration {
+                    Some(_) => Undo::Restart(nodes),
+                    None => Undo::Nothing,
+                })
+            }
+            FaultKind::CutReplication => {
+                for node in &nodes {
+                    world.cut_replication(*node).await?;
+                }
+                Ok(Undo::Nothing)
+            }
+            FaultKind::Failover => {
+                for node in &nodes {
+                    world.fail_over(*node).await?;
+                }
+                Ok(Undo::Nothing)
+            }
+            FaultKind::Evict => self.evict(plan, &nodes).await,
+            FaultKind::FlushAll => self.tamper(&nodes, Tampering::FlushAll).await,
+            FaultKind::FlushScripts => self.tamper(&nodes, Tampering::FlushScripts).await,
+            FaultKind::Exhaust => self.exhaust(plan, nodes).await,
+            FaultKind::Cut => {
+                world.cut(Some(&workers), Some(&nodes));
+                Ok(Undo::Nothing)
+            }
+            FaultKind::Delay | FaultKind::Drop | FaultKind::Hold | FaultKind::Partition => {
+                let fault = self.link_fault(plan, workers, nodes, site);
+                Ok(Undo::Lift(world.impose(fault)))
+            }
+        }
+    }
+
+    async fn tamper(&self, nodes: &[usize], tampering: Tampering) -> Result<Undo, Refusal> {
+        for node in nodes {
+            self.stage.world.tamper(*node, &tampering).await?;
+        }
+        Ok(Undo::Nothing)
+    }
+
+    /// Where none of the keys is there nothing was evicted, and the fault never struck.
+    async fn evict(&self, plan: &FaultPlan, nodes: &[usize]) -> Result<Undo, Refusal> {
+        let all = &self.stage.plan.keys;
+        let keys = match &plan.keys {
+            None => all.clone(),
+            Some(chosen) => chosen
+                .iter()
+                .filter_map(|key| all.get(*key).cloned())
+                .collect(),
+        };
+        let eviction = Tampering::Evict(keys);
+        let mut removed = 0;
+        for node in nodes {
+            removed += self.stage.world.tamper(*node, &eviction).await?;
+        }
+        if removed == 0 {
+            let reason = "no lock was held: there was no key to evict";
+            return Err(Refusal::Failed(reason.into()));
+        }
+        Ok(Undo::Nothing)
+    }
+
+    /// Where one node refuses, those that came before it get back what they need.
+    async fn exhaust(&self, plan: &FaultPlan, nodes: Vec<usize>) -> Result<Undo, Refusal> {
+        let Some(resource) = plan.what else {
+            return Err(Refusal::Failed("`exhaust` needs `what`".into()));
+        };
+        for (index, node) in nodes.iter().enumerate() {
+            let exhaustion = Tampering::Exhaust(resource);
+            if let Err(refusal) = self.stage.world.tamper(*node, &exhaustion).await {
+                let struck = nodes[..index].to_vec();
+                self.undo(Undo::Replenish(struck, resource)).await;
+                return Err(refusal);
+            }
+        }
+        Ok(Undo::Replenish(nodes, resource))
+    }
+
+    /// The kill is written down before it is done: a hold must never be longer than it was.
+    async fn crash_client(&self, worker: usize, comes_back: bool) -> Result<(), Refusal> {
+        if !self.stage.roster.mark_down(worker, comes_back) {
+            return Err(Refusal::Failed(format!("worker {worker} was dead already")));
+        }
+        self.stage.recorder.write(What::WorkerDown {
+            worker,
+            by_fault: true,
+            reason: "killed by the nemesis".into(),
+        });
+        self.stage.world.kill_worker(worker).await
+    }
+
+    fn link_fault(
+        &self,
+        plan: &FaultPlan,
+        workers: Vec<usize>,
+        nodes: Vec<usize>,
+        site: Site,
+    ) -> LinkFault {
+        // A counted fault that a frame set off strikes that frame first, whatever else passes.
+        let frame = site.frame.filter(|_| plan.frames.is_some());
+        let ttl = self.stage.plan.ttl;
+        let length = |span: Option<picklock_scenarios::Span>| {
+            span.map(|span| span.resolve(ttl)).unwrap_or_default()
+        };
+        let effect = match plan.kind {
+            FaultKind::Delay => Effect::Delay {
+                by: length(plan.by),
+                jitter: length(plan.jitter),
+            },
+            FaultKind::Drop => Effect::Drop,
+            FaultKind::Hold => Effect::Hold,
+            _ => Effect::Partition,
+        };
+        LinkFault {
+            workers: Some(workers),
+            nodes: Some(nodes),
+            conn: frame.map(|(conn, _)| conn),
+            direction: plan.direction.or(frame.map(|(_, direction)| direction)),
+            effect,
+            frames: plan.frames,
+        }
+    }
+}

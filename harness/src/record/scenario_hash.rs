@@ -1,0 +1,54 @@
+//! A scenario's content in one short text.
+
+use picklock_scenarios::Scenario;
+
+/// A hash of all of the scenario that decides how a run goes: 40 hex digits.
+///
+/// Two scenarios of one name with different hashes are different scenarios, and their results
+/// cannot be compared. Words for people (summary, source) and what is expected are left out: a run
+/// goes the same way whatever is said of it. It is taken over the parsed scenario, so that
+/// comments, order and spelled-out defaults of the file do not change it.
+pub fn scenario_hash(scenario: &Scenario) -> String {
+    let as_run = Scenario {
+        summary: String::new(),
+        source: None,
+        expect: std::collections::BTreeMap::new(),
+        ..scenario.clone()
+    };
+    let canonical =
+        serde_json::to_vec(&as_run).expect("a scenario holds only text, numbers and plain maps");
+    sha1_smol::Sha1::from(canonical).digest().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(text: &str) -> String {
+        scenario_hash(&Scenario::parse(text, "mine.toml").unwrap())
+    }
+
+    const PLAIN: &str = "name = \"mine\"\nsummary = \"One.\"\n";
+
+    #[test]
+    fn words_and_spelling_do_not_count() {
+        let spelled = format!(
+            "# a comment\nsource = \"me\"\n{}\n[workload]\nkeys = 1\nworkers = 3\n[expect.\"*\"]\nlease = \"held\"\n",
+            PLAIN.replace("One", "Two")
+        );
+        assert_eq!(hash(PLAIN), hash(&spelled));
+        assert_eq!(hash(PLAIN).len(), 40);
+    }
+
+    #[test]
+    fn whatever_changes_a_run_counts() {
+        for change in [
+            "[workload]\nworkers = 4\n",
+            "[topology]\nnodes = 5\n",
+            "[judge]\nmin_grants = 3\n",
+            "[[fault]]\nkind = \"flush-all\"\nat = \"1s\"\n",
+        ] {
+            assert_ne!(hash(PLAIN), hash(&format!("{PLAIN}{change}")), "{change}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `fence-per-client`: fencing tokens that each client counts for itself.
+//!
+//! They increase for one client and mean nothing between two (S13): a resource that trusts them
+//! refuses a rightful holder, or lets in one that outlived its lease. To be caught by `fencing`
+//! as soon as the lock passes from a client that has held it often to one that has not.
+
+use std::time::Duration;
+
+use crate::Strategy;
+use crate::contract::{Grant, Lock, LockError};
+use crate::patience::RETRY;
+use crate::strategies::set_nx_px::SetNxPx;
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "fence-per-client",
+    summary: "mutant: fencing tokens that each client counts for itself",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| {
+        Box::new(FencePerClient {
+            lock: SetNxPx::new(nodes, context),
+            grants: 0,
+        })
+    },
+};
+
+struct FencePerClient {
+    lock: SetNxPx,
+    grants: u64,
+}
+
+impl Lock for FencePerClient {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let grant = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
+        Ok(grant.map(|grant| {
+            self.grants += 1;
+            Grant {
+                fence: Some(self.grants),
+                ..grant
+            }
+        }))
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::extend(&mut self.lock, key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(&mut self.lock, key, grant).await
+    }
+}

@@ -1,0 +1,85 @@
+//! Spans of time as options write them: `500ms`, `2s`, or relative to the lease, `0.5ttl`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A span of time, absolute or as a multiple of the lease.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Span {
+    /// So long, whatever the lease is.
+    Absolute(Duration),
+    /// So many times the lease.
+    Ttl(f64),
+}
+
+/// Longer is a typing error. Sums of such spans are far from the end of what a clock can count.
+const LONGEST_S: f64 = 7.0 * 24.0 * 3600.0;
+
+/// So many leases at most, for the same reason.
+const MOST_TTLS: f64 = 1000.0;
+
+/// A text that is no span of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoSpan;
+
+impl Span {
+    /// The length of the span for a lease of `ttl`.
+    pub fn resolve(self, ttl: Duration) -> Duration {
+        match self {
+            Span::Absolute(duration) => duration,
+            // A lease may be so long that its multiple cannot be counted.
+            Span::Ttl(factor) => Duration::try_from_secs_f64(ttl.as_secs_f64() * factor)
+                .unwrap_or(Duration::from_secs_f64(LONGEST_S)),
+        }
+    }
+
+    /// True for no time at all.
+    pub fn is_zero(self) -> bool {
+        match self {
+            Span::Absolute(duration) => duration.is_zero(),
+            Span::Ttl(factor) => factor == 0.0,
+        }
+    }
+}
+
+impl FromStr for Span {
+    type Err = NoSpan;
+
+    fn from_str(text: &str) -> Result<Self, NoSpan> {
+        let text = text.trim();
+        let unit_at = text
+            .find(|letter: char| letter.is_ascii_alphabetic())
+            .ok_or(NoSpan)?;
+        let (number, unit) = text.split_at(unit_at);
+        let number: f64 = number.trim().parse().map_err(|_| NoSpan)?;
+        // Also where it is no number at all: that compares with nothing.
+        if !(0.0..=f64::MAX).contains(&number) {
+            return Err(NoSpan);
+        }
+        let seconds = match unit {
+            "ttl" if number <= MOST_TTLS => return Ok(Span::Ttl(number)),
+            "us" => number / 1e6,
+            "ms" => number / 1e3,
+            "s" => number,
+            "m" => number * 60.0,
+            "h" => number * 3600.0,
+            _ => return Err(NoSpan),
+        };
+        if seconds > LONGEST_S {
+            return Err(NoSpan);
+        }
+        let duration = Duration::try_from_secs_f64(seconds).map_err(|_| NoSpan)?;
+        Ok(Span::Absolute(duration))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Span::Ttl(factor) => write!(f, "{factor}ttl"),
+            Span::Absolute(d) if d.subsec_nanos() == 0 => write!(f, "{}s", d.as_secs()),
+            Span::Absolute(d) => write!(f, "{}ms", d.as_secs_f64() * 1e3),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `get-then-del`: a token, but compared in the client.
+//!
+//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `GET key`, and if the token is in it,
+//! `PEXPIRE key ms`. Release: `GET key`, and if the token is in it, `DEL key`.
+//!
+//! **From.** Articles that add a token to `setnx-expire` so that nobody deletes another's lock,
+//! and leave the comparison to the program; ShedLock and csredis did so for years.
+//!
+//! **Promises.** A release that comes late finds another's token and lets it be.
+//!
+//! **Does not survive.**
+//! - A pause between the `GET` and the `DEL`, in which the lease runs out and somebody else takes
+//!   the lock: the `DEL` takes it away (S4). The `PEXPIRE` then prolongs a stranger's lease.
+//! - A holder that is slower than its lease (S1), or is told of its grant too late (S5).
+//! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
+
+use std::time::Duration;
+
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::patience::RETRY;
+use crate::stopwatch::Stopwatch;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::{Context, Node, Strategy};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "get-then-del",
+    summary: "SET NX PX; releases by GET, a comparison in the client, and DEL",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(GetThenDel::new(nodes, context)),
+};
+
+struct GetThenDel(SetNxPx);
+
+impl GetThenDel {
+    fn new(nodes: Vec<Node>, context: Context) -> Self {
+        GetThenDel(SetNxPx::new(nodes, context))
+    }
+
+    async fn is_ours(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let found: Option<String> = self.0.redis.ask(redis::Cmd::get(key)).await?;
+        Ok(found.as_ref() == Some(&grant.token))
+    }
+}
+
+impl Lock for GetThenDel {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::acquire(&mut self.0, key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        if !self.is_ours(key, grant).await? {
+            return Ok(None);
+        }
+        let asked = Stopwatch::start();
+        let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());
+        let there: bool = self.0.redis.ask(command).await?;
+        Ok(there.then(|| Grant {
+            valid_for: Some(lease.left_after(asked.elapsed())),
+            ..grant.clone()
+        }))
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        if !self.is_ours(key, grant).await? {
+            return Ok(false);
+        }
+        let deleted: u64 = self.0.redis.ask(redis::Cmd::del(key)).await?;
+        Ok(deleted == 1)
+    }
+}

@@ -1,0 +1,156 @@
+//! `replicated`: `set-nx-px` that counts only once replicas have it too.
+//!
+//! **Commands.** Acquire: `SET key token NX PX ms`, and when that took the key, `WAIT replicas
+//! timeout`. Where fewer replicas than asked for acknowledge in time, `compare_and_delete.lua`
+//! gives the key back, and the attempt was refused. Extend: `compare_and_pexpire.lua` and `WAIT`.
+//! Release: `compare_and_delete.lua`, without waiting.
+//!
+//! **From.** redis.io, the page of `WAIT`: "WAIT does not make Redis a strongly consistent store
+//! […] In the context of Sentinel or Redis Cluster failover, WAIT improves the real world data
+//! safety"; Redisson waits for its replicas in the same way.
+//!
+//! **Promises.** What `set-nx-px` does; and a failover to a replica that acknowledged keeps the
+//! lock. It needs at least one replica to each node, and asks for one if it is not told otherwise.
+//!
+//! **Does not survive.**
+//! - Failover to a replica that did not acknowledge: one of two answered, the other was promoted
+//!   (S7). Only waiting for all of them helps, and then one lost replica blocks everybody.
+//! - A connection that breaks between `SET` and `WAIT`: `WAIT` speaks of the writes of its own
+//!   connection, and a new one has none to wait for (S7).
+//! - A failover after a release that had not been replicated: nobody gets the lock until its lease
+//!   has run out.
+//! - A holder that is slower than its lease (S1), or is told of its grant too late (S5).
+//! - Loss of the key on all servers: restart, a clock that leaps, eviction (S8 to S10).
+
+use std::time::Duration;
+
+use crate::Strategy;
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::options::{OptionKind, OptionSpec, OptionValue};
+use crate::patience::{RETRY_DELAY, RETRY_JITTER};
+use crate::span::Span;
+use crate::stopwatch::Stopwatch;
+use crate::strategies::set_nx_px::{SetNxPx, set_nx_px};
+use crate::token::random_token;
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "replicated",
+    summary: "set-nx-px that WAITs for replicas, and gives the key back if too few have it",
+    nodes: 1,
+    replicas: 1,
+    options: &[&RETRY_DELAY, &RETRY_JITTER, &REPLICAS, &WAIT_TIMEOUT],
+    build: |nodes, context| Box::new(Replicated(SetNxPx::new(nodes, context))),
+};
+
+const REPLICAS: OptionSpec = OptionSpec {
+    name: "replicas",
+    meaning: "how many replicas must have acknowledged before a grant counts",
+    kind: OptionKind::Whole(0, 8),
+    default: OptionValue::Whole(1),
+};
+
+/// `WAIT` takes 0 for "for ever", so a millisecond is the least.
+const WAIT_TIMEOUT: OptionSpec = OptionSpec {
+    name: "wait_timeout",
+    meaning: "how long WAIT may take, in whole milliseconds",
+    kind: OptionKind::Duration { zero: false },
+    default: OptionValue::Duration(Span::Ttl(0.1)),
+};
+
+struct Replicated(SetNxPx);
+
+/// What the replicas said.
+struct Acknowledged {
+    by: u64,
+    wanted: u64,
+}
+
+impl Acknowledged {
+    fn is_enough(&self) -> bool {
+        self.by >= self.wanted
+    }
+}
+
+impl Replicated {
+    /// Waits for what this connection has written.
+    async fn acknowledged(&mut self, ttl: Duration) -> Result<Acknowledged, LockError> {
+        let options = &self.0.context.options;
+        let wanted = options.whole(&REPLICAS);
+        let timeout_ms = options.duration(&WAIT_TIMEOUT, ttl).as_millis().max(1);
+        let mut wait = redis::cmd("WAIT");
+        wait.arg(wanted).arg(timeout_ms.to_string());
+        // The key is written already: whatever goes wrong now is no definite failure.
+        let by = self
+            .0
+            .redis
+            .ask(wait)
+            .await
+            .map_err(|error| LockError::Ambiguous(error.to_string()))?;
+        Ok(Acknowledged { by, wanted })
+    }
+}
+
+impl Lock for Replicated {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let patience = self.0.context.patience(wait, ttl);
+        loop {
+            // A new one for each attempt: an earlier one may have left its key behind.
+            let token = random_token(&mut self.0.context.entropy);
+            let asked = Stopwatch::start();
+            let taken: bool = self.0.redis.ask(set_nx_px(key, &token, lease)).await?;
+            if taken {
+                let enough = self.acknowledged(ttl).await?.is_enough();
+                let grant = Grant {
+                    token,
+                    fence: None,
+                    valid_for: Some(lease.left_after(asked.elapsed())),
+                };
+                if enough {
+                    return Ok(Some(grant));
+                }
+                Lock::release(&mut self.0, key, &grant)
+                    .await
+                    .map_err(|error| LockError::Ambiguous(error.to_string()))?;
+            }
+            if !patience.another_attempt(&mut self.0.context.entropy).await {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        if Lock::extend(&mut self.0, key, grant, ttl).await?.is_none() {
+            return Ok(None);
+        }
+        let said = self.acknowledged(ttl).await?;
+        if !said.is_enough() {
+            // It is still ours, but for how long hangs on which server will be asked.
+            return Err(LockError::Ambiguous(format!(
+                "{} of {} replicas have the extension",
+                said.by, said.wanted
+            )));
+        }
+        Ok(Some(Grant {
+            valid_for: Some(lease.left_after(asked.elapsed())),
+            ..grant.clone()
+        }))
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(&mut self.0, key, grant).await
+    }
+}

@@ -1,0 +1,8 @@
+-- Takes the key if nobody has it, and counts the grant, in one step: so the counts are in the
+-- order of the grants, and nobody who was refused uses one up.
+-- KEYS[1]: the lock. KEYS[2]: the counter, which has no time to live. ARGV[1]: the token.
+-- ARGV[2]: milliseconds from now. Returns the number of the grant, counted from 1, or 0.
+if redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) then
+    return redis.call("INCR", KEYS[2])
+end
+return 0

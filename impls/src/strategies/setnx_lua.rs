@@ -1,0 +1,97 @@
+//! `setnx-lua`: SETNX and its time to live in one script.
+//!
+//! **Commands.** Acquire: `setnx_pexpire.lua`. Extend: `compare_and_pexpire.lua`. Release:
+//! `compare_and_delete.lua`. All go as `EVALSHA`, and where the server does not know them
+//! (`NOSCRIPT`), as `SCRIPT LOAD` and `EVALSHA` again.
+//!
+//! **From.** Articles that repair `setnx-expire` with a script (`SETNX` and `SETEX` or `EXPIRE`).
+//!
+//! **Promises.** What `set-nx-px` does: a script runs as one step, so there is nothing between
+//! the two commands at which a client could die.
+//!
+//! **Does not survive.** What `set-nx-px` does not:
+//! - A holder that is slower than its lease (S1), or is told of its grant too late (S5).
+//! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
+
+use std::time::Duration;
+
+use redis::Script;
+
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::patience::RETRY;
+use crate::stopwatch::Stopwatch;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::token::random_token;
+use crate::{Context, Node, Strategy};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "setnx-lua",
+    summary: "SETNX and PEXPIRE in one script; compare-and-delete in Lua",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(SetnxLua::new(nodes, context)),
+};
+
+struct SetnxLua {
+    /// Extends and releases in the same way.
+    rest: SetNxPx,
+    take: Script,
+}
+
+impl SetnxLua {
+    fn new(nodes: Vec<Node>, context: Context) -> Self {
+        SetnxLua {
+            rest: SetNxPx::new(nodes, context),
+            take: Script::new(include_str!("setnx_pexpire.lua")),
+        }
+    }
+}
+
+impl Lock for SetnxLua {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let patience = self.rest.context.patience(wait, ttl);
+        let token = random_token(&mut self.rest.context.entropy);
+        loop {
+            let asked = Stopwatch::start();
+            let taken: bool = self
+                .take
+                .key(key)
+                .arg(&token)
+                .arg(lease.millis())
+                .invoke_async(self.rest.redis.connection()?)
+                .await?;
+            if taken {
+                return Ok(Some(Grant {
+                    token,
+                    fence: None,
+                    valid_for: Some(lease.left_after(asked.elapsed())),
+                }));
+            }
+            let entropy = &mut self.rest.context.entropy;
+            if !patience.another_attempt(entropy).await {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::extend(&mut self.rest, key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(&mut self.rest, key, grant).await
+    }
+}

@@ -1,0 +1,103 @@
+//! `watchdog`: `set-nx-px` whose lease is renewed in the background while the holder works.
+//!
+//! **Commands.** Those of `set-nx-px`. From the grant on, a background task sends
+//! `compare_and_pexpire.lua` with the lease time of the acquisition whenever `renew_every` (half
+//! the lease) has passed since the last renewal; where that fails, again after `retry_delay`, for
+//! as long as the lease runs. Each renewal is reported. Where the key is no longer ours, or the
+//! lease runs out before a renewal succeeds, the loss is reported and nothing more is sent. The
+//! task has a connection of its own, and ends before the release is sent, and with the client.
+//!
+//! **From.** Redisson's lock watchdog, RedLock.net's keep-alive timer, madelson's
+//! DistributedLock, python-redis-lock's `auto_renewal`.
+//!
+//! **Promises.** What `set-nx-px` does; and a holder that is alive and can reach Redis keeps the
+//! lock for as long as it works, while a dead one loses it within a lease. A lock that was lost is
+//! never created anew (S3), no renewal outlives the unlock (L2), and the loss is told (S2).
+//!
+//! **Does not survive.**
+//! - A client that is frozen whole, for longer than the lease: its watchdog freezes too (S1, S2).
+//! - A holder that lives and hangs: it keeps the lock for ever.
+//! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
+//!   The next renewal finds out, up to `renew_every` later.
+
+use std::time::Duration;
+
+use crate::contract::{Grant, Lock, LockError, Notice};
+use crate::lease::Lease;
+use crate::options::OptionSpec;
+use crate::patience::{RETRY_DELAY, RETRY_JITTER};
+use crate::renewal::{Habits, RENEW_EVERY, Renewals};
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::{Context, Node, Strategy};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "watchdog",
+    summary: "set-nx-px, renewed at half the lease by a background task",
+    nodes: 1,
+    replicas: 0,
+    options: OPTIONS,
+    build: |nodes, context| Box::new(Watchdog::new(nodes, context, Habits::SOUND)),
+};
+
+/// What can be chosen of a lock that renews itself.
+pub(crate) const OPTIONS: &[&OptionSpec] = &[&RETRY_DELAY, &RETRY_JITTER, &RENEW_EVERY];
+
+pub(crate) struct Watchdog {
+    pub(crate) lock: SetNxPx,
+    pub(crate) renewals: Renewals,
+}
+
+impl Watchdog {
+    pub(crate) fn new(nodes: Vec<Node>, context: Context, habits: Habits) -> Self {
+        Watchdog {
+            lock: SetNxPx::new(nodes, context),
+            renewals: Renewals::new(habits),
+        }
+    }
+
+    fn watch(&mut self, key: &str, grant: &Grant, lease: Lease) {
+        let mut extension = self.lock.extension(key, &grant.token, lease);
+        let renew = async move || extension.ask().await;
+        let context = &self.lock.context;
+        self.renewals.begin(context, grant, lease.duration(), renew);
+    }
+}
+
+impl Lock for Watchdog {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let grant = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
+        if let Some(grant) = &grant {
+            self.watch(key, grant, lease);
+        }
+        Ok(grant)
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let extended = Lock::extend(&mut self.lock, key, grant, ttl).await?;
+        if let Some(grant) = &extended {
+            self.watch(key, grant, lease);
+        }
+        Ok(extended)
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        self.renewals.end(grant);
+        Lock::release(&mut self.lock, key, grant).await
+    }
+
+    async fn notice(&mut self) -> Notice {
+        self.renewals.notice().await
+    }
+}

@@ -1,0 +1,11 @@
+//! The machine's document.
+
+use picklock_harness::record::MatrixRecord;
+
+/// The matrix as one JSON document, indented, without a newline at the end.
+///
+/// Keys keep the order of the record's fields.
+pub fn matrix_json(record: &MatrixRecord) -> String {
+    serde_json::to_string_pretty(record)
+        .expect("a matrix record holds only text, numbers, and maps keyed by words")
+}

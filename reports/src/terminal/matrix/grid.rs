@@ -1,0 +1,69 @@
+//! The table, if it fits: scenarios down and locks across, or turned.
+
+use picklock_harness::record::Cell;
+
+use super::super::line::{Line, columns};
+use super::super::paint::STRONG;
+use super::cell::block;
+use super::once;
+
+const GAP: usize = 2;
+
+/// The table, or none where neither way of turning it fits the width.
+pub(super) fn fitting(cells: &[&Cell], width: usize) -> Option<Vec<Line>> {
+    let scenario = |cell: &Cell| cell.scenario.clone();
+    let subject = |cell: &Cell| cell.subject.name.clone();
+    grid(cells, width, scenario, subject).or_else(|| grid(cells, width, subject, scenario))
+}
+
+fn grid(
+    cells: &[&Cell],
+    width: usize,
+    row_of: impl Fn(&Cell) -> String,
+    column_of: impl Fn(&Cell) -> String,
+) -> Option<Vec<Line>> {
+    let keys: Vec<(String, String)> = cells.iter().map(|c| (row_of(c), column_of(c))).collect();
+    let rows = once(keys.iter().map(|(row, _)| row.as_str()));
+    let across = once(keys.iter().map(|(_, column)| column.as_str()));
+    let found = |row: &str, column: &str| {
+        let at = keys.iter().position(|(r, c)| r == row && c == column);
+        at.map(|at| block(cells[at])).unwrap_or_default()
+    };
+    let blocks: Vec<Vec<Vec<Line>>> = rows
+        .iter()
+        .map(|row| across.iter().map(|column| found(row, column)).collect())
+        .collect();
+    let first = rows.iter().map(|row| columns(row)).max().unwrap_or(0);
+    // Where each column begins.
+    let mut begins = Vec::new();
+    let mut at = first + GAP;
+    for (index, column) in across.iter().enumerate() {
+        let widths = blocks.iter().flat_map(|row| &row[index]).map(Line::width);
+        begins.push(at);
+        at += widths.max().unwrap_or(0).max(columns(column)) + GAP;
+    }
+    if at - GAP > width {
+        return None;
+    }
+    let mut head = Line::new();
+    for (begin, column) in begins.iter().zip(&across) {
+        head = head.pad_to(*begin).styled(STRONG, column);
+    }
+    let mut lines = vec![head];
+    for (row, blocks) in rows.iter().zip(blocks) {
+        let height = blocks.iter().map(Vec::len).max().unwrap_or(0);
+        for level in 0..height {
+            let mut line = match level {
+                0 => Line::new().styled(STRONG, row),
+                _ => Line::new(),
+            };
+            for (begin, block) in begins.iter().zip(&blocks) {
+                if let Some(part) = block.get(level) {
+                    line = line.pad_to(*begin).then(part.clone());
+                }
+            }
+            lines.push(line);
+        }
+    }
+    Some(lines)
+}

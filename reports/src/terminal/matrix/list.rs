@@ -1,0 +1,76 @@
+//! The same as a list, where no table fits: a heading for each scenario, a line for each lock.
+
+use picklock_harness::check::Status;
+use picklock_harness::record::Cell;
+
+use super::super::line::{Line, columns};
+use super::super::paint::{BAD, FAINT, STRONG, WARN};
+use super::cell::{mark, p99, with};
+use super::once;
+
+/// Names are not given more room than this.
+const WIDEST_NAME: usize = 28;
+
+pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
+    let names = cells.iter().map(|cell| columns(&cell.subject.name));
+    let column = 2 + names.max().unwrap_or(0).min(WIDEST_NAME) + 2;
+    let mut lines = Vec::new();
+    for scenario in once(cells.iter().map(|cell| cell.scenario.as_str())) {
+        lines.push(Line::new().styled(STRONG, scenario));
+        for cell in cells.iter().filter(|cell| cell.scenario == scenario) {
+            lines.extend(row(cell, column, width));
+        }
+    }
+    lines
+}
+
+fn row(cell: &Cell, column: usize, width: usize) -> Vec<Line> {
+    let (sign, style) = mark(cell);
+    let mut line = Line::new()
+        .plain("  ")
+        .plain(&cell.subject.name)
+        .plain("  ")
+        .pad_to(column)
+        .styled(style, sign)
+        .plain(" ");
+    if let Some(error) = &cell.error {
+        let first = error.lines().next().unwrap_or_default();
+        let line = line.plain("could not be run: ").plain(first);
+        return line.wrap(width, column + 2);
+    }
+    let violated = by_cause(cell);
+    let unknown: Vec<&str> = with(cell, Status::Unknown).map(|p| p.word()).collect();
+    line = match (violated.is_empty(), unknown.is_empty()) {
+        (true, true) => line.plain("held"),
+        _ => line.plain(&violated.join(" · ")),
+    };
+    if !unknown.is_empty() {
+        let text = format!("unknown: {}", unknown.join(", "));
+        let gap = if violated.is_empty() { "" } else { " · " };
+        line = line.plain(gap).styled(WARN, &text);
+    }
+    if cell.is_surprising() {
+        line = line.plain(" · ").styled(BAD, "surprise");
+    } else if !cell.is_bound() {
+        line = line.styled(FAINT, " · open");
+    }
+    if let Some(p99) = p99(cell) {
+        line = line.styled(FAINT, "  ").styled(FAINT, &p99);
+    }
+    line.wrap(width, column + 2)
+}
+
+/// `exclusion, resource: outlived-lease`, one text for each cause.
+fn by_cause(cell: &Cell) -> Vec<String> {
+    let cause_of = |property| {
+        let verdict = &cell.verdicts[&property];
+        verdict.cause.map_or("violated", |cause| cause.word())
+    };
+    let causes = once(with(cell, Status::Violated).map(cause_of));
+    let texts = causes.into_iter().map(|cause| {
+        let of_cause = with(cell, Status::Violated).filter(|one| cause_of(*one) == cause);
+        let words: Vec<&str> = of_cause.map(|property| property.word()).collect();
+        format!("{}: {cause}", words.join(", "))
+    });
+    texts.collect()
+}

@@ -1,0 +1,54 @@
+//! A matrix for a person in front of a terminal: a table for each world, then whatever came out
+//! otherwise than expected, the worst first.
+
+mod cell;
+mod grid;
+mod list;
+mod rates;
+mod summary;
+mod surprises;
+
+use picklock_harness::record::{Cell, MatrixRecord};
+
+use super::line::Line;
+use super::paint::STRONG;
+use super::run::{NARROWEST, WIDEST, join};
+
+/// The matrix for a terminal of `width` columns (taken as at least 60, at most 200).
+///
+/// Rows and columns are turned, and the table becomes a list, where it would be too wide. No line
+/// is wider than that, except that a single word of a command is never broken. Ends with a newline.
+pub fn matrix(record: &MatrixRecord, width: usize) -> String {
+    let width = width.clamp(NARROWEST, WIDEST);
+    let mut parts = vec![summary::title(record, width)];
+    let worlds = once(record.cells.iter().map(|cell| cell.backend.as_str()));
+    for world in &worlds {
+        let of_world = |cell: &&Cell| cell.backend == *world;
+        let cells: Vec<&Cell> = record.cells.iter().filter(of_world).collect();
+        let mut lines = Vec::new();
+        if worlds.len() > 1 {
+            lines.push(Line::new().styled(STRONG, world));
+        }
+        lines.extend(grid::fitting(&cells, width).unwrap_or_else(|| list::lines(&cells, width)));
+        parts.push(lines);
+    }
+    if !record.cells.is_empty() {
+        parts.push(summary::legend(width));
+    }
+    parts.push(rates::lines(record, width));
+    parts.extend(surprises::parts(record, width));
+    parts.push(summary::skipped(record, width));
+    parts.push(summary::outcome(record, width));
+    join(parts)
+}
+
+/// Each once, in the order in which they come.
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut once: Vec<&str> = Vec::new();
+    for name in names {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
+}

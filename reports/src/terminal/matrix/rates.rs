@@ -1,0 +1,65 @@
+//! How often what broke, where cells ran many times.
+
+use picklock_harness::record::{Cell, MatrixRecord};
+
+use super::super::line::Line;
+use super::super::paint::{FAINT, STRONG};
+use crate::matrix::{CONFIDENCE_PERCENT, Rate};
+
+pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    if record.seeds < 2 {
+        return Vec::new();
+    }
+    let title = format!("Rates, with bounds of {CONFIDENCE_PERCENT} % confidence");
+    let mut lines = vec![Line::new().styled(STRONG, &title)];
+    let (mut properties, mut clean) = (0, Vec::new());
+    for cell in record.cells.iter().filter(|cell| cell.error.is_none()) {
+        for (property, tally) in &cell.tally {
+            let judged = tally.held + tally.violated;
+            let Some(rate) = Rate::new(tally.violated, judged) else {
+                continue;
+            };
+            properties += 1;
+            if tally.violated == 0 && tally.unknown == 0 {
+                clean.push(judged);
+                continue;
+            }
+            let causes: Vec<String> = tally
+                .causes
+                .iter()
+                .map(|(cause, times)| match tally.causes.len() {
+                    1 => cause.clone(),
+                    _ => format!("{cause} {times}"),
+                })
+                .collect();
+            let mut text = format!(
+                "  {}: {property} violated in {}",
+                name(cell),
+                rate.in_words()
+            );
+            if !causes.is_empty() {
+                text.push_str(&format!(": {}", causes.join(", ")));
+            }
+            if tally.unknown > 0 {
+                text.push_str(&format!("; {} could not be judged", tally.unknown));
+            }
+            lines.extend(Line::new().plain(&text).wrap(width, 4));
+        }
+    }
+    if let Some(rate) = clean.iter().min().and_then(|runs| Rate::new(0, *runs)) {
+        let text = format!(
+            "  The other {} of {properties} properties held in every run: each violated in {}",
+            clean.len(),
+            rate.in_words()
+        );
+        lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
+    }
+    lines
+}
+
+fn name(cell: &Cell) -> String {
+    format!(
+        "{} × {} × {}",
+        cell.subject.name, cell.scenario, cell.backend
+    )
+}

@@ -1,0 +1,134 @@
+//! What stands above the table, and what it comes to.
+
+use picklock_harness::check::Property;
+use picklock_harness::record::{MatrixRecord, SkippedCell};
+
+use super::super::line::Line;
+use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
+use super::cell::letter;
+use super::once;
+
+/// Reasons for leaving cells out are not given for more than this many.
+const SKIPPED: usize = 8;
+
+pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let cells = &record.cells;
+    let subjects = once(cells.iter().map(|cell| cell.subject.name.as_str())).len();
+    let scenarios = once(cells.iter().map(|cell| cell.scenario.as_str())).len();
+    let worlds = once(cells.iter().map(|cell| cell.backend.as_str()));
+    let runs = match record.seeds {
+        1 => format!("one run each, seed {}", record.seed),
+        seeds => format!(
+            "{seeds} runs each, seeds {} to {}",
+            record.seed,
+            record.seed.saturating_add(seeds - 1)
+        ),
+    };
+    let text = format!(
+        "{} × {} × {}",
+        count(subjects, "lock"),
+        count(scenarios, "scenario"),
+        match worlds.as_slice() {
+            [one] => (*one).to_owned(),
+            several => count(several.len(), "world"),
+        }
+    );
+    let line = Line::new().styled(STRONG, &text);
+    line.styled(FAINT, &format!("   {runs}")).wrap(width, 2)
+}
+
+pub(super) fn legend(width: usize) -> Vec<Line> {
+    let letters = Property::ALL.map(|one| format!("{}\u{a0}{}", letter(one), one.word()));
+    let marks = "✔ held · ✘ violated · ? could not be judged · surprise: not what the scenario expects · open: it expects nothing of this lock · p99: of acquiring";
+    [letters.join(" · ").as_str(), marks]
+        .iter()
+        .flat_map(|text| Line::new().styled(FAINT, text).wrap(width, 2))
+        .collect()
+}
+
+/// One line for all locks that are left out of the same for the same reason.
+pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let mut groups: Vec<(&SkippedCell, Vec<&str>)> = Vec::new();
+    for one in &record.skipped {
+        let key = |cell: &SkippedCell| {
+            (
+                cell.scenario.clone(),
+                cell.backend.clone(),
+                cell.reason.clone(),
+            )
+        };
+        match groups.iter_mut().find(|(first, _)| key(first) == key(one)) {
+            Some((_, subjects)) => subjects.push(&one.subject),
+            None => groups.push((one, vec![&one.subject])),
+        }
+    }
+    let mut lines = Vec::new();
+    if groups.is_empty() {
+        return lines;
+    }
+    let text = format!("Left out ({})", count(record.skipped.len(), "cell"));
+    lines.push(Line::new().styled(FAINT, &text));
+    for (one, subjects) in groups.iter().take(SKIPPED) {
+        let text = format!(
+            "  {} × {} × {}: {}",
+            subjects.join(", "),
+            one.scenario,
+            one.backend,
+            one.reason
+        );
+        lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
+    }
+    if groups.len() > SKIPPED {
+        let text = format!(
+            "  and {} more (--json has them all)",
+            groups.len() - SKIPPED
+        );
+        lines.push(Line::new().styled(FAINT, &text));
+    }
+    lines
+}
+
+/// How many cells came out how.
+pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let cells = &record.cells;
+    let count_of = |wanted: &dyn Fn(&&picklock_harness::record::Cell) -> bool| {
+        cells.iter().filter(|cell| wanted(cell)).count()
+    };
+    let failed = count_of(&|cell| cell.error.is_some());
+    let surprising = count_of(&|cell| cell.is_surprising());
+    let not_judged = count_of(&|cell| {
+        cell.error.is_none() && !cell.is_surprising() && !cell.surprises.is_empty()
+    });
+    let open = count_of(&|cell| cell.is_as_expected() && !cell.is_bound());
+    let expected = cells.len() - failed - surprising - not_judged - open;
+    let parts = [
+        (expected, "as expected", GOOD),
+        (surprising, "surprising", BAD),
+        (not_judged, "could not be judged", WARN),
+        (failed, "could not be run", BAD),
+        (open, "open", FAINT),
+    ];
+    let mut line = Line::new().plain(&format!("{}: ", count(cells.len(), "cell")));
+    let mut first = true;
+    for (number, what, style) in parts {
+        if number == 0 {
+            continue;
+        }
+        if !first {
+            line = line.plain(", ");
+        }
+        line = line.styled(style, &format!("{number} {what}"));
+        first = false;
+    }
+    if record.interrupted {
+        line = line.styled(WARN, "; interrupted: the others are missing");
+    }
+    line.wrap(width, 2)
+}
+
+fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}

@@ -1,0 +1,64 @@
+//! Whatever came out otherwise: what, how it went, and how to see it again. The worst first.
+
+use picklock_harness::record::{Cell, MatrixRecord};
+
+use super::super::command::see_it_again;
+use super::super::line::Line;
+use super::super::paint::{BAD, FAINT, STRONG, WARN};
+use crate::matrix::severity;
+
+/// More are only counted.
+const SHOWN: usize = 20;
+
+/// The beginning of a story; all of it is in the run that the command repeats.
+const SENTENCES: usize = 5;
+
+/// One part for each.
+pub(super) fn parts(record: &MatrixRecord, width: usize) -> Vec<Vec<Line>> {
+    let otherwise = record.cells.iter().filter(|cell| !cell.is_as_expected());
+    let mut cells: Vec<&Cell> = otherwise.collect();
+    cells.sort_by_key(|cell| severity(cell));
+    let mut parts: Vec<Vec<Line>> = cells.iter().take(SHOWN).map(|c| part(c, width)).collect();
+    if cells.len() > SHOWN {
+        let text = format!("and {} more (--json has them all)", cells.len() - SHOWN);
+        parts.push(vec![Line::new().styled(FAINT, &text)]);
+    }
+    parts
+}
+
+fn part(cell: &Cell, width: usize) -> Vec<Line> {
+    let (sign, style) = super::cell::mark(cell);
+    let title = format!(
+        "{} × {} × {}",
+        cell.subject.name, cell.scenario, cell.backend
+    );
+    let head = Line::new().styled(style, sign).plain(" ");
+    let mut lines = head.styled(STRONG, &title).wrap(width, 2);
+    if let Some(error) = &cell.error {
+        lines.extend(Line::new().plain("  could not be run").wrap(width, 4));
+        for line in error.lines().take(SENTENCES) {
+            lines.extend(Line::new().plain("    ").plain(line).wrap(width, 6));
+        }
+    }
+    for surprise in &cell.surprises {
+        let style = if surprise.is_judged() { BAD } else { WARN };
+        let text = crate::matrix::surprise_in_words(surprise, cell.runs);
+        lines.extend(Line::new().plain("  ").styled(style, &text).wrap(width, 4));
+    }
+    for sentence in story(cell) {
+        lines.extend(Line::new().plain("    ").plain(sentence).wrap(width, 6));
+    }
+    lines.extend(see_it_again(&cell.reproduce, width));
+    lines
+}
+
+/// The beginning of the first story that the surprises have.
+fn story(cell: &Cell) -> impl Iterator<Item = &str> {
+    let verdicts = cell.surprises.iter();
+    let told = verdicts
+        .filter_map(|surprise| cell.verdicts.get(&surprise.property))
+        .find(|verdict| !verdict.story.is_empty());
+    told.into_iter()
+        .flat_map(|verdict| verdict.story.iter().take(SENTENCES))
+        .map(String::as_str)
+}

@@ -1,0 +1,245 @@
+//! A matrix as people read it.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::check::{Cause, Property, Status, Verdict, Verdicts};
+use picklock_harness::record::{
+    Cell, Counts, Latency, MATRIX_FORMAT, MatrixRecord, SkippedCell, Subject, Surprise, Tally,
+};
+use picklock_reports::matrix::{matrix_json, truth_table};
+use picklock_reports::terminal;
+
+fn violated(cause: Cause, story: &[&str]) -> Verdict {
+    Verdict {
+        status: Status::Violated,
+        cause: Some(cause),
+        story: story.iter().map(|line| (*line).to_owned()).collect(),
+        violations: 1,
+        at_ns: Some(1),
+    }
+}
+
+fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
+    let mut verdicts: Verdicts = Property::ALL
+        .into_iter()
+        .map(|property| (property, Verdict::held()))
+        .collect();
+    verdicts.insert(Property::Fencing, Verdict::not_applicable());
+    verdicts.extend(otherwise.iter().cloned());
+    let tally = verdicts.iter().map(|(property, verdict)| {
+        let count = |status| u64::from(verdict.status == status);
+        let causes = verdict.cause.iter();
+        let tally = Tally {
+            held: count(Status::Held),
+            violated: count(Status::Violated),
+            unknown: count(Status::Unknown),
+            not_applicable: count(Status::NotApplicable),
+            causes: causes.map(|cause| (cause.word().to_owned(), 1)).collect(),
+        };
+        (*property, tally)
+    });
+    Cell {
+        subject: Subject {
+            name: subject.into(),
+            version: "0.1.0".into(),
+        },
+        options: BTreeMap::new(),
+        scenario: scenario.into(),
+        summary: "What | happens.".into(),
+        scenario_hash: "0".repeat(40),
+        backend: "sim".into(),
+        runs: 1,
+        seed: 1,
+        tally: tally.collect(),
+        verdicts,
+        expected: BTreeMap::from([(Property::Lease, "held".to_owned())]),
+        surprises: Vec::new(),
+        counts: Counts::default(),
+        latency: BTreeMap::from([(
+            "acquire".to_owned(),
+            Latency {
+                count: 3,
+                p99_us: 670_000,
+                ..Latency::default()
+            },
+        )]),
+        error: None,
+        elapsed_ms: None,
+        run_dir: None,
+        reproduce: format!("picklock scenario {scenario} --impl {subject} --backend sim --seed 1"),
+    }
+}
+
+fn surprise(property: Property, expected: &str, got: &str) -> Surprise {
+    Surprise {
+        property,
+        expected: expected.into(),
+        got: got.into(),
+        runs: 1,
+    }
+}
+
+/// Something of everything that a matrix can show.
+fn sample() -> MatrixRecord {
+    let outlived = || {
+        [
+            (
+                Property::Exclusion,
+                violated(Cause::OutlivedLease, &["0.1 s  two were inside"]),
+            ),
+            (Property::Resource, violated(Cause::OutlivedLease, &[])),
+        ]
+    };
+    let mut stolen = outlived().to_vec();
+    let story = [
+        "1 s  worker 0 got the lock",
+        "2 s  \u{1b}[2Jworker 1 got it too",
+    ];
+    stolen.push((Property::Lease, violated(Cause::Race, &story)));
+    let mut bad = cell("set-nx-px", "gc-pause", &stolen);
+    bad.surprises = vec![surprise(Property::Lease, "held", "violated: race")];
+    let mut unclear = cell(
+        "redlock",
+        "gc-pause",
+        &[(Property::Lease, Verdict::unknown("too little"))],
+    );
+    unclear.surprises = vec![surprise(Property::Lease, "held", "unknown")];
+    let mut failed = cell("exec:python3 a.py", "calm", &[]);
+    failed.error = Some("seed 1: worker 0 ended before it was ready\n  last words".into());
+    failed.verdicts.clear();
+    let mut open = cell("exec:python3 a.py", "gc-pause", &outlived());
+    open.expected.clear();
+    MatrixRecord {
+        format: MATRIX_FORMAT.into(),
+        picklock: "0.1.0".into(),
+        seed: 1,
+        seeds: 1,
+        processors: 2,
+        jobs: 2,
+        interrupted: false,
+        elapsed_ms: None,
+        cells: vec![
+            cell("set-nx-px", "calm", &[]),
+            cell("redlock", "calm", &[]),
+            failed,
+            bad,
+            unclear,
+            open,
+        ],
+        skipped: vec![SkippedCell {
+            subject: "exec:python3 a.py".into(),
+            scenario: "failover".into(),
+            backend: "sim".into(),
+            reason: "a program of your own runs in real time and cannot be simulated".into(),
+        }],
+        reproduce: "picklock matrix".into(),
+    }
+}
+
+/// Without escape sequences, as with NO_COLOR.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, styled)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        rest = styled.split_once('m').map_or("", |(_, after)| after);
+    }
+    plain + rest
+}
+
+#[track_caller]
+fn at(width: usize, record: &MatrixRecord) -> String {
+    let text = plain(&terminal::matrix(record, width));
+    for line in text.lines() {
+        assert!(line.chars().count() <= width, "wider than {width}: {line}");
+    }
+    text
+}
+
+#[test]
+fn a_table_with_everything() {
+    insta::assert_snapshot!(at(100, &sample()));
+}
+
+#[test]
+fn a_narrow_terminal() {
+    // Eight locks fit no table of sixty columns, neither way.
+    let mut record = sample();
+    for number in 0..6 {
+        for scenario in [
+            "calm",
+            "gc-pause",
+            "late-grant",
+            "lost-reply",
+            "node-restart",
+        ] {
+            record
+                .cells
+                .push(cell(&format!("lock-{number}"), scenario, &[]));
+        }
+    }
+    record.cells.sort_by(|a, b| a.scenario.cmp(&b.scenario));
+    insta::assert_snapshot!(at(60, &record));
+}
+
+#[test]
+fn rates_of_many_runs() {
+    let mut record = sample();
+    record.seeds = 100;
+    record.cells.retain(|cell| cell.error.is_none());
+    for cell in &mut record.cells {
+        cell.runs = 100;
+        for tally in cell.tally.values_mut() {
+            tally.held *= 100;
+            tally.not_applicable *= 100;
+            tally.unknown *= 40;
+            tally.violated *= 37;
+            tally.held += 100 - tally.held - tally.not_applicable - tally.unknown - tally.violated;
+            tally.causes.values_mut().for_each(|times| *times = 37);
+        }
+        cell.surprises.iter_mut().for_each(|one| one.runs = 37);
+    }
+    insta::assert_snapshot!(at(100, &record));
+}
+
+#[test]
+fn the_page_of_the_docs() {
+    insta::assert_snapshot!(truth_table(&sample()));
+}
+
+#[test]
+fn colours_say_nothing_of_their_own() {
+    let styled = terminal::matrix(&sample(), 100);
+    assert!(styled.contains('\u{1b}'));
+    let words = plain(&styled);
+    assert!(!words.contains('\u{1b}') && words.contains("surprise"));
+    assert!(
+        words.contains(r"\u{1b}[2Jworker 1"),
+        "a story cannot clear the screen"
+    );
+}
+
+#[test]
+fn a_document_reads_back_and_older_ones_do() {
+    let record = sample();
+    let text = matrix_json(&record);
+    assert!(text.starts_with("{\n  \"format\": \"picklock-matrix/1\""));
+    let back: MatrixRecord = serde_json::from_str(&text).unwrap();
+    assert_eq!(back, record);
+    // What was added later may be missing.
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    value.as_object_mut().unwrap().remove("skipped");
+    let older: MatrixRecord = serde_json::from_value(value).unwrap();
+    assert!(older.skipped.is_empty() && older.cells == record.cells);
+}
+
+#[test]
+fn an_interrupted_matrix_without_cells_says_so() {
+    let record = MatrixRecord {
+        interrupted: true,
+        cells: Vec::new(),
+        skipped: Vec::new(),
+        ..sample()
+    };
+    assert!(at(60, &record).contains("interrupted"));
+}

@@ -1,0 +1,169 @@
+//! From the runs of a cell to the cell.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::check::{Cause, Property, Status, Verdicts};
+use picklock_harness::latency::{Samples, merge};
+use picklock_harness::record::{Cell, Counts, Latency, Subject, Surprise, Tally};
+
+use super::selection::Task;
+
+/// What one run came to. Its history is gone already.
+#[derive(Debug, Clone)]
+pub struct Looked {
+    /// Its seed.
+    pub seed: u64,
+    /// What came out.
+    pub verdicts: Verdicts,
+    /// How often what happened.
+    pub counts: Counts,
+    /// How long the subject took.
+    pub latency: Measured,
+    /// The subject's version, if it tells.
+    pub version: Option<String>,
+    /// Real time that it took, milliseconds; nothing in the simulation, which repeats to the byte.
+    pub elapsed_ms: Option<u64>,
+}
+
+/// How long the subject took, as a run tells it.
+#[derive(Debug, Clone)]
+pub enum Measured {
+    /// One by one.
+    Samples(Samples),
+    /// Summarized, by operation.
+    Summary(BTreeMap<String, Latency>),
+}
+
+/// How much a run deserves to be shown; the smallest is shown, of several the smallest seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Surprising,
+    NotJudged,
+    Violated,
+    Plain,
+}
+
+/// The runs of one cell so far. The order in which they come makes no difference.
+#[derive(Debug, Default)]
+pub struct Gathering {
+    runs: u64,
+    tally: BTreeMap<Property, Tally>,
+    surprises: BTreeMap<(Property, String, String), u64>,
+    shown: Option<(Rank, Looked)>,
+    samples: Samples,
+    summaries: Vec<BTreeMap<String, Latency>>,
+    elapsed_ms: Option<u64>,
+    error: Option<(u64, String)>,
+}
+
+impl Gathering {
+    /// How many runs there were, failed ones included.
+    pub fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// A run that gave nothing; the first one's reason is kept.
+    pub fn failed(&mut self, seed: u64, reason: String) {
+        self.runs += 1;
+        if self.error.as_ref().is_none_or(|(first, _)| seed < *first) {
+            self.error = Some((seed, reason));
+        }
+    }
+
+    /// Takes a run in. True when it is the one to be shown, so far.
+    pub fn add(&mut self, task: &Task, mut run: Looked) -> bool {
+        self.runs += 1;
+        for (property, verdict) in &run.verdicts {
+            let tally = self.tally.entry(*property).or_default();
+            match verdict.status {
+                Status::Held => tally.held += 1,
+                Status::Violated => {
+                    tally.violated += 1;
+                    let cause = verdict.cause.unwrap_or(Cause::Undetermined);
+                    *tally.causes.entry(cause.word().to_owned()).or_default() += 1;
+                }
+                Status::Unknown => tally.unknown += 1,
+                Status::NotApplicable => tally.not_applicable += 1,
+            }
+        }
+        let surprises = task.expected.surprises(&run.verdicts);
+        let rank = rank(&surprises, &run.verdicts);
+        for surprise in surprises {
+            let key = (surprise.property, surprise.expected, surprise.got);
+            *self.surprises.entry(key).or_default() += 1;
+        }
+        match std::mem::replace(&mut run.latency, Measured::Samples(Samples::default())) {
+            Measured::Samples(samples) => self.samples.add(samples),
+            Measured::Summary(summary) => self.summaries.push(summary),
+        }
+        if let Some(elapsed_ms) = run.elapsed_ms {
+            *self.elapsed_ms.get_or_insert(0) += elapsed_ms;
+        }
+        let shown = self.shown.as_ref();
+        let is_shown = shown.is_none_or(|(best, shown)| (rank, run.seed) < (*best, shown.seed));
+        if is_shown {
+            self.shown = Some((rank, run));
+        }
+        is_shown
+    }
+
+    /// Seed of the run that is shown.
+    pub fn shown_seed(&self) -> Option<u64> {
+        self.shown.as_ref().map(|(_, run)| run.seed)
+    }
+
+    /// The cell.
+    pub fn cell(self, task: &Task) -> Cell {
+        let order = &task.order;
+        let latency = match self.summaries.is_empty() {
+            true => self.samples.summary(),
+            false => merge(&self.summaries),
+        };
+        let shown = self.shown.map(|(_, run)| run);
+        let seed = shown.as_ref().map_or(order.seed, |run| run.seed);
+        let version = shown.as_ref().and_then(|run| run.version.clone());
+        let surprises = self.surprises.into_iter();
+        Cell {
+            subject: Subject {
+                name: order.subject.name.clone(),
+                version: version.unwrap_or_else(|| order.subject.version.clone()),
+            },
+            options: order.args.options.iter().cloned().collect(),
+            scenario: order.scenario.name.clone(),
+            summary: order.scenario.summary.clone(),
+            scenario_hash: task.scenario_hash.clone(),
+            backend: task.backend.to_owned(),
+            runs: self.runs,
+            seed,
+            counts: shown.as_ref().map(|run| run.counts).unwrap_or_default(),
+            verdicts: shown.map(|run| run.verdicts).unwrap_or_default(),
+            tally: self.tally,
+            expected: task.expected.in_words(),
+            surprises: surprises
+                .map(|((property, expected, got), runs)| Surprise {
+                    property,
+                    expected,
+                    got,
+                    runs,
+                })
+                .collect(),
+            latency,
+            error: self.error.map(|(seed, why)| format!("seed {seed}: {why}")),
+            elapsed_ms: self.elapsed_ms,
+            run_dir: None,
+            reproduce: order.with_seed(seed).reproduce(task.backend),
+        }
+    }
+}
+
+fn rank(surprises: &[Surprise], verdicts: &Verdicts) -> Rank {
+    if surprises.iter().any(Surprise::is_judged) {
+        Rank::Surprising
+    } else if !surprises.is_empty() {
+        Rank::NotJudged
+    } else if verdicts.values().any(|v| v.status == Status::Violated) {
+        Rank::Violated
+    } else {
+        Rank::Plain
+    }
+}

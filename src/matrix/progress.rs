@@ -1,0 +1,128 @@
+//! What the runs tell while the matrix goes on, and what the user sees of it on standard error.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use picklock_harness::record::Cell;
+use picklock_reports::matrix::outcome_in_words;
+
+use super::gathering::Looked;
+use crate::print;
+
+/// What a run of a cell tells. The first number is the cell's.
+pub enum News {
+    /// Some of its runs begin.
+    Begun(usize),
+    /// A run ended.
+    Ran(usize, Box<Looked>),
+    /// A run with this seed gave nothing, for this reason.
+    Failed(usize, u64, String),
+}
+
+/// Shows how the matrix goes on.
+pub struct Progress {
+    shown: Shown,
+    cells: usize,
+    done: usize,
+    surprises: usize,
+    running: String,
+}
+
+enum Shown {
+    /// Nobody wants to know.
+    Nothing,
+    /// Into a file or pipe: one line a cell.
+    Lines,
+    /// On a terminal: a line that changes, and surprises above it.
+    Bar(ProgressBar),
+}
+
+impl Progress {
+    /// What fits the terminal. `runs`: of all cells together, for the time that is left.
+    pub fn new(quiet: bool, cells: usize, runs: u64) -> Self {
+        let shown = if quiet {
+            Shown::Nothing
+        } else if print::somebody_watches() {
+            let bar = ProgressBar::new(runs);
+            let style = ProgressStyle::with_template(
+                "{spinner} {elapsed} {bar:20} {percent} %, {eta} left  {wide_msg}",
+            );
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(120));
+            Shown::Bar(bar)
+        } else {
+            Shown::Lines
+        };
+        Progress {
+            shown,
+            cells,
+            done: 0,
+            surprises: 0,
+            running: String::new(),
+        }
+    }
+
+    /// A line above all else.
+    pub fn say(&self, line: &str) {
+        match &self.shown {
+            Shown::Nothing => {}
+            Shown::Lines => print::err(&format!("{line}\n")),
+            Shown::Bar(bar) => bar.println(line),
+        }
+    }
+
+    /// Runs of this cell begin.
+    pub fn begun(&mut self, title: String) {
+        self.running = title;
+        self.refresh(0);
+    }
+
+    /// A run ended.
+    pub fn ran(&mut self) {
+        self.refresh(1);
+    }
+
+    /// A cell was finished by an earlier call.
+    pub fn recalled(&mut self) {
+        self.done += 1;
+    }
+
+    /// A cell is finished.
+    pub fn finished(&mut self, cell: &Cell) {
+        self.done += 1;
+        self.surprises += usize::from(cell.is_surprising());
+        let line = format!(
+            "[{}/{}] {} × {} × {}: {}",
+            self.done,
+            self.cells,
+            cell.subject.name,
+            cell.scenario,
+            cell.backend,
+            outcome_in_words(cell)
+        );
+        match &self.shown {
+            Shown::Bar(_) if cell.is_as_expected() => {}
+            _ => self.say(&line),
+        }
+        self.refresh(0);
+    }
+
+    fn refresh(&self, runs: u64) {
+        let Shown::Bar(bar) = &self.shown else { return };
+        bar.inc(runs);
+        bar.set_message(format!(
+            "{}/{} cells · {} surprising · {}",
+            self.done, self.cells, self.surprises, self.running
+        ));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Shown::Bar(bar) = &self.shown {
+            bar.finish_and_clear();
+        }
+    }
+}

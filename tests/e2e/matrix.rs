@@ -1,0 +1,370 @@
+//! `picklock matrix`: many cells, what is expected of them, and what stays.
+
+use picklock_harness::record::MatrixRecord;
+use rustix::process::Signal;
+
+use crate::running::{Outcome, picklock};
+
+const SIM: &str = "matrix --backend sim --quiet";
+
+/// A scenario of ours that expects `expect` of everybody; nothing goes wrong in it.
+fn calm_that_expects(name: &str, expect: &str) -> String {
+    format!("name = \"{name}\"\nsummary = \"Nothing goes wrong.\"\n{expect}\n")
+}
+
+fn record(outcome: &Outcome) -> MatrixRecord {
+    serde_json::from_str(&outcome.stdout)
+        .unwrap_or_else(|error| panic!("no document: {error}\n{}", outcome.all()))
+}
+
+fn cells(record: &MatrixRecord) -> Vec<String> {
+    let name = |cell: &picklock_harness::record::Cell| {
+        format!("{} {} {}", cell.subject.name, cell.scenario, cell.backend)
+    };
+    record.cells.iter().map(name).collect()
+}
+
+#[test]
+fn what_is_expected_comes_out() {
+    let line =
+        format!("{SIM} --impl set-nx-px --impl redlock --scenario calm --scenario gc-pause --json");
+    let outcome = picklock(&line).run().exits(0);
+    let record = record(&outcome);
+    assert_eq!(record.format, "picklock-matrix/1");
+    assert!(outcome.stdout.starts_with("{\n  \"format\""));
+    assert_eq!(
+        cells(&record),
+        [
+            "set-nx-px calm sim",
+            "redlock calm sim",
+            "set-nx-px gc-pause sim",
+            "redlock gc-pause sim",
+        ]
+    );
+    let paused = &record.cells[3];
+    assert!(paused.is_bound() && paused.is_as_expected());
+    assert_eq!(paused.verdicts.len(), 6);
+    assert_eq!((paused.runs, paused.seed), (1, 1));
+    assert!(paused.latency["acquire"].count > 0);
+    assert_eq!(
+        paused.reproduce,
+        "picklock scenario gc-pause --impl redlock --backend sim --seed 1"
+    );
+    // What it says repeats the very run.
+    let again = paused.reproduce.strip_prefix("picklock ").unwrap();
+    let run = picklock(&format!("{again} --json"))
+        .run()
+        .exits(1)
+        .document();
+    let verdicts = serde_json::to_value(&paused.verdicts).unwrap();
+    assert_eq!(run["verdicts"], verdicts);
+    assert_eq!(
+        run["latency"],
+        serde_json::to_value(&paused.latency).unwrap()
+    );
+}
+
+#[test]
+fn the_same_arguments_give_the_same_bytes() {
+    let line = |jobs: u32| {
+        format!(
+            "matrix --backend sim --json --impl redlock --impl getset --scenario gc-pause --seeds 30 --jobs {jobs}"
+        )
+    };
+    let one = picklock(&line(3)).run().exits(0).stdout;
+    let two = picklock(&line(3)).run().exits(0).stdout;
+    assert_eq!(one, two);
+    // How many run at a time changes that number and nothing else.
+    let alone = picklock(&line(1)).run().exits(0).stdout;
+    assert_eq!(one.replace("\"jobs\": 3", "\"jobs\": 1"), alone);
+}
+
+#[test]
+fn many_seeds_are_counted() {
+    let line = format!("{SIM} --impl set-nx-px --scenario gc-pause --seeds 30 --seed 5 --json");
+    let outcome = picklock(&line).run().exits(0);
+    let record = record(&outcome);
+    let cell = &record.cells[0];
+    assert_eq!((record.seed, record.seeds, cell.runs), (5, 30, 30));
+    for (property, tally) in &cell.tally {
+        let all = tally.held + tally.violated + tally.unknown + tally.not_applicable;
+        assert_eq!(all, 30, "{property}");
+        assert_eq!(tally.causes.values().sum::<u64>(), tally.violated);
+    }
+    let single = picklock("scenario gc-pause --impl set-nx-px --backend sim --seed 5 --json")
+        .run()
+        .document();
+    let one = single["latency"]["acquire"]["count"].as_u64().unwrap();
+    assert!(cell.latency["acquire"].count >= 20 * one);
+}
+
+#[test]
+fn every_exit_code_means_what_the_help_says() {
+    let surprise = calm_that_expects("surprise", "[expect.\"*\"]\nlease = \"violated\"");
+    let unknown = calm_that_expects(
+        "unknown",
+        "[judge]\nmin_grants = 1000\n[expect.\"*\"]\nlease = \"held\"",
+    );
+    let lock = format!("{SIM} --impl set-nx-px");
+    let run = |scenarios: &str, code: i32| {
+        picklock(&format!("{lock} {scenarios}"))
+            .file("surprise.toml", &surprise)
+            .file("unknown.toml", &unknown)
+            .run()
+            .exits(code)
+    };
+    run("--scenario calm", 0);
+    run("--scenario calm --scenario unknown.toml", 3);
+    let both = run("--scenario unknown.toml --scenario surprise.toml", 1);
+    // The worst comes first.
+    let at = |what: &str| both.stdout.find(what).unwrap();
+    assert!(at("lease held, expected violated") < at("lease could not be judged, expected held"));
+}
+
+#[test]
+fn strangers_are_shown_and_not_judged() {
+    let outcome = picklock(&format!("{SIM} --impl no-lock --scenario calm --json"))
+        .run()
+        .exits(0);
+    let record = record(&outcome);
+    let cell = &record.cells[0];
+    assert!(!cell.is_bound() && cell.surprises.is_empty());
+    assert!(cell.tally.values().any(|tally| tally.violated == 1));
+    // A scenario that names it binds it.
+    let scenario = calm_that_expects("named", "[expect.no-lock]\nexclusion = \"held\"");
+    picklock(&format!("{SIM} --impl no-lock --scenario named.toml"))
+        .file("named.toml", &scenario)
+        .run()
+        .exits(1);
+}
+
+#[test]
+fn a_cell_that_cannot_be_run_stops_no_other() {
+    let line = "matrix --backend process --quiet --impl exec:/bin/false --impl set-nx-px --scenario calm --json --out table";
+    let outcome = picklock(line).run().exits(4);
+    let record = record(&outcome);
+    assert_eq!(record.cells.len(), 2);
+    let error = record.cells[0].error.as_ref().unwrap();
+    assert!(error.contains("worker"), "{error}");
+    assert!(record.cells[1].error.is_none() && record.cells[1].is_as_expected());
+    // What failed is not kept, so that the next call tries again.
+    assert!(record.cells[0].run_dir.is_none());
+    assert!(
+        outcome
+            .home()
+            .join("table/set-nx-px/calm/process/wire.jsonl")
+            .is_file()
+    );
+    outcome.left_no_directory();
+}
+
+#[test]
+fn a_small_matrix_of_two_worlds() {
+    let line = "matrix --backend process --backend sim --quiet --impl set-nx-px --impl redlock --scenario calm --scenario holder-crash --json --out table";
+    let outcome = picklock(line).run().exits(0);
+    let record = record(&outcome);
+    assert_eq!(record.cells.len(), 8);
+    for cell in &record.cells {
+        let dir = cell.run_dir.as_ref().unwrap();
+        let run = outcome.json_file(&format!("table/{dir}/run.json"));
+        assert_eq!(
+            run["verdicts"],
+            serde_json::to_value(&cell.verdicts).unwrap()
+        );
+        assert_eq!(cell.elapsed_ms.is_some(), cell.backend == "process");
+        let twin = |other: &&picklock_harness::record::Cell| {
+            (&other.scenario, &other.subject.name) == (&cell.scenario, &cell.subject.name)
+        };
+        let status = |cell: &picklock_harness::record::Cell| -> Vec<_> {
+            cell.verdicts
+                .values()
+                .map(|v| (v.status, v.cause))
+                .collect()
+        };
+        for other in record.cells.iter().filter(twin) {
+            assert_eq!(status(cell), status(other), "the worlds differ");
+        }
+    }
+    let kept: MatrixRecord = serde_json::from_str(&outcome.text_file("table/matrix.json")).unwrap();
+    assert_eq!(kept, record);
+    outcome.left_no_directory();
+}
+
+/// Runs it again in the directory in which it ran before.
+fn again(before: &Outcome, line: &str) -> Outcome {
+    let table = before.home().join("table");
+    picklock(&line.replace("table", table.to_str().unwrap())).run()
+}
+
+#[test]
+fn what_is_finished_is_not_run_again() {
+    let line = "matrix --backend sim --impl set-nx-px --scenario calm --scenario gc-pause --seeds 5 --json --out table";
+    let first = picklock(line).run().exits(0);
+    let second = again(&first, line).exits(0);
+    assert_eq!(first.stdout, second.stdout);
+    assert!(
+        second.stderr.contains("2 of 2 cells were finished before"),
+        "{}",
+        second.all()
+    );
+    assert!(!second.stderr.contains("[1/2]"), "{}", second.all());
+    // A cell that is not whole is run again, and comes out the same.
+    let cell = first.home().join("table/set-nx-px/gc-pause/sim/cell.json");
+    std::fs::remove_file(&cell).unwrap();
+    let third = again(&first, line).exits(0);
+    assert!(
+        third.stderr.contains("1 of 2 cells were finished before"),
+        "{}",
+        third.all()
+    );
+    assert_eq!(first.stdout, third.stdout);
+    assert!(cell.is_file());
+    // With other seeds nothing of it stands.
+    let other = again(&first, &line.replace("--seeds 5", "--seeds 6")).exits(0);
+    assert!(
+        other
+            .stderr
+            .contains("set-nx-px × calm × sim: runs anew, because the number of seeds changed"),
+        "{}",
+        other.all()
+    );
+}
+
+#[test]
+fn a_changed_scenario_runs_anew() {
+    let line = "matrix --backend sim --impl set-nx-px --scenario mine.toml --json --out table";
+    let before = calm_that_expects("mine", "");
+    let first = picklock(line).file("mine.toml", &before).run().exits(0);
+    let path = first.home().join("mine.toml");
+    let line = line.replace("mine.toml", path.to_str().unwrap());
+    std::fs::write(&path, format!("{before}[workload]\nworkers = 4\n")).unwrap();
+    let second = again(&first, &line).exits(0);
+    assert!(
+        second.stderr.contains("because the scenario changed"),
+        "{}",
+        second.all()
+    );
+    assert_ne!(
+        record(&first).cells[0].scenario_hash,
+        record(&second).cells[0].scenario_hash
+    );
+    std::fs::write(
+        &path,
+        format!("{before}[workload]\nworkers = 4\n[expect.\"*\"]\nlease = \"violated\"\n"),
+    )
+    .unwrap();
+    let third = again(&first, &line).exits(1);
+    assert!(
+        third.stderr.contains("because what is expected changed"),
+        "{}",
+        third.all()
+    );
+}
+
+/// Interrupts a matrix of real runs once its first cell is finished, and lets it go on.
+fn interrupted_by(signal: Signal) {
+    let line = "matrix --backend process --jobs 1 --impl set-nx-px --scenario calm --scenario gc-pause --scenario holder-crash --json --out table";
+    let mut running = picklock(line).start();
+    running.hear("[1/3]");
+    running.signal(signal);
+    let first = running.finish();
+    if signal == Signal::INT {
+        assert_eq!(first.code, Some(130), "{}", first.all());
+        let record = record(&first);
+        assert!(record.interrupted && !record.cells.is_empty() && record.cells.len() < 3);
+        assert!(
+            first.stderr.contains("cells are missing"),
+            "{}",
+            first.all()
+        );
+    } else {
+        assert_eq!(first.code, None);
+    }
+    let table = first.home().join("table");
+    let second = picklock(&line.replace("table", table.to_str().unwrap()))
+        .run()
+        .exits(0);
+    assert!(
+        second.stderr.contains("of 3 cells were finished before"),
+        "{}",
+        second.all()
+    );
+    let whole = record(&second);
+    assert!(!whole.interrupted);
+    assert_eq!(whole.cells.len(), 3);
+    for cell in &whole.cells {
+        let dir = table.join(cell.run_dir.as_ref().unwrap());
+        assert!(dir.join("history.jsonl").is_file() && dir.join("cell.json").is_file());
+        let scenario = dir.parent().unwrap();
+        let there = std::fs::read_dir(scenario).unwrap().count();
+        assert_eq!(there, 1, "something is left in {}", scenario.display());
+    }
+}
+
+#[test]
+fn an_interrupted_matrix_goes_on() {
+    interrupted_by(Signal::INT);
+}
+
+#[test]
+fn a_killed_matrix_goes_on() {
+    interrupted_by(Signal::KILL);
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    let told = |line: &str, part: &str| {
+        let outcome = picklock(&format!("matrix --backend sim {line}"))
+            .run()
+            .exits(2);
+        assert!(outcome.stderr.contains(part), "{line}\n{}", outcome.all());
+    };
+    told("--impl redlok", "did you mean `redlock`?");
+    told("--scenario gc-pauze", "did you mean `gc-pause`?");
+    told("--backend docer", "docker");
+    told("--seeds 0", "--seeds 0: each cell must run at least once");
+    told("--jobs 0", "--jobs 0");
+    told(
+        "--seeds 2 --seed 18446744073709551615",
+        "exceed the largest seed",
+    );
+    told("--impl-option a=b", "exactly one --impl");
+    told(
+        "--impl exec:cat",
+        "nothing to run: every cell was left out\n  exec:cat × calm × sim: a program of your own",
+    );
+}
+
+#[test]
+fn a_directory_with_something_else_is_left_alone() {
+    let run = picklock("scenario calm --impl set-nx-px --backend sim --out run")
+        .run()
+        .exits(0);
+    let dir = run.home().join("run");
+    let before = run.text_file("run/run.json");
+    let line = format!(
+        "{SIM} --impl set-nx-px --scenario calm --out {}",
+        dir.display()
+    );
+    let outcome = picklock(&line).run().exits(2);
+    assert!(
+        outcome.stderr.contains("a single run is in it already"),
+        "{}",
+        outcome.all()
+    );
+    assert_eq!(run.text_file("run/run.json"), before);
+    std::fs::remove_file(dir.join("run.json")).unwrap();
+    let outcome = picklock(&line).run().exits(2);
+    assert!(
+        outcome.stderr.contains("and no matrix"),
+        "{}",
+        outcome.all()
+    );
+    std::fs::write(dir.join("matrix.json"), "{}").unwrap();
+    let outcome = picklock(&line).run().exits(2);
+    assert!(
+        outcome.stderr.contains("no picklock-matrix/1 document"),
+        "{}",
+        outcome.all()
+    );
+}
