@@ -9,7 +9,7 @@ use super::embed;
 use super::figures::{self, Figures};
 use super::name::{Name, name, sentence};
 use super::page::{Fact, fact};
-use super::tile::{self, Rate, Tile, tile};
+use super::tile::{self, Tile, tile};
 use super::track::track;
 use crate::blame::blame;
 use crate::escape::visible;
@@ -60,7 +60,7 @@ pub(super) struct VerdictRow {
     pub(super) status: &'static str,
     pub(super) meaning: Name,
     pub(super) cause: &'static str,
-    pub(super) rate: Option<Rate>,
+    pub(super) rate: Option<String>,
     pub(super) expected: Name,
     pub(super) surprising: bool,
 }
@@ -220,6 +220,13 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
         if record.interrupted {
             facts.push(fact("interrupted", "by the user"));
         }
+    }
+    if !cell.options.is_empty() {
+        let options = cell.options.iter();
+        let options: Vec<String> = options
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        facts.push(fact("options", options.join(", ")));
     }
     if cell.runs > 1 {
         facts.push(fact("runs", cell.runs.to_string()));

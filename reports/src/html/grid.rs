@@ -18,8 +18,9 @@ pub(super) struct World {
 pub(super) struct Row {
     pub(super) scenario: Name,
     pub(super) summary: Name,
-    /// One for each subject of the table; `None`: not run.
-    pub(super) slots: Vec<Option<Slot>>,
+    /// For each subject of the table its cells: none if it was not run, several if the same was
+    /// run more than once.
+    pub(super) slots: Vec<Vec<Slot>>,
 }
 
 /// A cell, and where its evidence is.
@@ -42,19 +43,20 @@ pub(super) fn worlds(cells: &[Cell]) -> Vec<World> {
             let of_row: Vec<(usize, &Cell)> = of_world()
                 .filter(|(_, cell)| cell.scenario == scenario)
                 .collect();
-            let slot = |subject: &&str| {
+            let slots = |subject: &&str| -> Vec<Slot> {
                 let found = of_row
                     .iter()
-                    .find(|(_, cell)| cell.subject.name == *subject);
-                found.map(|(index, cell)| Slot {
+                    .filter(|(_, cell)| cell.subject.name == *subject);
+                let slot = |(index, cell): &(usize, &Cell)| Slot {
                     index: *index,
                     tile: tile(cell),
-                })
+                };
+                found.map(slot).collect()
             };
             Row {
                 scenario: name(scenario),
                 summary: sentence(of_row.first().map_or("", |(_, cell)| cell.summary.as_str())),
-                slots: subjects.iter().map(slot).collect(),
+                slots: subjects.iter().map(slots).collect(),
             }
         };
         World {

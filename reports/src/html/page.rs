@@ -31,6 +31,9 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
+/// Cells left out beyond this are only counted.
+const MOST_SENSELESS: usize = 100;
+
 #[derive(Template)]
 #[template(path = "page.html")]
 pub(super) struct Page {
@@ -44,6 +47,9 @@ pub(super) struct Page {
     interrupted: bool,
     many_runs: bool,
     skipped: Vec<Name>,
+    /// Cells that make no sense, and why.
+    senseless: Vec<Name>,
+    senseless_more: usize,
     worlds: Vec<World>,
     exhibits: Vec<Exhibit>,
 }
@@ -94,9 +100,23 @@ pub(super) fn view(material: &Material) -> Page {
             .iter()
             .map(|words| sentence(words))
             .collect(),
+        senseless: matrix
+            .skipped
+            .iter()
+            .take(MOST_SENSELESS)
+            .map(senseless)
+            .collect(),
+        senseless_more: matrix.skipped.len().saturating_sub(MOST_SENSELESS),
         worlds: grid::worlds(&matrix.cells),
         exhibits: evidence::exhibits(material),
     }
+}
+
+fn senseless(cell: &picklock_harness::record::SkippedCell) -> Name {
+    sentence(&format!(
+        "{} in {} ({}): {}",
+        cell.subject, cell.scenario, cell.backend, cell.reason
+    ))
 }
 
 fn subjects(cells: &[picklock_harness::record::Cell]) -> usize {
@@ -113,7 +133,7 @@ fn counts(material: &Material) -> Vec<Count> {
         let tiles = cells.iter().map(super::tile::tile);
         tiles.filter(|tile| tones.contains(&tile.tone)).count()
     };
-    let surprising = cells.iter().filter(|cell| !cell.is_as_expected()).count();
+    let surprising = cells.iter().filter(|cell| cell.is_surprising()).count();
     let all = [
         ("surprise", "‼", surprising, "not as expected"),
         ("held", "✓", of_tone(&["held"]), "held"),

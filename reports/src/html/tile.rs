@@ -4,8 +4,8 @@ use picklock_harness::check::{Property, Status, Verdicts};
 use picklock_harness::record::{Cell, Tally};
 
 use super::name::{Name, name};
+use crate::matrix::{Rate, surprise_in_words};
 use crate::meaning;
-use crate::measures::bound;
 
 /// A cell as the matrix shows it.
 #[derive(Debug)]
@@ -20,9 +20,9 @@ pub(super) struct Tile {
     pub(super) causes: String,
     pub(super) letters: Vec<Letter>,
     /// With several runs: how often, and the bound.
-    pub(super) rate: Option<Rate>,
-    /// Something came out otherwise than expected, or the cell could not be run.
-    pub(super) surprising: bool,
+    pub(super) rate: Option<String>,
+    /// What the reader must not overlook; empty where all came out as expected.
+    pub(super) flag: &'static str,
     /// False where the scenario expects nothing of the subject.
     pub(super) has_expectations: bool,
     /// What was expected and what came, for the hover.
@@ -36,13 +36,6 @@ pub(super) struct Letter {
     pub(super) sign: &'static str,
     pub(super) status: &'static str,
     pub(super) hover: Name,
-}
-
-/// How often something was violated.
-#[derive(Debug)]
-pub(super) struct Rate {
-    pub(super) shown: String,
-    pub(super) bound: String,
 }
 
 pub(super) fn letter(property: Property) -> char {
@@ -79,15 +72,9 @@ pub(super) fn tile(cell: &Cell) -> Tile {
             hover: name(&format!("{property} {}", meaning::of(property, verdict))),
         })
     });
-    let words: Vec<String> = cell
-        .surprises
-        .iter()
-        .map(|surprise| {
-            format!(
-                "{}: expected {}, got {} in {} of {} runs",
-                surprise.property, surprise.expected, surprise.got, surprise.runs, cell.runs
-            )
-        })
+    let surprises = cell.surprises.iter();
+    let words: Vec<String> = surprises
+        .map(|surprise| surprise_in_words(surprise, cell.runs))
         .collect();
     Tile {
         tone,
@@ -100,8 +87,8 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         },
         letters: letters.collect(),
         rate: rate(cell),
-        surprising: !cell.is_as_expected(),
-        has_expectations: !cell.expected.is_empty(),
+        flag: flag(cell),
+        has_expectations: cell.is_bound(),
         surprises: super::name::sentence(&words.join("; ")),
     }
 }
@@ -161,8 +148,18 @@ fn causes(verdicts: &Verdicts) -> String {
     causes.join(", ")
 }
 
+fn flag(cell: &Cell) -> &'static str {
+    if cell.is_surprising() {
+        "‼ not as expected"
+    } else if !cell.is_as_expected() && cell.error.is_none() {
+        "? expected, not judged"
+    } else {
+        ""
+    }
+}
+
 /// Of the property that was violated most often.
-fn rate(cell: &Cell) -> Option<Rate> {
+fn rate(cell: &Cell) -> Option<String> {
     if cell.runs < 2 || cell.error.is_some() {
         return None;
     }
@@ -171,27 +168,11 @@ fn rate(cell: &Cell) -> Option<Rate> {
 }
 
 /// How often, and what that says about the true rate.
-pub(super) fn rate_of(tally: &Tally) -> Rate {
+pub(super) fn rate_of(tally: &Tally) -> String {
     let judged = tally.held + tally.violated;
-    let shown = format!("{} of {judged} violated", tally.violated);
-    let bound = match tally.violated {
-        _ if judged == 0 => "never judged".to_owned(),
-        0 => format!("rate < {}", percent(bound::upper(0, judged))),
-        seen if seen == judged => format!("rate > {}", percent(bound::lower(seen, judged))),
-        seen => format!(
-            "rate {} to {}",
-            percent(bound::lower(seen, judged)),
-            percent(bound::upper(seen, judged))
-        ),
-    };
-    Rate { shown, bound }
-}
-
-fn percent(rate: f64) -> String {
-    match rate * 100.0 {
-        percent if percent < 0.995 => format!("{percent:.2} %"),
-        percent if percent < 9.95 => format!("{percent:.1} %"),
-        percent => format!("{percent:.0} %"),
+    match Rate::new(tally.violated, judged) {
+        Some(rate) => format!("violated {}", rate.in_words()),
+        None => "never judged".to_owned(),
     }
 }
 
@@ -253,16 +234,14 @@ mod tests {
     #[test]
     fn rates_carry_their_bounds() {
         let rate = |held, violated| {
-            let rate = rate_of(&Tally {
+            rate_of(&Tally {
                 held,
                 violated,
                 ..Tally::default()
-            });
-            format!("{}, {}", rate.shown, rate.bound)
+            })
         };
-        assert_eq!(rate(100, 0), "0 of 100 violated, rate < 3.0 %");
-        assert_eq!(rate(0, 20), "20 of 20 violated, rate > 86 %");
-        assert_eq!(rate(5, 5), "5 of 10 violated, rate 22 % to 78 %");
-        assert_eq!(rate(0, 0), "0 of 0 violated, never judged");
+        assert_eq!(rate(100, 0), "violated 0 of 100 (≤ 3 %)");
+        assert_eq!(rate(0, 20), "violated 20 of 20 (≥ 86 %)");
+        assert_eq!(rate(0, 0), "never judged");
     }
 }

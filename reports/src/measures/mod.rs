@@ -4,12 +4,10 @@
 //! - [`Phase`]: whether an operation met a fault, its aftermath, or neither
 //! - [`Speed`]: latency and throughput of one phase
 //! - [`Fairness`], [`Recovery`], [`Orphan`]
-//! - [`bound`]: what so many runs say about a rate
 //!
 //! Nothing is judged here. Numbers that a history cannot give (commands for an acquisition: they
 //! are in the wire log) are not made up.
 
-pub mod bound;
 mod fairness;
 mod operation;
 mod orphan;

@@ -8,13 +8,13 @@ use picklock_reports::html::page;
 use crate::browser::Sheet;
 use crate::{histories, runs};
 
-const SUBJECTS: [&str; 4] = ["setnx-expire", "getset", "set-nx-px", "redlock"];
+const SUBJECTS: [&str; 4] = ["setnx-expire", "set-nx-px", "fenced", "redlock"];
 const SCENARIOS: [&str; 5] = [
     "calm",
     "gc-pause",
-    "holder-crash",
+    "stale-delete",
     "master-failover",
-    "network-delay",
+    "crash-mid-acquire",
 ];
 
 /// Where pages and pictures are left for whoever wants to look at them.

@@ -40,6 +40,7 @@ pub fn nothing(seeds: u64) -> Material {
             interrupted: false,
             elapsed_ms: Some(4_210),
             cells: Vec::new(),
+            skipped: Vec::new(),
             reproduce: format!("picklock matrix --backend sim --seed 1 --seeds {seeds}"),
         },
         evidence: Vec::new(),
@@ -120,6 +121,7 @@ pub fn record(history: &History, verdicts: Verdicts, summary: &str) -> RunRecord
 pub fn of_record(record: &RunRecord, run_dir: &str, expected: BTreeMap<Property, String>) -> Cell {
     Cell {
         subject: record.subject.clone(),
+        options: BTreeMap::new(),
         scenario: record.scenario.clone(),
         summary: record.summary.clone(),
         scenario_hash: "0".into(),

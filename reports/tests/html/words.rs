@@ -29,10 +29,10 @@ fn a_matrix_tells_whose_fault_it_was_and_how_sure_that_is() {
     for words in [
         "client outlived its lease",
         "outlived-lease",
-        "0 of 5 violated · rate &#60; 45 %",
-        "5 of 5 violated · rate &#62; 55 %",
+        "violated 0 of 5 (≤ 45.1 %)",
+        "violated 5 of 5 (≥ 54.9 %)",
         "picklock scenario gc-pause --impl redlock --backend sim --seed 1",
-        "Clopper and Pearson",
+        "Wilson score interval",
         "2 processors, 2 cells at a time",
         "model of redis 7.0.15",
     ] {
@@ -69,7 +69,7 @@ fn a_surprise_is_shown_with_what_was_expected() {
         runs: 3,
     }];
     let page = page(&material).unwrap();
-    assert!(page.contains("lease: expected held, got violated: evicted in 3 of 1 runs"));
+    assert!(page.contains("lease violated: evicted, expected held"));
     assert!(page.contains("‼ not as expected"));
 }
 
