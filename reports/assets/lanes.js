@@ -61,7 +61,7 @@ function drawPieces(pen, track, lane, box, view, colours) {
     const share = Math.min(1, (held[after] - held[index]) / (Math.max(length, to[index] - from[index]) || 1));
     const wide = Math.max(1, Math.min(view.x(to[after - 1]), view.right) - column);
     pen.fillStyle = colours.wait;
-    pen.fillRect(column, middle - thin / 2, wide, thin);
+    pen.fillRect(column, middle - 0.5, wide, 1);
     if (share > 0) {
       pen.globalAlpha = 0.25 + 0.75 * share;
       pen.fillStyle = colours.hold;
@@ -179,7 +179,6 @@ function describePiece(track, index) {
 }
 
 function nodeRow(node, height) {
-  const words = { frozen: 'frozen', down: 'down', role: 'role', clock: 'clock', other: '' };
   return {
     label: `node ${node.node}`, height,
     draw(pen, top, view, colours) {
@@ -189,7 +188,7 @@ function nodeRow(node, height) {
       for (const part of node.spans) {
         if (part.state === 'down') band(pen, view, part.from_ns, part.to_ns, box, colours.hatch.dead, colours.dead);
         else if (part.state === 'frozen') band(pen, view, part.from_ns, part.to_ns, box, colours.hatch.frozen, colours.frozen);
-        else flag(pen, view, part, box, colours, words[part.state]);
+        else flag(pen, view, part, box, colours);
       }
     },
     at(time, reach) {
@@ -200,7 +199,7 @@ function nodeRow(node, height) {
 }
 
 // A change that stays: a flag where it happens.
-function flag(pen, view, part, box, colours, word) {
+function flag(pen, view, part, box, colours) {
   if (part.from_ns < view.from || part.from_ns > view.to) return;
   const x = view.x(part.from_ns);
   pen.fillStyle = colours.fault;
@@ -213,6 +212,6 @@ function flag(pen, view, part, box, colours, word) {
   pen.fill();
   pen.font = '11px system-ui, sans-serif';
   pen.fillStyle = colours.muted;
-  if (word) pen.fillText(word, x + 12, box.top + 9);
+  pen.fillText(part.kind, x + 12, box.top + 9);
 }
 

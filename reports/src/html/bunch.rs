@@ -28,14 +28,14 @@ pub(super) struct Bunch {
 }
 
 impl Piece {
-    pub(super) fn from_ns(&self) -> u64 {
+    pub(super) fn began_ns(self) -> u64 {
         match self {
             Piece::Stretch(stretch) => stretch.from_ns,
             Piece::Bunch(bunch) => bunch.from_ns,
         }
     }
 
-    pub(super) fn to_ns(&self) -> u64 {
+    pub(super) fn ended_ns(self) -> u64 {
         match self {
             Piece::Stretch(stretch) => stretch.to_ns,
             Piece::Bunch(bunch) => bunch.to_ns,

@@ -8,7 +8,7 @@ use crate::units::span_us;
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 240.0;
 /// Room for the numbers.
-const LEFT: f64 = 58.0;
+const LEFT: f64 = 72.0;
 const RIGHT: f64 = 28.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 34.0;

@@ -36,6 +36,7 @@ struct Span {
     to_ns: u64,
     /// `frozen`, `down`, `role`, `clock`, or `other`.
     state: &'static str,
+    kind: String,
     words: String,
 }
 
@@ -113,6 +114,7 @@ pub(super) fn nodes(history: &History) -> Vec<Node> {
                     from_ns: fault.from_ns,
                     to_ns,
                     state,
+                    kind: fault.kind.clone(),
                     words: fault.detail.clone(),
                 });
             }
@@ -131,6 +133,7 @@ fn lost(history: &History, nodes: &mut [Node]) {
                 from_ns: event.at_ns,
                 to_ns: event.at_ns,
                 state: "down",
+                kind: "lost".to_owned(),
                 words: sentence(&format!("did not answer after the run: {reason}")).shown,
             });
         }

@@ -228,7 +228,7 @@ impl Columns {
             let (mut before, mut op_before) = (0, 0);
             for piece in pieces {
                 // Both ends are rounded, not the length: the error does not add up.
-                let (from, to) = (piece.from_ns() / unit_ns, piece.to_ns() / unit_ns);
+                let (from, to) = (piece.began_ns() / unit_ns, piece.ended_ns() / unit_ns);
                 columns.gaps.push(from.saturating_sub(before));
                 columns.lengths.push(to - from);
                 before = to;
