@@ -8,15 +8,20 @@
 //! - [`scenario`]: one run, from the command line to the report; [`real_run`], [`sim_run`]: where
 //! - [`matrix`]: many of them, and one table
 //! - [`listing`], [`judge`]: the smaller commands
+//! - [`report`]: reports from what runs have left, which [`kept`] reads
+//! - [`explain`], [`completions`]: what people and shells want to know
 //! - [`worker`]: the hidden end of the adapter protocol
 //! - [`live`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
 
 mod backend;
 mod cli;
+mod completions;
 mod exit;
+mod explain;
 mod image;
 mod interrupt;
 mod judge;
+mod kept;
 mod listing;
 mod live;
 mod matrix;
@@ -24,6 +29,7 @@ mod order;
 mod output;
 mod print;
 mod real_run;
+mod report;
 mod scenario;
 mod sim_run;
 mod subject;
@@ -42,6 +48,13 @@ fn main() -> ExitCode {
         Command::Matrix(args) => on_one_thread(matrix::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => judge::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Explain(args) => explain::run(&args).map(|()| exit::HELD),
+        Command::Completions { shell } => {
+            completions::completions(shell);
+            Ok(exit::HELD)
+        }
+        Command::Man { command } => completions::man(command.as_deref()).map(|()| exit::HELD),
         Command::Worker { subject } => on_one_thread(worker::run(subject)),
         Command::Reaper => worker::reap(),
     };

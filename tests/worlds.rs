@@ -19,7 +19,7 @@ const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
 
 /// Faults that the catalog does not show, each by itself: what a world makes of one must be what
 /// the others make of it. Name, persistence, and the fault.
-const FAULTS: [(&str, &str, &str); 15] = [
+const FAULTS: [(&str, &str, &str); 16] = [
     (
         "lost-request",
         "none",
@@ -94,6 +94,11 @@ const FAULTS: [(&str, &str, &str); 15] = [
         "holder-cut-off",
         "none",
         "kind = \"partition\"\nwhen = { on = \"stock-read\" }\nworkers = \"same\"\nfor = \"0.5ttl\"",
+    ),
+    (
+        "nodes-leap-back",
+        "none",
+        "kind = \"clock-jump\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nby = \"-0.5ttl\"",
     ),
 ];
 
@@ -218,6 +223,51 @@ fn simulation_and_processes_agree_on_what_each_fault_does() {
     });
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     compare(&files, &["sim", "process"]);
+}
+
+/// What theory says of each lock (single node, quorum, clients' clocks) when a clock is wrong, and
+/// that the worlds agree with it, not only with each other.
+#[test]
+fn wrong_clocks_break_those_who_believe_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        (
+            "kind = \"clock-jump\"\nwhen = { on = \"stock-read\" }\nnodes = [0]",
+            [
+                ("set-nx-px", "violated clock-jump"),
+                ("redlock", "held "),
+                ("getset", "held "),
+            ],
+        ),
+        (
+            "kind = \"clock-skew\"\nat = \"0ms\"\nworkers = [1]",
+            [
+                ("set-nx-px", "held "),
+                ("redlock", "held "),
+                ("getset", "violated clock-skew"),
+            ],
+        ),
+    ];
+    for (number, (fault, expected)) in cases.into_iter().enumerate() {
+        // One buyer is kept away in the beginning, so that the other one takes the lock on every
+        // node; it is luck otherwise whether the loss of one node matters.
+        let text = format!(
+            "name = \"wrong-clock-{number}\"\nsummary = \"A clock is ahead.\"\n\
+             [workload]\nworkers = 2\nstock = 4\nsection = \"0.4ttl\"\n\
+             [[fault]]\nkind = \"partition\"\nat = \"0ms\"\nfor = \"0.1ttl\"\nworkers = [1]\n\
+             [[fault]]\n{fault}\nby = \"2ttl\"\n"
+        );
+        let path = folder.path().join(format!("{number}.toml"));
+        std::fs::write(&path, text).unwrap();
+        for (lock, lease) in expected {
+            for backend in ["sim", "process"] {
+                let verdicts = run(path.to_str().unwrap(), lock, backend);
+                for property in ["lease", "exclusion"] {
+                    assert_eq!(verdicts[property], lease, "{fault} {lock} {backend}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -8,11 +8,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_scenarios::Phase;
+use tokio::process::Command;
 
 use crate::adapter::control::WorkerControl;
 use crate::adapter::message::Request;
 use crate::adapter::process::{Heard, WorkerProcess};
-use crate::real::{RealServers, Reaper, Registration, Servers, WorldError, guard};
+use crate::real::{
+    RealServers, Reaper, Registration, Servers, ShiftedWall, WallShim, WorldError, guard,
+};
 use crate::replication;
 use crate::tampering::Tamperer;
 use crate::wire::{ImposedId, LinkFault, LinkId, Wire};
@@ -45,6 +48,9 @@ pub struct RealWorld {
     promoted: RefCell<HashMap<usize, SocketAddr>>,
     /// Nodes whose replication link was cut.
     unreplicated: RefCell<HashSet<usize>>,
+    walls: Option<WallShim>,
+    /// The workers' wall clocks, where they are to be shifted.
+    worker_walls: RefCell<HashMap<usize, Rc<ShiftedWall>>>,
     /// The connection to the store, once there is one.
     store: RefCell<Option<redis::aio::MultiplexedConnection>>,
     tamperer: Tamperer,
@@ -66,6 +72,8 @@ pub struct Parts {
     pub logs: PathBuf,
     /// Who cleans up after us.
     pub reaper: Reaper,
+    /// Where the workers' wall clocks are to be shifted, and can be.
+    pub walls: Option<WallShim>,
 }
 
 impl RealWorld {
@@ -82,6 +90,8 @@ impl RealWorld {
             workers: RefCell::default(),
             promoted: RefCell::default(),
             unreplicated: RefCell::default(),
+            walls: parts.walls,
+            worker_walls: RefCell::default(),
             store: RefCell::default(),
             tamperer: Tamperer::default(),
         }
@@ -137,6 +147,30 @@ impl RealWorld {
     }
 }
 
+impl RealWorld {
+    /// The worker's wall clock; `None`: it is this machine's, and stays right.
+    fn wall(&self, worker: usize) -> Result<Option<Rc<ShiftedWall>>, Refusal> {
+        let Some(shim) = &self.walls else {
+            return Ok(None);
+        };
+        let mut walls = self.worker_walls.borrow_mut();
+        if let Some(wall) = walls.get(&worker) {
+            return Ok(Some(Rc::clone(wall)));
+        }
+        let wall = shim.clock(&format!("worker-{worker}")).map_err(failed)?;
+        let wall = Rc::new(wall);
+        walls.insert(worker, Rc::clone(&wall));
+        Ok(Some(wall))
+    }
+
+    fn unable(&self, what: impl Into<String>) -> Refusal {
+        Refusal::Unable {
+            world: self.name,
+            what: what.into(),
+        }
+    }
+}
+
 /// The driver's line to a worker process.
 pub struct ProcessSession(WorkerProcess);
 
@@ -174,7 +208,14 @@ impl World for RealWorld {
             urls.push(format!("redis://{address}"));
         }
         let log = self.logs.join(format!("worker-{worker}.log"));
-        let process = WorkerProcess::spawn(&self.argv, &log, guard::prepare)
+        let wall = self.wall(worker)?;
+        let prepare = |command: &mut Command| {
+            guard::prepare(command);
+            if let Some(wall) = &wall {
+                command.envs(wall.environment());
+            }
+        };
+        let process = WorkerProcess::spawn(&self.argv, &log, prepare)
             .map_err(|error| Refusal::Failed(format!("worker {worker}: {error}")))?;
         let control = process.control();
         let registration = self.reaper.group(control.pid()).map_err(failed)?;
@@ -237,6 +278,38 @@ impl World for RealWorld {
         replication::promote(replica).await?;
         self.promoted.borrow_mut().insert(node, replica);
         self.wire.redirect(node, replica).map_err(failed)
+    }
+
+    async fn set_node_clock(&self, node: usize, off_ns: i64) -> Result<(), Refusal> {
+        // Only the first replica is ever promoted.
+        let replica = self.promoted.borrow().contains_key(&node).then_some(0);
+        let servers = self.servers()?;
+        let set = servers.set_clock_off(node, replica, off_ns).await;
+        set.map_err(|error| match error {
+            WorldError::FixedClock(_) | WorldError::ClockNotShifted(_) => {
+                self.unable(error.to_string())
+            }
+            other => failed(other),
+        })
+    }
+
+    async fn set_worker_clock(&self, worker: usize, off_ns: i64) -> Result<(), Refusal> {
+        let Some(wall) = self.wall(worker)? else {
+            let whose = format!("worker {worker}");
+            return Err(self.unable(WorldError::FixedClock(whose).to_string()));
+        };
+        wall.set_off(off_ns).map_err(failed)?;
+        let running = self
+            .workers
+            .borrow()
+            .get(&worker)
+            .map(|it| it.control.pid());
+        match running {
+            Some(leader) if !wall.is_loaded_by(leader) => Err(self.unable(format!(
+                "the wall clock of worker {worker} cannot be shifted: its program has not loaded the library that would do it, as static programs do not"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     async fn tamper(&self, node: usize, tampering: &Tampering) -> Result<u64, Refusal> {

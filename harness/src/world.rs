@@ -88,6 +88,17 @@ pub trait World: 'static {
     /// the new one.
     fn fail_over(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
 
+    /// From now on the wall clock of the node's master is ahead by so many nanoseconds, or behind;
+    /// whatever the node does next, it sees that. On a refusal it may be off all the same: a node
+    /// that is down or paused cannot be asked.
+    fn set_node_clock(&self, node: usize, off_ns: i64)
+    -> impl Future<Output = Result<(), Refusal>>;
+    /// The same for the worker's wall clock, and for those of whoever takes its place.
+    fn set_worker_clock(
+        &self,
+        worker: usize,
+        off_ns: i64,
+    ) -> impl Future<Output = Result<(), Refusal>>;
     /// Tampers with a node; returns when it is done, with how many keys an eviction removed
     /// (otherwise 0).
     fn tamper(

@@ -10,6 +10,7 @@ mod fault;
 mod nearest;
 mod parse;
 mod scenario;
+mod shift;
 mod span;
 mod validate;
 mod words;
@@ -23,5 +24,6 @@ pub use scenario::{
     Expectation, Judge, Opening, Persistence, Scenario, SoldOut, StockPlace, Topology, Update,
     Workload, WorkloadKind,
 };
+pub use shift::Shift;
 pub use span::{BadSpan, Span};
 pub use words::{CAUSES, PROPERTIES};

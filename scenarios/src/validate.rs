@@ -1,5 +1,7 @@
 //! What the types alone cannot say about a scenario.
 
+use std::time::Duration;
+
 use crate::fault::{EventKind, FaultKind, FaultPlan, Nodes, Trigger, Who, Workers};
 use crate::nearest::nearest;
 use crate::scenario::{Expectation, Scenario};
@@ -273,6 +275,8 @@ fn fields(kind: FaultKind) -> (&'static [&'static str], &'static [&'static str])
         FaultKind::Evict => (&[], &["keys", "nodes"]),
         FaultKind::FlushAll | FaultKind::FlushScripts => (&[], &["nodes"]),
         FaultKind::Exhaust => (&["what"], &["for", "nodes"]),
+        FaultKind::ClockJump => (&["by"], &["for", "nodes"]),
+        FaultKind::ClockSkew => (&["by"], &["for", "workers"]),
     }
 }
 
@@ -309,6 +313,19 @@ fn shape(plan: &FaultPlan) -> Result<(), Fault> {
             return Err(Fault::at(&["kind"], format!("`{word}` needs `{field}`")).hint(such_as));
         }
     }
+    if let Some(by) = plan.by {
+        // A span relative to the lease is nothing only where its factor is, whatever the lease.
+        let nothing = by.span.resolve(Duration::from_secs(1)).is_zero();
+        if nothing && plan.kind.is_of_a_clock() {
+            return Err(Fault::at(&["by"], "by nothing: the fault would do nothing"));
+        }
+        if by.back && !plan.kind.is_of_a_clock() {
+            return Err(Fault::at(
+                &["by"],
+                format!("`{word}` cannot lead back; only a clock can be set to an earlier time"),
+            ));
+        }
+    }
     if plan.frames == Some(0) {
         return Err(Fault::at(
             &["frames"],
@@ -339,7 +356,6 @@ fn keys(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
 }
 
 fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
-    use FaultKind::{CrashClient, PauseClient};
     let by_event = plan.when.as_ref().map(|when| when.on);
     let at_a_node = matches!(by_event, Some(EventKind::Request | EventKind::Reply));
     let default_same = |given: Option<Who>, is_list: bool, own_kind: bool| match given {
@@ -354,7 +370,7 @@ fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
     for worker in list.into_iter().flatten() {
         known_worker(scenario, *worker, &["workers"])?;
     }
-    let client = matches!(plan.kind, PauseClient | CrashClient);
+    let client = plan.kind.is_of_a_client();
     if default_same(word, list.is_some(), client) && by_event.is_none() {
         return Err(
             Fault::at(&["kind"], "a fault at a time does not happen at a worker")

@@ -73,7 +73,7 @@ fn errors_name_line_column_and_the_nearest_word() {
       = help: did you mean `workers`?
     ");
     insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-clinet\"\nat = \"1s\"\n"), @r#"
-    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`
+    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`, `clock-jump`, `clock-skew`
        |
      4 | kind = "pause-clinet"
        |        ^
@@ -174,6 +174,36 @@ fn faults_of_data_say_what_they_take() {
      4 | kind = "evict"
        |        ^
       = help: say which: `nodes = [0]` or `nodes = "all"`
+    "#);
+}
+
+#[test]
+fn what_is_wrong_with_a_shift_is_said_with_its_place() {
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-jump\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
+    mine.toml:4:8: `clock-jump` needs `by`
+       |
+     4 | kind = "clock-jump"
+       |        ^
+      = help: add `by = "1.5ttl"`
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-skew\"\nat = \"1s\"\nby = \"-1s\"\n"), @r#"
+    mine.toml:4:8: a fault at a time does not happen at a worker
+       |
+     4 | kind = "clock-skew"
+       |        ^
+      = help: say which: `workers = [0]` or `workers = "all"`
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-skew\"\nat = \"1s\"\nworkers = [0]\nby = \"-0s\"\n"), @r#"
+    mine.toml:7:6: by nothing: the fault would do nothing
+       |
+     7 | by = "-0s"
+       |      ^
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"delay\"\nat = \"1s\"\nby = \"-1s\"\n"), @r#"
+    mine.toml:6:6: `delay` cannot lead back; only a clock can be set to an earlier time
+       |
+     6 | by = "-1s"
+       |      ^
     "#);
 }
 

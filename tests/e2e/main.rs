@@ -9,6 +9,8 @@
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`matrix`]: many cells, what is expected of them, and what stays
+//! - [`report`]: files from what runs have left
+//! - [`manual`]: explanations, completions, manual pages
 //! - [`commands`]: what the help says
 
 #![expect(
@@ -24,7 +26,9 @@ mod input;
 mod leftovers;
 mod machine_contract;
 mod matrix;
+mod manual;
 mod proc_table;
+mod report;
 mod running;
 mod slots;
 mod verdicts;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use picklock_scenarios::{FaultKind, FaultPlan};
 use tokio::sync::{mpsc, oneshot};
 
+use super::clocks::Clocks;
 use super::describe::describe;
 use super::target::{self, Target};
 use super::undo::Undo;
@@ -23,6 +24,7 @@ pub struct Nemesis<W> {
     pub(super) stage: Rc<Stage<W>>,
     ongoing: RefCell<Vec<(u32, Undo)>>,
     next_id: Cell<u32>,
+    pub(super) clocks: Clocks,
     /// Plans with a time whose time has come.
     begun: RefCell<Vec<usize>>,
 }
@@ -34,6 +36,7 @@ impl<W: World> Nemesis<W> {
             stage: Rc::clone(stage),
             ongoing: RefCell::default(),
             next_id: Cell::new(0),
+            clocks: Clocks::default(),
             begun: RefCell::default(),
         })
     }
@@ -119,11 +122,11 @@ impl<W: World> Nemesis<W> {
         self.stage.recorder.write(What::FaultBegan {
             id,
             fault: plan.kind.word().to_owned(),
-            detail: describe(&plan, &target, lasts),
+            detail: describe(&plan, &target, self.stage.plan.ttl),
             workers: target.workers.clone(),
             nodes: target.nodes.clone(),
         });
-        match self.begin(&plan, &target, site).await {
+        match self.begin(id, &plan, &target, site).await {
             Ok(undo) => self.ongoing.borrow_mut().push((id, undo)),
             Err(refusal) => {
                 self.stage.recorder.write(What::FaultEnded { id });
@@ -142,6 +145,8 @@ impl<W: World> Nemesis<W> {
             | FaultKind::Evict
             | FaultKind::FlushAll
             | FaultKind::FlushScripts => Some(Duration::ZERO),
+            // A leap is over at once; a clock that is to leap back is wrong until then.
+            FaultKind::ClockJump if lasts.is_none() => Some(Duration::ZERO),
             // What is held is let go when the fault ends: without a time, never.
             FaultKind::Hold if lasts.is_none() => return,
             _ => lasts,
@@ -202,7 +207,7 @@ impl<W: World> Nemesis<W> {
         let workers = self.stage.plan.scenario.workload.workers;
         let nodes = self.stage.plan.nodes;
         match plan.kind {
-            FaultKind::PauseClient | FaultKind::CrashClient => {
+            kind if kind.is_of_a_client() => {
                 let mut target = target::of_client_or_node(plan, site, workers, nodes);
                 target.nodes.clear();
                 target

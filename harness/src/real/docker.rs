@@ -9,7 +9,7 @@ use picklock_scenarios::Persistence;
 use super::error::io_error;
 use super::reaper::ContainerWatch;
 use super::server_container::{Recipe, ServerContainer};
-use super::{Image, Layout, Reaper, Servers, WorldError, engine, probe};
+use super::{Image, Layout, Reaper, Servers, WorldError, engine, probe, settings};
 use crate::record;
 
 /// Redis servers in containers, published on loopback only.
@@ -44,6 +44,7 @@ impl DockerServers {
         let engine = engine::connect().await?;
         image.fetch().await?;
         let program = image.program(&engine).await?;
+        let walls = settings::walls(layout, dir)?;
         let run = fresh_run(reaper);
         let watch = reaper.containers(&run)?;
         let owner = reaper.owner().to_string();
@@ -54,6 +55,7 @@ impl DockerServers {
             program: &program,
             run: &run,
             owner: &owner,
+            walls: walls.as_ref(),
         });
         let (nodes, server) = match started.await {
             Ok(started) => started,
@@ -166,6 +168,17 @@ impl Servers for DockerServers {
             }
         }
         Ok(address)
+    }
+
+    async fn set_clock_off(
+        &self,
+        node: usize,
+        replica: Option<usize>,
+        off_ns: i64,
+    ) -> Result<(), WorldError> {
+        let node = &self.nodes[node];
+        let server = replica.map_or(&node.master, |replica| &node.replicas[replica]);
+        server.set_clock_off(off_ns).await
     }
 
     async fn log_tail(&self, node: usize, lines: usize) -> String {

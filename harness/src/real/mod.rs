@@ -32,6 +32,7 @@ mod settings;
 pub mod signals;
 mod sweep;
 mod unsynced;
+mod wall;
 
 use std::net::SocketAddr;
 
@@ -47,6 +48,7 @@ pub use process::ProcessServers;
 pub use reaper::{Reaper, ReaperError, Registration, run_reaper};
 pub use run_dir::RunDir;
 pub use sweep::{Swept, sweep};
+pub use wall::{ShiftedWall, WallShim};
 
 use crate::record;
 
@@ -59,6 +61,8 @@ pub struct Layout {
     pub replicas: usize,
     /// What each server keeps over a restart.
     pub persistence: Persistence,
+    /// True: servers are started so that their wall clocks can be set wrong.
+    pub clocks_shift: bool,
 }
 
 /// The Redis servers of a run. Nodes and replicas are numbered from 0; a number that the layout
@@ -105,6 +109,20 @@ pub trait Servers {
     /// # Errors
     /// Where the node is up, or does not come up again; with its own last words.
     async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError>;
+
+    /// From now on the wall clock of the node's master, or of a replica of it, is ahead by so many
+    /// nanoseconds, or behind; the server has seen it when this returns. It keeps that over a
+    /// restart.
+    ///
+    /// # Errors
+    /// Where the clock cannot be shifted, or the server does not answer, or does not see it. An
+    /// offset that was written all the same counts when a dead server comes back.
+    async fn set_clock_off(
+        &self,
+        node: usize,
+        replica: Option<usize>,
+        off_ns: i64,
+    ) -> Result<(), WorldError>;
 
     /// The last `lines` lines of the node's own log; empty where it cannot be had.
     async fn log_tail(&self, node: usize, lines: usize) -> String;
@@ -163,6 +181,15 @@ impl Servers for RealServers {
 
     async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError> {
         ask!(self, servers => servers.restart(node).await)
+    }
+
+    async fn set_clock_off(
+        &self,
+        node: usize,
+        replica: Option<usize>,
+        off_ns: i64,
+    ) -> Result<(), WorldError> {
+        ask!(self, servers => servers.set_clock_off(node, replica, off_ns).await)
     }
 
     async fn log_tail(&self, node: usize, lines: usize) -> String {

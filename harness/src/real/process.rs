@@ -1,5 +1,6 @@
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use futures_util::future::{join_all, try_join_all};
 
@@ -36,20 +37,25 @@ impl ProcessServers {
     ) -> Result<ProcessServers, WorldError> {
         let dir = std::path::absolute(dir)
             .map_err(super::error::io_error(format!("use {}", dir.display())))?;
-        let recipe = |name: String| Recipe {
-            program: binary.path().to_owned(),
-            arguments: settings::arguments(layout.persistence),
-            data: dir.join(&name),
-            log: dir.join(format!("{name}.log")),
-            loses_tail: layout.persistence == Persistence::AofEverysec,
-            name,
+        let walls = settings::walls(layout, &dir)?;
+        let recipe = |name: String| -> Result<Recipe, WorldError> {
+            let wall = walls.as_ref().map(|walls| walls.clock(&name)).transpose()?;
+            Ok(Recipe {
+                program: binary.path().to_owned(),
+                arguments: settings::arguments(layout.persistence),
+                data: dir.join(&name),
+                log: dir.join(format!("{name}.log")),
+                loses_tail: layout.persistence == Persistence::AofEverysec,
+                wall: wall.map(Arc::new),
+                name,
+            })
         };
-        let nodes = try_join_all((0..layout.nodes).map(|node| {
-            let master = recipe(format!("node-{node}"));
+        let nodes = try_join_all((0..layout.nodes).map(async |node| {
+            let master = recipe(format!("node-{node}"))?;
             let replicas = (0..layout.replicas)
                 .map(|replica| recipe(format!("node-{node}-replica-{replica}")))
-                .collect();
-            start_node(master, replicas, reaper)
+                .collect::<Result<_, _>>()?;
+            start_node(master, replicas, reaper).await
         }))
         .await?;
         let server = match nodes.first() {
@@ -104,6 +110,17 @@ impl Servers for ProcessServers {
 
     async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError> {
         self.nodes[node].master.restart().await
+    }
+
+    async fn set_clock_off(
+        &self,
+        node: usize,
+        replica: Option<usize>,
+        off_ns: i64,
+    ) -> Result<(), WorldError> {
+        let node = &self.nodes[node];
+        let server = replica.map_or(&node.master, |replica| &node.replicas[replica]);
+        server.set_clock_off(off_ns).await
     }
 
     async fn log_tail(&self, node: usize, lines: usize) -> String {

@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
@@ -10,7 +11,7 @@ use super::error::io_error;
 use super::node_log::{Beginning, NodeLog};
 use super::port::ReservedPort;
 use super::unsynced::Unsynced;
-use super::{Reaper, Registration, WorldError, guard, signals};
+use super::{Reaper, Registration, ShiftedWall, WorldError, guard, signals, wall};
 
 /// A server that loads no data is ready in milliseconds; a busy machine may take its time.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -33,6 +34,8 @@ pub(super) struct Recipe {
     pub log: PathBuf,
     /// A kill is to take what the last second has appended, too.
     pub loses_tail: bool,
+    /// Where its wall clock is to be shifted.
+    pub wall: Option<Arc<ShiftedWall>>,
 }
 
 /// One server process: a port of its own, and the process while it is up.
@@ -117,6 +120,11 @@ impl ServerProcess {
         }
         *state = run(&self.recipe, self.address(), &self.reaper).await?;
         Ok(self.address())
+    }
+
+    pub(super) async fn set_clock_off(&self, off_ns: i64) -> Result<(), WorldError> {
+        let Recipe { name, wall, .. } = &self.recipe;
+        wall::set_off(name, self.address(), wall.as_deref(), off_ns).await
     }
 
     /// Kills it, if it is up.
@@ -222,6 +230,9 @@ fn spawn(
         .stdout(output)
         .kill_on_drop(true);
     guard::prepare(&mut command);
+    if let Some(wall) = &recipe.wall {
+        command.envs(wall.environment());
+    }
     let child = command.spawn().map_err(cannot_run)?;
     // The command holds our copies of the pipe's end; the log would never end.
     drop(command);

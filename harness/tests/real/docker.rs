@@ -26,6 +26,7 @@ async fn start(
         nodes,
         replicas,
         persistence,
+        clocks_shift: false,
     };
     let clock = picklock_harness::clock::Clock::start();
     let servers = DockerServers::start(&image, layout, dir.path(), &reaper)

@@ -13,6 +13,7 @@ const LAYOUT: Layout = Layout {
     nodes: 1,
     replicas: 0,
     persistence: Persistence::None,
+    clocks_shift: false,
 };
 
 /// The text of an error, with the run's directory left out.

@@ -8,6 +8,7 @@
 )]
 
 mod ask;
+mod clocks;
 mod detection;
 mod docker;
 mod errors;

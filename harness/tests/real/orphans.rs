@@ -27,6 +27,7 @@ const LAYOUT: Layout = Layout {
     nodes: 2,
     replicas: 1,
     persistence: Persistence::AofEverysec,
+    clocks_shift: false,
 };
 
 /// The program of the run that is killed: starts all that a run can start, says what, and waits

@@ -13,6 +13,7 @@ fn layout(nodes: usize, replicas: usize, persistence: Persistence) -> Layout {
         nodes,
         replicas,
         persistence,
+        clocks_shift: false,
     }
 }
 

@@ -33,6 +33,7 @@ async fn stage(name: &'static str, replicas: usize) -> Stage {
             nodes: 1,
             replicas,
             persistence: Persistence::None,
+            clocks_shift: false,
         },
     );
     let dir = RunDir::create(&reaper).unwrap();
@@ -56,6 +57,7 @@ async fn stage(name: &'static str, replicas: usize) -> Stage {
         argv: Vec::new(),
         logs: dir.path().to_owned(),
         reaper,
+        walls: None,
     });
     Stage {
         world,

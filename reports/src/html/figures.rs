@@ -1,12 +1,12 @@
 //! The numbers of one cell: latency, throughput, fairness, recovery, orphans.
 
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 use picklock_harness::history::History;
 use picklock_harness::record::Cell;
 
 use super::name::{Name, sentence};
 use super::percentiles::{Drawing, drawing};
+use crate::distribution::decode;
 use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, measure};
 use crate::units::{moment_ns, span_ns};
 
@@ -68,9 +68,10 @@ pub(super) fn of_history(history: &History) -> Figures {
 
 /// Of all runs of a cell together, from the histograms that it kept.
 pub(super) fn of_cell(cell: &Cell) -> Figures {
+    // A histogram that does not decode is not drawn; formats that are about nothing else say why.
     let decoded = |operation: &str| {
-        let text = &cell.latency.get(operation)?.histogram;
-        decode(text)
+        let latency = cell.latency.get(operation)?;
+        decode(cell, operation, latency).ok()
     };
     let mut drawings = Vec::new();
     for (title, operation) in [("acquire", "acquire"), ("release", "release")] {
@@ -83,15 +84,6 @@ pub(super) fn of_cell(cell: &Cell) -> Figures {
         drawn_from: "all runs of the cell together",
         ..Figures::default()
     }
-}
-
-/// A histogram as records carry it; `None`: it is none.
-fn decode(text: &str) -> Option<Histogram<u64>> {
-    use base64::Engine;
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(text)
-        .ok()?;
-    Deserializer::new().deserialize(&mut &bytes[..]).ok()
 }
 
 fn drawings(speeds: &[Speed]) -> Vec<Drawing> {

@@ -29,6 +29,7 @@ mod track;
 
 use askama::Template;
 
+use crate::formats::{File, FormatError};
 use crate::material::Material;
 
 /// Why there is no page.
@@ -45,4 +46,20 @@ pub enum HtmlError {
 /// The template engine's own; none is known that could come up here.
 pub fn page(material: &Material) -> Result<String, HtmlError> {
     Ok(page::view(material).render()?)
+}
+
+/// The page as a report's file, `report.html`.
+///
+/// # Errors
+/// As [`page`].
+pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+    let refused = |error: HtmlError| FormatError::Refused {
+        format: "html",
+        reason: error.to_string(),
+    };
+    let page = page(material).map_err(refused)?;
+    Ok(vec![File {
+        name: "report.html".to_owned(),
+        bytes: page.into_bytes(),
+    }])
 }
