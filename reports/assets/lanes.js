@@ -19,7 +19,7 @@ function workerRow(track, lane, laneIndex, height) {
         band(pen, view, from, to, half, colours.hatch.frozen, colours.frozen);
       }
       for (const gone of lane.dead) band(pen, view, gone.from_ns, gone.to_ns, box, colours.hatch.dead, null);
-      drawOverlaps(pen, track, lane, box, view, colours);
+      drawOverlaps(pen, lane, box, view, colours);
       drawMarks(pen, marks, box, view, colours);
     },
     at(time, reach) {
@@ -86,23 +86,20 @@ function drawPast(pen, track, lane, box, view, colours) {
   }
 }
 
-function drawOverlaps(pen, track, lane, box, view, colours) {
-  const spans = track.overlaps;
+function drawOverlaps(pen, lane, box, view, colours) {
+  const spans = lane.together;
   let at = firstIndex(0, spans.length, (i) => spans[i][1] > view.from);
+  let drawn = -1;
   for (; at < spans.length && spans[at][0] < view.to; at++) {
-    const [from, to, key] = spans[at];
-    const first = firstIndex(lane.first, lane.end, (i) => track.to[i] > from);
-    for (let i = first; i < lane.end && track.from[i] < to; i++) {
-      if (!isHold(track.kind[i]) || track.key[i] !== key) continue;
-      const left = view.x(Math.max(from, track.from[i]));
-      const width = Math.max(2, view.x(Math.min(to, track.to[i])) - left);
-      pen.fillStyle = colours.overlap;
-      pen.fillRect(left, box.top, width, Math.max(2, box.height / 5));
-      if (width < 4) continue;
-      pen.strokeStyle = colours.overlap;
-      pen.lineWidth = 2;
-      pen.strokeRect(left + 1, box.top + 1, width - 2, box.height - 2);
-    }
+    const left = view.x(spans[at][0]), width = Math.max(2, view.x(spans[at][1]) - left);
+    if (left + width <= drawn) continue;
+    drawn = left + width;
+    pen.fillStyle = colours.overlap;
+    pen.fillRect(left, box.top, width, Math.max(2, box.height / 5));
+    if (width < 4) continue;
+    pen.strokeStyle = colours.overlap;
+    pen.lineWidth = 2;
+    pen.strokeRect(left + 1, box.top + 1, width - 2, box.height - 2);
   }
 }
 

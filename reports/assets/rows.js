@@ -83,14 +83,8 @@ function overlapRow(track) {
       const spans = track.overlaps;
       const index = firstIndex(0, spans.length, (i) => spans[i][1] + reach >= time);
       if (index >= spans.length || spans[index][0] - reach > time) return [];
-      const [from, to, key] = spans[index];
-      const inside = track.lanes.filter((lane) => {
-        const first = firstIndex(lane.first, lane.end, (i) => track.to[i] > from);
-        for (let i = first; i < lane.end && track.from[i] < to; i++) {
-          if (isHold(track.kind[i]) && track.key[i] === key) return true;
-        }
-        return false;
-      });
+      const [from, to] = spans[index];
+      const inside = track.lanes.filter((lane) => lane.together.some((span) => span[0] < to && span[1] > from));
       const who = inside.slice(0, 8).map((lane) => `worker ${lane.worker}`).join(', ');
       return [`inside together for ${span(to - from)}: ${who}`, `${moment(from, to - from)} to ${moment(to, to - from)}`];
     },

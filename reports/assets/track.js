@@ -67,12 +67,25 @@ function readTrack(element) {
       if (kind[index] === PAST_LEASE || kind[index] === BUNCH_PAST) lane.past.push(index);
     }
   }
-  return Object.assign(track, {
-    from, to, kind, op, key, held, bunch,
+  const columns = { from, to, kind, op, key, held, bunch };
+  for (const lane of track.lanes) lane.together = readTogether(track.overlaps, columns, lane);
+  return Object.assign(track, columns, {
     marks: readMarks(track),
     stock: track.stock.map(readSteps),
     fences: track.fences && readFences(track.fences),
   });
+}
+
+// When a worker held a key together with somebody else, in the order of time.
+function readTogether(overlaps, { from, to, kind, key }, lane) {
+  const spans = [];
+  for (const [began, ended, of] of overlaps) {
+    let i = firstIndex(lane.first, lane.end, (i) => to[i] > began);
+    for (; i < lane.end && from[i] < ended; i++) {
+      if (isHold(kind[i]) && key[i] === of) spans.push([Math.max(began, from[i]), Math.min(ended, to[i])]);
+    }
+  }
+  return spans;
 }
 
 function readMarks(track) {

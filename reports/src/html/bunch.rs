@@ -96,7 +96,8 @@ fn flush(pieces: &mut Vec<Piece>, growing: Option<(Stretch, Bunch)>) {
     }
 }
 
-fn touches(kept: &[(u64, u64)], stretch: &Stretch) -> bool {
+/// True when the stretch meets one of these disjoint spans.
+pub(super) fn touches(kept: &[(u64, u64)], stretch: &Stretch) -> bool {
     let first = kept.partition_point(|span| span.1 < stretch.from_ns);
     kept.get(first).is_some_and(|span| span.0 <= stretch.to_ns)
 }

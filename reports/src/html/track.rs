@@ -6,7 +6,7 @@ use picklock_harness::check::Verdicts;
 use picklock_harness::history::{History, What};
 use serde::Serialize;
 
-use super::bunch::{Piece, bunched};
+use super::bunch::{Piece, bunched, touches};
 use super::column::Column;
 use super::curve;
 use super::scene::{self, Dead, Fault, Node};
@@ -73,8 +73,10 @@ pub(super) fn track(history: &History, verdicts: &Verdicts, most_pieces: usize) 
     let mut left_out = Vec::new();
     let lanes = lanes(&history.events);
     let overlaps = overlaps(&lanes, &mut left_out);
-    let lanes = chosen(lanes, &overlaps, &mut left_out);
-    let (pieces, step_ns) = fitting(&lanes, &overlaps, end_ns, most_pieces);
+    let spans = overlaps.iter().map(|&(from, to, _)| (from, to));
+    let kept = crate::measures::merged(spans.collect());
+    let lanes = chosen(lanes, &kept, &mut left_out);
+    let (pieces, step_ns) = fitting(&lanes, &kept, end_ns, most_pieces);
     if step_ns > 0 {
         left_out.push(format!(
             "What lasted less than {} and takes part in no violation is drawn together: the \
@@ -141,11 +143,11 @@ fn overlaps(lanes: &BTreeMap<usize, Lane>, left_out: &mut Vec<String>) -> Vec<(u
     all
 }
 
-/// The lanes that are drawn: all, or of too many those that took part in an overlap, then those
+/// The lanes that are drawn: all, or of too many those that held during an overlap, then those
 /// that held at all.
 fn chosen(
     lanes: BTreeMap<usize, Lane>,
-    overlaps: &[(u64, u64, u32)],
+    kept: &[(u64, u64)],
     left_out: &mut Vec<String>,
 ) -> Vec<(usize, Lane)> {
     let count = lanes.len();
@@ -155,15 +157,7 @@ fn chosen(
     }
     let interest = |lane: &Lane| {
         let mut holds = lane.stretches.iter().filter(|s| s.doing.holds());
-        let overlaps_at = |from_ns: u64, to_ns: u64, key: u32| {
-            let mut met = overlaps.iter();
-            met.any(|&(from, to, of)| of == key && from < to_ns && from_ns < to)
-        };
-        if holds
-            .clone()
-            .take(1_000)
-            .any(|s| overlaps_at(s.from_ns, s.to_ns, s.key))
-        {
+        if holds.clone().any(|stretch| touches(kept, stretch)) {
             0
         } else if holds.next().is_some() || !lane.frozen_ns.is_empty() {
             1
@@ -185,14 +179,13 @@ fn chosen(
 /// The pieces of each lane, bunched as little as will do, and the step: 0 if nothing had to be.
 fn fitting(
     lanes: &[(usize, Lane)],
-    overlaps: &[(u64, u64, u32)],
+    kept: &[(u64, u64)],
     end_ns: u64,
     most_pieces: usize,
 ) -> (Vec<Vec<Piece>>, u64) {
-    let kept = crate::measures::merged(overlaps.iter().map(|&(from, to, _)| (from, to)).collect());
     let at_step = |step_ns: u64| -> Vec<Vec<Piece>> {
         let each = lanes.iter();
-        each.map(|(_, lane)| bunched(&lane.stretches, step_ns, &kept))
+        each.map(|(_, lane)| bunched(&lane.stretches, step_ns, kept))
             .collect()
     };
     let stretches: usize = lanes.iter().map(|(_, lane)| lane.stretches.len()).sum();
