@@ -159,3 +159,23 @@ pub(super) fn fences(history: &History, left_out: &mut Vec<String>) -> Option<Fe
         points: column.text(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_the_lowest_and_the_highest() {
+        let mut points: Vec<(u64, i64)> = (0..100_000).map(|at| (at, (at % 7) as i64)).collect();
+        points[54_321].1 = -3;
+        points[77_777].1 = 99;
+        let thinned = thin(&points);
+        assert!(thinned.len() <= MOST_POINTS, "{}", thinned.len());
+        assert!(thinned.contains(&(54_321, -3)) && thinned.contains(&(77_777, 99)));
+        assert_eq!(
+            (thinned[0], thinned[thinned.len() - 1]),
+            (points[0], points[99_999])
+        );
+        assert!(thinned.is_sorted_by_key(|point| point.0));
+    }
+}

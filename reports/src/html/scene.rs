@@ -165,3 +165,72 @@ pub(super) fn dead(history: &History) -> BTreeMap<usize, Vec<Dead>> {
     }
     dead
 }
+
+#[cfg(test)]
+mod tests {
+    use picklock_harness::history::{Event, read_history};
+
+    use super::*;
+
+    fn history(events: Vec<(u64, What)>) -> History {
+        let header = concat!(
+            r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+            r#""seed":1,"workers":2,"nodes":2,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,
+            r#""update":"decrement","min_grants":0,"progress_within_ms":3000}"#,
+        );
+        let mut history = read_history(header.as_bytes()).unwrap();
+        let event = |(at_ns, what)| Event { at_ns, what };
+        history.events = events.into_iter().map(event).collect();
+        history
+    }
+
+    fn began(id: u32, fault: &str, nodes: &[usize]) -> What {
+        What::FaultBegan {
+            id,
+            fault: fault.into(),
+            detail: format!("{fault} in words"),
+            workers: vec![],
+            nodes: nodes.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_node_is_frozen_or_down_for_a_while_and_promoted_for_good() {
+        let nodes = nodes(&history(vec![
+            (10, began(0, "pause-node", &[0])),
+            (20, began(1, "failover", &[1])),
+            (20, What::FaultEnded { id: 1 }),
+            (30, What::FaultEnded { id: 0 }),
+            (40, began(2, "crash-node", &[0])),
+            (50, began(3, "partition", &[0, 1])),
+            (90, What::Refused { worker: 0, op: 1 }),
+        ]));
+        let seen = |node: usize| -> Vec<(u64, u64, &str)> {
+            let spans = nodes[node].spans.iter();
+            spans.map(|s| (s.from_ns, s.to_ns, s.state)).collect()
+        };
+        assert_eq!(seen(0), [(10, 30, "frozen"), (40, 90, "down")]);
+        assert_eq!(seen(1), [(20, 90, "role")]);
+    }
+
+    #[test]
+    fn a_worker_is_dead_until_it_is_started_again() {
+        let down = || What::WorkerDown {
+            worker: 1,
+            by_fault: true,
+            reason: "killed".into(),
+        };
+        let up = What::WorkerUp {
+            worker: 1,
+            incarnation: 1,
+        };
+        let dead = dead(&history(vec![
+            (10, down()),
+            (20, up),
+            (30, down()),
+            (40, What::Refused { worker: 0, op: 1 }),
+        ]));
+        let spans: Vec<(u64, u64)> = dead[&1].iter().map(|d| (d.from_ns, d.to_ns)).collect();
+        assert_eq!(spans, [(10, 20), (30, 40)]);
+    }
+}
