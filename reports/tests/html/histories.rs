@@ -18,76 +18,64 @@ pub fn header(workers: usize) -> String {
 /// So many purchases of six events each, one after the other, by eight workers in turn. Each
 /// thousandth holder stays so long that the next one is inside with it.
 pub fn long(purchases: u64) -> History {
-    const WORKERS: u64 = 8;
-    const STEP_NS: u64 = 3_000_000;
-    let mut history = read_history(header(8).as_bytes()).unwrap();
-    let events = &mut history.events;
-    for op in 0..purchases {
-        let worker = (op % WORKERS) as usize;
-        // Whoever asks next waits a little: the times of a real lock are never round.
-        let asked_ns = op * STEP_NS + op * 7_919 % 400_000;
-        let granted_ns = op * STEP_NS + 600_000;
-        let overstays = op % 1_000 == 999;
-        let released_ns = granted_ns
-            + if overstays {
-                5_000_000
-            } else {
-                1_700_000 + op * 104_729 % 500_000
-            };
-        let purchase = [
-            (
-                asked_ns,
-                What::Acquire {
-                    worker,
-                    op,
-                    key: 0,
-                    ttl_ms: 1_000,
-                    wait_ms: 0,
-                },
-            ),
-            (
-                granted_ns,
-                What::Granted {
-                    worker,
-                    op,
-                    token: format!("token-of-attempt-{op:08}"),
-                    fence: Some(op + 1),
-                    valid_ms: Some(1_000),
-                    elapsed_ms: Some(0),
-                },
-            ),
-            (
-                granted_ns + 100_000,
-                What::StockRead {
-                    worker,
-                    op,
-                    key: 0,
-                    stock: 200_000 - op as i64,
-                },
-            ),
-            (
-                granted_ns + 900_000,
-                What::StockChanged {
-                    worker,
-                    op,
-                    key: 0,
-                    from: 200_000 - op as i64,
-                    to: 199_999 - op as i64,
-                },
-            ),
-            (released_ns, What::Release { worker, op }),
-            (
-                released_ns + 250_000,
-                What::Released {
-                    worker,
-                    op,
-                    released: true,
-                    last_command_ns: None,
-                },
-            ),
-        ];
-        events.extend(purchase.map(|(at_ns, what)| Event { at_ns, what }));
-    }
-    events.sort_by_key(|event| event.at_ns);
+    let mut history = read_history(header(8).as_bytes()).expect("a valid header");
+    history.events = (0..purchases).flat_map(purchase).collect();
+    history.events.sort_by_key(|event| event.at_ns);
     history
+}
+
+fn purchase(op: u64) -> [Event; 6] {
+    const STEP_NS: u64 = 3_000_000;
+    let worker = (op % 8) as usize;
+    // Whoever asks next waits a little: the times of a real lock are never round.
+    let asked_ns = op * STEP_NS + op * 7_919 % 400_000;
+    let granted_ns = op * STEP_NS + 600_000;
+    let held_ns = match op % 1_000 {
+        999 => 5_000_000,
+        _ => 1_700_000 + op * 104_729 % 500_000,
+    };
+    let left = 199_999 - op as i64;
+    let asked = What::Acquire {
+        worker,
+        op,
+        key: 0,
+        ttl_ms: 1_000,
+        wait_ms: 0,
+    };
+    let granted = What::Granted {
+        worker,
+        op,
+        token: format!("token-of-attempt-{op:08}"),
+        fence: Some(op + 1),
+        valid_ms: Some(1_000),
+        elapsed_ms: Some(0),
+    };
+    let read = What::StockRead {
+        worker,
+        op,
+        key: 0,
+        stock: left + 1,
+    };
+    let sold = What::StockChanged {
+        worker,
+        op,
+        key: 0,
+        from: left + 1,
+        to: left,
+    };
+    let released = What::Released {
+        worker,
+        op,
+        released: true,
+        last_command_ns: None,
+    };
+    [
+        (asked_ns, asked),
+        (granted_ns, granted),
+        (granted_ns + 100_000, read),
+        (granted_ns + 900_000, sold),
+        (granted_ns + held_ns, What::Release { worker, op }),
+        (granted_ns + held_ns + 250_000, released),
+    ]
+    .map(|(at_ns, what)| Event { at_ns, what })
 }
