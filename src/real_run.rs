@@ -86,6 +86,7 @@ async fn prepare(
     let layout = Layout {
         nodes: order.nodes + usize::from(keeps_stock),
         replicas: order.scenario.topology.replicas,
+        sentinels: order.scenario.topology.sentinels,
         persistence: order.scenario.topology.persistence,
         clocks_shift: has(FaultKind::ClockJump),
     };

@@ -99,6 +99,17 @@ pub trait World: 'static {
         worker: usize,
         off_ns: i64,
     ) -> impl Future<Output = Result<(), Refusal>>;
+    /// Waits until the Sentinels have promoted a replica of the node, whose master is frozen, and
+    /// says in words who is the master now. Most worlds have no Sentinels.
+    fn promoted_by_sentinels(&self, node: usize) -> impl Future<Output = Result<String, Refusal>> {
+        let what = format!("there are no Sentinels that could fail over node {node}");
+        let world = self.name();
+        std::future::ready(Err(Refusal::Unable { world, what }))
+    }
+    /// Waits until the node's old master, thawed, has been made a replica: it is stale no longer.
+    fn demoted_by_sentinels(&self, _node: usize) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
     /// Tampers with a node; returns when it is done, with how many keys an eviction removed
     /// (otherwise 0).
     fn tamper(

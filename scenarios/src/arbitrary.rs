@@ -79,6 +79,7 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
                     node: node.filter(|_| wire),
                     command: command.filter(|_| wire),
                     names_key: names_key && wire,
+                    success: false,
                     during: during.filter(|_| wire),
                     nth,
                 }
@@ -171,10 +172,12 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                 name: "generated".into(),
                 summary: "A generated plan.".into(),
                 source: None,
+                worlds: Vec::new(),
                 topology: Topology {
                     nodes: Some(nodes),
                     min_nodes: None,
                     replicas: 0,
+                    sentinels: 0,
                     persistence: Persistence::None,
                 },
                 workload: Workload {

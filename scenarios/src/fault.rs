@@ -82,6 +82,9 @@ pub enum FaultKind {
     /// one. What had reached the replica is there, and no more; unless the replication was cut
     /// before, that is everything.
     Failover,
+    /// The node's master is frozen until the Sentinels have promoted its replica; `for` later it
+    /// is thawed, and is a stale master until they make it a replica. Left out: it stays frozen.
+    SentinelFailover,
     /// The keys of locks are deleted on the node, as eviction under `maxmemory` would do it.
     Evict,
     /// Every key of the node is deleted (FLUSHALL).
@@ -111,6 +114,7 @@ impl FaultKind {
             FaultKind::CrashNode => "crash-node",
             FaultKind::CutReplication => "cut-replication",
             FaultKind::Failover => "failover",
+            FaultKind::SentinelFailover => "sentinel-failover",
             FaultKind::Evict => "evict",
             FaultKind::FlushAll => "flush-all",
             FaultKind::FlushScripts => "flush-scripts",
@@ -141,6 +145,7 @@ impl FaultKind {
                 | FaultKind::CrashNode
                 | FaultKind::CutReplication
                 | FaultKind::Failover
+                | FaultKind::SentinelFailover
                 | FaultKind::Evict
                 | FaultKind::FlushAll
                 | FaultKind::FlushScripts

@@ -22,7 +22,7 @@ pub use nearest::nearest;
 pub use parse::ScenarioError;
 pub use scenario::{
     Expectation, Judge, Opening, Persistence, Scenario, SoldOut, StockPlace, Topology, Update,
-    Workload, WorkloadKind,
+    Workload, WorkloadKind, WorldName,
 };
 pub use shift::Shift;
 pub use span::{BadSpan, Span};

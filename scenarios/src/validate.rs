@@ -58,6 +58,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         ));
     }
     workload(scenario)?;
+    sentinels(scenario)?;
     for (index, plan) in scenario.faults.iter().enumerate() {
         fault(scenario, plan).map_err(|mut fault| {
             fault
@@ -183,6 +184,30 @@ fn workload(scenario: &Scenario) -> Result<(), Fault> {
     Ok(())
 }
 
+/// What Sentinels need: somebody to promote, a majority, and a world that has them.
+fn sentinels(scenario: &Scenario) -> Result<(), Fault> {
+    let topology = &scenario.topology;
+    if topology.sentinels == 0 {
+        return Ok(());
+    }
+    let wrong = |problem: String, hint: &str| {
+        Err(Fault::at(&["topology", "sentinels"], problem).hint(hint))
+    };
+    if topology.sentinels < 3 || topology.sentinels > 7 {
+        let problem = format!("{} sentinels: expected 3 to 7", topology.sentinels);
+        return wrong(problem, "fewer have no majority left when one is gone");
+    }
+    if topology.replicas == 0 {
+        let problem = "the sentinels need a replica to promote, and the nodes have none".to_owned();
+        return wrong(problem, "set `topology.replicas = 1`");
+    }
+    if scenario.runs_in("sim") {
+        let problem = "the simulation has no sentinels".to_owned();
+        return wrong(problem, "say so: `worlds = [\"process\", \"docker\"]`");
+    }
+    Ok(())
+}
+
 fn fault(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
     match (&plan.at, &plan.when) {
         (None, None) => {
@@ -212,6 +237,20 @@ fn fault(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
             ),
         )
         .hint("set `topology.replicas = 1`"));
+    }
+    if plan.kind == FaultKind::Failover && scenario.topology.sentinels > 0 {
+        return Err(Fault::at(
+            &["kind"],
+            "`failover` leaves out the Sentinels, who would not know of it",
+        )
+        .hint("use `sentinel-failover`"));
+    }
+    if plan.kind == FaultKind::SentinelFailover && scenario.topology.sentinels == 0 {
+        return Err(Fault::at(
+            &["kind"],
+            "`sentinel-failover` needs Sentinels, and there are none",
+        )
+        .hint("set `topology.sentinels = 3`"));
     }
     keys(scenario, plan)?;
     targets(scenario, plan)
@@ -277,6 +316,7 @@ fn fields(kind: FaultKind) -> (&'static [&'static str], &'static [&'static str])
         FaultKind::Exhaust => (&["what"], &["for", "nodes"]),
         FaultKind::ClockJump => (&["by"], &["for", "nodes"]),
         FaultKind::ClockSkew => (&["by"], &["for", "workers"]),
+        FaultKind::SentinelFailover => (&[], &["for", "nodes"]),
     }
 }
 

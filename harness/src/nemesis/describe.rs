@@ -38,7 +38,7 @@ pub(super) fn describe(plan: &FaultPlan, target: &Target, ttl: Duration) -> Stri
     text
 }
 
-fn numbers(of: &[usize]) -> String {
+pub(super) fn numbers(of: &[usize]) -> String {
     let words: Vec<String> = of.iter().map(ToString::to_string).collect();
     let plural = if of.len() == 1 { "" } else { "s" };
     format!("{plural} {}", words.join(", "))

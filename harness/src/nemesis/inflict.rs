@@ -66,6 +66,8 @@ impl<W: World> Nemesis<W> {
             FaultKind::ClockJump | FaultKind::ClockSkew => {
                 self.shift_clocks(id, plan, target).await
             }
+            // Struck in a way of its own, with more than one line in the history.
+            FaultKind::SentinelFailover => Ok(Undo::Nothing),
             FaultKind::Cut => {
                 world.cut(Some(&workers), Some(&nodes));
                 Ok(Undo::Nothing)

@@ -9,6 +9,7 @@
 mod clocks;
 mod describe;
 mod inflict;
+mod sentinel;
 mod strike;
 mod target;
 mod undo;

@@ -116,8 +116,10 @@ impl<W: World> Nemesis<W> {
     async fn strike(&self, index: usize, site: Site, struck: impl FnOnce()) {
         let plan = self.plans()[index].clone();
         let target = self.target(&plan, site);
-        let id = self.next_id.get();
-        self.next_id.set(id + 1);
+        if plan.kind == FaultKind::SentinelFailover {
+            return self.sentinel_failover(index, target.nodes, struck).await;
+        }
+        let id = self.fresh_id();
         let lasts = plan.duration.map(|span| span.resolve(self.stage.plan.ttl));
         self.stage.recorder.write(What::FaultBegan {
             id,
@@ -176,7 +178,18 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    async fn end(&self, id: u32) {
+    pub(super) fn fresh_id(&self) -> u32 {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        id
+    }
+
+    /// From here on [`Nemesis::end`] and [`Nemesis::rest`] know the fault.
+    pub(super) fn lasts(&self, id: u32, undo: Undo) {
+        self.ongoing.borrow_mut().push((id, undo));
+    }
+
+    pub(super) async fn end(&self, id: u32) {
         let find = |ongoing: &[(u32, Undo)]| ongoing.iter().position(|(one, _)| *one == id);
         let undo = {
             let ongoing = self.ongoing.borrow();
@@ -194,7 +207,7 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    fn missed(&self, index: usize, reason: &str) {
+    pub(super) fn missed(&self, index: usize, reason: &str) {
         let plan = &self.plans()[index];
         self.stage.recorder.write(What::FaultMissed {
             fault: plan.kind.word().to_owned(),
@@ -221,7 +234,7 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    fn plans(&self) -> &[FaultPlan] {
+    pub(super) fn plans(&self) -> &[FaultPlan] {
         &self.stage.plan.scenario.faults
     }
 }

@@ -80,6 +80,26 @@ pub enum WorldError {
         /// What the replica said last.
         seen: String,
     },
+    /// The Sentinels did not find each other and the servers.
+    #[error("the Sentinels did not find each other and all servers within {after:?}: {seen}")]
+    NotWatching {
+        /// How long was waited.
+        after: Duration,
+        /// What one of them said last.
+        seen: String,
+    },
+    /// The Sentinels did not promote a replica.
+    #[error(
+        "the Sentinels did not fail over node {node} within {after:?}: {seen}; `--out` keeps their logs"
+    )]
+    NotPromoted {
+        /// The node.
+        node: usize,
+        /// How long was waited.
+        after: Duration,
+        /// What they said last.
+        seen: String,
+    },
     /// A server did not answer as Redis does.
     #[error("the server at {address} did not answer {question}: {source}")]
     Unanswered {

@@ -26,6 +26,7 @@ mod process;
 mod process_stat;
 mod reaper;
 mod run_dir;
+mod sentinel;
 mod server_container;
 mod server_process;
 mod settings;
@@ -47,6 +48,7 @@ pub use owner::Owner;
 pub use process::ProcessServers;
 pub use reaper::{Reaper, ReaperError, Registration, run_reaper};
 pub use run_dir::RunDir;
+pub use sentinel::{Watch, master_name};
 pub use sweep::{Swept, sweep};
 pub use wall::{ShiftedWall, WallShim};
 
@@ -59,6 +61,8 @@ pub struct Layout {
     pub nodes: usize,
     /// Replicas of each node.
     pub replicas: usize,
+    /// Sentinels that watch all nodes.
+    pub sentinels: usize,
     /// What each server keeps over a restart.
     pub persistence: Persistence,
     /// True: servers are started so that their wall clocks can be set wrong.
@@ -78,6 +82,9 @@ pub trait Servers {
 
     /// Where a replica of the node listens, on loopback.
     fn replica_address(&self, node: usize, replica: usize) -> SocketAddr;
+
+    /// The Sentinels, and what they announce; `None` where there are none.
+    fn watch(&self) -> Option<&Watch>;
 
     /// What the servers call themselves.
     fn server(&self) -> &record::Redis;
@@ -161,6 +168,10 @@ impl Servers for RealServers {
 
     fn replica_address(&self, node: usize, replica: usize) -> SocketAddr {
         ask!(self, servers => servers.replica_address(node, replica))
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        ask!(self, servers => servers.watch())
     }
 
     fn server(&self) -> &record::Redis {

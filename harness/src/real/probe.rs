@@ -32,7 +32,17 @@ async fn connect(address: SocketAddr) -> RedisResult<MultiplexedConnection> {
         .await
 }
 
-fn unanswered(
+/// A connection for questions of which one is this.
+pub(super) async fn connection(
+    address: SocketAddr,
+    question: &'static str,
+) -> Result<MultiplexedConnection, WorldError> {
+    connect(address)
+        .await
+        .map_err(unanswered(address, question))
+}
+
+pub(super) fn unanswered(
     address: SocketAddr,
     question: &'static str,
 ) -> impl FnOnce(RedisError) -> WorldError {

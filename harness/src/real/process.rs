@@ -6,6 +6,7 @@ use futures_util::future::{join_all, try_join_all};
 
 use picklock_scenarios::Persistence;
 
+use super::sentinel::{self, Watch};
 use super::server_process::{Recipe, ServerProcess};
 use super::{Binary, Layout, Reaper, Servers, WorldError, probe, settings};
 use crate::record;
@@ -14,6 +15,8 @@ use crate::record;
 #[derive(Debug)]
 pub struct ProcessServers {
     nodes: Vec<Node>,
+    sentinels: Vec<ServerProcess>,
+    watch: Option<Watch>,
     server: record::Redis,
 }
 
@@ -43,6 +46,7 @@ impl ProcessServers {
             Ok(Recipe {
                 program: binary.path().to_owned(),
                 arguments: settings::arguments(layout.persistence),
+                sentinel: None,
                 data: dir.join(&name),
                 log: dir.join(format!("{name}.log")),
                 loses_tail: layout.persistence == Persistence::AofEverysec,
@@ -62,7 +66,32 @@ impl ProcessServers {
             Some(node) => probe::identify(node.master.address()).await?,
             None => record::Redis::default(),
         };
-        Ok(ProcessServers { nodes, server })
+        let servers: Vec<Vec<SocketAddr>> = nodes.iter().map(Node::addresses).collect();
+        let sentinels = try_join_all((0..layout.sentinels).map(async |number| {
+            let recipe = Recipe {
+                arguments: Vec::new(),
+                sentinel: Some(sentinel::configuration(&servers, number, layout.sentinels)),
+                loses_tail: false,
+                ..recipe(format!("sentinel-{number}"))?
+            };
+            ServerProcess::start(recipe, reaper.clone()).await
+        }))
+        .await?;
+        let addresses: Vec<SocketAddr> = sentinels.iter().map(ServerProcess::address).collect();
+        let watch = Watch::begin(addresses.clone(), addresses, servers).await?;
+        Ok(ProcessServers {
+            nodes,
+            sentinels,
+            watch,
+            server,
+        })
+    }
+}
+
+impl Node {
+    fn addresses(&self) -> Vec<SocketAddr> {
+        let servers = std::iter::once(&self.master).chain(&self.replicas);
+        servers.map(ServerProcess::address).collect()
     }
 }
 
@@ -90,6 +119,10 @@ impl Servers for ProcessServers {
 
     fn replica_address(&self, node: usize, replica: usize) -> SocketAddr {
         self.nodes[node].replicas[replica].address()
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        self.watch.as_ref()
     }
 
     fn server(&self) -> &record::Redis {
@@ -131,7 +164,8 @@ impl Servers for ProcessServers {
         let servers = self
             .nodes
             .iter()
-            .flat_map(|node| std::iter::once(&node.master).chain(&node.replicas));
+            .flat_map(|node| std::iter::once(&node.master).chain(&node.replicas))
+            .chain(&self.sentinels);
         let ends = join_all(servers.map(ServerProcess::stop)).await;
         ends.into_iter().collect()
     }

@@ -20,11 +20,15 @@ use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
 use super::engine::{OWNER_LABEL, RUN_LABEL};
-use super::node_log::{READY, last_words};
+use super::node_log::{last_words, says_ready};
 use super::{Image, Layout, ShiftedWall, WallShim, WorldError, probe, settings, wall};
 
 /// Redis's port inside a container.
 const PORT: u16 = 6379;
+
+/// A Sentinel's configuration, which it rewrites. The directory is the one that the images give
+/// their server to write to.
+const SENTINEL_FILE: &str = "/data/sentinel.conf";
 
 /// How long a container may take to start, on an engine that is busy.
 const START_PATIENCE: Duration = Duration::from_secs(60);
@@ -68,7 +72,6 @@ impl ServerContainer {
         family: &str,
         recipe: Recipe<'_>,
     ) -> Result<Self, WorldError> {
-        let (image, tag) = recipe.image.name_and_tag();
         let mut command = vec![recipe.program.to_owned()];
         command.extend(settings::arguments(recipe.layout.persistence));
         // Whoever reaches the container's port came through loopback or from our other
@@ -76,9 +79,36 @@ impl ServerContainer {
         command.extend(["--protected-mode".to_owned(), "no".to_owned()]);
         command.extend(family_secret(&format!("{}-{family}", recipe.run)));
         let wall = recipe.walls.map(|walls| walls.clock(&name)).transpose()?;
+        let (image, tag) = recipe.image.name_and_tag();
         let request = GenericImage::new(image, tag)
             .with_exposed_port(PORT.tcp())
-            .with_cmd(command)
+            .with_cmd(command);
+        Self::launch(name, request, wall, recipe).await
+    }
+
+    /// Starts a Sentinel with this configuration, and waits until it accepts connections.
+    pub(super) async fn start_sentinel(
+        name: String,
+        configuration: String,
+        recipe: Recipe<'_>,
+    ) -> Result<Self, WorldError> {
+        let (image, tag) = recipe.image.name_and_tag();
+        let port = PORT.to_string();
+        let command = [recipe.program, SENTINEL_FILE, "--sentinel", "--port", &port];
+        let request = GenericImage::new(image, tag)
+            .with_exposed_port(PORT.tcp())
+            .with_copy_to(SENTINEL_FILE, configuration.into_bytes())
+            .with_cmd(command);
+        Self::launch(name, request, None, recipe).await
+    }
+
+    async fn launch(
+        name: String,
+        request: ContainerRequest<GenericImage>,
+        wall: Option<ShiftedWall>,
+        recipe: Recipe<'_>,
+    ) -> Result<Self, WorldError> {
+        let request = request
             .with_label(RUN_LABEL, recipe.run)
             .with_label(OWNER_LABEL, recipe.owner)
             .with_host_config_modifier(publish_on_loopback);
@@ -113,7 +143,7 @@ impl ServerContainer {
     async fn is_ready(&self) -> bool {
         let mut lines = self.container.stdout(true).lines();
         while let Ok(Some(line)) = lines.next_line().await {
-            if line.contains(READY) {
+            if says_ready(&line) {
                 return true;
             }
         }

@@ -29,6 +29,8 @@ pub(super) struct Recipe {
     pub name: String,
     pub program: PathBuf,
     pub arguments: Vec<String>,
+    /// The configuration of a Sentinel, which rewrites it; other servers need none.
+    pub sentinel: Option<String>,
     /// Directory of the server's data.
     pub data: PathBuf,
     pub log: PathBuf,
@@ -36,6 +38,12 @@ pub(super) struct Recipe {
     pub loses_tail: bool,
     /// Where its wall clock is to be shifted.
     pub wall: Option<Arc<ShiftedWall>>,
+}
+
+impl Recipe {
+    fn sentinel_file(&self) -> PathBuf {
+        self.data.join("sentinel.conf")
+    }
 }
 
 /// One server process: a port of its own, and the process while it is up.
@@ -67,6 +75,10 @@ impl ServerProcess {
     pub(super) async fn start(recipe: Recipe, reaper: Reaper) -> Result<Self, WorldError> {
         std::fs::create_dir_all(&recipe.data)
             .map_err(io_error(format!("make {}", recipe.data.display())))?;
+        if let Some(text) = &recipe.sentinel {
+            let path = recipe.sentinel_file();
+            std::fs::write(&path, text).map_err(io_error(format!("write {}", path.display())))?;
+        }
         let mut attempt = 1;
         loop {
             let port = ReservedPort::any().map_err(io_error("reserve a loopback port"))?;
@@ -217,6 +229,10 @@ fn spawn(
         source,
     };
     let mut command = Command::new(&recipe.program);
+    if recipe.sentinel.is_some() {
+        // The file must come first.
+        command.arg(recipe.sentinel_file()).arg("--sentinel");
+    }
     command
         .args(["--port", &address.port().to_string()])
         .args(["--bind", &address.ip().to_string()])

@@ -16,6 +16,7 @@ use crate::reexecution::reaper;
 const MINUTE_NS: i64 = 60_000_000_000;
 
 const LAYOUT: Layout = Layout {
+    sentinels: 0,
     nodes: 1,
     replicas: 1,
     persistence: Persistence::AofAlways,
@@ -117,6 +118,7 @@ async fn a_blocking_command_sees_the_leap() {
 #[tokio::test]
 async fn servers_that_were_not_started_for_it_refuse() {
     let layout = Layout {
+        sentinels: 0,
         clocks_shift: false,
         ..LAYOUT
     };

@@ -25,6 +25,7 @@ async fn start(
     let layout = Layout {
         nodes,
         replicas,
+        sentinels: 0,
         persistence,
         clocks_shift: false,
     };

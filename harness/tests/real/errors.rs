@@ -12,6 +12,7 @@ use crate::reexecution::reaper;
 const LAYOUT: Layout = Layout {
     nodes: 1,
     replicas: 0,
+    sentinels: 0,
     persistence: Persistence::None,
     clocks_shift: false,
 };

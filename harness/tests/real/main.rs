@@ -15,4 +15,5 @@ mod errors;
 mod orphans;
 mod process;
 mod reexecution;
+mod sentinels;
 mod tampering;

@@ -26,6 +26,7 @@ static ALONE: Mutex<()> = Mutex::const_new(());
 const LAYOUT: Layout = Layout {
     nodes: 2,
     replicas: 1,
+    sentinels: 0,
     persistence: Persistence::AofEverysec,
     clocks_shift: false,
 };

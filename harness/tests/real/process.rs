@@ -12,6 +12,7 @@ fn layout(nodes: usize, replicas: usize, persistence: Persistence) -> Layout {
     Layout {
         nodes,
         replicas,
+        sentinels: 0,
         persistence,
         clocks_shift: false,
     }

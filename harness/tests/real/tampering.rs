@@ -30,6 +30,7 @@ async fn stage(name: &'static str, replicas: usize) -> Stage {
     let (reaper, layout) = (
         reaper(),
         Layout {
+            sentinels: 0,
             nodes: 1,
             replicas,
             persistence: Persistence::None,

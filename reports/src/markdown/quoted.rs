@@ -53,8 +53,11 @@ fn references(text: &str) -> String {
 }
 
 fn reference(c: char) -> String {
-    let plain =
-        c.is_alphanumeric() || matches!(c, ' ' | '.' | ',' | ';' | ':' | '-' | '=' | '/' | '(' | ')' | '%' | '×' | '…');
+    let plain = c.is_alphanumeric()
+        || matches!(
+            c,
+            ' ' | '.' | ',' | ';' | ':' | '-' | '=' | '/' | '(' | ')' | '%' | '×' | '…'
+        );
     if plain {
         c.to_string()
     } else {
