@@ -44,7 +44,7 @@ fn chromium() -> PathBuf {
 impl Sheet {
     /// Opens a file in a browser of its own, with a window of this many pixels.
     pub fn open(file: &Path, width: u32, height: u32) -> Self {
-        let profile = tempfile::tempdir().unwrap();
+        let profile = tempfile::tempdir().expect("a temporary directory");
         let options = LaunchOptions::default_builder()
             .path(Some(chromium()))
             .headless(true)
@@ -55,9 +55,9 @@ impl Sheet {
             .idle_browser_timeout(Duration::from_secs(300))
             .args(vec![OsStr::new("--hide-scrollbars")])
             .build()
-            .unwrap();
-        let browser = Browser::new(options).unwrap();
-        let tab = browser.new_tab().unwrap();
+            .expect("the browser does what it is told");
+        let browser = Browser::new(options).expect("the browser does what it is told");
+        let tab = browser.new_tab().expect("the browser does what it is told");
         tab.set_default_timeout(Duration::from_secs(120));
         let sheet = Sheet {
             address: format!("file://{}", file.display()),
@@ -68,16 +68,26 @@ impl Sheet {
         };
         sheet.listen();
         sheet.size(width, height);
-        sheet.tab.navigate_to(&sheet.address).unwrap();
-        sheet.tab.wait_until_navigated().unwrap();
+        sheet
+            .tab
+            .navigate_to(&sheet.address)
+            .expect("the browser does what it is told");
+        sheet
+            .tab
+            .wait_until_navigated()
+            .expect("the browser does what it is told");
         sheet.settle();
         sheet
     }
 
     /// Notes everything that a faultless page never does.
     fn listen(&self) {
-        self.tab.enable_log().unwrap();
-        self.tab.enable_runtime().unwrap();
+        self.tab
+            .enable_log()
+            .expect("the browser does what it is told");
+        self.tab
+            .enable_runtime()
+            .expect("the browser does what it is told");
         self.send::<Network::Enable>(json!({}));
         let complaints = Arc::clone(&self.complaints);
         let address = self.address.clone();
@@ -95,15 +105,23 @@ impl Sheet {
                 }
                 _ => return,
             };
-            complaints.lock().unwrap().push(complaint);
+            complaints
+                .lock()
+                .expect("no listener panicked")
+                .push(complaint);
         };
-        self.tab.add_event_listener(Arc::new(listener)).unwrap();
+        self.tab
+            .add_event_listener(Arc::new(listener))
+            .expect("the browser does what it is told");
     }
 
     /// What the browser complained about so far.
     pub fn complaints(&self) -> Vec<String> {
         self.settle();
-        self.complaints.lock().unwrap().clone()
+        self.complaints
+            .lock()
+            .expect("no listener panicked")
+            .clone()
     }
 
     /// Sends a command of the browser's protocol, written as its documentation writes it.
@@ -111,8 +129,11 @@ impl Sheet {
     where
         C: Method + Serialize + DeserializeOwned + Debug,
     {
-        let command: C = serde_json::from_value(parameters).unwrap();
-        self.tab.call_method(command).unwrap();
+        let command: C =
+            serde_json::from_value(parameters).expect("parameters as the protocol has them");
+        self.tab
+            .call_method(command)
+            .expect("the browser does what it is told");
     }
 
     /// A window of this many pixels.
@@ -152,7 +173,10 @@ impl Sheet {
 
     /// What an expression says in the page, if it is a number, a text or a truth.
     pub fn value(&self, expression: &str) -> Value {
-        let object = self.tab.evaluate(expression, true).unwrap();
+        let object = self
+            .tab
+            .evaluate(expression, true)
+            .expect("the browser does what it is told");
         object.value.unwrap_or(Value::Null)
     }
 
@@ -170,11 +194,13 @@ impl Sheet {
         let format = Page::CaptureScreenshotFormatOption::Png;
         self.tab
             .capture_screenshot(format, None, None, true)
-            .unwrap()
+            .expect("the browser does what it is told")
     }
 
     /// The page as it would be printed, as PDF.
     pub fn print(&self) -> Vec<u8> {
-        self.tab.print_to_pdf(None).unwrap()
+        self.tab
+            .print_to_pdf(None)
+            .expect("the browser does what it is told")
     }
 }

@@ -24,16 +24,16 @@ fn place(name: &str) -> PathBuf {
 
 fn written(name: &str, text: &str) -> PathBuf {
     let path = place(name);
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, text).expect("the file can be written");
     path
 }
 
 /// Pictures go beside the page; with `PICKLOCK_PICTURES` set, into that folder as well.
 fn keep(name: &str, picture: &[u8]) {
     assert!(picture.len() < 300_000, "{name}: {} bytes", picture.len());
-    std::fs::write(place(name), picture).unwrap();
+    std::fs::write(place(name), picture).expect("the file can be written");
     if let Some(folder) = std::env::var_os("PICKLOCK_PICTURES") {
-        std::fs::write(PathBuf::from(folder).join(name), picture).unwrap();
+        std::fs::write(PathBuf::from(folder).join(name), picture).expect("the file can be written");
     }
 }
 
@@ -59,13 +59,19 @@ fn assert_no_overflow(sheet: &Sheet) {
 /// Clicks what a selector finds within the exhibit that is open.
 fn click(sheet: &Sheet, selector: &str) {
     let selector = format!(".exhibit[open] {selector}");
-    let element = sheet.tab.find_element(&selector).unwrap();
-    element.click().unwrap();
+    let element = sheet
+        .tab
+        .find_element(&selector)
+        .expect("the browser does what it is told");
+    element.click().expect("the browser does what it is told");
     sheet.settle();
 }
 
 fn press(sheet: &Sheet, key: &str) {
-    sheet.tab.press_key(key).unwrap();
+    sheet
+        .tab
+        .press_key(key)
+        .expect("the browser does what it is told");
     sheet.settle();
 }
 
@@ -74,7 +80,7 @@ fn text(sheet: &Sheet, selector: &str) -> String {
     let text = sheet.value(&format!(
         "document.querySelector('.exhibit[open] {selector}').textContent"
     ));
-    text.as_str().unwrap().to_owned()
+    text.as_str().expect("a text").to_owned()
 }
 
 #[test]
@@ -112,8 +118,11 @@ fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
     let opened = || sheet.number("document.querySelectorAll('.exhibit[open]').length");
     assert_eq!(opened(), 0.0);
     let tile = format!("a.tile[href='#cell-{index}']");
-    let element = sheet.tab.find_element(&tile).unwrap();
-    element.click().unwrap();
+    let element = sheet
+        .tab
+        .find_element(&tile)
+        .expect("the browser does what it is told");
+    element.click().expect("the browser does what it is told");
     sheet.settle();
     assert_eq!(opened(), 1.0);
     let seen = format!(
@@ -127,7 +136,12 @@ fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
         "document.getElementById('cell-{index}').open = false"
     ));
     assert_eq!(opened(), 0.0);
-    sheet.tab.find_element(&tile).unwrap().focus().unwrap();
+    sheet
+        .tab
+        .find_element(&tile)
+        .expect("the browser does what it is told")
+        .focus()
+        .expect("the browser does what it is told");
     press(sheet, "Enter");
     assert_eq!(opened(), 1.0);
 }
@@ -143,7 +157,12 @@ fn zoom_and_pan(sheet: &Sheet) {
         "{closer:?} of {whole:?}"
     );
     let canvas = ".exhibit[open] canvas";
-    sheet.tab.find_element(canvas).unwrap().focus().unwrap();
+    sheet
+        .tab
+        .find_element(canvas)
+        .expect("the browser does what it is told")
+        .focus()
+        .expect("the browser does what it is told");
     press(sheet, "+");
     let closest = window(sheet);
     assert!(
@@ -168,7 +187,12 @@ fn zoom_and_pan(sheet: &Sheet) {
 
 fn jump_to_the_violation(sheet: &Sheet, at_ns: f64) {
     let canvas = ".exhibit[open] canvas";
-    sheet.tab.find_element(canvas).unwrap().focus().unwrap();
+    sheet
+        .tab
+        .find_element(canvas)
+        .expect("the browser does what it is told")
+        .focus()
+        .expect("the browser does what it is told");
     press(sheet, "n");
     let said = text(sheet, ".sight");
     assert!(
@@ -208,14 +232,14 @@ fn the_page_fits_a_telephone_and_paper() {
     sheet.settle();
     assert_no_overflow(&sheet);
     sheet.value("document.querySelectorAll('.exhibit')[6].scrollIntoView()");
-    std::fs::write(place("narrow-evidence.png"), sheet.picture()).unwrap();
+    std::fs::write(place("narrow-evidence.png"), sheet.picture()).expect("the file can be written");
     sheet.value("document.querySelectorAll('.timeline')[6].scrollIntoView()");
-    std::fs::write(place("narrow-timeline.png"), sheet.picture()).unwrap();
+    std::fs::write(place("narrow-timeline.png"), sheet.picture()).expect("the file can be written");
     sheet.on_paper();
-    std::fs::write(place("paper.png"), sheet.picture()).unwrap();
+    std::fs::write(place("paper.png"), sheet.picture()).expect("the file can be written");
     let paper = sheet.print();
     assert!(paper.starts_with(b"%PDF"));
-    std::fs::write(place("page.pdf"), paper).unwrap();
+    std::fs::write(place("page.pdf"), paper).expect("the file can be written");
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 
@@ -229,11 +253,21 @@ fn the_theme_can_be_chosen_against_the_system() {
     sheet.prefer("light");
     let paper = || sheet.value("getComputedStyle(document.body).backgroundColor");
     let light = paper();
-    sheet.tab.find_element("#theme").unwrap().click().unwrap();
+    sheet
+        .tab
+        .find_element("#theme")
+        .expect("the browser does what it is told")
+        .click()
+        .expect("the browser does what it is told");
     sheet.settle();
     let dark = paper();
     assert_ne!(light, dark);
-    sheet.tab.find_element("#theme").unwrap().click().unwrap();
+    sheet
+        .tab
+        .find_element("#theme")
+        .expect("the browser does what it is told")
+        .click()
+        .expect("the browser does what it is told");
     sheet.settle();
     assert_eq!(paper(), light);
     // The only cell is open from the beginning.
@@ -261,17 +295,28 @@ fn a_long_history_can_be_walked_through() {
     let sheet = Sheet::open(&file, 1280, 900);
     sheet.prefer("light");
     sheet.value("document.querySelector('.timeline').scrollIntoView()");
-    std::fs::write(place("long-whole.png"), sheet.picture()).unwrap();
+    std::fs::write(place("long-whole.png"), sheet.picture()).expect("the file can be written");
     let whole = window(&sheet);
-    sheet.tab.find_element("canvas").unwrap().focus().unwrap();
+    sheet
+        .tab
+        .find_element("canvas")
+        .expect("the browser does what it is told")
+        .focus()
+        .expect("the browser does what it is told");
     for _ in 0..100 {
-        sheet.tab.press_key("n").unwrap();
+        sheet
+            .tab
+            .press_key("n")
+            .expect("the browser does what it is told");
     }
     sheet.settle();
     let said = sheet.value("document.querySelector('.sight').textContent");
-    assert!(said.as_str().unwrap().starts_with("100 of 100:"), "{said}");
+    assert!(
+        said.as_str().expect("a text").starts_with("100 of 100:"),
+        "{said}"
+    );
     assert!(length(window(&sheet)) < length(whole) / 50.0);
-    std::fs::write(place("long-close.png"), sheet.picture()).unwrap();
+    std::fs::write(place("long-close.png"), sheet.picture()).expect("the file can be written");
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 
