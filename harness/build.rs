@@ -9,10 +9,6 @@ use std::path::PathBuf;
 
 const SOURCE: &str = "src/real/shim/wall_clock.c";
 
-#[expect(
-    clippy::print_stdout,
-    reason = "that is how a build script speaks to cargo"
-)]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={SOURCE}");
     let library = PathBuf::from(env::var("OUT_DIR")?).join("wall_clock.so");

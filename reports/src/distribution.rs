@@ -9,6 +9,9 @@ use picklock_harness::record::{Cell, Latency};
 use crate::formats::FormatError;
 use crate::standing::title;
 
+/// A cell, an operation in it, and how long that took.
+pub type Distribution<'a> = (&'a Cell, &'a str, Histogram<u64>);
+
 /// The histogram of a latency; values are microseconds.
 ///
 /// # Errors
@@ -38,7 +41,7 @@ pub fn decode(
 pub fn all<'a>(
     cells: &'a [Cell],
     format: &'static str,
-) -> Result<Vec<(&'a Cell, &'a str, Histogram<u64>)>, FormatError> {
+) -> Result<Vec<Distribution<'a>>, FormatError> {
     let mut found = Vec::new();
     for cell in cells.iter().filter(|cell| cell.error.is_none()) {
         for (operation, latency) in &cell.latency {

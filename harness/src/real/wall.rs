@@ -19,6 +19,12 @@ use super::error::io_error;
 use super::process_stat::{ProcessStat, all_processes};
 use super::{WorldError, probe};
 
+/// Environment variables, by name.
+type Variables<'a> = [(&'static str, &'a str); 2];
+
+/// Files of ours, and where a container finds them.
+type Files<'a> = [(&'a Path, &'static str); 2];
+
 /// The library; empty where it could not be built.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wall_clock.so"));
 
@@ -121,7 +127,7 @@ impl ShiftedWall {
     }
 
     /// The same for a container: its environment, and which file of ours is where in it.
-    pub(super) fn in_container(&self) -> ([(&'static str, &str); 2], [(&Path, &'static str); 2]) {
+    pub(super) fn in_container(&self) -> (Variables<'_>, Files<'_>) {
         (
             [
                 (PRELOAD_VARIABLE, LIBRARY_IN_CONTAINER),

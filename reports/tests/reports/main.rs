@@ -1,5 +1,10 @@
 //! Reports as people and machines read them.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "functions beside the tests may fail the test, like the tests themselves"
+)]
+
 mod any_history;
 mod cells;
 mod comparisons;

@@ -133,8 +133,8 @@ fn waits_holds_freezes_faults_and_stock_are_there() {
     );
     assert_eq!(times("frozen", 4), [(240_000.0, 1_500_000.0)]);
     assert_eq!(times("pause-client", 2), [(240_000.0, 1_500_000.0)]);
-    let stock = events.iter().filter(|event| event["ph"] == "C");
-    let last = stock.last().unwrap();
+    let mut stock = events.iter().filter(|event| event["ph"] == "C");
+    let last = stock.next_back().unwrap();
     assert_eq!(
         (&last["name"], &last["args"]["units"]),
         (&"stock".into(), &Value::from(-1))
