@@ -3,7 +3,7 @@
 //! Every format is a function from [`Material`] to files. It knows nothing of where they go.
 
 use crate::material::Material;
-use crate::{document_files, hgrm, hlog, junit, markdown, trace};
+use crate::{document_files, hgrm, hlog, html, junit, markdown, trace};
 
 /// One file of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +60,12 @@ pub struct Format {
 
 /// All formats, in the order in which people read them.
 pub const FORMATS: &[Format] = &[
+    Format {
+        name: "html",
+        ending: ".html",
+        about: "one page for a browser, offline: matrix, stories, timelines, latencies",
+        write: html::files,
+    },
     Format {
         name: "md",
         ending: ".md",

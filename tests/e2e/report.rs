@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::running::{Outcome, picklock};
 
-const ALL: &str = "md,json,junit,hgrm,hlog,trace";
+const ALL: &str = "html,md,json,junit,hgrm,hlog,trace";
 
 /// A violated run, a calm run and a matrix of both, below one directory.
 fn kept() -> tempfile::TempDir {
@@ -62,6 +62,7 @@ fn two_runs_in_every_format() {
         "latency.hlog",
         "latency/set-nx-px-calm-sim-acquire.hgrm",
         "matrix.json",
+        "report.html",
         "report.md",
         "runs/set-nx-px-gc-pause-sim.json",
         "traces/set-nx-px-gc-pause-sim.trace.json",
