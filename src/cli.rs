@@ -180,7 +180,7 @@ pub struct ReportArgs {
         long = "format",
         value_name = "FORMAT",
         value_delimiter = ',',
-        default_value = "md",
+        default_value = "html,md",
         value_parser = format_names()
     )]
     pub formats: Vec<String>,
