@@ -19,8 +19,8 @@ function readMessages(messages) {
 
 function tellMessage(message) {
   const how = message.outcome === 'forwarded' ? '' : message.sent === null
-    ? ` (${message.outcome})` : ` (${message.outcome}, on at ${moment(message.sent)})`;
-  return `${moment(message.at)} node ${message.node} ${message.reply ? '←' : '→'} ${message.words}${how}`;
+    ? ` (${message.outcome})` : ` (${message.outcome}, on at ${moment(message.sent, 1e4)})`;
+  return `${moment(message.at, 1e4)} node ${message.node} ${message.reply ? '←' : '→'} ${message.words}${how}`;
 }
 
 // What an attempt said while it took the lock and while it gave it back: its commands and replies.
