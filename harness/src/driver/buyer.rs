@@ -12,12 +12,20 @@ use super::shelf::{self, Access};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::entropy;
 use crate::history::{Misbehaviour, What};
-use crate::stage::{Happening, Introduction, Stage, millis};
+use crate::stage::{Happening, Introduction, Plan, Stage, millis};
 use crate::world::{Refusal, World};
 
 /// Beyond everything that the scenario itself makes a worker wait for, it may take so long to
 /// answer before it counts as hung. Generous: a verdict must not depend on a busy machine.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+/// Workers start together, and each has to wait until the others have had the processors: so much
+/// longer for each of them.
+const START_EACH: Duration = Duration::from_millis(200);
+
+fn crowd(plan: &Plan) -> u32 {
+    u32::try_from(plan.scenario.workload.workers).unwrap_or(u32::MAX)
+}
 
 /// Why an attempt did not come to its end.
 enum Broken {
@@ -75,7 +83,8 @@ impl<W: World> Buyer<W> {
             seed: entropy::derive(plan.seed, &purpose, u64::from(incarnation)),
             options: plan.options.clone(),
         };
-        match talk.ask(stage, 0, init, GRACE + plan.longest_fault()).await {
+        let patience = GRACE + START_EACH * crowd(plan) + plan.longest_fault();
+        match talk.ask(stage, 0, init, patience).await {
             Ok(Answer::Ready { name, version }) => {
                 let introduction = Introduction::new(name, version);
                 stage.introduction.set(Some(introduction));
