@@ -169,10 +169,9 @@ impl<W: World> Buyer<W> {
             let key = self.open_keys[pick];
             match self.acquire(key).await? {
                 Some(hold) => self.purchase(hold).await?,
-                // A lock that refuses at once must not make the buyer spin.
                 None => {
-                    tokio::time::sleep(Duration::from_millis(self.entropy.random_range(5..20)))
-                        .await
+                    let pause = self.pause_after_refusal();
+                    tokio::time::sleep(pause).await;
                 }
             }
             let think = workload.think.resolve(self.stage.plan.ttl);
@@ -180,6 +179,17 @@ impl<W: World> Buyer<W> {
                 tokio::time::sleep(think).await;
             }
         }
+    }
+
+    /// A lock that refuses at once must not make the buyer spin.
+    fn pause_after_refusal(&mut self) -> Duration {
+        let plan = &self.stage.plan;
+        let again = plan.scenario.workload.again.resolve(plan.ttl);
+        let millis = match u64::try_from(again.as_millis()).unwrap_or(u64::MAX / 2) {
+            0 => self.entropy.random_range(5..20),
+            again => self.entropy.random_range(again / 2..=again + again / 2),
+        };
+        Duration::from_millis(millis)
     }
 
     async fn acquire(&mut self, key: u32) -> Result<Option<Hold>, Broken> {
