@@ -132,3 +132,21 @@ async fn an_abandoned_watch_neither_steals_nor_blocks() {
         assert!(lock.release(KEY, &mine).await.unwrap());
     }
 }
+
+/// What is left: the connection has seen its watched key change, so its next transaction is refused,
+/// even one of a new hold. It errs on the safe side, and only once.
+#[tokio::test]
+async fn an_abandoned_watch_costs_one_refusal_at_most() {
+    let server = RedisServer::start();
+    let (mut lock, connection) = client_on(&server).await;
+    let mut look = server.connect().await;
+    let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    give_up(lock.release(KEY, &grant), &connection, 0).await;
+    redis::Cmd::del(KEY).exec_async(&mut look).await.unwrap();
+
+    let again = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    assert!(!lock.release(KEY, &again).await.unwrap());
+    let kept: bool = redis::Cmd::exists(KEY).query_async(&mut look).await.unwrap();
+    assert!(kept, "refused means that nothing was done");
+    assert!(lock.release(KEY, &again).await.unwrap());
+}
