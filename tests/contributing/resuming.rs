@@ -95,7 +95,8 @@ impl Lock for Resuming {
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let deleted = self.release.key(key).arg(&grant.token);
-        Ok(deleted.invoke_async(&mut self.redis).await?)
+        let mut delete = self.release.key(key);
+        delete.arg(&grant.token);
+        Ok(delete.invoke_async(&mut self.redis).await?)
     }
 }
