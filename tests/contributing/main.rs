@@ -86,7 +86,8 @@ fn the_new_scenario_catches_the_new_lock() {
     assert_eq!(scenario().scenario().name, SCENARIO);
     let ran = scenario().run_subject(&example()).unwrap();
     ran.assert_as_expected();
-    ran.assert_violated(Property::Lease, Cause::Undetermined);
+    ran.assert_violated(Property::Exclusion, Cause::Undetermined);
+    ran.assert_violated(Property::Resource, Cause::Undetermined);
 }
 
 /// What it expects of everybody else is so, and is said of every lock.
