@@ -7,6 +7,7 @@
 //! - [`order`]: what the user ordered, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report; [`real_run`], [`sim_run`]: where
 //! - [`matrix`]: many of them, and one table
+//! - [`gate`]: what came out, held against what the user wants
 //! - [`listing`], [`judge`]: the smaller commands
 //! - [`worker`]: the hidden end of the adapter protocol
 //! - [`live`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
@@ -14,6 +15,7 @@
 mod backend;
 mod cli;
 mod exit;
+mod gate;
 mod image;
 mod interrupt;
 mod judge;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Scenario(args) => on_one_thread(scenario::run(args)),
         Command::Matrix(args) => on_one_thread(matrix::run(args)),
+        Command::Gate(args) => on_one_thread(gate::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => judge::run(&args),
         Command::Worker { subject } => on_one_thread(worker::run(subject)),

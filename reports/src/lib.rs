@@ -8,12 +8,14 @@
 //! - [`listing`]: what there is to choose from
 //! - [`blame`] and [`meaning`]: verdicts in plain words
 //! - [`matrix`]: many runs: their document, their rates, and the page of the docs
+//! - [`gate`]: whether what came out is what was to come out
 //! - [`material`]: what comparisons and report files are made of
 //! - [`units`]: times as people write them
 //! - [`escape`]: words of strangers made safe to print
 
 pub mod blame;
 pub mod escape;
+pub mod gate;
 pub mod json;
 pub mod listing;
 pub mod material;
