@@ -18,7 +18,7 @@ use crate::cli::{BackendChoice, MatrixArgs};
 use crate::exit::Failure;
 
 /// How many pairs of runs, where the configuration does not say.
-const PAIRS: usize = 9;
+const PAIRS: usize = 15;
 
 /// More would take hours, and tell little more.
 const MOST_PAIRS: usize = 100;
@@ -123,7 +123,7 @@ impl Config {
         let pairs = match &file.pairs {
             Some(pairs) if !(FEWEST_PAIRS..=MOST_PAIRS).contains(pairs.get_ref()) => {
                 let problem = format!(
-                    "pairs = {}: expected {FEWEST_PAIRS} to {MOST_PAIRS}; with fewer no difference could be told from noise with 99 % confidence",
+                    "pairs = {}: expected {FEWEST_PAIRS} to {MOST_PAIRS}; with fewer no difference could be told from noise with 95 % confidence",
                     pairs.get_ref()
                 );
                 return Err(source.wrong(pairs.span().start, problem, None));

@@ -10,7 +10,7 @@ use super::limit::{Limit, Op, Unit};
 use super::metric::Metric;
 use super::paired::{CONFIDENCE, Paired, Ran};
 use super::rules::Rules;
-use super::signed_rank::{Interval, hodges_lehmann};
+use super::sign_test::{Interval, median_interval};
 use crate::units::span_us;
 
 /// A limit that was held against something, kept or broken.
@@ -27,12 +27,13 @@ pub struct Measured {
     pub value: f64,
     /// What it was held against; for pairs 1.
     pub bound: f64,
-    /// For pairs: where the value lies with 99 % confidence.
+    /// For pairs: where the true middle lies with 95 % confidence, and what it is made of:
+    /// how many times its bound the metric was in each pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
-    /// For pairs: how many there were.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pairs: Option<usize>,
+    /// See there; nothing where there were no pairs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<f64>,
     /// The same in words.
     pub words: String,
 }
@@ -47,34 +48,24 @@ pub(super) enum Came {
     Unsaid,
 }
 
-/// How the subject's times stand to the control's: the middle of the ratios of the pairs, with its
-/// interval. `None` where one was not measured, or where there are too few.
+/// How the subject's times stand to the control's: the median of the ratios of the pairs. `None`
+/// where one was not measured, or where there are too few.
 pub(super) fn ratios(paired: &Paired, metric: Metric) -> Option<Interval> {
-    quotients(
-        paired,
-        |subject, control| (control > 0.0).then(|| subject / control),
-        metric,
-    )
+    let ratio = |subject, control| Some(subject / control);
+    median_interval(&quotients(paired, ratio, metric)?, CONFIDENCE)
 }
 
-/// The middle of a positive quotient of each pair. Quotients are compared as logarithms, because
-/// twice as slow is as far from the same as twice as fast.
+/// A quotient of each pair; `None` where there is none of one of them.
 fn quotients(
     paired: &Paired,
     quotient: impl Fn(f64, f64) -> Option<f64>,
     metric: Metric,
-) -> Option<Interval> {
+) -> Option<Vec<f64>> {
     let of_pairs = paired.pairs.iter().map(|pair| {
         let (subject, control) = pair.both(metric)?;
-        quotient(subject, control).filter(|q| *q > 0.0).map(f64::ln)
+        quotient(subject, control)
     });
-    let logarithms: Vec<f64> = of_pairs.collect::<Option<_>>()?;
-    let found = hodges_lehmann(&logarithms, CONFIDENCE)?;
-    Some(Interval {
-        estimate: found.estimate.exp(),
-        low: found.low.exp(),
-        high: found.high.exp(),
-    })
+    of_pairs.collect()
 }
 
 /// One limit of one cell.
@@ -179,8 +170,12 @@ impl Held<'_> {
             let bound = limit.bound_of(ratio * control, control);
             (bound > 0.0).then(|| subject / bound)
         };
-        let Some(found) = quotients(paired, of_bound, metric) else {
-            return self.not(limit, "some run of a pair measured nothing, or the bound is not above 0, or there are too few pairs");
+        let quotients = quotients(paired, of_bound, metric).unwrap_or_default();
+        let Some(found) = median_interval(&quotients, CONFIDENCE) else {
+            return self.not(
+                limit,
+                "some run of a pair measured nothing, or the bound is not above 0, or there are too few pairs",
+            );
         };
         let kept = match limit.op {
             Op::Below | Op::AtMost => found.low <= 1.0,
@@ -189,16 +184,16 @@ impl Held<'_> {
                 return self.not(limit, "times of a real machine are never equal");
             }
         };
-        let pairs = paired.pairs.len();
+        let pairs = quotients.len();
         let words = format!(
-            "{} is {:.2} times its bound, with 99 % confidence between {:.2} and {:.2} ({limit}; {pairs} pairs of runs with {}, Wilcoxon's signed-rank interval)",
+            "{} is {:.2} times its bound, with 95 % confidence between {:.2} and {:.2} ({limit}; median of {pairs} pairs of runs with {}, interval of the sign test)",
             metric.word(),
             found.estimate,
             found.low,
             found.high,
             paired.control,
         );
-        let interval = Some(([found.low, found.high], pairs));
+        let interval = Some(([found.low, found.high], quotients));
         self.measured(limit, kept, (found.estimate, 1.0), interval, words)
     }
 
@@ -207,7 +202,7 @@ impl Held<'_> {
         limit: &Limit,
         kept: bool,
         (value, bound): (f64, f64),
-        interval: Option<([f64; 2], usize)>,
+        interval: Option<([f64; 2], Vec<f64>)>,
         words: String,
     ) -> Came {
         let finding = (!kept).then(|| Finding {
@@ -220,8 +215,8 @@ impl Held<'_> {
             kept,
             value,
             bound,
-            interval: interval.map(|(ends, _)| ends),
-            pairs: interval.map(|(_, pairs)| pairs),
+            interval: interval.as_ref().map(|(ends, _)| *ends),
+            pairs: interval.map(|(_, pairs)| pairs).unwrap_or_default(),
             words,
         };
         Came::Measured(Box::new(measured), finding)

@@ -41,7 +41,7 @@ pub fn markdown(decision: &Decision) -> String {
     let paired: Vec<_> = decision
         .limits
         .iter()
-        .filter(|one| one.pairs.is_some())
+        .filter(|one| one.interval.is_some())
         .collect();
     if !paired.is_empty() {
         text.push_str("\nHeld against the control, run by run:\n\n");

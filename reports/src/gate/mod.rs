@@ -4,7 +4,7 @@
 //! - [`limit`](self), [`metric`](self): `acquire.p99 < baseline * 1.3 + 2ms`
 //! - [`baseline`](self): what came out when the user was content
 //! - [`decide`]: rules, baseline and runs in, [`Decision`] out; nothing else counts
-//! - [`signed_rank`](self): what noise can and cannot explain
+//! - [`sign_test`](self): what noise can and cannot explain
 //! - [`terminal`], [`markdown`], [`annotations`], [`gate_json`]: the decision for people and machines
 
 mod annotations;
@@ -19,7 +19,7 @@ mod markdown;
 mod metric;
 mod paired;
 mod rules;
-mod signed_rank;
+mod sign_test;
 mod terminal;
 mod token;
 mod verdicts;
@@ -36,5 +36,5 @@ pub use markdown::markdown;
 pub use metric::Metric;
 pub use paired::{CONFIDENCE, FEWEST_PAIRS, Pair, Paired, Ran, absorb};
 pub use rules::{ExpectRule, Expected, LimitRule, Rules, Selector};
-pub use signed_rank::{Interval, hodges_lehmann};
+pub use sign_test::{Interval, median_interval};
 pub use terminal::terminal;

@@ -8,10 +8,10 @@ use super::cell_key::CellKey;
 use super::metric::Metric;
 
 /// How sure the gate must be that a limit is broken, and not the machine busy.
-pub const CONFIDENCE: f64 = 0.99;
+pub const CONFIDENCE: f64 = 0.95;
 
 /// With fewer pairs nothing at all is so sure.
-pub const FEWEST_PAIRS: usize = 8;
+pub const FEWEST_PAIRS: usize = 6;
 
 /// What was run.
 #[derive(Debug, Clone, Default)]

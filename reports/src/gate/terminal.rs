@@ -20,7 +20,7 @@ pub fn terminal(decision: &Decision) -> String {
     let real = decision
         .limits
         .iter()
-        .filter(|one| one.kept && one.pairs.is_some());
+        .filter(|one| one.kept && one.interval.is_some());
     for one in real {
         text.push_str(&format!("✔ {}: {}\n", one.cell, one.words));
     }

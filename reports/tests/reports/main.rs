@@ -2,6 +2,8 @@
 
 mod any_history;
 mod document;
+mod gate;
+mod limits;
 mod matrix;
 mod samples;
 mod tape;
