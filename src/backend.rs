@@ -7,6 +7,8 @@ use picklock_harness::real::{
     WorldError, detect,
 };
 
+use picklock_scenarios::Scenario;
+
 use crate::cli::BackendChoice;
 use crate::exit::Failure;
 use crate::image;
@@ -56,6 +58,8 @@ pub struct Wanted<'a> {
     pub redis_server: Option<&'a Path>,
     /// Something of what is to run can be simulated.
     pub can_simulate: bool,
+    /// The one scenario that is to run, if it is only one.
+    pub scenario: Option<&'a Scenario>,
 }
 
 /// Starts the servers of a real world.
@@ -84,7 +88,7 @@ pub async fn start(
 /// # Errors
 /// There is no Redis, no engine, or no image; with what to do about it.
 pub async fn choose(args: Wanted<'_>) -> Result<Chosen, Failure> {
-    match args.backend {
+    match wanted(args.backend, args.scenario) {
         BackendChoice::Process => {
             let binary = Binary::find(args.redis_server).map_err(environment)?;
             let reason = format!("asked for; {}", binary.reason());
@@ -108,7 +112,7 @@ pub async fn choose(args: Wanted<'_>) -> Result<Chosen, Failure> {
                     place: Place::Real(world),
                     reason,
                 },
-                None => without_servers(args.can_simulate, &reason)?,
+                None => without_servers(args, &reason)?,
             })
         }
         BackendChoice::Sim => Ok(Chosen {
@@ -118,9 +122,30 @@ pub async fn choose(args: Wanted<'_>) -> Result<Chosen, Failure> {
     }
 }
 
+/// What the user asked for; where the choice is left to us and the scenario leaves only one world,
+/// that one.
+fn wanted(asked: BackendChoice, scenario: Option<&Scenario>) -> BackendChoice {
+    let Some(scenario) = scenario else {
+        return asked;
+    };
+    let (docker, process) = (scenario.runs_in("docker"), scenario.runs_in("process"));
+    match asked {
+        BackendChoice::Auto if docker && !process => BackendChoice::Docker,
+        BackendChoice::Auto if process && !docker => BackendChoice::Process,
+        BackendChoice::Auto if !process && !docker => BackendChoice::Sim,
+        asked => asked,
+    }
+}
+
 /// Nothing real is there: the simulation, if it can run the subject.
-fn without_servers(can_simulate: bool, reason: &str) -> Result<Chosen, Failure> {
-    if !can_simulate {
+fn without_servers(args: Wanted<'_>, reason: &str) -> Result<Chosen, Failure> {
+    if let Some(scenario) = args.scenario.filter(|scenario| !scenario.runs_in("sim")) {
+        return Err(Failure::Environment(format!(
+            "no world to run in: {reason}; and the scenario {} cannot be simulated\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine",
+            scenario.name
+        )));
+    }
+    if !args.can_simulate {
         return Err(Failure::Environment(format!(
             "no world to run in: {reason}; and a program of your own cannot be simulated\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
         )));

@@ -42,6 +42,20 @@ pub enum Command {
     List(ListArgs),
     /// Judge a history file again: checkers need nothing else.
     Check(CheckArgs),
+    /// Write reports from what runs have left: run directories, matrix directories, documents.
+    Report(ReportArgs),
+    /// Explain a scenario, a property, a cause or a lock; all there is to explain, without a name.
+    Explain(ExplainArgs),
+    /// Print the completion script of a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, for `man -l -`.
+    Man {
+        /// Only the page of this command.
+        command: Option<String>,
+    },
     /// The worker that runs a built-in lock; started by `scenario`, speaks docs/protocol.md.
     #[command(hide = true)]
     Worker {
@@ -154,6 +168,53 @@ pub struct CheckArgs {
     /// Print the verdicts as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `picklock report`.
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_HELP)]
+pub struct ReportArgs {
+    /// Directories that `--out` has made, or their run.json and matrix.json. Several become one
+    /// report.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// What to write, several parted by commas.
+    #[arg(
+        long = "format",
+        value_name = "FORMAT",
+        value_delimiter = ',',
+        default_value = "html,md",
+        value_parser = format_names()
+    )]
+    pub formats: Vec<String>,
+    /// The directory to write to; files of an earlier report in it are replaced.
+    #[arg(long, value_name = "DIR", default_value = "picklock-report")]
+    pub out: PathBuf,
+    /// What was before: verdict changes and latency ratios of PATH against these.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub against: Vec<PathBuf>,
+}
+
+const REPORT_HELP: &str = "\
+Examples:
+  picklock report run-1
+  picklock report matrix-1 --format md,junit,json --out reports
+  picklock report after --against before
+
+Paths that cannot be read are named and left out; when none can, nothing is written.";
+
+fn format_names() -> clap::builder::PossibleValuesParser {
+    let values = picklock_reports::formats::FORMATS.iter();
+    let values =
+        values.map(|format| clap::builder::PossibleValue::new(format.name).help(format.about));
+    values.collect::<Vec<_>>().into()
+}
+
+/// `picklock explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The name of a scenario, a property, a cause or a lock.
+    pub name: Option<String>,
 }
 
 pub fn whole<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {

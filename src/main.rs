@@ -9,16 +9,21 @@
 //! - [`matrix`]: many of them, and one table
 //! - [`gate`]: what came out, held against what the user wants
 //! - [`listing`], [`judge`]: the smaller commands
+//! - [`report`]: reports from what runs have left, which [`kept`] reads
+//! - [`explain`], [`completions`]: what people and shells want to know
 //! - [`worker`]: the hidden end of the adapter protocol
 //! - [`live`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
 
 mod backend;
 mod cli;
+mod completions;
 mod exit;
+mod explain;
 mod gate;
 mod image;
 mod interrupt;
 mod judge;
+mod kept;
 mod listing;
 mod live;
 mod matrix;
@@ -26,6 +31,7 @@ mod order;
 mod output;
 mod print;
 mod real_run;
+mod report;
 mod scenario;
 mod sim_run;
 mod subject;
@@ -45,6 +51,13 @@ fn main() -> ExitCode {
         Command::Gate(args) => on_one_thread(gate::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => judge::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Explain(args) => explain::run(&args).map(|()| exit::HELD),
+        Command::Completions { shell } => {
+            completions::completions(shell);
+            Ok(exit::HELD)
+        }
+        Command::Man { command } => completions::man(command.as_deref()).map(|()| exit::HELD),
         Command::Worker { subject } => on_one_thread(worker::run(subject)),
         Command::Reaper => worker::reap(),
     };

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use picklock_harness::clock::Clock;
 use picklock_harness::driver::{self, RunError, Setup};
-use picklock_harness::real::{Layout, Reaper, RunDir, Servers, World, sweep};
+use picklock_harness::real::{Layout, Reaper, RunDir, Servers, WallShim, World, sweep};
 use picklock_harness::real_world::{Parts, RealWorld};
 use picklock_harness::record::{Phases, Redis};
 use picklock_harness::stage::{Moments, millis};
 use picklock_harness::wire::Wire;
 use picklock_reports::escape::visible;
-use picklock_scenarios::StockPlace;
+use picklock_scenarios::{FaultKind, StockPlace};
 
 use crate::backend;
 use crate::exit::Failure;
@@ -80,16 +80,25 @@ async fn prepare(
     // What an earlier run was not able to clean up, we do.
     sweep().await;
     let dir = RunDir::create(&reaper).map_err(|error| Failure::Environment(error.to_string()))?;
+    let has = |kind| order.scenario.faults.iter().any(|fault| fault.kind == kind);
     // The store is one server more, to which no link leads.
     let keeps_stock = order.scenario.workload.stock_in == StockPlace::Redis;
     let layout = Layout {
         nodes: order.nodes + usize::from(keeps_stock),
         replicas: order.scenario.topology.replicas,
+        sentinels: order.scenario.topology.sentinels,
         persistence: order.scenario.topology.persistence,
+        clocks_shift: has(FaultKind::ClockJump),
     };
     let servers = backend::start(world, layout, dir.path(), &reaper).await?;
     let redis = servers.server().clone();
+    let walls = match has(FaultKind::ClockSkew) {
+        true => WallShim::install(dir.path()),
+        false => Ok(None),
+    };
+    let walls = walls.map_err(|error| Failure::Environment(error.to_string()))?;
     let world = RealWorld::new(Parts {
+        walls,
         name: backend::name(world),
         servers,
         nodes: order.nodes,

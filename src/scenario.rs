@@ -58,6 +58,7 @@ pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
         image: order.args.image.as_deref(),
         redis_server: order.args.redis_server.as_deref(),
         can_simulate: order.subject.is_built_in,
+        scenario: Some(&order.scenario),
     })
     .await?;
     announce(&order, &chosen);

@@ -8,18 +8,25 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_scenarios::Phase;
+use tokio::process::Command;
 
 use crate::adapter::control::WorkerControl;
 use crate::adapter::message::Request;
 use crate::adapter::process::{Heard, WorkerProcess};
-use crate::real::{RealServers, Reaper, Registration, Servers, WorldError, guard};
+use crate::real::{
+    RealServers, Reaper, Registration, Servers, ShiftedWall, WallShim, WorldError, guard,
+    master_name,
+};
 use crate::replication;
 use crate::tampering::Tamperer;
-use crate::wire::{ImposedId, LinkFault, LinkId, Wire};
+use crate::wire::{ImposedId, LinkFault, LinkId, SentinelAt, Wire};
 use crate::world::{Refusal, Session, Tampering, World};
 
 /// Our own questions to a node are answered within this time, or not at all.
 const ANSWER: Duration = Duration::from_secs(1);
+
+/// How often a stale master is asked whether it follows another.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 /// How often a task that was given up gets the chance to end.
 const YIELDS: usize = 1000;
@@ -43,8 +50,13 @@ pub struct RealWorld {
     workers: RefCell<HashMap<usize, Running>>,
     /// Nodes whose replica was promoted, and where it listens.
     promoted: RefCell<HashMap<usize, SocketAddr>>,
+    /// The URLs of each worker's links: a worker that is started again finds the same.
+    urls: RefCell<HashMap<usize, Vec<String>>>,
     /// Nodes whose replication link was cut.
     unreplicated: RefCell<HashSet<usize>>,
+    walls: Option<WallShim>,
+    /// The workers' wall clocks, where they are to be shifted.
+    worker_walls: RefCell<HashMap<usize, Rc<ShiftedWall>>>,
     /// The connection to the store, once there is one.
     store: RefCell<Option<redis::aio::MultiplexedConnection>>,
     tamperer: Tamperer,
@@ -66,6 +78,8 @@ pub struct Parts {
     pub logs: PathBuf,
     /// Who cleans up after us.
     pub reaper: Reaper,
+    /// Where the workers' wall clocks are to be shifted, and can be.
+    pub walls: Option<WallShim>,
 }
 
 impl RealWorld {
@@ -81,7 +95,10 @@ impl RealWorld {
             reaper: parts.reaper,
             workers: RefCell::default(),
             promoted: RefCell::default(),
+            urls: RefCell::default(),
             unreplicated: RefCell::default(),
+            walls: parts.walls,
+            worker_walls: RefCell::default(),
             store: RefCell::default(),
             tamperer: Tamperer::default(),
         }
@@ -128,12 +145,81 @@ impl RealWorld {
         }
     }
 
+    /// Opens the worker's links, and says under which URLs it finds the nodes.
+    async fn open_links(&self, worker: usize) -> Result<Vec<String>, Refusal> {
+        let servers = self.servers()?;
+        let mut book = Vec::new();
+        let mut urls = Vec::new();
+        for node in 0..self.nodes {
+            let link = LinkId { worker, node };
+            // Workers ask the Sentinels who is master: the first link leads to the first server.
+            let upstream = match servers.watch() {
+                Some(_) => servers.address(node),
+                None => self.address(node)?,
+            };
+            let address = self.wire.open(link, upstream).await.map_err(failed)?;
+            urls.push(format!("redis://{address}"));
+            let Some(watch) = servers.watch() else {
+                continue;
+            };
+            let mut links = vec![address];
+            for replica in 1..watch.servers(node).len() {
+                let upstream = servers.replica_address(node, replica - 1);
+                let opened = self.wire.open_server(link, replica, upstream).await;
+                links.push(opened.map_err(failed)?);
+            }
+            book.extend(watch.servers(node).iter().copied().zip(links));
+        }
+        let Some(watch) = servers.watch() else {
+            return Ok(urls);
+        };
+        let sentinels = watch.listening().iter().zip(watch.announced());
+        let sentinels: Vec<SentinelAt> = sentinels
+            .map(|(listening, announced)| SentinelAt {
+                listening: *listening,
+                announced: *announced,
+            })
+            .collect();
+        let opened = self.wire.open_sentinels(&sentinels, &book).await;
+        let hosts: Vec<String> = opened
+            .map_err(failed)?
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let url = |node| format!("redis+sentinel://{}/{}", hosts.join(","), master_name(node));
+        Ok((0..self.nodes).map(url).collect())
+    }
+
     fn control(&self, worker: usize) -> Result<WorkerControl, Refusal> {
         self.workers
             .borrow()
             .get(&worker)
             .map(|running| running.control.clone())
             .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
+    }
+}
+
+impl RealWorld {
+    /// The worker's wall clock; `None`: it is this machine's, and stays right.
+    fn wall(&self, worker: usize) -> Result<Option<Rc<ShiftedWall>>, Refusal> {
+        let Some(shim) = &self.walls else {
+            return Ok(None);
+        };
+        let mut walls = self.worker_walls.borrow_mut();
+        if let Some(wall) = walls.get(&worker) {
+            return Ok(Some(Rc::clone(wall)));
+        }
+        let wall = shim.clock(&format!("worker-{worker}")).map_err(failed)?;
+        let wall = Rc::new(wall);
+        walls.insert(worker, Rc::clone(&wall));
+        Ok(Some(wall))
+    }
+
+    fn unable(&self, what: impl Into<String>) -> Refusal {
+        Refusal::Unable {
+            world: self.name,
+            what: what.into(),
+        }
     }
 }
 
@@ -166,15 +252,21 @@ impl World for RealWorld {
         worker: usize,
         _incarnation: u32,
     ) -> Result<(ProcessSession, Vec<String>), Refusal> {
-        let mut urls = Vec::new();
-        for node in 0..self.nodes {
-            let link = LinkId { worker, node };
-            let upstream = self.address(node)?;
-            let address = self.wire.open(link, upstream).await.map_err(failed)?;
-            urls.push(format!("redis://{address}"));
-        }
+        let known = self.urls.borrow().get(&worker).cloned();
+        let urls = match known {
+            Some(urls) => urls,
+            None => self.open_links(worker).await?,
+        };
+        self.urls.borrow_mut().insert(worker, urls.clone());
         let log = self.logs.join(format!("worker-{worker}.log"));
-        let process = WorkerProcess::spawn(&self.argv, &log, guard::prepare)
+        let wall = self.wall(worker)?;
+        let prepare = |command: &mut Command| {
+            guard::prepare(command);
+            if let Some(wall) = &wall {
+                command.envs(wall.environment());
+            }
+        };
+        let process = WorkerProcess::spawn(&self.argv, &log, prepare)
             .map_err(|error| Refusal::Failed(format!("worker {worker}: {error}")))?;
         let control = process.control();
         let registration = self.reaper.group(control.pid()).map_err(failed)?;
@@ -237,6 +329,63 @@ impl World for RealWorld {
         replication::promote(replica).await?;
         self.promoted.borrow_mut().insert(node, replica);
         self.wire.redirect(node, replica).map_err(failed)
+    }
+
+    async fn set_node_clock(&self, node: usize, off_ns: i64) -> Result<(), Refusal> {
+        // Only the first replica is ever promoted.
+        let replica = self.promoted.borrow().contains_key(&node).then_some(0);
+        let servers = self.servers()?;
+        let set = servers.set_clock_off(node, replica, off_ns).await;
+        set.map_err(|error| match error {
+            WorldError::FixedClock(_) | WorldError::ClockNotShifted(_) => {
+                self.unable(error.to_string())
+            }
+            other => failed(other),
+        })
+    }
+
+    async fn set_worker_clock(&self, worker: usize, off_ns: i64) -> Result<(), Refusal> {
+        let Some(wall) = self.wall(worker)? else {
+            let whose = format!("worker {worker}");
+            return Err(self.unable(WorldError::FixedClock(whose).to_string()));
+        };
+        wall.set_off(off_ns).map_err(failed)?;
+        let running = self
+            .workers
+            .borrow()
+            .get(&worker)
+            .map(|it| it.control.pid());
+        match running {
+            Some(leader) if !wall.is_loaded_by(leader) => Err(self.unable(format!(
+                "the wall clock of worker {worker} cannot be shifted: its program has not loaded the library that would do it, as static programs do not"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal> {
+        let servers = self.servers()?;
+        let Some(watch) = servers.watch() else {
+            return Err(Refusal::Unable {
+                world: self.name,
+                what: "the scenario has no Sentinels".into(),
+            });
+        };
+        let server = watch.promoted(node).await.map_err(failed)?;
+        let address = servers.replica_address(node, server - 1);
+        self.promoted.borrow_mut().insert(node, address);
+        let [old, new] = [0, server].map(|server| watch.servers(node)[server]);
+        Ok(format!(
+            "the Sentinels made {new} its master, and {old} was"
+        ))
+    }
+
+    async fn demoted_by_sentinels(&self, node: usize) {
+        let Ok(servers) = self.servers() else { return };
+        // A server that does not answer is no replica yet.
+        while !replication::follows(servers.address(node)).await {
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
     }
 
     async fn tamper(&self, node: usize, tampering: &Tampering) -> Result<u64, Refusal> {

@@ -46,6 +46,19 @@ pub async fn caught_up(master: SocketAddr, replica: SocketAddr) -> Result<(), Re
     bounded(replica, catching_up).await
 }
 
+/// True when the server says that it is a replica.
+pub async fn follows(server: SocketAddr) -> bool {
+    let asking = async {
+        let mut connection = connect(server).await?;
+        let role: redis::RedisResult<Vec<redis::Value>> =
+            redis::cmd("ROLE").query_async(&mut connection).await;
+        role.map_err(|error| refused(server, &error))
+    };
+    let role = bounded(server, asking).await.unwrap_or_default();
+    let word = role.first().map(redis::from_redis_value_ref::<String>);
+    word.is_some_and(|word| word.is_ok_and(|word| word == "slave"))
+}
+
 async fn tell(server: SocketAddr, words: &[&str]) -> Result<(), Refusal> {
     bounded(server, async {
         let mut connection = connect(server).await?;

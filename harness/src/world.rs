@@ -88,6 +88,28 @@ pub trait World: 'static {
     /// the new one.
     fn fail_over(&self, node: usize) -> impl Future<Output = Result<(), Refusal>>;
 
+    /// From now on the wall clock of the node's master is ahead by so many nanoseconds, or behind;
+    /// whatever the node does next, it sees that. On a refusal it may be off all the same: a node
+    /// that is down or paused cannot be asked.
+    fn set_node_clock(&self, node: usize, off_ns: i64)
+    -> impl Future<Output = Result<(), Refusal>>;
+    /// The same for the worker's wall clock, and for those of whoever takes its place.
+    fn set_worker_clock(
+        &self,
+        worker: usize,
+        off_ns: i64,
+    ) -> impl Future<Output = Result<(), Refusal>>;
+    /// Waits until the Sentinels have promoted a replica of the node, whose master is frozen, and
+    /// says in words who is the master now. Most worlds have no Sentinels.
+    fn promoted_by_sentinels(&self, node: usize) -> impl Future<Output = Result<String, Refusal>> {
+        let what = format!("there are no Sentinels that could fail over node {node}");
+        let world = self.name();
+        std::future::ready(Err(Refusal::Unable { world, what }))
+    }
+    /// Waits until the node's old master, thawed, has been made a replica: it is stale no longer.
+    fn demoted_by_sentinels(&self, _node: usize) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
     /// Tampers with a node; returns when it is done, with how many keys an eviction removed
     /// (otherwise 0).
     fn tamper(

@@ -9,18 +9,39 @@
 //! - [`blame`] and [`meaning`]: verdicts in plain words
 //! - [`matrix`]: many runs: their document, their rates, and the page of the docs
 //! - [`gate`]: whether what came out is what was to come out
-//! - [`material`]: what comparisons and report files are made of
+//! - [`material`]: what comparisons and report files are made of; [`documents`]: how it is read,
+//!   [`gather`]: how several become one, [`standing`]: what in it is to be read first
+//! - [`measures`]: what a history says in numbers, beyond verdicts
+//! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
+//!   [`trace`], [`document_files`]
+//! - [`comparison`]: two sets of runs side by side
 //! - [`units`]: times as people write them
 //! - [`escape`]: words of strangers made safe to print
 
 pub mod blame;
+pub mod comparison;
+pub mod distribution;
+pub mod document_files;
+pub mod documents;
 pub mod escape;
+mod file_name;
+pub mod formats;
 pub mod gate;
+pub mod gather;
+pub mod hgrm;
+pub mod hlog;
+pub mod html;
 pub mod json;
+pub mod junit;
+mod lanes;
 pub mod listing;
+pub mod markdown;
 pub mod material;
 pub mod matrix;
 pub mod meaning;
+pub mod measures;
 pub mod progress;
+pub mod standing;
 pub mod terminal;
+pub mod trace;
 pub mod units;

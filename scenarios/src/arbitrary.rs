@@ -13,9 +13,10 @@ use crate::fault::{
     Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Resource, Trigger, Who, Workers,
 };
 use crate::scenario::{Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind};
+use crate::shift::Shift;
 use crate::span::Span;
 
-const KINDS: [FaultKind; 13] = [
+const KINDS: [FaultKind; 15] = [
     FaultKind::PauseClient,
     FaultKind::CrashClient,
     FaultKind::Delay,
@@ -29,6 +30,8 @@ const KINDS: [FaultKind; 13] = [
     FaultKind::FlushAll,
     FaultKind::FlushScripts,
     FaultKind::Exhaust,
+    FaultKind::ClockJump,
+    FaultKind::ClockSkew,
 ];
 
 /// Spans up to three leases.
@@ -76,6 +79,7 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
                     node: node.filter(|_| wire),
                     command: command.filter(|_| wire),
                     names_key: names_key && wire,
+                    success: false,
                     during: during.filter(|_| wire),
                     nth,
                 }
@@ -102,7 +106,7 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
             |(kind, at, when, (lasts, by, lasting), (on, at_nodes), direction, frames, bits)| {
                 let kind = KINDS[kind];
                 let (jittered, words, optional) = bits;
-                let client = matches!(kind, FaultKind::PauseClient | FaultKind::CrashClient);
+                let client = kind.is_of_a_client();
                 let server = kind.is_of_a_node();
                 let pause = matches!(kind, FaultKind::PauseClient | FaultKind::PauseNode);
                 let framed = matches!(kind, FaultKind::Delay | FaultKind::Drop | FaultKind::Hold);
@@ -125,7 +129,11 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     workers,
                     nodes,
                     direction: direction.filter(|_| link && kind != FaultKind::Cut),
-                    by: (kind == FaultKind::Delay).then_some(by),
+                    by: match kind {
+                        FaultKind::Delay => Some(by.into()),
+                        _ if kind.is_of_a_clock() => Some(leap(by, jittered)),
+                        _ => None,
+                    },
                     jitter: (kind == FaultKind::Delay && jittered).then_some(by),
                     frames: frames.filter(|_| framed),
                     // Every run has a first key.
@@ -139,6 +147,13 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                 }
             },
         )
+}
+
+/// A clock is set forward or back, but never by nothing.
+fn leap(by: Span, back: bool) -> Shift {
+    let none = by.resolve(Duration::from_secs(1)).is_zero();
+    let span = if none { Span::Ttl(1.5) } else { by };
+    Shift { span, back }
 }
 
 /// False for faults that are over at once.
@@ -157,10 +172,12 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                 name: "generated".into(),
                 summary: "A generated plan.".into(),
                 source: None,
+                worlds: Vec::new(),
                 topology: Topology {
                     nodes: Some(nodes),
                     min_nodes: None,
                     replicas: 0,
+                    sentinels: 0,
                     persistence: Persistence::None,
                 },
                 workload: Workload {

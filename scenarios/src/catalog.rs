@@ -45,6 +45,12 @@ pub const CATALOG: &[(&str, &str)] = &[
         "quorum-erosion-delayed",
         include_str!("../catalog/quorum-erosion-delayed.toml"),
     ),
+    ("clock-jump", include_str!("../catalog/clock-jump.toml")),
+    (
+        "clock-jump-quorum",
+        include_str!("../catalog/clock-jump-quorum.toml"),
+    ),
+    ("clock-skew", include_str!("../catalog/clock-skew.toml")),
     ("eviction", include_str!("../catalog/eviction.toml")),
     ("memory-full", include_str!("../catalog/memory-full.toml")),
     ("script-flush", include_str!("../catalog/script-flush.toml")),
@@ -52,6 +58,11 @@ pub const CATALOG: &[(&str, &str)] = &[
         "network-delay",
         include_str!("../catalog/network-delay.toml"),
     ),
+    (
+        "sentinel-failover",
+        include_str!("../catalog/sentinel-failover.toml"),
+    ),
+    ("stale-master", include_str!("../catalog/stale-master.toml")),
     (
         "partition-holder",
         include_str!("../catalog/partition-holder.toml"),
@@ -66,6 +77,14 @@ pub const CATALOG: &[(&str, &str)] = &[
 /// The names of the catalog.
 pub fn names() -> impl Iterator<Item = &'static str> {
     CATALOG.iter().map(|(name, _)| *name)
+}
+
+/// The names of those that can run in all of these worlds.
+pub fn names_in(worlds: &[&str]) -> Vec<&'static str> {
+    let fits = |name: &&str| {
+        named(name).is_ok_and(|scenario| worlds.iter().all(|world| scenario.runs_in(world)))
+    };
+    names().filter(fits).collect()
 }
 
 /// A scenario of the catalog by its name.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::shift::Shift;
 use crate::span::Span;
 
 /// One fault of a plan: what, to whom, and at which moment.
@@ -30,9 +31,10 @@ pub struct FaultPlan {
     /// Link faults: which way. Left out: both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// `delay`: how late each command or reply comes.
+    /// `delay`: how late each command or reply comes. `clock-jump`, `clock-skew`: by how much the
+    /// clock is set forward, or back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<Span>,
+    pub by: Option<Shift>,
     /// `delay`: up to this much more, drawn evenly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
@@ -80,6 +82,9 @@ pub enum FaultKind {
     /// one. What had reached the replica is there, and no more; unless the replication was cut
     /// before, that is everything.
     Failover,
+    /// The node's master is frozen until the Sentinels have promoted its replica; `for` later it
+    /// is thawed, and is a stale master until they make it a replica. Left out: it stays frozen.
+    SentinelFailover,
     /// The keys of locks are deleted on the node, as eviction under `maxmemory` would do it.
     Evict,
     /// Every key of the node is deleted (FLUSHALL).
@@ -88,6 +93,10 @@ pub enum FaultKind {
     FlushScripts,
     /// The node runs out of something, and refuses what needs it.
     Exhaust,
+    /// The node's wall clock leaps, and leaps back after `for`.
+    ClockJump,
+    /// The worker's wall clock is wrong, and right again after `for`.
+    ClockSkew,
 }
 
 impl FaultKind {
@@ -105,14 +114,30 @@ impl FaultKind {
             FaultKind::CrashNode => "crash-node",
             FaultKind::CutReplication => "cut-replication",
             FaultKind::Failover => "failover",
+            FaultKind::SentinelFailover => "sentinel-failover",
             FaultKind::Evict => "evict",
             FaultKind::FlushAll => "flush-all",
             FaultKind::FlushScripts => "flush-scripts",
             FaultKind::Exhaust => "exhaust",
+            FaultKind::ClockJump => "clock-jump",
+            FaultKind::ClockSkew => "clock-skew",
         }
     }
 
-    /// True for faults of a node (its process, role or data), as against clients and links.
+    /// True for faults of a worker (its process or its clock), as against nodes and links.
+    pub fn is_of_a_client(self) -> bool {
+        matches!(
+            self,
+            FaultKind::PauseClient | FaultKind::CrashClient | FaultKind::ClockSkew
+        )
+    }
+
+    /// True for faults of somebody's wall clock.
+    pub fn is_of_a_clock(self) -> bool {
+        matches!(self, FaultKind::ClockJump | FaultKind::ClockSkew)
+    }
+
+    /// True for faults of a node (its process, role, data or clock), as against clients and links.
     pub fn is_of_a_node(self) -> bool {
         matches!(
             self,
@@ -120,10 +145,12 @@ impl FaultKind {
                 | FaultKind::CrashNode
                 | FaultKind::CutReplication
                 | FaultKind::Failover
+                | FaultKind::SentinelFailover
                 | FaultKind::Evict
                 | FaultKind::FlushAll
                 | FaultKind::FlushScripts
                 | FaultKind::Exhaust
+                | FaultKind::ClockJump
         )
     }
 }

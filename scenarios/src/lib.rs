@@ -10,6 +10,7 @@ mod fault;
 mod nearest;
 mod parse;
 mod scenario;
+mod shift;
 mod span;
 mod validate;
 mod words;
@@ -21,7 +22,8 @@ pub use nearest::nearest;
 pub use parse::ScenarioError;
 pub use scenario::{
     Expectation, Judge, Opening, Persistence, Scenario, SoldOut, StockPlace, Topology, Update,
-    Workload, WorkloadKind,
+    Workload, WorkloadKind, WorldName,
 };
+pub use shift::Shift;
 pub use span::{BadSpan, Span};
 pub use words::{CAUSES, PROPERTIES};

@@ -18,6 +18,9 @@ pub struct Scenario {
     /// Where the claim comes from: an article, a paper, an issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The worlds in which it can run; left out: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worlds: Vec<WorldName>,
     /// The Redis servers.
     #[serde(default)]
     pub topology: Topology,
@@ -35,6 +38,37 @@ pub struct Scenario {
     pub expect: BTreeMap<String, BTreeMap<String, Expectation>>,
 }
 
+impl Scenario {
+    /// True when the scenario can run in this world (`sim`, `process` or `docker`). Where it is
+    /// run elsewhere all the same, its verdict is `unknown`.
+    pub fn runs_in(&self, world: &str) -> bool {
+        self.worlds.is_empty() || self.worlds.iter().any(|name| name.word() == world)
+    }
+}
+
+/// A world, by the name that `--backend` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorldName {
+    /// The simulation, in virtual time.
+    Sim,
+    /// `redis-server` processes of this machine.
+    Process,
+    /// Containers.
+    Docker,
+}
+
+impl WorldName {
+    /// The word that scenario files and the command line use.
+    pub fn word(self) -> &'static str {
+        match self {
+            WorldName::Sim => "sim",
+            WorldName::Process => "process",
+            WorldName::Docker => "docker",
+        }
+    }
+}
+
 /// The Redis servers that a scenario wants.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,9 +83,21 @@ pub struct Topology {
     /// Replicas of each node.
     #[serde(default)]
     pub replicas: usize,
+    /// Redis Sentinels that watch every node and fail it over by themselves; workers then ask
+    /// them where a node's master is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sentinels: usize,
     /// What a node keeps over a restart.
     #[serde(default)]
     pub persistence: Persistence,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands every field over by reference"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What a Redis node writes to disk.

@@ -26,6 +26,12 @@ const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 )]
 pub struct BadSpan(String);
 
+impl BadSpan {
+    pub(crate) fn of(text: &str) -> Self {
+        BadSpan(text.to_owned())
+    }
+}
+
 impl Span {
     /// No time at all.
     pub const ZERO: Span = Span::Absolute(Duration::ZERO);

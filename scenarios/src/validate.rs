@@ -1,5 +1,7 @@
 //! What the types alone cannot say about a scenario.
 
+use std::time::Duration;
+
 use crate::fault::{EventKind, FaultKind, FaultPlan, Nodes, Trigger, Who, Workers};
 use crate::nearest::nearest;
 use crate::scenario::{Expectation, Scenario};
@@ -56,6 +58,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         ));
     }
     workload(scenario)?;
+    sentinels(scenario)?;
     for (index, plan) in scenario.faults.iter().enumerate() {
         fault(scenario, plan).map_err(|mut fault| {
             fault
@@ -181,6 +184,30 @@ fn workload(scenario: &Scenario) -> Result<(), Fault> {
     Ok(())
 }
 
+/// What Sentinels need: somebody to promote, a majority, and a world that has them.
+fn sentinels(scenario: &Scenario) -> Result<(), Fault> {
+    let topology = &scenario.topology;
+    if topology.sentinels == 0 {
+        return Ok(());
+    }
+    let wrong = |problem: String, hint: &str| {
+        Err(Fault::at(&["topology", "sentinels"], problem).hint(hint))
+    };
+    if topology.sentinels < 3 || topology.sentinels > 7 {
+        let problem = format!("{} sentinels: expected 3 to 7", topology.sentinels);
+        return wrong(problem, "fewer have no majority left when one is gone");
+    }
+    if topology.replicas == 0 {
+        let problem = "the sentinels need a replica to promote, and the nodes have none".to_owned();
+        return wrong(problem, "set `topology.replicas = 1`");
+    }
+    if scenario.runs_in("sim") {
+        let problem = "the simulation has no sentinels".to_owned();
+        return wrong(problem, "say so: `worlds = [\"process\", \"docker\"]`");
+    }
+    Ok(())
+}
+
 fn fault(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
     match (&plan.at, &plan.when) {
         (None, None) => {
@@ -210,6 +237,20 @@ fn fault(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
             ),
         )
         .hint("set `topology.replicas = 1`"));
+    }
+    if plan.kind == FaultKind::Failover && scenario.topology.sentinels > 0 {
+        return Err(Fault::at(
+            &["kind"],
+            "`failover` leaves out the Sentinels, who would not know of it",
+        )
+        .hint("use `sentinel-failover`"));
+    }
+    if plan.kind == FaultKind::SentinelFailover && scenario.topology.sentinels == 0 {
+        return Err(Fault::at(
+            &["kind"],
+            "`sentinel-failover` needs Sentinels, and there are none",
+        )
+        .hint("set `topology.sentinels = 3`"));
     }
     keys(scenario, plan)?;
     targets(scenario, plan)
@@ -273,6 +314,9 @@ fn fields(kind: FaultKind) -> (&'static [&'static str], &'static [&'static str])
         FaultKind::Evict => (&[], &["keys", "nodes"]),
         FaultKind::FlushAll | FaultKind::FlushScripts => (&[], &["nodes"]),
         FaultKind::Exhaust => (&["what"], &["for", "nodes"]),
+        FaultKind::ClockJump => (&["by"], &["for", "nodes"]),
+        FaultKind::ClockSkew => (&["by"], &["for", "workers"]),
+        FaultKind::SentinelFailover => (&[], &["for", "nodes"]),
     }
 }
 
@@ -309,6 +353,19 @@ fn shape(plan: &FaultPlan) -> Result<(), Fault> {
             return Err(Fault::at(&["kind"], format!("`{word}` needs `{field}`")).hint(such_as));
         }
     }
+    if let Some(by) = plan.by {
+        // A span relative to the lease is nothing only where its factor is, whatever the lease.
+        let nothing = by.span.resolve(Duration::from_secs(1)).is_zero();
+        if nothing && plan.kind.is_of_a_clock() {
+            return Err(Fault::at(&["by"], "by nothing: the fault would do nothing"));
+        }
+        if by.back && !plan.kind.is_of_a_clock() {
+            return Err(Fault::at(
+                &["by"],
+                format!("`{word}` cannot lead back; only a clock can be set to an earlier time"),
+            ));
+        }
+    }
     if plan.frames == Some(0) {
         return Err(Fault::at(
             &["frames"],
@@ -339,7 +396,6 @@ fn keys(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
 }
 
 fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
-    use FaultKind::{CrashClient, PauseClient};
     let by_event = plan.when.as_ref().map(|when| when.on);
     let at_a_node = matches!(by_event, Some(EventKind::Request | EventKind::Reply));
     let default_same = |given: Option<Who>, is_list: bool, own_kind: bool| match given {
@@ -354,7 +410,7 @@ fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Fault> {
     for worker in list.into_iter().flatten() {
         known_worker(scenario, *worker, &["workers"])?;
     }
-    let client = matches!(plan.kind, PauseClient | CrashClient);
+    let client = plan.kind.is_of_a_client();
     if default_same(word, list.is_some(), client) && by_event.is_none() {
         return Err(
             Fault::at(&["kind"], "a fault at a time does not happen at a worker")

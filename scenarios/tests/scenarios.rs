@@ -73,7 +73,7 @@ fn errors_name_line_column_and_the_nearest_word() {
       = help: did you mean `workers`?
     ");
     insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-clinet\"\nat = \"1s\"\n"), @r#"
-    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`
+    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `crash-client`, `delay`, `drop`, `hold`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `sentinel-failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`, `clock-jump`, `clock-skew`
        |
      4 | kind = "pause-clinet"
        |        ^
@@ -175,6 +175,70 @@ fn faults_of_data_say_what_they_take() {
        |        ^
       = help: say which: `nodes = [0]` or `nodes = "all"`
     "#);
+}
+
+#[test]
+fn what_is_wrong_with_a_shift_is_said_with_its_place() {
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-jump\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
+    mine.toml:4:8: `clock-jump` needs `by`
+       |
+     4 | kind = "clock-jump"
+       |        ^
+      = help: add `by = "1.5ttl"`
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-skew\"\nat = \"1s\"\nby = \"-1s\"\n"), @r#"
+    mine.toml:4:8: a fault at a time does not happen at a worker
+       |
+     4 | kind = "clock-skew"
+       |        ^
+      = help: say which: `workers = [0]` or `workers = "all"`
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-skew\"\nat = \"1s\"\nworkers = [0]\nby = \"-0s\"\n"), @r#"
+    mine.toml:7:6: by nothing: the fault would do nothing
+       |
+     7 | by = "-0s"
+       |      ^
+    "#);
+    insta::assert_snapshot!(error("[[fault]]\nkind = \"delay\"\nat = \"1s\"\nby = \"-1s\"\n"), @r#"
+    mine.toml:6:6: `delay` cannot lead back; only a clock can be set to an earlier time
+       |
+     6 | by = "-1s"
+       |      ^
+    "#);
+}
+
+#[test]
+fn sentinels_need_a_replica_and_a_world_that_has_them() {
+    let wrong = |topology: &str, rest: &str| {
+        let worlds = "worlds = [\"process\"]\n";
+        error(&format!("{worlds}[topology]\n{topology}\n{rest}"))
+    };
+    let text = wrong("sentinels = 3", "");
+    assert!(
+        text.contains("mine.toml:5:13: the sentinels need a replica"),
+        "{text}"
+    );
+    let text = wrong("sentinels = 2\nreplicas = 1", "");
+    assert!(text.contains("2 sentinels: expected 3 to 7"), "{text}");
+    let text = error("[topology]\nsentinels = 3\nreplicas = 1\n");
+    assert!(text.contains("the simulation has no sentinels"), "{text}");
+    assert!(text.contains("worlds = ["), "{text}");
+    let fault = |kind: &str| format!("[[fault]]\nkind = \"{kind}\"\nat = \"1s\"\nnodes = [0]\n");
+    let text = wrong("replicas = 1", &fault("sentinel-failover"));
+    assert!(text.contains("set `topology.sentinels = 3`"), "{text}");
+    let text = wrong("sentinels = 3\nreplicas = 1", &fault("failover"));
+    assert!(text.contains("use `sentinel-failover`"), "{text}");
+    let text = error("worlds = [\"proces\"]\n");
+    assert!(text.contains("did you mean `process`?"), "{text}");
+}
+
+#[test]
+fn a_scenario_says_where_it_can_run() {
+    let scenario = catalog::named("sentinel-failover").unwrap();
+    let runs = ["sim", "process", "docker"].map(|world| scenario.runs_in(world));
+    assert_eq!(runs, [false, true, true]);
+    assert!(catalog::named("calm").unwrap().runs_in("sim"));
+    assert!(!catalog::names_in(&["sim", "process"]).contains(&"stale-master"));
 }
 
 #[test]

@@ -106,6 +106,7 @@ async fn choose(args: &MatrixArgs, can_simulate: bool) -> Result<Vec<Chosen>, Fa
             image: args.image.as_deref(),
             redis_server: args.redis_server.as_deref(),
             can_simulate,
+            scenario: None,
         })
         .await?;
         if worlds.iter().all(|world| world.name() != chosen.name()) {

@@ -157,10 +157,13 @@ fn left_out(scenario: &Scenario, subject: &Subject, world: &Chosen) -> Option<St
     not_in_this_world(scenario, world.name())
 }
 
-/// Why the scenario cannot run in this world. Every scenario runs everywhere so far; one that
-/// declares its worlds is to be asked here.
-fn not_in_this_world(_scenario: &Scenario, _world: &str) -> Option<String> {
-    None
+/// Why the scenario cannot run in this world.
+fn not_in_this_world(scenario: &Scenario, world: &str) -> Option<String> {
+    (!scenario.runs_in(world)).then(|| {
+        let worlds = &scenario.worlds;
+        let words: Vec<&str> = worlds.iter().map(|world| world.word()).collect();
+        format!("it needs what only these worlds have: {}", words.join(", "))
+    })
 }
 
 fn nothing_left(skipped: &[SkippedCell]) -> String {

@@ -24,9 +24,12 @@ use crate::sim_run::simulation;
 /// The most seeds of one piece: enough to make nothing of a thread's cost, few enough to share out.
 const LARGEST_PIECE: u64 = 25;
 
+/// Number of the cell, the cell, and runs of it.
+type Piece = (usize, Arc<Task>, Range<u64>);
+
 /// What is left to do, and who wants to know. Runs are counted from the cell's first seed.
 struct Work {
-    pieces: Mutex<VecDeque<(usize, Arc<Task>, Range<u64>)>>,
+    pieces: Mutex<VecDeque<Piece>>,
     stop: Arc<AtomicBool>,
     tell: UnboundedSender<News>,
 }

@@ -191,6 +191,34 @@ fn a_killed_run_leaves_no_container() {
     is_killed("docker");
 }
 
+/// The same while Sentinels are there, and a master stands still.
+fn is_killed_during_a_failover(world: &str, sentinels: impl Fn(&Belongings) -> usize) {
+    let line = format!("scenario sentinel-failover --impl set-nx-px --backend {world}");
+    let mut run = picklock(&line).start();
+    run.hear("fault: pause-node");
+    let belongings = Belongings::of(&run, world);
+    assert_eq!(sentinels(&belongings), 3, "{:#?}", belongings.processes);
+    run.signal(Signal::KILL);
+    let outcome = run.finish();
+    assert_eq!(outcome.code, None);
+    belongings.vanish(&outcome.home().join("tmp"));
+}
+
+#[test]
+fn a_killed_run_leaves_no_sentinel() {
+    is_killed_during_a_failover("process", |belongings| {
+        let servers = belongings.processes.iter();
+        servers.filter(|one| one.name.contains("redis")).count() - 2
+    });
+}
+
+#[test]
+fn a_killed_run_leaves_no_sentinel_in_a_container() {
+    is_killed_during_a_failover("docker", |belongings| {
+        belongings.containers().split_whitespace().count() - 2
+    });
+}
+
 fn is_interrupted_early(world: &str, has_begun: impl Fn(u32) -> bool) {
     let line = format!("scenario gc-pause --impl redlock --backend {world}");
     let mut run = picklock(&line).start();

@@ -4,11 +4,14 @@
 //!
 //! - [`running`]: how the tests start the binary, few at a time, and what they get back
 //! - [`verdicts`]: the scenarios of the catalog come out as their files say
+//! - [`sentinels`]: failovers that real Sentinels decide
 //! - [`adapters`]: locks of other languages, well and ill behaved
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`matrix`]: many cells, what is expected of them, and what stays
+//! - [`report`]: files from what runs have left
+//! - [`manual`]: explanations, completions, manual pages
 //! - [`commands`]: what the help says
 
 #![expect(
@@ -23,8 +26,11 @@ mod containers;
 mod input;
 mod leftovers;
 mod machine_contract;
+mod manual;
 mod matrix;
 mod proc_table;
+mod report;
 mod running;
+mod sentinels;
 mod slots;
 mod verdicts;

@@ -54,7 +54,7 @@ fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
 }
 
 /// Every lock, in one world, against the expectations and the exit code that follows from them.
-fn as_expected(name: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
+pub fn as_expected(name: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
     let scenario = catalog::named(name).unwrap();
     let runs = against_all(name, backend);
     let mut wrong = String::new();

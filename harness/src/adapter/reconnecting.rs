@@ -9,14 +9,20 @@
 //!   still gets the old failure.
 //! - While it reconnects, commands wait for as long as all its attempts take, and the response
 //!   timeout does not cover that.
+//!
+//! Where Sentinels know the node, redis-rs's own `Sentinel` finds its master: it asks them for
+//! their masters and checks the role of the one that they name. That happens whenever a connection
+//! is opened, and a `READONLY` answer is taken for what it is: the server is no master any more.
+//! redis-rs's `SentinelClient` is left out because it would ask before every single command.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::sentinel::{Sentinel, SentinelNodeConnectionInfo};
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
-    Value,
+    ServerErrorKind, Value,
 };
 
 use crate::clock::Clock;
@@ -29,8 +35,48 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub(super) struct Reconnecting(Arc<Shared>);
 
+/// What a connection is opened to.
+pub(super) enum Origin {
+    /// Always the same server.
+    Server(Client),
+    /// The master that Sentinels name.
+    Sentinels {
+        sentinel: tokio::sync::Mutex<Sentinel>,
+        /// Its name among theirs.
+        master: String,
+        /// How to introduce oneself to it.
+        as_master: SentinelNodeConnectionInfo,
+    },
+}
+
+impl Origin {
+    async fn open(&self, config: &AsyncConnectionConfig) -> RedisResult<MultiplexedConnection> {
+        let client = match self {
+            Origin::Server(client) => client,
+            Origin::Sentinels {
+                sentinel,
+                master,
+                as_master,
+            } => {
+                let mut sentinel = sentinel.lock().await;
+                &sentinel.async_master_for(master, Some(as_master)).await?
+            }
+        };
+        client
+            .get_multiplexed_async_connection_with_config(config)
+            .await
+    }
+
+    /// True for an error reply after which the connection is as good as before.
+    fn is_well(&self, error: &RedisError) -> bool {
+        let demoted = error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly);
+        let answered = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
+        answered && !(demoted && matches!(self, Origin::Sentinels { .. }))
+    }
+}
+
 struct Shared {
-    client: Client,
+    origin: Arc<Origin>,
     timeout: Duration,
     clock: Clock,
     live: Mutex<Option<Live>>,
@@ -48,9 +94,9 @@ struct Live {
 
 impl Reconnecting {
     /// Commands fail after `timeout`, the time to connect included.
-    pub(super) fn new(client: Client, timeout: Duration) -> Self {
+    pub(super) fn new(origin: Arc<Origin>, timeout: Duration) -> Self {
         Reconnecting(Arc::new(Shared {
-            client,
+            origin,
             timeout,
             clock: Clock::start(),
             live: Mutex::new(None),
@@ -69,7 +115,10 @@ impl Reconnecting {
                 mark: Some(live.mark.clone()),
             };
             let answer = exchange(&mut live.connection).await;
-            if answer.as_ref().map_or_else(is_redis_own_word, |_| true) {
+            if answer
+                .as_ref()
+                .map_or_else(|error| self.0.origin.is_well(error), |_| true)
+            {
                 suspect.clear();
             }
             answer
@@ -82,11 +131,6 @@ impl Reconnecting {
             ))),
         }
     }
-}
-
-/// True for an error reply: the connection is as good as before.
-fn is_redis_own_word(error: &RedisError) -> bool {
-    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
 }
 
 impl Shared {
@@ -112,10 +156,7 @@ impl Shared {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None);
-        let opened = self
-            .client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await;
+        let opened = self.origin.open(&config).await;
         *failed_at = opened.is_err().then(|| self.clock.elapsed());
         let live = Live {
             connection: opened?,
@@ -171,6 +212,10 @@ impl ConnectionLike for Reconnecting {
     }
 
     fn get_db(&self) -> i64 {
-        self.0.client.get_connection_info().redis_settings().db()
+        match &*self.0.origin {
+            Origin::Server(client) => client.get_connection_info().redis_settings().db(),
+            // The URL of a node with Sentinels has no place for another.
+            Origin::Sentinels { .. } => 0,
+        }
     }
 }

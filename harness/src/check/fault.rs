@@ -20,7 +20,10 @@ pub struct FaultSpan<'a> {
 /// True for faults that make a node forget, or expire, what it was told. One that has run out of
 /// memory or connections refuses (`exhaust` evicts nothing), and so holds its clients up.
 pub fn forgets(fault: &str) -> bool {
-    matches!(fault, "failover" | "crash-node" | "evict" | "flush-all") || spoils_clocks(fault)
+    matches!(
+        fault,
+        "failover" | "stale-master" | "crash-node" | "evict" | "flush-all"
+    ) || spoils_clocks(fault)
 }
 
 /// True for faults after which some clock is wrong, and stays so.

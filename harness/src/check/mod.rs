@@ -35,7 +35,7 @@ pub use attempt::{Attempt, HoldEnd, Step};
 pub use checker::Checker;
 pub use evidence::Evidence;
 pub use exclusion::Exclusion;
-pub use fault::{FaultSpan, fault_spans};
+pub use fault::{FaultSpan, fault_spans, strikes_once};
 pub use fencing::{Fencing, StaleToken};
 pub use follower::Follower;
 pub use holds::{Hold, Lease, holds};

@@ -20,6 +20,9 @@
 //! by one more client. A key without expiry that was left behind is a violation if the probe
 //! did not get past it, or nobody tried: a lock may keep its expiry in the value.
 //!
+//! A wrong clock may let a key live for longer than its TTL, by as much as the clock leaps back:
+//! where one was wrong, waiting for too long is `unknown` as well.
+//!
 //! What a fault that never ended excuses is `unknown`: nobody got the lock, but no lock is
 //! obliged to be granted while its Redis is out of reach.
 
@@ -28,7 +31,7 @@ use crate::history::{Event, Header, Misbehaviour, What};
 use super::attempt::{Attempt, HoldEnd, Step, ms};
 use super::checker::Checker;
 use super::evidence::Evidence;
-use super::fault::strikes_once;
+use super::fault::{spoils_clocks, strikes_once};
 use super::story;
 use super::verdict::{Cause, Status, Verdict};
 use super::wants::Wants;
@@ -68,6 +71,8 @@ pub struct Progress {
     wants: Wants,
     faults_on: Vec<u32>,
     faults_clear_ns: u64,
+    /// Some clock was set wrong, or right again.
+    clocks_spoilt: bool,
     run_over: bool,
     latest_ns: u64,
     violations: u64,
@@ -91,6 +96,7 @@ impl Progress {
             ),
             faults_on: Vec::new(),
             faults_clear_ns: 0,
+            clocks_spoilt: false,
             run_over: false,
             latest_ns: 0,
             violations: 0,
@@ -115,6 +121,12 @@ impl Progress {
                     "nobody got the lock for longer than the bound, but a fault was still on".into()
                 });
             }
+            return;
+        }
+        if self.clocks_spoilt {
+            self.undecided.get_or_insert_with(|| {
+                "nobody got the lock for longer than the bound, but a clock was set wrong, and a key may live longer by as much".into()
+            });
             return;
         }
         state.stalled = true;
@@ -273,6 +285,7 @@ impl Checker for Progress {
             }
             What::FaultBegan { id, fault, .. } => {
                 self.look_at_all(at_ns);
+                self.clocks_spoilt |= spoils_clocks(fault);
                 if !strikes_once(fault) {
                     self.faults_on.push(*id);
                 }

@@ -83,6 +83,7 @@ pub async fn run<W: World>(
     };
     let ready = clock.elapsed();
     stage.recorder.begin();
+    must_be_a_world_of_the_scenario(&stage);
 
     shelf::fill(&stage).await;
     let nemesis = Nemesis::new(&stage);
@@ -123,6 +124,24 @@ pub async fn run<W: World>(
         setup: ready,
         workload,
     })
+}
+
+/// A run in a world that the scenario is not for shows nothing.
+fn must_be_a_world_of_the_scenario<W: World>(stage: &Stage<W>) {
+    let scenario = &stage.plan.scenario;
+    let here = stage.world.name();
+    if scenario.runs_in(here) {
+        return;
+    }
+    let worlds: Vec<&str> = scenario.worlds.iter().map(|world| world.word()).collect();
+    stage.recorder.write(What::FaultMissed {
+        fault: "worlds".into(),
+        reason: format!(
+            "the {here} world is none of the scenario's, which are: {}",
+            worlds.join(", ")
+        ),
+        optional: false,
+    });
 }
 
 async fn hire<W: World>(stage: &Rc<Stage<W>>) -> Result<Vec<Buyer<W>>, RunError> {

@@ -1,7 +1,8 @@
 //! What each kind of fault asks of the world.
 
-use picklock_scenarios::{FaultKind, FaultPlan};
+use picklock_scenarios::{FaultKind, FaultPlan, Span};
 
+use super::clocks::Whose;
 use super::strike::Nemesis;
 use super::target::Target;
 use super::undo::Undo;
@@ -13,6 +14,7 @@ use crate::world::{Refusal, Tampering, World};
 impl<W: World> Nemesis<W> {
     pub(super) async fn begin(
         &self,
+        id: u32,
         plan: &FaultPlan,
         target: &Target,
         site: Site,
@@ -30,10 +32,7 @@ impl<W: World> Nemesis<W> {
                 for worker in &workers {
                     self.crash_client(*worker, plan.duration.is_some()).await?;
                 }
-                Ok(match plan.duration {
-                    Some(_) => Undo::Revive(workers),
-                    None => Undo::Nothing,
-                })
+                Ok(when_over(plan, Undo::Revive(workers)))
             }
             FaultKind::PauseNode => {
                 for node in &nodes {
@@ -45,10 +44,7 @@ impl<W: World> Nemesis<W> {
                 for node in &nodes {
                     world.crash_node(*node).await?;
                 }
-                Ok(match plan.duration {
-                    Some(_) => Undo::Restart(nodes),
-                    None => Undo::Nothing,
-                })
+                Ok(when_over(plan, Undo::Restart(nodes)))
             }
             FaultKind::CutReplication => {
                 for node in &nodes {
@@ -59,6 +55,7 @@ impl<W: World> Nemesis<W> {
             FaultKind::Failover => {
                 for node in &nodes {
                     world.fail_over(*node).await?;
+                    self.clocks.replaced(*node);
                 }
                 Ok(Undo::Nothing)
             }
@@ -66,6 +63,11 @@ impl<W: World> Nemesis<W> {
             FaultKind::FlushAll => self.tamper(&nodes, Tampering::FlushAll).await,
             FaultKind::FlushScripts => self.tamper(&nodes, Tampering::FlushScripts).await,
             FaultKind::Exhaust => self.exhaust(plan, nodes).await,
+            FaultKind::ClockJump | FaultKind::ClockSkew => {
+                self.shift_clocks(id, plan, target).await
+            }
+            // Struck in a way of its own, with more than one line in the history.
+            FaultKind::SentinelFailover => Ok(Undo::Nothing),
             FaultKind::Cut => {
                 world.cut(Some(&workers), Some(&nodes));
                 Ok(Undo::Nothing)
@@ -122,6 +124,29 @@ impl<W: World> Nemesis<W> {
         Ok(Undo::Replenish(nodes, resource))
     }
 
+    /// Where one clock cannot be shifted, those that came before it are put right.
+    async fn shift_clocks(
+        &self,
+        id: u32,
+        plan: &FaultPlan,
+        target: &Target,
+    ) -> Result<Undo, Refusal> {
+        let by_ns = plan.by.map_or(0, |by| by.resolve_ns(self.stage.plan.ttl));
+        let workers = target.workers.iter().copied().map(Whose::Worker);
+        let nodes = target.nodes.iter().copied().map(Whose::Node);
+        let all: Vec<Whose> = workers.chain(nodes).collect();
+        let world = &*self.stage.world;
+        for (done, whose) in all.iter().enumerate() {
+            if let Err(refusal) = self.clocks.shift(world, *whose, id, by_ns).await {
+                for whose in &all[..done] {
+                    self.clocks.put_right(world, *whose, id).await;
+                }
+                return Err(refusal);
+            }
+        }
+        Ok(when_over(plan, Undo::PutRight(id, all)))
+    }
+
     /// The kill is written down before it is done: a hold must never be longer than it was.
     async fn crash_client(&self, worker: usize, comes_back: bool) -> Result<(), Refusal> {
         if !self.stage.roster.mark_down(worker, comes_back) {
@@ -145,12 +170,10 @@ impl<W: World> Nemesis<W> {
         // A counted fault that a frame set off strikes that frame first, whatever else passes.
         let frame = site.frame.filter(|_| plan.frames.is_some());
         let ttl = self.stage.plan.ttl;
-        let length = |span: Option<picklock_scenarios::Span>| {
-            span.map(|span| span.resolve(ttl)).unwrap_or_default()
-        };
+        let length = |span: Option<Span>| span.map(|span| span.resolve(ttl)).unwrap_or_default();
         let effect = match plan.kind {
             FaultKind::Delay => Effect::Delay {
-                by: length(plan.by),
+                by: length(plan.by.map(|by| by.span)),
                 jitter: length(plan.jitter),
             },
             FaultKind::Drop => Effect::Drop,
@@ -165,5 +188,13 @@ impl<W: World> Nemesis<W> {
             effect,
             frames: plan.frames,
         }
+    }
+}
+
+/// What is undone when the fault is over, if it ever is.
+fn when_over(plan: &FaultPlan, undo: Undo) -> Undo {
+    match plan.duration {
+        Some(_) => undo,
+        None => Undo::Nothing,
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use picklock_scenarios::{FaultKind, FaultPlan};
 use tokio::sync::{mpsc, oneshot};
 
+use super::clocks::Clocks;
 use super::describe::describe;
 use super::target::{self, Target};
 use super::undo::Undo;
@@ -23,6 +24,7 @@ pub struct Nemesis<W> {
     pub(super) stage: Rc<Stage<W>>,
     ongoing: RefCell<Vec<(u32, Undo)>>,
     next_id: Cell<u32>,
+    pub(super) clocks: Clocks,
     /// Plans with a time whose time has come.
     begun: RefCell<Vec<usize>>,
 }
@@ -34,6 +36,7 @@ impl<W: World> Nemesis<W> {
             stage: Rc::clone(stage),
             ongoing: RefCell::default(),
             next_id: Cell::new(0),
+            clocks: Clocks::default(),
             begun: RefCell::default(),
         })
     }
@@ -113,17 +116,19 @@ impl<W: World> Nemesis<W> {
     async fn strike(&self, index: usize, site: Site, struck: impl FnOnce()) {
         let plan = self.plans()[index].clone();
         let target = self.target(&plan, site);
-        let id = self.next_id.get();
-        self.next_id.set(id + 1);
+        if plan.kind == FaultKind::SentinelFailover {
+            return self.sentinel_failover(index, target.nodes, struck).await;
+        }
+        let id = self.fresh_id();
         let lasts = plan.duration.map(|span| span.resolve(self.stage.plan.ttl));
         self.stage.recorder.write(What::FaultBegan {
             id,
             fault: plan.kind.word().to_owned(),
-            detail: describe(&plan, &target, lasts),
+            detail: describe(&plan, &target, self.stage.plan.ttl),
             workers: target.workers.clone(),
             nodes: target.nodes.clone(),
         });
-        match self.begin(&plan, &target, site).await {
+        match self.begin(id, &plan, &target, site).await {
             Ok(undo) => self.ongoing.borrow_mut().push((id, undo)),
             Err(refusal) => {
                 self.stage.recorder.write(What::FaultEnded { id });
@@ -142,6 +147,8 @@ impl<W: World> Nemesis<W> {
             | FaultKind::Evict
             | FaultKind::FlushAll
             | FaultKind::FlushScripts => Some(Duration::ZERO),
+            // A leap is over at once; a clock that is to leap back is wrong until then.
+            FaultKind::ClockJump if lasts.is_none() => Some(Duration::ZERO),
             // What is held is let go when the fault ends: without a time, never.
             FaultKind::Hold if lasts.is_none() => return,
             _ => lasts,
@@ -171,7 +178,18 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    async fn end(&self, id: u32) {
+    pub(super) fn fresh_id(&self) -> u32 {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        id
+    }
+
+    /// From here on [`Nemesis::end`] and [`Nemesis::rest`] know the fault.
+    pub(super) fn lasts(&self, id: u32, undo: Undo) {
+        self.ongoing.borrow_mut().push((id, undo));
+    }
+
+    pub(super) async fn end(&self, id: u32) {
         let find = |ongoing: &[(u32, Undo)]| ongoing.iter().position(|(one, _)| *one == id);
         let undo = {
             let ongoing = self.ongoing.borrow();
@@ -189,7 +207,7 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    fn missed(&self, index: usize, reason: &str) {
+    pub(super) fn missed(&self, index: usize, reason: &str) {
         let plan = &self.plans()[index];
         self.stage.recorder.write(What::FaultMissed {
             fault: plan.kind.word().to_owned(),
@@ -202,7 +220,7 @@ impl<W: World> Nemesis<W> {
         let workers = self.stage.plan.scenario.workload.workers;
         let nodes = self.stage.plan.nodes;
         match plan.kind {
-            FaultKind::PauseClient | FaultKind::CrashClient => {
+            kind if kind.is_of_a_client() => {
                 let mut target = target::of_client_or_node(plan, site, workers, nodes);
                 target.nodes.clear();
                 target
@@ -216,7 +234,7 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    fn plans(&self) -> &[FaultPlan] {
+    pub(super) fn plans(&self) -> &[FaultPlan] {
         &self.stage.plan.scenario.faults
     }
 }

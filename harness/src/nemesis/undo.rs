@@ -2,6 +2,7 @@
 
 use picklock_scenarios::Resource;
 
+use super::clocks::Whose;
 use super::strike::Nemesis;
 use crate::history::What;
 use crate::wire::ImposedId;
@@ -16,6 +17,8 @@ pub(super) enum Undo {
     Restart(Vec<usize>),
     Lift(ImposedId),
     Replenish(Vec<usize>, Resource),
+    /// What this fault has shifted.
+    PutRight(u32, Vec<Whose>),
     Nothing,
 }
 
@@ -52,6 +55,11 @@ impl<W: World> Nemesis<W> {
                     if let Err(refusal) = world.tamper(node, &relief).await {
                         self.not_undone(format!("end of exhaust on node {node}"), &refusal);
                     }
+                }
+            }
+            Undo::PutRight(id, clocks) => {
+                for whose in clocks {
+                    self.clocks.put_right(&**world, whose, id).await;
                 }
             }
             Undo::Lift(imposed) => world.lift(imposed),

@@ -8,14 +8,17 @@ use picklock_scenarios::Persistence;
 
 use super::error::io_error;
 use super::reaper::ContainerWatch;
+use super::sentinel::{self, Watch};
 use super::server_container::{Recipe, ServerContainer};
-use super::{Image, Layout, Reaper, Servers, WorldError, engine, probe};
+use super::{Image, Layout, Reaper, Servers, WorldError, engine, probe, settings};
 use crate::record;
 
 /// Redis servers in containers, published on loopback only.
 #[derive(Debug)]
 pub struct DockerServers {
     nodes: Vec<Node>,
+    sentinels: Vec<ServerContainer>,
+    sentinel_watch: Option<Watch>,
     server: record::Redis,
     persistence: Persistence,
     dir: PathBuf,
@@ -44,18 +47,25 @@ impl DockerServers {
         let engine = engine::connect().await?;
         image.fetch().await?;
         let program = image.program(&engine).await?;
+        let walls = settings::walls(layout, dir)?;
         let run = fresh_run(reaper);
         let watch = reaper.containers(&run)?;
         let owner = reaper.owner().to_string();
-        let started = start_nodes(Recipe {
+        let recipe = Recipe {
             engine: &engine,
             image,
             layout,
             program: &program,
             run: &run,
             owner: &owner,
-        });
-        let (nodes, server) = match started.await {
+            walls: walls.as_ref(),
+        };
+        let started = async {
+            let (nodes, server) = start_nodes(recipe).await?;
+            let (sentinels, watch) = start_sentinels(recipe, &nodes).await?;
+            Ok((nodes, server, sentinels, watch))
+        };
+        let (nodes, server, sentinels, sentinel_watch) = match started.await {
             Ok(started) => started,
             Err(error) => {
                 // Starts that were given up because of this one may have left containers.
@@ -65,6 +75,8 @@ impl DockerServers {
         };
         Ok(DockerServers {
             nodes,
+            sentinels,
+            sentinel_watch,
             server,
             persistence: layout.persistence,
             dir: dir.to_owned(),
@@ -112,6 +124,35 @@ async fn start_nodes(recipe: Recipe<'_>) -> Result<(Vec<Node>, record::Redis), W
     Ok((nodes, server))
 }
 
+/// Starts the Sentinels that the layout wants, and waits until they know everybody.
+async fn start_sentinels(
+    recipe: Recipe<'_>,
+    nodes: &[Node],
+) -> Result<(Vec<ServerContainer>, Option<Watch>), WorldError> {
+    let count = recipe.layout.sentinels;
+    if count == 0 {
+        return Ok((Vec::new(), None));
+    }
+    let servers = try_join_all(nodes.iter().map(|node| {
+        let servers = std::iter::once(&node.master).chain(&node.replicas);
+        try_join_all(servers.map(ServerContainer::address_among_containers))
+    }))
+    .await?;
+    let start = |number| {
+        let name = format!("sentinel-{number}");
+        let text = sentinel::configuration(&servers, number, count);
+        ServerContainer::start_sentinel(name, text, recipe)
+    };
+    let sentinels = try_join_all((0..count).map(start)).await?;
+    let announced = sentinels
+        .iter()
+        .map(ServerContainer::address_among_containers);
+    let announced = try_join_all(announced).await?;
+    let listening = sentinels.iter().map(ServerContainer::address).collect();
+    let watch = Watch::begin(listening, announced, servers).await?;
+    Ok((sentinels, watch))
+}
+
 impl Node {
     async fn link(&self, replica: &ServerContainer) -> Result<(), WorldError> {
         let master = self.master.address_among_containers().await?;
@@ -135,6 +176,10 @@ impl Servers for DockerServers {
 
     fn replica_address(&self, node: usize, replica: usize) -> SocketAddr {
         self.nodes[node].replicas[replica].address()
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        self.sentinel_watch.as_ref()
     }
 
     fn server(&self) -> &record::Redis {
@@ -168,6 +213,17 @@ impl Servers for DockerServers {
         Ok(address)
     }
 
+    async fn set_clock_off(
+        &self,
+        node: usize,
+        replica: Option<usize>,
+        off_ns: i64,
+    ) -> Result<(), WorldError> {
+        let node = &self.nodes[node];
+        let server = replica.map_or(&node.master, |replica| &node.replicas[replica]);
+        server.set_clock_off(off_ns).await
+    }
+
     async fn log_tail(&self, node: usize, lines: usize) -> String {
         let text = self.nodes[node].master.log(&lines.to_string()).await;
         text.trim_end().to_owned()
@@ -177,7 +233,8 @@ impl Servers for DockerServers {
         let servers = self
             .nodes
             .into_iter()
-            .flat_map(|node| std::iter::once(node.master).chain(node.replicas));
+            .flat_map(|node| std::iter::once(node.master).chain(node.replicas))
+            .chain(self.sentinels);
         let ends = join_all(servers.map(|server| end(server, &self.dir))).await;
         let ended: Result<(), WorldError> = ends.into_iter().collect();
         if ended.is_ok() {

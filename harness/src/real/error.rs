@@ -60,6 +60,16 @@ pub enum WorldError {
         "a node with persistence `aof-everysec` loses its last second when it crashes; inside a container that second cannot be cut off its files: choose `--backend process`"
     )]
     NoPowerLoss,
+    /// The servers were started without the means to shift their clocks.
+    #[error(
+        "the wall clock of {0} cannot be shifted: that needs Linux on x86_64 or aarch64, and a temporary directory without blanks and colons in its path"
+    )]
+    FixedClock(String),
+    /// A server whose clock was shifted goes on showing the time of before.
+    #[error(
+        "the wall clock of {0} was shifted, and the server does not see it: is it a static program, or are its files on a file system without `exec`?"
+    )]
+    ClockNotShifted(String),
     /// A replica's link to its master did not come up.
     #[error("the replica at {replica} did not reach its master within {after:?}: {seen}")]
     NotReplicating {
@@ -68,6 +78,26 @@ pub enum WorldError {
         /// How long was waited.
         after: Duration,
         /// What the replica said last.
+        seen: String,
+    },
+    /// The Sentinels did not find each other and the servers.
+    #[error("the Sentinels did not find each other and all servers within {after:?}: {seen}")]
+    NotWatching {
+        /// How long was waited.
+        after: Duration,
+        /// What one of them said last.
+        seen: String,
+    },
+    /// The Sentinels did not promote a replica.
+    #[error(
+        "the Sentinels did not fail over node {node} within {after:?}: {seen}; `--out` keeps their logs"
+    )]
+    NotPromoted {
+        /// The node.
+        node: usize,
+        /// How long was waited.
+        after: Duration,
+        /// What they said last.
         seen: String,
     },
     /// A server did not answer as Redis does.

@@ -26,12 +26,14 @@ mod process;
 mod process_stat;
 mod reaper;
 mod run_dir;
+mod sentinel;
 mod server_container;
 mod server_process;
 mod settings;
 pub mod signals;
 mod sweep;
 mod unsynced;
+mod wall;
 
 use std::net::SocketAddr;
 
@@ -46,7 +48,9 @@ pub use owner::Owner;
 pub use process::ProcessServers;
 pub use reaper::{Reaper, ReaperError, Registration, run_reaper};
 pub use run_dir::RunDir;
+pub use sentinel::{Watch, master_name};
 pub use sweep::{Swept, sweep};
+pub use wall::{ShiftedWall, WallShim};
 
 use crate::record;
 
@@ -57,8 +61,12 @@ pub struct Layout {
     pub nodes: usize,
     /// Replicas of each node.
     pub replicas: usize,
+    /// Sentinels that watch all nodes.
+    pub sentinels: usize,
     /// What each server keeps over a restart.
     pub persistence: Persistence,
+    /// True: servers are started so that their wall clocks can be set wrong.
+    pub clocks_shift: bool,
 }
 
 /// The Redis servers of a run. Nodes and replicas are numbered from 0; a number that the layout
@@ -74,6 +82,9 @@ pub trait Servers {
 
     /// Where a replica of the node listens, on loopback.
     fn replica_address(&self, node: usize, replica: usize) -> SocketAddr;
+
+    /// The Sentinels, and what they announce; `None` where there are none.
+    fn watch(&self) -> Option<&Watch>;
 
     /// What the servers call themselves.
     fn server(&self) -> &record::Redis;
@@ -105,6 +116,20 @@ pub trait Servers {
     /// # Errors
     /// Where the node is up, or does not come up again; with its own last words.
     async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError>;
+
+    /// From now on the wall clock of the node's master, or of a replica of it, is ahead by so many
+    /// nanoseconds, or behind; the server has seen it when this returns. It keeps that over a
+    /// restart.
+    ///
+    /// # Errors
+    /// Where the clock cannot be shifted, or the server does not answer, or does not see it. An
+    /// offset that was written all the same counts when a dead server comes back.
+    async fn set_clock_off(
+        &self,
+        node: usize,
+        replica: Option<usize>,
+        off_ns: i64,
+    ) -> Result<(), WorldError>;
 
     /// The last `lines` lines of the node's own log; empty where it cannot be had.
     async fn log_tail(&self, node: usize, lines: usize) -> String;
@@ -145,6 +170,10 @@ impl Servers for RealServers {
         ask!(self, servers => servers.replica_address(node, replica))
     }
 
+    fn watch(&self) -> Option<&Watch> {
+        ask!(self, servers => servers.watch())
+    }
+
     fn server(&self) -> &record::Redis {
         ask!(self, servers => servers.server())
     }
@@ -163,6 +192,15 @@ impl Servers for RealServers {
 
     async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError> {
         ask!(self, servers => servers.restart(node).await)
+    }
+
+    async fn set_clock_off(
+        &self,
+        node: usize,
+        replica: Option<usize>,
+        off_ns: i64,
+    ) -> Result<(), WorldError> {
+        ask!(self, servers => servers.set_clock_off(node, replica, off_ns).await)
     }
 
     async fn log_tail(&self, node: usize, lines: usize) -> String {

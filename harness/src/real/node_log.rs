@@ -8,7 +8,15 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
 /// What a server prints when it accepts connections; the same in Redis and Valkey.
-pub(super) const READY: &str = "Ready to accept connections";
+const READY: &str = "Ready to accept connections";
+
+/// What a Sentinel prints when it does, instead.
+const READY_SENTINEL: &str = "Sentinel ID is";
+
+/// True for a line that says that connections are accepted.
+pub(super) fn says_ready(line: &str) -> bool {
+    line.contains(READY) || line.contains(READY_SENTINEL)
+}
 
 /// So many lines are kept at hand; the file has them all.
 const KEPT: usize = 200;
@@ -98,7 +106,7 @@ async fn copy(reader: pipe::Receiver, mut file: File, tell: watch::Sender<Seen>)
         let _ = file.write_all(&line);
         let text = String::from_utf8_lossy(&line).trim_end().to_owned();
         tell.send_modify(|seen| {
-            seen.ready |= text.contains(READY);
+            seen.ready |= says_ready(&text);
             if seen.lines.len() == KEPT {
                 seen.lines.pop_front();
             }

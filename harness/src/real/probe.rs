@@ -8,6 +8,7 @@ use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
 use tokio::time::timeout;
 
 use super::WorldError;
+use crate::clock::wall_clock;
 use crate::record;
 
 /// A server on loopback that is not frozen answers in less than a millisecond.
@@ -31,7 +32,17 @@ async fn connect(address: SocketAddr) -> RedisResult<MultiplexedConnection> {
         .await
 }
 
-fn unanswered(
+/// A connection for questions of which one is this.
+pub(super) async fn connection(
+    address: SocketAddr,
+    question: &'static str,
+) -> Result<MultiplexedConnection, WorldError> {
+    connect(address)
+        .await
+        .map_err(unanswered(address, question))
+}
+
+pub(super) fn unanswered(
     address: SocketAddr,
     question: &'static str,
 ) -> impl FnOnce(RedisError) -> WorldError {
@@ -128,6 +139,21 @@ async fn link_state(connection: &mut MultiplexedConnection) -> RedisResult<Strin
         "slave" => word(3),
         other => Ok(other.to_owned()),
     }
+}
+
+/// By how many nanoseconds the server's wall clock is ahead of ours, as well as that can be told:
+/// to half the time that the answer takes.
+pub(super) async fn lead_of_wall_clock(address: SocketAddr) -> Result<i64, WorldError> {
+    let asked = async {
+        let mut connection = connect(address).await?;
+        let before = wall_clock();
+        let (seconds, micros): (u64, u64) = redis::cmd("TIME").query_async(&mut connection).await?;
+        let theirs = Duration::from_secs(seconds) + Duration::from_micros(micros);
+        Ok((theirs, (before + wall_clock()) / 2))
+    };
+    let (theirs, ours) = asked.await.map_err(unanswered(address, "TIME"))?;
+    let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    Ok(nanos(theirs).saturating_sub(nanos(ours)))
 }
 
 /// Waits until the server answers PING; a proxy may accept connections before there is a server

@@ -1,10 +1,12 @@
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use futures_util::future::{join_all, try_join_all};
 
 use picklock_scenarios::Persistence;
 
+use super::sentinel::{self, Watch};
 use super::server_process::{Recipe, ServerProcess};
 use super::{Binary, Layout, Reaper, Servers, WorldError, probe, settings};
 use crate::record;
@@ -13,6 +15,8 @@ use crate::record;
 #[derive(Debug)]
 pub struct ProcessServers {
     nodes: Vec<Node>,
+    sentinels: Vec<ServerProcess>,
+    watch: Option<Watch>,
     server: record::Redis,
 }
 
@@ -36,27 +40,58 @@ impl ProcessServers {
     ) -> Result<ProcessServers, WorldError> {
         let dir = std::path::absolute(dir)
             .map_err(super::error::io_error(format!("use {}", dir.display())))?;
-        let recipe = |name: String| Recipe {
-            program: binary.path().to_owned(),
-            arguments: settings::arguments(layout.persistence),
-            data: dir.join(&name),
-            log: dir.join(format!("{name}.log")),
-            loses_tail: layout.persistence == Persistence::AofEverysec,
-            name,
+        let walls = settings::walls(layout, &dir)?;
+        let recipe = |name: String| -> Result<Recipe, WorldError> {
+            let wall = walls.as_ref().map(|walls| walls.clock(&name)).transpose()?;
+            Ok(Recipe {
+                program: binary.path().to_owned(),
+                arguments: settings::arguments(layout.persistence),
+                sentinel: None,
+                data: dir.join(&name),
+                log: dir.join(format!("{name}.log")),
+                loses_tail: layout.persistence == Persistence::AofEverysec,
+                wall: wall.map(Arc::new),
+                name,
+            })
         };
-        let nodes = try_join_all((0..layout.nodes).map(|node| {
-            let master = recipe(format!("node-{node}"));
+        let nodes = try_join_all((0..layout.nodes).map(async |node| {
+            let master = recipe(format!("node-{node}"))?;
             let replicas = (0..layout.replicas)
                 .map(|replica| recipe(format!("node-{node}-replica-{replica}")))
-                .collect();
-            start_node(master, replicas, reaper)
+                .collect::<Result<_, _>>()?;
+            start_node(master, replicas, reaper).await
         }))
         .await?;
         let server = match nodes.first() {
             Some(node) => probe::identify(node.master.address()).await?,
             None => record::Redis::default(),
         };
-        Ok(ProcessServers { nodes, server })
+        let servers: Vec<Vec<SocketAddr>> = nodes.iter().map(Node::addresses).collect();
+        let sentinels = try_join_all((0..layout.sentinels).map(async |number| {
+            let recipe = Recipe {
+                arguments: Vec::new(),
+                sentinel: Some(sentinel::configuration(&servers, number, layout.sentinels)),
+                loses_tail: false,
+                ..recipe(format!("sentinel-{number}"))?
+            };
+            ServerProcess::start(recipe, reaper.clone()).await
+        }))
+        .await?;
+        let addresses: Vec<SocketAddr> = sentinels.iter().map(ServerProcess::address).collect();
+        let watch = Watch::begin(addresses.clone(), addresses, servers).await?;
+        Ok(ProcessServers {
+            nodes,
+            sentinels,
+            watch,
+            server,
+        })
+    }
+}
+
+impl Node {
+    fn addresses(&self) -> Vec<SocketAddr> {
+        let servers = std::iter::once(&self.master).chain(&self.replicas);
+        servers.map(ServerProcess::address).collect()
     }
 }
 
@@ -86,6 +121,10 @@ impl Servers for ProcessServers {
         self.nodes[node].replicas[replica].address()
     }
 
+    fn watch(&self) -> Option<&Watch> {
+        self.watch.as_ref()
+    }
+
     fn server(&self) -> &record::Redis {
         &self.server
     }
@@ -106,6 +145,17 @@ impl Servers for ProcessServers {
         self.nodes[node].master.restart().await
     }
 
+    async fn set_clock_off(
+        &self,
+        node: usize,
+        replica: Option<usize>,
+        off_ns: i64,
+    ) -> Result<(), WorldError> {
+        let node = &self.nodes[node];
+        let server = replica.map_or(&node.master, |replica| &node.replicas[replica]);
+        server.set_clock_off(off_ns).await
+    }
+
     async fn log_tail(&self, node: usize, lines: usize) -> String {
         self.nodes[node].master.log_tail(lines).await
     }
@@ -114,7 +164,8 @@ impl Servers for ProcessServers {
         let servers = self
             .nodes
             .iter()
-            .flat_map(|node| std::iter::once(&node.master).chain(&node.replicas));
+            .flat_map(|node| std::iter::once(&node.master).chain(&node.replicas))
+            .chain(&self.sentinels);
         let ends = join_all(servers.map(ServerProcess::stop)).await;
         ends.into_iter().collect()
     }

@@ -11,18 +11,24 @@ use testcontainers::bollard::models::{HostConfig, PortBinding};
 use testcontainers::bollard::query_parameters::{
     InspectContainerOptions, KillContainerOptionsBuilder, LogsOptionsBuilder, WaitContainerOptions,
 };
-use testcontainers::core::IntoContainerPort;
+use testcontainers::core::{AccessMode, IntoContainerPort, Mount};
 use testcontainers::runners::AsyncRunner;
-use testcontainers::{ContainerAsync, GenericImage, ImageExt, TestcontainersError};
+use testcontainers::{
+    ContainerAsync, ContainerRequest, GenericImage, ImageExt, TestcontainersError,
+};
 use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
 use super::engine::{OWNER_LABEL, RUN_LABEL};
-use super::node_log::{READY, last_words};
-use super::{Image, Layout, WorldError, probe, settings};
+use super::node_log::{last_words, says_ready};
+use super::{Image, Layout, ShiftedWall, WallShim, WorldError, probe, settings, wall};
 
 /// Redis's port inside a container.
 const PORT: u16 = 6379;
+
+/// A Sentinel's configuration, which it rewrites. The directory is the one that the images give
+/// their server to write to.
+const SENTINEL_FILE: &str = "/data/sentinel.conf";
 
 /// How long a container may take to start, on an engine that is busy.
 const START_PATIENCE: Duration = Duration::from_secs(60);
@@ -38,6 +44,8 @@ pub(super) struct Recipe<'a> {
     /// Values of the two labels.
     pub run: &'a str,
     pub owner: &'a str,
+    /// Where the servers' wall clocks are to be shifted.
+    pub walls: Option<&'a WallShim>,
 }
 
 /// One server in a container of its own.
@@ -46,6 +54,7 @@ pub(super) struct ServerContainer {
     engine: Docker,
     container: ContainerAsync<GenericImage>,
     address: Mutex<SocketAddr>,
+    wall: Option<ShiftedWall>,
 }
 
 impl fmt::Debug for ServerContainer {
@@ -63,19 +72,47 @@ impl ServerContainer {
         family: &str,
         recipe: Recipe<'_>,
     ) -> Result<Self, WorldError> {
-        let (image, tag) = recipe.image.name_and_tag();
         let mut command = vec![recipe.program.to_owned()];
         command.extend(settings::arguments(recipe.layout.persistence));
         // Whoever reaches the container's port came through loopback or from our other
         // containers; for Redis they are all strangers.
         command.extend(["--protected-mode".to_owned(), "no".to_owned()]);
         command.extend(family_secret(&format!("{}-{family}", recipe.run)));
-        let container = GenericImage::new(image, tag)
+        let wall = recipe.walls.map(|walls| walls.clock(&name)).transpose()?;
+        let (image, tag) = recipe.image.name_and_tag();
+        let request = GenericImage::new(image, tag)
             .with_exposed_port(PORT.tcp())
-            .with_cmd(command)
+            .with_cmd(command);
+        Self::launch(name, request, wall, recipe).await
+    }
+
+    /// Starts a Sentinel with this configuration, and waits until it accepts connections.
+    pub(super) async fn start_sentinel(
+        name: String,
+        configuration: String,
+        recipe: Recipe<'_>,
+    ) -> Result<Self, WorldError> {
+        let (image, tag) = recipe.image.name_and_tag();
+        let port = PORT.to_string();
+        let command = [recipe.program, SENTINEL_FILE, "--sentinel", "--port", &port];
+        let request = GenericImage::new(image, tag)
+            .with_exposed_port(PORT.tcp())
+            .with_copy_to(SENTINEL_FILE, configuration.into_bytes())
+            .with_cmd(command);
+        Self::launch(name, request, None, recipe).await
+    }
+
+    async fn launch(
+        name: String,
+        request: ContainerRequest<GenericImage>,
+        wall: Option<ShiftedWall>,
+        recipe: Recipe<'_>,
+    ) -> Result<Self, WorldError> {
+        let request = request
             .with_label(RUN_LABEL, recipe.run)
             .with_label(OWNER_LABEL, recipe.owner)
-            .with_host_config_modifier(publish_on_loopback)
+            .with_host_config_modifier(publish_on_loopback);
+        let container = with_wall(request, wall.as_ref())
             .start()
             .await
             .map_err(failed(&name, "start the container"))?;
@@ -85,6 +122,7 @@ impl ServerContainer {
             container,
             // Known when it is ready: one that dies at start has no port.
             address: Mutex::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
+            wall,
         };
         match timeout(START_PATIENCE, server.is_ready()).await {
             Ok(true) => {}
@@ -105,7 +143,7 @@ impl ServerContainer {
     async fn is_ready(&self) -> bool {
         let mut lines = self.container.stdout(true).lines();
         while let Ok(Some(line)) = lines.next_line().await {
-            if line.contains(READY) {
+            if says_ready(&line) {
                 return true;
             }
         }
@@ -199,6 +237,10 @@ impl ServerContainer {
         Ok(address)
     }
 
+    pub(super) async fn set_clock_off(&self, off_ns: i64) -> Result<(), WorldError> {
+        wall::set_off(&self.name, self.address(), self.wall.as_ref(), off_ns).await
+    }
+
     /// Kills it if it is up, and removes what the engine holds of it.
     pub(super) async fn remove(self) -> Result<(), WorldError> {
         let removed = self.container.rm().await;
@@ -241,6 +283,24 @@ impl ServerContainer {
             source: Box::new(source),
         }
     }
+}
+
+/// A server whose wall clock can be shifted sees the library and its file, and cannot write them.
+fn with_wall(
+    request: ContainerRequest<GenericImage>,
+    wall: Option<&ShiftedWall>,
+) -> ContainerRequest<GenericImage> {
+    let Some(wall) = wall else { return request };
+    let (variables, files) = wall.in_container();
+    let request = variables
+        .into_iter()
+        .fold(request, |request, (name, value)| {
+            request.with_env_var(name, value)
+        });
+    files.into_iter().fold(request, |request, (ours, theirs)| {
+        let mount = Mount::bind_mount(ours.to_string_lossy(), theirs);
+        request.with_mount(mount.with_access_mode(AccessMode::ReadOnly))
+    })
 }
 
 /// The address of a killed container is given to the next one that starts, and the replicas of the

@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
@@ -10,7 +11,7 @@ use super::error::io_error;
 use super::node_log::{Beginning, NodeLog};
 use super::port::ReservedPort;
 use super::unsynced::Unsynced;
-use super::{Reaper, Registration, WorldError, guard, signals};
+use super::{Reaper, Registration, ShiftedWall, WorldError, guard, signals, wall};
 
 /// A server that loads no data is ready in milliseconds; a busy machine may take its time.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -28,11 +29,21 @@ pub(super) struct Recipe {
     pub name: String,
     pub program: PathBuf,
     pub arguments: Vec<String>,
+    /// The configuration of a Sentinel, which rewrites it; other servers need none.
+    pub sentinel: Option<String>,
     /// Directory of the server's data.
     pub data: PathBuf,
     pub log: PathBuf,
     /// A kill is to take what the last second has appended, too.
     pub loses_tail: bool,
+    /// Where its wall clock is to be shifted.
+    pub wall: Option<Arc<ShiftedWall>>,
+}
+
+impl Recipe {
+    fn sentinel_file(&self) -> PathBuf {
+        self.data.join("sentinel.conf")
+    }
 }
 
 /// One server process: a port of its own, and the process while it is up.
@@ -64,6 +75,10 @@ impl ServerProcess {
     pub(super) async fn start(recipe: Recipe, reaper: Reaper) -> Result<Self, WorldError> {
         std::fs::create_dir_all(&recipe.data)
             .map_err(io_error(format!("make {}", recipe.data.display())))?;
+        if let Some(text) = &recipe.sentinel {
+            let path = recipe.sentinel_file();
+            std::fs::write(&path, text).map_err(io_error(format!("write {}", path.display())))?;
+        }
         let mut attempt = 1;
         loop {
             let port = ReservedPort::any().map_err(io_error("reserve a loopback port"))?;
@@ -117,6 +132,11 @@ impl ServerProcess {
         }
         *state = run(&self.recipe, self.address(), &self.reaper).await?;
         Ok(self.address())
+    }
+
+    pub(super) async fn set_clock_off(&self, off_ns: i64) -> Result<(), WorldError> {
+        let Recipe { name, wall, .. } = &self.recipe;
+        wall::set_off(name, self.address(), wall.as_deref(), off_ns).await
     }
 
     /// Kills it, if it is up.
@@ -209,6 +229,10 @@ fn spawn(
         source,
     };
     let mut command = Command::new(&recipe.program);
+    if recipe.sentinel.is_some() {
+        // The file must come first.
+        command.arg(recipe.sentinel_file()).arg("--sentinel");
+    }
     command
         .args(["--port", &address.port().to_string()])
         .args(["--bind", &address.ip().to_string()])
@@ -222,6 +246,9 @@ fn spawn(
         .stdout(output)
         .kill_on_drop(true);
     guard::prepare(&mut command);
+    if let Some(wall) = &recipe.wall {
+        command.envs(wall.environment());
+    }
     let child = command.spawn().map_err(cannot_run)?;
     // The command holds our copies of the pipe's end; the log would never end.
     drop(command);

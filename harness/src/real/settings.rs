@@ -1,4 +1,17 @@
+use std::path::Path;
+
 use picklock_scenarios::Persistence;
+
+use super::{Layout, WallShim, WorldError};
+
+/// Where the servers' wall clocks are to be shifted, and can be: what it takes, in `dir`.
+pub(super) fn walls(layout: Layout, dir: &Path) -> Result<Option<WallShim>, WorldError> {
+    if layout.clocks_shift {
+        WallShim::install(dir)
+    } else {
+        Ok(None)
+    }
+}
 
 /// What every server of a run is told, in either world.
 ///

@@ -201,6 +201,12 @@ impl Network {
         self.port.ring();
     }
 
+    /// Ends the blocking commands that have waited long enough: the node's clock has leapt.
+    pub(super) fn look_at_waits(&self, node: usize) {
+        self.time_out(self.clock.now_ns(), node);
+        self.port.ring();
+    }
+
     /// Changes a node, at the present time of the simulation.
     pub(super) fn with_node<T>(&self, node: usize, work: impl FnOnce(&mut Node, u64) -> T) -> T {
         work(

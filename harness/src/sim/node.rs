@@ -41,6 +41,8 @@ pub(super) struct Node {
 /// A replica, some way behind its master.
 struct Replica {
     server: Server,
+    /// It is another machine.
+    wall: SimWall,
     /// What is on the way to it, and when it arrives.
     stream: VecDeque<(u64, Effect)>,
     /// How many of its master's changes it has.
@@ -51,12 +53,13 @@ struct Replica {
 }
 
 impl Replica {
-    /// Takes in what has arrived by then.
-    fn catch_up(&mut self, sim_ns: u64, now: Now) {
+    /// Takes in, at a time of the simulation, what arrives until another.
+    fn catch_up(&mut self, until_ns: u64, sim_ns: u64) {
+        let now = at(&self.wall, sim_ns);
         while self
             .stream
             .front()
-            .is_some_and(|(at_ns, _)| *at_ns <= sim_ns)
+            .is_some_and(|(at_ns, _)| *at_ns <= until_ns)
         {
             if let Some((_, effect)) = self.stream.pop_front() {
                 self.server.apply(&effect, now);
@@ -79,6 +82,7 @@ impl Node {
         server.set_acknowledged(stands_for, 0);
         let replica = (replicas > 0).then(|| Replica {
             server: Server::new(version),
+            wall: SimWall::new(clock),
             stream: VecDeque::new(),
             received: 0,
             linked: true,
@@ -112,7 +116,7 @@ impl Node {
     pub(super) fn execute(&mut self, client: ClientId, args: &[&[u8]], sim_ns: u64) -> Reply {
         self.sync(sim_ns);
         let now = self.now(sim_ns);
-        self.replicate(sim_ns, now);
+        self.replicate(sim_ns);
         let reply = self.server.execute(client, args, now);
         let effects = self.server.take_effects();
         if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
@@ -125,9 +129,9 @@ impl Node {
     }
 
     /// The replica takes in what has arrived, and says so.
-    fn replicate(&mut self, sim_ns: u64, now: Now) {
+    fn replicate(&mut self, sim_ns: u64) {
         if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
-            replica.catch_up(sim_ns, now);
+            replica.catch_up(sim_ns, sim_ns);
             self.server
                 .set_acknowledged(replica.stands_for, replica.received);
         }
@@ -142,11 +146,10 @@ impl Node {
 
     /// What is written from now on never reaches the replica; what is on the way is lost.
     pub(super) fn cut_replication(&mut self, sim_ns: u64) -> bool {
-        let now = self.now(sim_ns);
         let Some(replica) = &mut self.replica else {
             return false;
         };
-        replica.catch_up(sim_ns, now);
+        replica.catch_up(sim_ns, sim_ns);
         replica.stream.clear();
         replica.linked = false;
         self.server.set_acknowledged(0, 0);
@@ -156,12 +159,12 @@ impl Node {
     /// The replica takes the master's place, with what has reached it: everything, unless the
     /// link was cut. False: there is none.
     pub(super) fn fail_over(&mut self, sim_ns: u64) -> bool {
-        let now = self.now(sim_ns);
         let Some(mut replica) = self.replica.take() else {
             return false;
         };
-        replica.catch_up(u64::MAX, now);
+        replica.catch_up(u64::MAX, sim_ns);
         self.server = replica.server;
+        self.wall = replica.wall;
         self.durable = self.server.snapshot();
         self.synced_ns = sim_ns;
         self.up = true;
@@ -202,7 +205,7 @@ impl Node {
         if self.up && !self.paused {
             let now = self.now(sim_ns);
             // What has just been acknowledged is no longer waited for.
-            self.replicate(sim_ns, now);
+            self.replicate(sim_ns);
             self.server.time_out(now);
         }
     }
@@ -297,6 +300,13 @@ impl Node {
         }
     }
 
+    /// From now on its wall clock is ahead by so many nanoseconds, or behind.
+    pub(super) fn set_clock_off(&mut self, off_ns: i64) {
+        self.wall.set_off(off_ns);
+        // When somebody has waited long enough is told by this clock.
+        self.alarm_ns = None;
+    }
+
     /// Answers one command of ours, on a connection for it alone.
     pub(super) fn answer_once(&mut self, args: &[&[u8]], sim_ns: u64) -> Reply {
         let client = self.server.connect();
@@ -307,9 +317,7 @@ impl Node {
     }
 
     fn now(&self, sim_ns: u64) -> Now {
-        Now {
-            wall_us: self.wall.at_us(sim_ns),
-        }
+        at(&self.wall, sim_ns)
     }
 
     /// A background sync happens at every whole second, whether somebody looks or not: called
@@ -323,5 +331,12 @@ impl Node {
             self.durable = self.server.snapshot();
             self.synced_ns = due;
         }
+    }
+}
+
+/// What a clock shows at a time of the simulation.
+fn at(wall: &SimWall, sim_ns: u64) -> Now {
+    Now {
+        wall_us: wall.at_us(sim_ns),
     }
 }

@@ -28,6 +28,11 @@ impl SimWall {
         }
     }
 
+    /// From now on it is ahead by so many nanoseconds, or behind.
+    pub(super) fn set_off(&self, off_ns: i64) {
+        self.offset_us.set(off_ns / 1000);
+    }
+
     /// Microseconds since the Unix epoch at the given time of the simulation.
     pub(super) fn at_us(&self, sim_ns: u64) -> i64 {
         let right = EPOCH + Duration::from_nanos(sim_ns);

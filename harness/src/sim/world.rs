@@ -94,6 +94,15 @@ impl SimWorld {
             .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
     }
 
+    /// The wall clock of the worker's machine.
+    fn wall(&self, worker: usize) -> SimWall {
+        let mut walls = self.walls.borrow_mut();
+        let wall = walls
+            .entry(worker)
+            .or_insert_with(|| SimWall::new(&self.clock));
+        wall.clone()
+    }
+
     fn client(&self, worker: usize, init: &Init) -> Result<Box<dyn DynLock>, String> {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
@@ -102,12 +111,8 @@ impl SimWorld {
             Connection::opening(move || SimConnection::new(Arc::clone(&port), link, timeout))
         });
         let options = self.subject.read_options(&init.options);
-        let mut walls = self.walls.borrow_mut();
-        let wall = walls
-            .entry(worker)
-            .or_insert_with(|| SimWall::new(&self.clock));
         let context = Context {
-            wall_clock: Rc::new(wall.clone()),
+            wall_clock: Rc::new(self.wall(worker)),
             entropy: entropy::stream(init.seed, "lock", 0),
             options: options.map_err(|error| format!("option {}: {error}", error.name()))?,
         };
@@ -232,6 +237,25 @@ impl World for Rc<SimWorld> {
             true => Ok(()),
             false => Err(no_replica(node)),
         }
+    }
+
+    async fn set_node_clock(&self, node: usize, off_ns: i64) -> Result<(), Refusal> {
+        self.network.with_node(node, |it, _| {
+            it.set_clock_off(off_ns);
+            must_be_up(it, node)?;
+            match it.paused {
+                true => Err(Refusal::Failed(format!("node {node} is paused"))),
+                false => Ok(()),
+            }
+        })?;
+        // Whoever has waited long enough by this clock is told so.
+        self.network.look_at_waits(node);
+        Ok(())
+    }
+
+    async fn set_worker_clock(&self, worker: usize, off_ns: i64) -> Result<(), Refusal> {
+        self.wall(worker).set_off(off_ns);
+        Ok(())
     }
 
     async fn tamper(&self, node: usize, tampering: &Tampering) -> Result<u64, Refusal> {

@@ -13,6 +13,7 @@ use super::LinkId;
 use super::command::Keys;
 use super::entry::Outcome;
 use super::fabric::Fabric;
+use super::link::Place;
 use super::log::{Record, WireLog};
 use super::passage::{Passage, words};
 use super::pending::Pending;
@@ -27,6 +28,7 @@ use crate::clock::Clock;
 pub(super) struct Shared<'a> {
     fabric: &'a Fabric,
     pub link: LinkId,
+    server: usize,
     pub conn: u64,
     stamp: Arc<StampCell>,
     pending: Mutex<Pending>,
@@ -36,10 +38,12 @@ pub(super) struct Shared<'a> {
 }
 
 /// Carries one connection from its first byte to its last.
-pub(super) async fn carry(fabric: &Fabric, link: LinkId, conn: u64, client: TcpStream) {
+pub(super) async fn carry(fabric: &Fabric, place: Place, conn: u64, client: TcpStream) {
+    let Place { link, server } = place;
     let shared = Shared {
         fabric,
         link,
+        server,
         conn,
         stamp: fabric.stamp(link.worker),
         pending: Mutex::default(),
@@ -79,7 +83,10 @@ impl Shared<'_> {
     async fn reach(&self) -> Option<TcpStream> {
         // A handshake needs both directions, and so does the news that nobody is there.
         self.no_partition(None, true).await;
-        let upstream = self.fabric.upstream(self.link);
+        let upstream = self.fabric.upstream(Place {
+            link: self.link,
+            server: self.server,
+        });
         let error = match connect(upstream).await {
             Ok(stream) => return Some(stream),
             Err(error) => error,

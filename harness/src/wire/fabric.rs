@@ -14,6 +14,7 @@ use super::LinkId;
 use super::command::Keys;
 use super::connection::carry;
 use super::fault::{ImposedId, LinkFault};
+use super::link::Place;
 use super::log::WireLog;
 use super::ruling::{FaultView, Faults};
 use super::stamp::{Stamp, StampCell};
@@ -49,10 +50,11 @@ pub(super) struct Fabric {
 
 #[derive(Default)]
 struct Switchboard {
-    upstreams: HashMap<LinkId, SocketAddr>,
+    upstreams: HashMap<Place, SocketAddr>,
     stamps: HashMap<usize, Arc<StampCell>>,
     live: BTreeMap<u64, Live>,
-    listeners: usize,
+    /// Everything else that must have ended before the wire is closed.
+    counted: usize,
     next_conn: u64,
 }
 
@@ -88,27 +90,55 @@ impl Wire {
     /// When `upstream` is not a loopback address, the link is open already, the wire is closed,
     /// or no port can be had.
     pub async fn open(&self, link: LinkId, upstream: SocketAddr) -> io::Result<SocketAddr> {
+        self.open_server(link, 0, upstream).await
+    }
+
+    /// The same for a server of the node that is not its first: with Sentinels every one of them
+    /// can be its master. Everything that strikes the node's links strikes this one, too.
+    ///
+    /// # Errors
+    /// As [`Wire::open`].
+    pub async fn open_server(
+        &self,
+        link: LinkId,
+        server: usize,
+        upstream: SocketAddr,
+    ) -> io::Result<SocketAddr> {
         only_loopback(upstream)?;
+        let place = Place { link, server };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         {
             let mut board = self.fabric.board();
-            if board.upstreams.contains_key(&link) {
+            if board.upstreams.contains_key(&place) {
                 let message = format!("{link} is open already");
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
             }
             if *self.fabric.closed.borrow() {
                 return Err(io::Error::other("the wire is closed"));
             }
-            board.upstreams.insert(link, upstream);
-            board.listeners += 1;
+            board.upstreams.insert(place, upstream);
         }
-        tokio::spawn(listen(Arc::clone(&self.fabric), link, listener));
+        let fabric = Arc::clone(&self.fabric);
+        tokio::spawn(listen(self.count()?, listener, move |client| {
+            begin(&fabric, place, client);
+        }));
         Ok(address)
     }
 
-    /// A node came back, perhaps elsewhere: its links lead there from now on, and if they led to
-    /// another place before, their connections are reset. Workers keep their addresses.
+    /// Keeps the wire from being closed for as long as the count lives.
+    pub(super) fn count(&self) -> io::Result<Counted> {
+        let mut board = self.fabric.board();
+        if *self.fabric.closed.borrow() {
+            return Err(io::Error::other("the wire is closed"));
+        }
+        board.counted += 1;
+        Ok(Counted(Arc::clone(&self.fabric)))
+    }
+
+    /// A node's first server came back, perhaps elsewhere: its links lead there from now on, and if
+    /// they led to another place before, the node's connections are reset. Workers keep their
+    /// addresses.
     ///
     /// # Errors
     /// When `upstream` is not a loopback address.
@@ -118,7 +148,9 @@ impl Wire {
         {
             let mut board = self.fabric.board();
             let links = board.upstreams.iter_mut();
-            for (_, address) in links.filter(|(link, _)| link.node == node) {
+            for (_, address) in
+                links.filter(|(place, _)| place.link.node == node && place.server == 0)
+            {
                 moved |= *address != upstream;
                 *address = upstream;
             }
@@ -180,7 +212,7 @@ impl Wire {
             {
                 let board = self.fabric.board();
                 board.live.values().for_each(|live| live.cut.notify_one());
-                if board.listeners == 0 && board.live.is_empty() {
+                if board.counted == 0 && board.live.is_empty() {
                     return;
                 }
             }
@@ -200,8 +232,8 @@ impl Fabric {
         Arc::clone(self.board().stamps.entry(worker).or_default())
     }
 
-    pub(super) fn upstream(&self, link: LinkId) -> Option<SocketAddr> {
-        self.board().upstreams.get(&link).copied()
+    pub(super) fn upstream(&self, place: Place) -> Option<SocketAddr> {
+        self.board().upstreams.get(&place).copied()
     }
 
     pub(super) fn cut_notice(&self, conn: u64) -> Arc<Notify> {
@@ -236,34 +268,54 @@ impl Fabric {
     }
 }
 
+/// Something that must have ended before the wire is closed.
+pub(super) struct Counted(Arc<Fabric>);
+
+impl Counted {
+    /// Ready when the wire is to be closed.
+    pub(super) async fn closed(&self) {
+        let mut closed = self.0.closed.subscribe();
+        // The sender lives as long as the fabric does.
+        let _ = closed.wait_for(|closed| *closed).await;
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.board().counted -= 1;
+        self.0.ended.notify_waiters();
+    }
+}
+
 /// Takes the connections of one link until the wire is closed.
-async fn listen(fabric: Arc<Fabric>, link: LinkId, listener: TcpListener) {
-    let mut closed = fabric.closed.subscribe();
+pub(super) async fn listen(counted: Counted, listener: TcpListener, begin: impl Fn(TcpStream)) {
     loop {
         let accepted = tokio::select! {
             biased;
-            _ = closed.wait_for(|closed| *closed) => break,
+            () = counted.closed() => break,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((client, _)) => begin(&fabric, link, client),
+            Ok((client, _)) => {
+                // Without it small replies would wait for acknowledgements; it fails only on
+                // dead sockets.
+                let _ = client.set_nodelay(true);
+                begin(client);
+            }
             Err(_) => tokio::time::sleep(BREATHER).await,
         }
     }
+    // The port is free before the wire counts as closed.
     drop(listener);
-    fabric.board().listeners -= 1;
-    fabric.ended.notify_waiters();
 }
 
-fn begin(fabric: &Arc<Fabric>, link: LinkId, client: TcpStream) {
-    // Without it small replies would wait for acknowledgements; it fails only on dead sockets.
-    let _ = client.set_nodelay(true);
+fn begin(fabric: &Arc<Fabric>, place: Place, client: TcpStream) {
     let guard = Connected {
-        conn: fabric.connected(link),
+        conn: fabric.connected(place.link),
         fabric: Arc::clone(fabric),
     };
     tokio::spawn(async move {
-        carry(&guard.fabric, link, guard.conn, client).await;
+        carry(&guard.fabric, place, guard.conn, client).await;
     });
 }
 
@@ -281,7 +333,7 @@ impl Drop for Connected {
 }
 
 /// Nothing of a run may leave this machine.
-fn only_loopback(address: SocketAddr) -> io::Result<()> {
+pub(super) fn only_loopback(address: SocketAddr) -> io::Result<()> {
     if address.ip().is_loopback() {
         return Ok(());
     }

@@ -11,6 +11,14 @@ pub struct LinkId {
     pub node: usize,
 }
 
+/// One of the servers that can be the node's master; without Sentinels there is only the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub link: LinkId,
+    /// Number of the server among the node's, from 0.
+    pub server: usize,
+}
+
 impl fmt::Display for LinkId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -38,9 +38,13 @@
 //!   from there: partition, cut, delay and hold still work, on chunks; drop does not.
 //!
 //! The wire does not answer, change or reorder anything, and leads to loopback addresses only.
+//! A node with Sentinels has several servers that can be its master: each has a link of its own,
+//! and all count as that node. The links to the Sentinels themselves are another matter
+//! (`sentinel_link`): they replace addresses in what the Sentinels say, and do nothing else.
 
 #[cfg(test)]
 mod agreement;
+mod announce;
 mod codec;
 mod command;
 mod connection;
@@ -58,6 +62,7 @@ mod reply_scan;
 mod request_scan;
 mod ruling;
 mod scan;
+mod sentinel_link;
 mod stamp;
 mod watch;
 
@@ -66,6 +71,7 @@ pub use fabric::Wire;
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use link::LinkId;
 pub use log::{FORMAT, WireLog};
+pub use sentinel_link::SentinelAt;
 pub use watch::{Gate, NoWatcher, Sight, Watcher};
 
 // The simulated network rules on its frames by the same faults.

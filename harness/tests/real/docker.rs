@@ -25,7 +25,9 @@ async fn start(
     let layout = Layout {
         nodes,
         replicas,
+        sentinels: 0,
         persistence,
+        clocks_shift: false,
     };
     let clock = picklock_harness::clock::Clock::start();
     let servers = DockerServers::start(&image, layout, dir.path(), &reaper)

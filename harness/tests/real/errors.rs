@@ -12,7 +12,9 @@ use crate::reexecution::reaper;
 const LAYOUT: Layout = Layout {
     nodes: 1,
     replicas: 0,
+    sentinels: 0,
     persistence: Persistence::None,
+    clocks_shift: false,
 };
 
 /// The text of an error, with the run's directory left out.

@@ -8,10 +8,12 @@
 )]
 
 mod ask;
+mod clocks;
 mod detection;
 mod docker;
 mod errors;
 mod orphans;
 mod process;
 mod reexecution;
+mod sentinels;
 mod tampering;

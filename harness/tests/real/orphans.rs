@@ -26,7 +26,9 @@ static ALONE: Mutex<()> = Mutex::const_new(());
 const LAYOUT: Layout = Layout {
     nodes: 2,
     replicas: 1,
+    sentinels: 0,
     persistence: Persistence::AofEverysec,
+    clocks_shift: false,
 };
 
 /// The program of the run that is killed: starts all that a run can start, says what, and waits

@@ -12,7 +12,9 @@ fn layout(nodes: usize, replicas: usize, persistence: Persistence) -> Layout {
     Layout {
         nodes,
         replicas,
+        sentinels: 0,
         persistence,
+        clocks_shift: false,
     }
 }
 

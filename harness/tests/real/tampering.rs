@@ -30,9 +30,11 @@ async fn stage(name: &'static str, replicas: usize) -> Stage {
     let (reaper, layout) = (
         reaper(),
         Layout {
+            sentinels: 0,
             nodes: 1,
             replicas,
             persistence: Persistence::None,
+            clocks_shift: false,
         },
     );
     let dir = RunDir::create(&reaper).unwrap();
@@ -56,6 +58,7 @@ async fn stage(name: &'static str, replicas: usize) -> Stage {
         argv: Vec::new(),
         logs: dir.path().to_owned(),
         reaper,
+        walls: None,
     });
     Stage {
         world,

@@ -1,7 +1,7 @@
 //! The simulated world, from the outside.
 //!
 //! - [`actor`]: clients that play a part and write down what they saw
-//! - [`clients`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
+//! - [`clients`], [`clocks`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
 //! - [`data`]: faults of keys, scripts, memory and connections
 //! - [`commands`]: Redis through simulated connections
 //! - [`determinism`]: the same seed, the same bytes
@@ -17,6 +17,7 @@
 
 mod actor;
 mod clients;
+mod clocks;
 mod commands;
 mod data;
 mod determinism;

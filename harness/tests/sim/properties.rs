@@ -46,6 +46,9 @@ fn sound() -> impl Strategy<Value = (Scenario, &'static str)> {
                         .faults
                         .retain(|fault| fault.kind != FaultKind::CrashNode);
                 }
+                scenario
+                    .faults
+                    .retain(|fault| fault.kind != FaultKind::ClockJump);
                 (scenario, name)
             })
     })

@@ -7,6 +7,7 @@ mod effects;
 mod ends;
 mod gates;
 mod node;
+mod sentinels;
 mod transparent;
 
 use std::future::Future;

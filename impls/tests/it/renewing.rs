@@ -10,6 +10,15 @@ use crate::client::{RealClock, build, build_with, client_with_tasks};
 use crate::recording::{Log, Recording};
 use crate::scripted::{Answer, Scripted};
 
+/// The moment, on tokio's own clock.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test itself measures the paused clock that the lock sleeps on"
+)]
+fn moment() -> tokio::time::Instant {
+    tokio::time::Instant::now()
+}
+
 const TTL: Duration = Duration::from_secs(10);
 const ONCE: Duration = Duration::ZERO;
 const KEY: &str = "stock:1";
@@ -30,7 +39,7 @@ async fn it_renews_at_half_the_lease_and_says_so() {
         let (mut lock, log) = watchdog([EXTENDED]);
         let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
         for _ in 0..3 {
-            let before = tokio::time::Instant::now();
+            let before = moment();
             let token = grant.token.clone();
             let valid_for = TTL;
             assert_eq!(lock.notice().await, Notice::Extended { token, valid_for });
@@ -79,7 +88,7 @@ async fn a_renewal_that_fails_is_tried_again_while_the_lease_lasts() {
 
         for hopeless in [BROKEN, Answer::Silent] {
             let (mut lock, _) = watchdog([hopeless]);
-            let began = tokio::time::Instant::now();
+            let began = moment();
             let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
             let token = grant.token.clone();
             assert_eq!(lock.notice().await, Notice::Lost { token });
@@ -121,7 +130,7 @@ async fn redlock_renews_on_a_majority() {
             let nodes = nodes.collect();
             let every = [("renew_every", "2s")];
             let mut lock = build_with("redlock-renewing", nodes, Rc::new(RealClock), 1, &every);
-            let began = tokio::time::Instant::now();
+            let began = moment();
             lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
             let notice = lock.notice().await;
             assert_eq!(

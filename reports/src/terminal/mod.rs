@@ -9,7 +9,6 @@ mod command;
 mod faults;
 mod figures;
 mod headline;
-mod lanes;
 mod line;
 mod matrix;
 mod paint;

@@ -7,7 +7,7 @@ use picklock_harness::history::History;
 use picklock_harness::record::RunRecord;
 
 use super::bands::{Cell, bands, write_beside};
-use super::lanes::{Doing, Lane, Moment, lanes, overlaps};
+use crate::lanes::{Doing, Lane, Moment, lanes, overlaps};
 use super::line::{Line, columns};
 use super::paint::{BAD, COOL, FAINT, FAULT, GOOD, STRONG, WARN};
 use super::scale::Scale;

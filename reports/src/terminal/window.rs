@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_harness::record::RunRecord;
 
-use super::lanes::{Doing, Lane, Stretch};
+use crate::lanes::{Doing, Lane, Stretch};
 use super::story::violated;
 
 /// A part of a run, and the one lock that it is about.

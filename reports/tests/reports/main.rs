@@ -1,10 +1,22 @@
 //! Reports as people and machines read them.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "functions beside the tests may fail the test, like the tests themselves"
+)]
+
 mod any_history;
+mod cells;
+mod comparisons;
+mod distributions;
 mod document;
 mod gate;
+mod gathered;
+mod junit;
 mod limits;
+mod markdown;
 mod matrix;
 mod samples;
 mod tape;
 mod terminal;
+mod trace;

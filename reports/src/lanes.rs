@@ -14,26 +14,26 @@ const PAUSE_CLIENT: &str = "pause-client";
 
 /// One worker's doings, in the order of time.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
-    pub(super) stretches: Vec<Stretch>,
+pub(crate) struct Lane {
+    pub(crate) stretches: Vec<Stretch>,
     /// When it was frozen: from, to.
-    pub(super) frozen_ns: Vec<(u64, u64)>,
-    pub(super) marks: Vec<Mark>,
+    pub(crate) frozen_ns: Vec<(u64, u64)>,
+    pub(crate) marks: Vec<Mark>,
 }
 
 /// A span of time in which a worker did one thing. Never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) from_ns: u64,
-    pub(super) to_ns: u64,
-    pub(super) op: u64,
-    pub(super) key: u32,
-    pub(super) doing: Doing,
+pub(crate) struct Stretch {
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
+    pub(crate) op: u64,
+    pub(crate) key: u32,
+    pub(crate) doing: Doing,
 }
 
 /// What a worker is busy with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(crate) enum Doing {
     /// Has asked for the lock.
     Waiting,
     /// Holds, and may believe so.
@@ -47,21 +47,21 @@ pub(super) enum Doing {
 }
 
 impl Doing {
-    pub(super) fn holds(self) -> bool {
+    pub(crate) fn holds(self) -> bool {
         matches!(self, Doing::InLease | Doing::PerhapsPast | Doing::PastLease)
     }
 }
 
 /// Something that happened to a worker at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) at_ns: u64,
-    pub(super) what: Moment,
+pub(crate) struct Mark {
+    pub(crate) at_ns: u64,
+    pub(crate) what: Moment,
 }
 
 /// The moments that are worth a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(crate) enum Moment {
     Sold,
     FencedOff,
     /// A release claimed success.
@@ -70,7 +70,7 @@ pub(super) enum Moment {
 }
 
 /// The lanes of all workers that did anything, by number.
-pub(super) fn lanes(events: &[Event]) -> BTreeMap<usize, Lane> {
+pub(crate) fn lanes(events: &[Event]) -> BTreeMap<usize, Lane> {
     let mut builders: BTreeMap<usize, Builder> = BTreeMap::new();
     for event in events {
         match &event.what {
@@ -305,15 +305,26 @@ fn after_ms(at_ns: u64, ms: u64) -> u64 {
 }
 
 /// Spans in which two or more workers hold `key` together, in the order of time.
-pub(super) fn overlaps(lanes: &BTreeMap<usize, Lane>, key: u32) -> Vec<(u64, u64)> {
-    let mut steps: Vec<(u64, i32)> = Vec::new();
+pub(crate) fn overlaps(lanes: &BTreeMap<usize, Lane>, key: u32) -> Vec<(u64, u64)> {
+    overlaps_by_key(lanes).remove(&key).unwrap_or_default()
+}
+
+/// Spans in which two or more workers hold a key together, in the order of time, for each key
+/// that was held.
+pub(crate) fn overlaps_by_key(lanes: &BTreeMap<usize, Lane>) -> BTreeMap<u32, Vec<(u64, u64)>> {
+    let mut steps: BTreeMap<u32, Vec<(u64, i32)>> = BTreeMap::new();
     for lane in lanes.values() {
-        let holds = lane.stretches.iter();
-        for stretch in holds.filter(|s| s.doing.holds() && s.key == key) {
+        for stretch in lane.stretches.iter().filter(|s| s.doing.holds()) {
+            let steps = steps.entry(stretch.key).or_default();
             steps.push((stretch.from_ns, 1));
             steps.push((stretch.to_ns, -1));
         }
     }
+    let together = |(key, steps)| (key, together(steps));
+    steps.into_iter().map(together).collect()
+}
+
+fn together(mut steps: Vec<(u64, i32)>) -> Vec<(u64, u64)> {
     // At the same moment ends come before beginnings: a hold's two halves do not overlap.
     steps.sort_unstable();
     let mut overlaps = Vec::new();

@@ -1,0 +1,238 @@
+//! What Sentinels announce, put into the words of one worker: every address of a server is
+//! replaced by the one of that worker's link to it.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+
+use super::scan::{Header, header};
+
+/// From the address that Sentinels announce to the one under which a worker finds the same server
+/// on the wire.
+pub(super) type AddressBook = HashMap<SocketAddr, SocketAddr>;
+
+/// A reply (or message) of a Sentinel with the addresses replaced that are in the book, in all
+/// the forms in which Sentinels write them: host and port as neighbours
+/// (`get-master-addr-by-name`), as fields (`masters`, `replicas`, `sentinels`), in one word
+/// (the name of a replica), and within the text of a message (`+switch-master`).
+pub(super) fn rewritten(frame: &[u8], book: &AddressBook) -> Vec<u8> {
+    let words = words(frame);
+    let mut new: Vec<Option<String>> = vec![None; words.len()];
+    let text = |index: usize| -> Option<&str> {
+        let word: &Range<usize> = words.get(index)?;
+        std::str::from_utf8(&frame[word.clone()]).ok()
+    };
+    let mut index = 0;
+    while let Some(range) = words.get(index) {
+        let word = std::str::from_utf8(&frame[range.clone()]).unwrap_or_default();
+        if let Some((port_at, link)) = host_and_port(index, word, &text, book) {
+            new[index] = Some(link.ip().to_string());
+            new[port_at] = Some(link.port().to_string());
+        } else if let Some(link) = word.parse().ok().and_then(|at: SocketAddr| book.get(&at)) {
+            new[index] = Some(link.to_string());
+        } else if word.contains(' ') {
+            new[index] = message(word, book);
+        }
+        index += 1;
+    }
+    put_together(frame, &words, &new)
+}
+
+/// If this word is a host: where its port is, and the link to both.
+fn host_and_port<'a>(
+    index: usize,
+    word: &str,
+    text: &impl Fn(usize) -> Option<&'a str>,
+    book: &AddressBook,
+) -> Option<(usize, SocketAddr)> {
+    let host: IpAddr = word.parse().ok()?;
+    [index + 1, index + 2].into_iter().find_map(|port_at| {
+        let port = text(port_at)?.parse().ok()?;
+        let link = book.get(&SocketAddr::new(host, port))?;
+        Some((port_at, *link))
+    })
+}
+
+/// The text of a message with its addresses replaced; `None`: it has none.
+fn message(text: &str, book: &AddressBook) -> Option<String> {
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    let mut replaced = false;
+    for index in 0..words.len() {
+        if let Some(link) = words[index]
+            .parse()
+            .ok()
+            .and_then(|at: SocketAddr| book.get(&at))
+        {
+            words[index] = link.to_string();
+            replaced = true;
+            continue;
+        }
+        let host = words[index].parse::<IpAddr>().ok();
+        let port = words.get(index + 1).and_then(|port| port.parse().ok());
+        let link = host
+            .zip(port)
+            .and_then(|(host, port)| book.get(&SocketAddr::new(host, port)));
+        if let Some(link) = link {
+            words[index] = link.ip().to_string();
+            words[index + 1] = link.port().to_string();
+            replaced = true;
+        }
+    }
+    replaced.then(|| words.join(" "))
+}
+
+/// Where the contents of all bulk strings of a whole frame are, however deep.
+fn words(frame: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < frame.len() {
+        let length = match header(frame, at) {
+            Header::Number { value, next } if frame[at] == b'$' => usize::try_from(value)
+                .ok()
+                .map(|length| next..next + length),
+            _ => None,
+        };
+        match length {
+            Some(word) if word.end + 2 <= frame.len() => {
+                at = word.end + 2;
+                found.push(word);
+            }
+            _ => at = after_line(frame, at),
+        }
+    }
+    found
+}
+
+fn after_line(frame: &[u8], at: usize) -> usize {
+    memchr::memchr(b'\n', &frame[at..]).map_or(frame.len(), |length| at + length + 1)
+}
+
+fn put_together(frame: &[u8], words: &[Range<usize>], new: &[Option<String>]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(frame.len());
+    let mut done = 0;
+    for (word, new) in words.iter().zip(new) {
+        let Some(new) = new else { continue };
+        // The header before the word begins with the last `$` before it.
+        let start = memchr::memrchr(b'$', &frame[..word.start]).unwrap_or(word.start);
+        bytes.extend_from_slice(&frame[done..start]);
+        bytes.extend_from_slice(format!("${}\r\n{new}", new.len()).as_bytes());
+        done = word.end;
+    }
+    bytes.extend_from_slice(&frame[done..]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn book() -> AddressBook {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        HashMap::from([
+            (at("172.17.0.2:6379"), at("127.0.0.1:40001")),
+            (at("172.17.0.3:6379"), at("127.0.0.1:40002")),
+            (at("127.0.0.1:7000"), at("127.0.0.1:40003")),
+        ])
+    }
+
+    /// An array of bulk strings.
+    fn array(words: &[&str]) -> Vec<u8> {
+        let mut bytes = format!("*{}\r\n", words.len());
+        for word in words {
+            bytes.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+        }
+        bytes.into_bytes()
+    }
+
+    #[track_caller]
+    fn becomes(before: &[&str], after: &[&str]) {
+        let got = rewritten(&array(before), &book());
+        assert_eq!(
+            String::from_utf8_lossy(&got),
+            String::from_utf8_lossy(&array(after))
+        );
+    }
+
+    #[test]
+    fn an_address_in_two_words() {
+        becomes(&["172.17.0.2", "6379"], &["127.0.0.1", "40001"]);
+        becomes(&["127.0.0.1", "7000"], &["127.0.0.1", "40003"]);
+    }
+
+    #[test]
+    fn fields_and_the_name_of_a_replica() {
+        becomes(
+            &[
+                "name",
+                "172.17.0.3:6379",
+                "ip",
+                "172.17.0.3",
+                "port",
+                "6379",
+                "master-host",
+                "172.17.0.2",
+                "master-port",
+                "6379",
+            ],
+            &[
+                "name",
+                "127.0.0.1:40002",
+                "ip",
+                "127.0.0.1",
+                "port",
+                "40002",
+                "master-host",
+                "127.0.0.1",
+                "master-port",
+                "40001",
+            ],
+        );
+    }
+
+    #[test]
+    fn the_text_of_a_message() {
+        becomes(
+            &[
+                "message",
+                "+switch-master",
+                "picklock-0 172.17.0.2 6379 172.17.0.3 6379",
+            ],
+            &[
+                "message",
+                "+switch-master",
+                "picklock-0 127.0.0.1 40001 127.0.0.1 40002",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_not_in_the_book_stays() {
+        for words in [
+            &["172.17.0.9", "6379"][..],
+            &["172.17.0.2", "6380"],
+            &["ip", "172.17.0.2"],
+            &["", "$3", "a b"],
+        ] {
+            becomes(words, words);
+        }
+        for frame in [
+            &b"+PONG\r\n"[..],
+            b"*-1\r\n",
+            b"$-1\r\n",
+            b":3\r\n",
+            b"*0\r\n",
+        ] {
+            assert_eq!(rewritten(frame, &book()), frame);
+        }
+    }
+
+    #[test]
+    fn the_nesting_of_masters_in_either_protocol() {
+        let inner = "$2\r\nip\r\n$10\r\n172.17.0.2\r\n$4\r\nport\r\n$4\r\n6379\r\n";
+        let outer = "$2\r\nip\r\n$9\r\n127.0.0.1\r\n$4\r\nport\r\n$5\r\n40001\r\n";
+        for head in ["*1\r\n*4\r\n", "*1\r\n%2\r\n"] {
+            let got = rewritten(format!("{head}{inner}").as_bytes(), &book());
+            assert_eq!(String::from_utf8_lossy(&got), format!("{head}{outer}"));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+// Wheel, fingers, mouse and keys.
+
+function control(timeline) {
+  const { element, canvas } = timeline;
+  const doing = {
+    previous: () => timeline.jump(-1),
+    next: () => timeline.jump(1),
+    in: () => timeline.zoom(0.5),
+    out: () => timeline.zoom(2),
+    all: () => { timeline.sight = -1; timeline.tell(''); timeline.whole(); },
+  };
+  element.querySelector('.tools').addEventListener('click', (event) => {
+    const button = event.target.closest('[data-do]');
+    if (button) doing[button.dataset.do]();
+  });
+  controlKeys(timeline, doing);
+  controlWheel(timeline);
+  controlPointers(timeline);
+  canvas.addEventListener('pointerleave', hideTip);
+  canvas.addEventListener('blur', () => {
+    timeline.chosen = -1;
+    timeline.cursor = null;
+    timeline.ask();
+    hideTip();
+  });
+}
+
+function controlKeys(timeline, doing) {
+  const keys = {
+    '+': doing.in, '=': doing.in, '-': doing.out, '_': doing.out, 0: doing.all, n: doing.next, p: doing.previous,
+    ArrowLeft: () => timeline.pan(-0.2),
+    ArrowRight: () => timeline.pan(0.2),
+    PageUp: () => timeline.pan(-0.9),
+    PageDown: () => timeline.pan(0.9),
+    Home: () => timeline.show(0, timeline.to - timeline.from),
+    End: () => timeline.show(timeline.end - (timeline.to - timeline.from), timeline.end),
+    ArrowUp: () => chooseLane(timeline, -1),
+    ArrowDown: () => chooseLane(timeline, 1),
+    ',': () => walk(timeline, -1),
+    '.': () => walk(timeline, 1),
+    Escape: () => { hideTip(); timeline.canvas.blur(); },
+  };
+  timeline.canvas.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const key = keys[event.key];
+    if (!key) return;
+    event.preventDefault();
+    key();
+  });
+}
+
+function chooseLane(timeline, step) {
+  const { rows } = timeline;
+  let index = timeline.chosen < 0 ? (step > 0 ? -1 : rows.length) : timeline.chosen;
+  do index += step; while (rows[index] && !rows[index].label);
+  if (!rows[index]) return;
+  timeline.chosen = index;
+  timeline.cursor ??= (timeline.from + timeline.to) / 2;
+  timeline.ask();
+  tellCursor(timeline);
+}
+
+// To the next piece of the chosen lane, or the one before.
+function walk(timeline, step) {
+  const { track } = timeline;
+  if (timeline.chosen < 0) {
+    timeline.chosen = timeline.rows.findIndex((row) => row.lane);
+    if (timeline.chosen < 0) return;
+  }
+  const { lane } = timeline.rows[timeline.chosen];
+  if (!lane || lane.first === lane.end) return;
+  const now = timeline.cursor ?? timeline.from;
+  const here = firstIndex(lane.first, lane.end, (i) => track.to[i] >= now);
+  const inside = here < lane.end && track.from[here] <= now;
+  let next = step > 0 ? (inside ? here + 1 : here) : here - 1;
+  next = Math.min(Math.max(next, lane.first), lane.end - 1);
+  timeline.cursor = (track.from[next] + track.to[next]) / 2;
+  if (timeline.cursor < timeline.from || timeline.cursor > timeline.to) {
+    const half = (timeline.to - timeline.from) / 2;
+    timeline.show(timeline.cursor - half, timeline.cursor + half);
+  }
+  timeline.ask();
+  tellCursor(timeline);
+}
+
+// What stands under the keyboard's cursor: shown, and said to those who listen.
+function tellCursor(timeline) {
+  const row = timeline.rows[timeline.chosen], view = timeline.view();
+  const lines = row.at(timeline.cursor, view.perPixel, 0);
+  const words = [row.label, ...(lines.length ? lines : ['nothing'])];
+  timeline.element.querySelector('.said').textContent = words.join(', ');
+  const box = timeline.canvas.getBoundingClientRect();
+  showTip(words, box.left + view.x(timeline.cursor), box.top + row.top + row.height);
+}
+
+function controlWheel(timeline) {
+  const { canvas } = timeline;
+  canvas.addEventListener('wheel', (event) => {
+    // The page scrolls on, until the reader means the timeline.
+    if (!event.ctrlKey && !event.metaKey && document.activeElement !== canvas) return;
+    event.preventDefault();
+    hideTip();
+    const view = timeline.view(), box = canvas.getBoundingClientRect();
+    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      timeline.pan((event.deltaX || event.deltaY) / 800);
+    } else {
+      const rough = event.deltaMode === 1 ? event.deltaY * 30 : event.deltaY;
+      timeline.zoom(2 ** (Math.max(-240, Math.min(240, rough)) / 160), view.time(event.clientX - box.left));
+    }
+  }, { passive: false });
+}
+
+function controlPointers(timeline) {
+  const { canvas } = timeline;
+  const fingers = new Map();
+  canvas.addEventListener('pointerdown', (event) => {
+    fingers.set(event.pointerId, event.clientX);
+    canvas.setPointerCapture(event.pointerId);
+    canvas.focus({ preventScroll: true });
+  });
+  const lift = (event) => fingers.delete(event.pointerId);
+  canvas.addEventListener('pointerup', lift);
+  canvas.addEventListener('pointercancel', lift);
+  canvas.addEventListener('pointermove', (event) => {
+    const box = canvas.getBoundingClientRect(), view = timeline.view();
+    if (!fingers.has(event.pointerId)) {
+      pointAt(timeline, view, event.clientX - box.left, event.clientY - box.top, event);
+      return;
+    }
+    hideTip();
+    const before = Array.from(fingers.values());
+    fingers.set(event.pointerId, event.clientX);
+    const after = Array.from(fingers.values());
+    if (after.length === 2) {
+      const spread = Math.abs(before[0] - before[1]) / Math.max(8, Math.abs(after[0] - after[1]));
+      timeline.zoom(spread, view.time((after[0] + after[1]) / 2 - box.left));
+    } else {
+      const moved = (before[0] - after[0]) * view.perPixel;
+      timeline.show(timeline.from + moved, timeline.to + moved);
+    }
+  });
+}
+
+function pointAt(timeline, view, x, y, event) {
+  const row = timeline.rowAt(y);
+  if (!row || x < view.left || x > view.right) {
+    hideTip();
+    return;
+  }
+  const lines = row.at(view.time(x), view.perPixel * 3, y - row.top);
+  if (lines.length) showTip([row.label, ...lines], event.clientX, event.clientY);
+  else hideTip();
+}
+
+const tip = document.getElementById('tip');
+
+function showTip(lines, x, y) {
+  tip.replaceChildren(...lines.map((line, index) => {
+    const part = document.createElement(index ? 'div' : 'b');
+    part.textContent = line;
+    return part;
+  }));
+  tip.hidden = false;
+  const left = Math.min(x + 12, innerWidth - tip.offsetWidth - 8);
+  const below = y + 14 + tip.offsetHeight < innerHeight;
+  tip.style.left = `${Math.max(8, left)}px`;
+  tip.style.top = `${below ? y + 14 : Math.max(8, y - tip.offsetHeight - 14)}px`;
+}
+
+function hideTip() {
+  tip.hidden = true;
+}
+

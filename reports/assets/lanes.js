@@ -1,0 +1,214 @@
+// The lanes of workers and nodes.
+
+const KIND_WORDS = ['waits', 'holds', 'holds, lease perhaps over', 'holds, lease over', 'gives the lock back', 'many short holds', 'many short holds, some past their lease'];
+const MARK_WORDS = ['dies', 'was fenced off', 'sells'];
+
+function workerRow(track, lane, laneIndex, height) {
+  const marks = track.marks[laneIndex];
+  return {
+    label: `worker ${lane.worker}`, height, lane,
+    draw(pen, top, view, colours) {
+      const pad = height > 12 ? 3 : 0.5;
+      const box = { top: top + pad, height: height - 2 * pad };
+      drawPieces(pen, track, lane, box, view, colours);
+      drawPast(pen, track, lane, box, view, colours);
+      // Frozen is the lower half, so that what it held meanwhile can still be seen above.
+      const half = { top: box.top + box.height / 2, height: box.height / 2 };
+      for (const [from, to] of lane.frozen) {
+        band(pen, view, from, to, half, colours.surface, null);
+        band(pen, view, from, to, half, colours.hatch.frozen, colours.frozen);
+      }
+      for (const gone of lane.dead) band(pen, view, gone.from_ns, gone.to_ns, box, colours.hatch.dead, null);
+      drawOverlaps(pen, lane, box, view, colours);
+      drawMarks(pen, marks, box, view, colours);
+    },
+    at(time, reach) {
+      return describeLane(track, lane, marks, time, reach);
+    },
+  };
+}
+
+function fillOf(kind, colours) {
+  if (kind === IN_LEASE) return colours.hold;
+  if (kind === PERHAPS_PAST) return colours.hatch.perhaps;
+  return colours.hatch.past;
+}
+
+// What is wider than a pixel is drawn as it is; what is not, is drawn as the share of the pixel
+// for which the lock was held. So a frame costs as much as it has pixels, not holds.
+function drawPieces(pen, track, lane, box, view, colours) {
+  const { from, to, kind, held } = track;
+  let index = firstIndex(lane.first, lane.end, (i) => to[i] > view.from);
+  const middle = box.top + box.height / 2;
+  const thin = Math.max(1, box.height / 6);
+  while (index < lane.end && from[index] < view.to) {
+    const left = view.x(from[index]), width = view.x(to[index]) - left;
+    if (width >= 1.5 && kind[index] < BUNCH) {
+      if (isHold(kind[index])) {
+        pen.fillStyle = fillOf(kind[index], colours);
+        pen.fillRect(left, box.top, width, box.height);
+      } else {
+        pen.fillStyle = kind[index] === RELEASING ? colours.muted : colours.wait;
+        pen.fillRect(left, middle - thin / 2, width, thin);
+      }
+      index += 1;
+      continue;
+    }
+    const column = Math.max(Math.floor(left), view.left);
+    const until = view.time(Math.max(column + 1, Math.min(left + width, view.right)));
+    const after = Math.max(index + 1, firstIndex(index, lane.end, (i) => from[i] >= until));
+    const length = Math.max(until, to[after - 1]) - Math.max(from[index], view.from);
+    const share = Math.min(1, (held[after] - held[index]) / (Math.max(length, to[index] - from[index]) || 1));
+    const wide = Math.max(1, Math.min(view.x(to[after - 1]), view.right) - column);
+    pen.fillStyle = colours.wait;
+    pen.fillRect(column, middle - 0.5, wide, 1);
+    if (share > 0) {
+      pen.globalAlpha = 0.25 + 0.75 * share;
+      pen.fillStyle = colours.hold;
+      pen.fillRect(column, box.top, wide, box.height);
+      pen.globalAlpha = 1;
+    }
+    index = after;
+  }
+}
+
+// A lease that ran out must be seen at every zoom.
+function drawPast(pen, track, lane, box, view, colours) {
+  const { past } = lane;
+  let at = firstIndex(0, past.length, (i) => track.to[past[i]] > view.from);
+  pen.fillStyle = colours.past;
+  let drawn = -1;
+  for (; at < past.length && track.from[past[at]] < view.to; at++) {
+    const left = view.x(track.from[past[at]]), width = view.x(track.to[past[at]]) - left;
+    if (width >= 1.5 || left <= drawn) continue;
+    pen.fillRect(left, box.top, 2, box.height);
+    drawn = left + 2;
+  }
+}
+
+function drawOverlaps(pen, lane, box, view, colours) {
+  const spans = lane.together;
+  let at = firstIndex(0, spans.length, (i) => spans[i][1] > view.from);
+  let drawn = -1;
+  for (; at < spans.length && spans[at][0] < view.to; at++) {
+    const left = view.x(spans[at][0]), width = Math.max(2, view.x(spans[at][1]) - left);
+    if (left + width <= drawn) continue;
+    drawn = left + width;
+    pen.fillStyle = colours.overlap;
+    pen.fillRect(left, box.top, width, Math.max(2, box.height / 5));
+    if (width < 4) continue;
+    pen.strokeStyle = colours.overlap;
+    pen.lineWidth = 2;
+    pen.strokeRect(left + 1, box.top + 1, width - 2, box.height - 2);
+  }
+}
+
+function drawMarks(pen, marks, box, view, colours) {
+  if (box.height < 8) return;
+  const middle = box.top + box.height / 2;
+  const apart = 6 * view.perPixel;
+  let at = firstIndex(0, marks.length, (i) => marks[i].at >= view.from);
+  pen.textAlign = 'center';
+  for (; at < marks.length && marks[at].at <= view.to; at++) {
+    const x = view.x(marks[at].at);
+    // Deaths and refusals are always drawn, sales only where they can be told apart.
+    const near = (other) => other && Math.abs(other.at - marks[at].at) < apart;
+    if (marks[at].what === 2 && (near(marks[at - 1]) || near(marks[at + 1]))) continue;
+    pen.fillStyle = marks[at].what === 0 ? colours.overlap : colours.ink;
+    if (marks[at].what === 2) {
+      pen.beginPath();
+      pen.arc(x, middle, 2.5, 0, 7);
+      pen.fill();
+      pen.strokeStyle = colours.surface;
+      pen.stroke();
+    } else {
+      pen.font = 'bold 13px system-ui, sans-serif';
+      pen.fillText(marks[at].what === 0 ? '✝' : '×', x, middle + 4.5);
+    }
+  }
+  pen.textAlign = 'left';
+}
+
+function band(pen, view, from, to, box, fill, edge) {
+  if (to < view.from || from > view.to) return;
+  const left = Math.max(view.x(from), view.left - 1), right = Math.min(view.x(to), view.right + 1);
+  pen.fillStyle = fill;
+  pen.fillRect(left, box.top, Math.max(2, right - left), box.height);
+  if (edge && right - left > 4) {
+    pen.strokeStyle = edge;
+    pen.lineWidth = 1;
+    pen.strokeRect(left + 0.5, box.top + 0.5, right - left - 1, box.height - 1);
+  }
+}
+
+function describeLane(track, lane, marks, time, reach) {
+  const lines = [];
+  const mark = marks.find((mark) => Math.abs(mark.at - time) <= reach);
+  if (mark) lines.push(`${moment(mark.at)}: ${MARK_WORDS[mark.what]}`);
+  const index = pieceAt(track, lane, time, reach);
+  if (index >= 0) lines.push(...describePiece(track, index));
+  for (const [from, to] of lane.frozen) {
+    if (from <= time && time <= to) lines.push(`frozen from ${moment(from)} to ${moment(to)}, ${span(to - from)}`);
+  }
+  for (const gone of lane.dead) {
+    if (gone.from_ns <= time && time <= gone.to_ns) lines.push(`dead since ${moment(gone.from_ns)}: ${gone.words}`);
+  }
+  return lines;
+}
+
+// The piece at a time; if there is none, one that is near enough to have been meant.
+function pieceAt(track, lane, time, reach) {
+  const index = firstIndex(lane.first, lane.end, (i) => track.to[i] > time);
+  if (index < lane.end && track.from[index] - reach <= time) return index;
+  return index > lane.first && track.to[index - 1] + reach >= time ? index - 1 : -1;
+}
+
+function describePiece(track, index) {
+  const from = track.from[index], to = track.to[index], kind = track.kind[index];
+  const lines = [`${KIND_WORDS[kind]} for ${span(to - from)}`, `${moment(from, to - from || 1)} to ${moment(to, to - from || 1)}`];
+  const bunch = track.bunch.get(index);
+  if (bunch) return [...lines, `${bunch.holds} holds, ${span(bunch.held)} in all`];
+  const key = track.keys.length > 1 ? `, key ${track.keys[track.key[index]] ?? track.key[index]}` : '';
+  lines.push(`attempt ${track.op[index]}${key}`);
+  const token = track.tokens[track.op[index]];
+  if (token !== undefined && kind !== WAITING) lines.push(`token ${token}`);
+  return lines;
+}
+
+function nodeRow(node, height) {
+  return {
+    label: `node ${node.node}`, height,
+    draw(pen, top, view, colours) {
+      const box = { top: top + 3, height: height - 6 };
+      pen.fillStyle = colours.line;
+      pen.fillRect(view.left, top + height / 2 - 1, view.right - view.left, 2);
+      for (const part of node.spans) {
+        if (part.state === 'down') band(pen, view, part.from_ns, part.to_ns, box, colours.hatch.dead, colours.dead);
+        else if (part.state === 'frozen') band(pen, view, part.from_ns, part.to_ns, box, colours.hatch.frozen, colours.frozen);
+        else flag(pen, view, part, box, colours);
+      }
+    },
+    at(time, reach) {
+      const here = node.spans.filter((part) => part.from_ns - reach <= time && time <= part.to_ns + reach);
+      return here.length ? here.map((part) => `${part.state}: ${part.words} (since ${moment(part.from_ns)})`) : ['up'];
+    },
+  };
+}
+
+// A change that stays: a flag where it happens.
+function flag(pen, view, part, box, colours) {
+  if (part.from_ns < view.from || part.from_ns > view.to) return;
+  const x = view.x(part.from_ns);
+  pen.fillStyle = colours.fault;
+  pen.beginPath();
+  pen.moveTo(x, box.top);
+  pen.lineTo(x + 9, box.top + 4);
+  pen.lineTo(x + 1.5, box.top + 8);
+  pen.lineTo(x + 1.5, box.top + box.height);
+  pen.lineTo(x, box.top + box.height);
+  pen.fill();
+  pen.font = '11px system-ui, sans-serif';
+  pen.fillStyle = colours.muted;
+  pen.fillText(part.kind, x + 12, box.top + 9);
+}
+

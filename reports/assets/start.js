@@ -1,0 +1,83 @@
+// Everything begins here. A timeline is made when its exhibit is first opened.
+
+const timelines = new Map();
+
+const LEGEND = [
+  ['waits', (pen, c) => { pen.fillStyle = c.wait; pen.fillRect(0, 6, 22, 2); }],
+  ['holds', (pen, c) => { pen.fillStyle = c.hold; pen.fillRect(0, 1, 22, 12); }],
+  ['holds, lease perhaps over', (pen, c) => { pen.fillStyle = c.hatch.perhaps; pen.fillRect(0, 1, 22, 12); }],
+  ['holds, lease over', (pen, c) => { pen.fillStyle = c.hatch.past; pen.fillRect(0, 1, 22, 12); }],
+  ['inside together', (pen, c) => { pen.fillStyle = c.overlap; pen.fillRect(0, 1, 22, 4); pen.strokeStyle = c.overlap; pen.lineWidth = 2; pen.strokeRect(1, 2, 20, 10); }],
+  ['frozen', (pen, c) => { pen.fillStyle = c.hatch.frozen; pen.fillRect(0, 1, 22, 12); pen.strokeStyle = c.frozen; pen.strokeRect(0.5, 1.5, 21, 11); }],
+  ['dead, down', (pen, c) => { pen.fillStyle = c.hatch.dead; pen.fillRect(0, 1, 22, 12); }],
+  ['fault', (pen, c) => { pen.fillStyle = c.hatch.fault; pen.fillRect(0, 1, 22, 12); pen.strokeStyle = c.fault; pen.strokeRect(0.5, 1.5, 21, 11); }],
+  ['sells', (pen, c) => { pen.fillStyle = c.ink; pen.beginPath(); pen.arc(11, 7, 3, 0, 7); pen.fill(); }],
+  ['× fenced off', null],
+  ['✝ dies', null],
+];
+
+function drawLegend(list, colours) {
+  list.replaceChildren(...LEGEND.map(([words, draw]) => {
+    const item = document.createElement('li');
+    if (draw) {
+      const swatch = document.createElement('canvas');
+      const sharp = window.devicePixelRatio || 1;
+      swatch.width = 22 * sharp;
+      swatch.height = 14 * sharp;
+      swatch.style.width = '22px';
+      swatch.style.height = '14px';
+      const pen = swatch.getContext('2d');
+      pen.scale(sharp, sharp);
+      draw(pen, colours);
+      item.append(swatch);
+    }
+    item.append(words);
+    return item;
+  }));
+}
+
+function startTimeline(exhibit) {
+  const element = exhibit.querySelector('.timeline');
+  if (!element) return;
+  const known = timelines.get(element);
+  if (known) {
+    known.ask();
+    return;
+  }
+  const track = readTrack(document.getElementById(`track-${element.dataset.cell}`));
+  const timeline = new Timeline(element, track);
+  timelines.set(element, timeline);
+  control(timeline);
+  drawLegend(element.querySelector('.legend'), timeline.colours);
+  element.dataset.ready = '';
+  new ResizeObserver(() => timeline.ask()).observe(timeline.canvas.parentElement);
+  if (!track.sights.length) {
+    element.querySelectorAll('[data-do="next"], [data-do="previous"]').forEach((button) => { button.disabled = true; });
+  }
+}
+
+function repaint() {
+  for (const [element, timeline] of timelines) {
+    timeline.colours = palette();
+    timeline.draw();
+    drawLegend(element.querySelector('.legend'), timeline.colours);
+  }
+}
+
+startTheme();
+document.addEventListener('picklock-theme', repaint);
+document.querySelectorAll('.exhibit').forEach((exhibit) => {
+  exhibit.addEventListener('toggle', () => { if (exhibit.open) startTimeline(exhibit); });
+  if (exhibit.open) startTimeline(exhibit);
+});
+startNavigation();
+// On paper everything is light, whatever the screen shows.
+addEventListener('beforeprint', () => {
+  document.querySelectorAll('.exhibit[open]').forEach(startTimeline);
+  document.documentElement.classList.add('printing');
+  repaint();
+});
+addEventListener('afterprint', () => {
+  document.documentElement.classList.remove('printing');
+  repaint();
+});

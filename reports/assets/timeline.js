@@ -1,0 +1,191 @@
+// One timeline: its rows, its window of time, and how it is drawn.
+
+class Timeline {
+  constructor(element, track) {
+    this.element = element;
+    this.track = track;
+    this.canvas = element.querySelector('canvas');
+    this.end = Math.max(1, track.end_ns);
+    this.from = 0;
+    this.to = this.end;
+    this.rows = this.makeRows();
+    this.chosen = -1;
+    this.cursor = null;
+    this.sight = -1;
+    this.asked = 0;
+    this.colours = palette();
+    this.whole();
+  }
+
+  makeRows() {
+    const { track } = this;
+    const rows = [];
+    if (track.faults.length) rows.push(faultRow(track.faults));
+    for (const node of track.nodes) rows.push(nodeRow(node, track.nodes.length > 12 ? 14 : 20));
+    const height = Math.max(5, Math.min(30, Math.floor(640 / Math.max(1, track.lanes.length))));
+    track.lanes.forEach((lane, index) => rows.push(workerRow(track, lane, index, height)));
+    if (track.overlaps.length) rows.push(overlapRow(track));
+    if (track.stock.length) rows.push(stockRow(track));
+    if (track.fences) rows.push(fenceRow(track));
+    rows.push(axisRow());
+    let top = 4;
+    for (const row of rows) {
+      row.top = top;
+      top += row.height + (row.lane && row.height < 12 ? 0 : 2);
+    }
+    this.height = top + 2;
+    return rows;
+  }
+
+  // The window with the canvas it is shown on: from time to place and back.
+  view() {
+    const left = this.width < 520 ? 58 : 84, right = this.width - 8;
+    const rate = (right - left) / (this.to - this.from);
+    return {
+      from: this.from, to: this.to, left, right,
+      x: (time) => left + (time - this.from) * rate,
+      time: (x) => this.from + (x - left) / rate,
+      perPixel: 1 / rate,
+    };
+  }
+
+  whole() {
+    const margin = this.end * 0.01;
+    this.show(-margin, this.end + margin);
+  }
+
+  show(from, to) {
+    const least = 50, most = this.end * 1.04;
+    let length = Math.min(Math.max(to - from, least), most);
+    let start = (from + to) / 2 - length / 2;
+    start = Math.min(Math.max(start, -this.end * 0.02), this.end * 1.02 - length);
+    this.from = start;
+    this.to = start + length;
+    this.ask();
+  }
+
+  zoom(factor, around) {
+    const centre = around ?? (this.from + this.to) / 2;
+    this.show(centre - (centre - this.from) * factor, centre + (this.to - centre) * factor);
+  }
+
+  pan(share) {
+    const step = (this.to - this.from) * share;
+    this.show(this.from + step, this.to + step);
+  }
+
+  // Many wishes in one frame are one drawing.
+  ask() {
+    if (this.asked) return;
+    this.asked = requestAnimationFrame(() => {
+      this.asked = 0;
+      this.draw();
+    });
+  }
+
+  fit() {
+    const width = this.canvas.parentElement.clientWidth;
+    const sharp = window.devicePixelRatio || 1;
+    if (!width) return false;
+    if (width !== this.width || sharp !== this.sharp) {
+      this.width = width;
+      this.sharp = sharp;
+      this.canvas.style.height = `${this.height}px`;
+      this.canvas.width = Math.round(width * sharp);
+      this.canvas.height = Math.round(this.height * sharp);
+    }
+    return true;
+  }
+
+  draw() {
+    if (!this.fit()) return;
+    const pen = this.canvas.getContext('2d'), view = this.view(), { colours } = this;
+    pen.setTransform(this.sharp, 0, 0, this.sharp, 0, 0);
+    pen.clearRect(0, 0, this.width, this.height);
+    const bottom = this.height - 28;
+    pen.save();
+    pen.beginPath();
+    pen.rect(view.left, 0, view.right - view.left, this.height);
+    pen.clip();
+    for (const row of this.rows) if (row.behind) row.behind(pen, 2, bottom, view, colours);
+    pen.restore();
+    this.labels(pen, view);
+    for (const row of this.rows) {
+      pen.save();
+      pen.beginPath();
+      pen.rect(row.numbered ? 0 : view.left, row.top, view.right - (row.numbered ? 0 : view.left), row.height);
+      pen.clip();
+      row.draw(pen, row.top, view, colours);
+      pen.restore();
+    }
+    this.marker(pen, view, bottom);
+    // The window in nanoseconds, for whoever looks at the page from outside.
+    this.element.dataset.from = this.from;
+    this.element.dataset.to = this.to;
+  }
+
+  labels(pen, view) {
+    const narrow = this.width < 520;
+    pen.font = `${narrow ? 11 : 12}px system-ui, sans-serif`;
+    let free = -9;
+    this.rows.forEach((row, index) => {
+      if (!row.label || row.top < free) return;
+      const height = row.height;
+      pen.fillStyle = index === this.chosen ? this.colours.accent : this.colours.muted;
+      pen.fillText(narrow ? row.label.replace('worker', 'w').replace('node', 'n') : row.label, 2, row.top + Math.max(height / 2 + 4, 9));
+      // Of lanes too thin for words, only some are named.
+      free = row.top + (row.height < 12 ? 14 : 0);
+    });
+    if (this.chosen >= 0) {
+      const row = this.rows[this.chosen];
+      pen.strokeStyle = this.colours.accent;
+      pen.lineWidth = 1;
+      pen.strokeRect(view.left - 0.5, row.top - 0.5, view.right - view.left + 1, row.height + 1);
+    }
+  }
+
+  // Where the reader was led to, or points.
+  marker(pen, view, bottom) {
+    const sight = this.track.sights[this.sight];
+    pen.strokeStyle = this.colours.overlap;
+    pen.lineWidth = 1.5;
+    if (sight && sight.from_ns >= view.from && sight.from_ns <= view.to) {
+      const x = view.x(sight.from_ns);
+      pen.setLineDash([4, 3]);
+      pen.strokeRect(x, 1, Math.max(0.1, view.x(sight.to_ns) - x), bottom - 1);
+      pen.setLineDash([]);
+    }
+    if (this.cursor !== null && this.cursor >= view.from && this.cursor <= view.to) {
+      pen.strokeStyle = this.colours.accent;
+      pen.lineWidth = 1;
+      pen.beginPath();
+      pen.moveTo(view.x(this.cursor), 1);
+      pen.lineTo(view.x(this.cursor), bottom);
+      pen.stroke();
+    }
+  }
+
+  rowAt(y) {
+    return this.rows.find((row) => y >= row.top && y < row.top + row.height);
+  }
+
+  // To the next violation, or the one before; around it so much that it can be understood.
+  jump(step) {
+    const { sights } = this.track;
+    if (!sights.length) {
+      this.tell('No violation in this run.');
+      return;
+    }
+    this.sight = this.sight < 0 && step < 0 ? sights.length - 1 : (this.sight + step + sights.length) % sights.length;
+    const sight = sights[this.sight];
+    const length = sight.to_ns - sight.from_ns, near = this.track.ttl_ns * 0.35;
+    const margin = Math.max(1000, length ? Math.max(length * 0.8, Math.min(near, length * 6)) : near);
+    this.show(sight.from_ns - margin, sight.to_ns + margin);
+    this.tell(`${this.sight + 1} of ${sights.length}: ${moment(sight.from_ns)}, ${sight.words}`);
+  }
+
+  tell(words) {
+    this.element.querySelector('.sight').textContent = words;
+  }
+}
+

@@ -1,0 +1,124 @@
+// The columns of a history, unpacked into typed arrays. What the numbers mean: src/html/track.rs.
+
+const WAITING = 0, IN_LEASE = 1, PERHAPS_PAST = 2, PAST_LEASE = 3, RELEASING = 4, BUNCH = 5, BUNCH_PAST = 6;
+
+const isHold = (kind) => kind >= IN_LEASE && kind <= PAST_LEASE;
+
+// Numbers of seven bits a byte, the lowest first; a function that reads the next one.
+function numbers(text) {
+  const bytes = atob(text);
+  let at = 0;
+  const next = () => {
+    let value = 0, weight = 1, byte;
+    do {
+      byte = bytes.charCodeAt(at++);
+      value += (byte & 127) * weight;
+      weight *= 128;
+    } while (byte > 127);
+    return value;
+  };
+  next.ended = () => at >= bytes.length;
+  next.signed = () => {
+    const value = next();
+    return value % 2 ? -(value + 1) / 2 : value / 2;
+  };
+  return next;
+}
+
+// The first index of low..high for which `test` holds; high if none does.
+function firstIndex(low, high, test) {
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (test(middle)) high = middle; else low = middle + 1;
+  }
+  return low;
+}
+
+function readTrack(element) {
+  const track = JSON.parse(element.textContent);
+  const count = track.lanes.reduce((sum, lane) => sum + lane.pieces, 0);
+  const unit = track.unit_ns;
+  const gaps = numbers(track.gaps), lengths = numbers(track.lengths), kinds = numbers(track.kinds);
+  const ops = numbers(track.ops), keys = numbers(track.piece_keys), bunches = numbers(track.bunches);
+  const from = new Float64Array(count), to = new Float64Array(count);
+  const kind = new Uint8Array(count), op = new Float64Array(count), key = new Uint32Array(count);
+  // Time held before each piece, so that any part of a lane knows how much of it was held.
+  const held = new Float64Array(count + 1);
+  const bunch = new Map();
+  let index = 0;
+  for (const lane of track.lanes) {
+    lane.first = index;
+    lane.end = index + lane.pieces;
+    lane.past = [];
+    let time = 0, attempt = 0;
+    for (; index < lane.end; index++) {
+      from[index] = (time += gaps()) * unit;
+      to[index] = (time += lengths()) * unit;
+      kind[index] = kinds();
+      op[index] = (attempt += ops.signed());
+      key[index] = keys();
+      let hold = isHold(kind[index]) ? to[index] - from[index] : 0;
+      if (kind[index] >= BUNCH) {
+        const of = { holds: bunches(), held: bunches() * unit };
+        bunch.set(index, of);
+        hold = of.held;
+      }
+      held[index + 1] = held[index] + hold;
+      if (kind[index] === PAST_LEASE || kind[index] === BUNCH_PAST) lane.past.push(index);
+    }
+  }
+  const columns = { from, to, kind, op, key, held, bunch };
+  for (const lane of track.lanes) lane.together = readTogether(track.overlaps, columns, lane);
+  return Object.assign(track, columns, {
+    marks: readMarks(track),
+    stock: track.stock.map(readSteps),
+    fences: track.fences && readFences(track.fences),
+  });
+}
+
+// When a worker held a key together with somebody else, in the order of time.
+function readTogether(overlaps, { from, to, kind, key }, lane) {
+  const spans = [];
+  for (const [began, ended, of] of overlaps) {
+    let i = firstIndex(lane.first, lane.end, (i) => to[i] > began);
+    for (; i < lane.end && from[i] < ended; i++) {
+      if (isHold(kind[i]) && key[i] === of) spans.push([Math.max(began, from[i]), Math.min(ended, to[i])]);
+    }
+  }
+  return spans;
+}
+
+function readMarks(track) {
+  const next = numbers(track.marks);
+  const marks = track.lanes.map(() => []);
+  let time = 0;
+  while (!next.ended()) {
+    time += next();
+    const lane = next();
+    marks[lane].push({ at: time * track.unit_ns, what: next() });
+  }
+  return marks;
+}
+
+function readSteps(line) {
+  const next = numbers(line.points);
+  const points = [{ at: 0, value: line.start }];
+  let at = 0;
+  while (!next.ended()) {
+    at += next();
+    points.push({ at, value: next.signed() });
+  }
+  return { key: line.key, low: line.low, high: line.high, points };
+}
+
+function readFences(fences) {
+  const next = numbers(fences.points);
+  const points = [];
+  let at = 0;
+  while (!next.ended()) {
+    at += next();
+    points.push({ at, value: next(), stale: next() === 1 });
+  }
+  return { low: fences.low, high: fences.high, points };
+}
+

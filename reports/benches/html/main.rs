@@ -1,0 +1,58 @@
+//! What a page costs whose history has a million events: time, memory and size.
+//!
+//! Goals: under 10 s, under 1 GB, under 10 MB. Memory is the most that the process ever had
+//! resident (`VmHWM` of `/proc/self/status`), the history itself included. The last line is
+//! `html_page_seconds N`.
+
+#![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
+
+#[path = "../../tests/html/histories.rs"]
+mod histories;
+#[path = "../../tests/html/runs.rs"]
+mod runs;
+
+use std::collections::BTreeMap;
+
+use picklock_harness::check::judge;
+use picklock_harness::clock::Clock;
+use picklock_reports::html::page;
+use picklock_reports::material::Evidence;
+
+fn main() {
+    // A page that draws nothing is fast.
+    let small = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).expect("a page");
+    assert!(small.contains("track-0"));
+    println!(
+        "{:>10} {:>8} {:>10} {:>10}",
+        "events", "s", "page KiB", "peak KiB"
+    );
+    let mut seconds = 0.0;
+    for purchases in [1_667, 16_667, 166_667] {
+        let history = histories::long(purchases);
+        let events = history.events.len();
+        let record = runs::record(&history, judge(&history), "A long one.");
+        let mut material = runs::nothing(1);
+        material.matrix.cells = vec![runs::of_record(&record, "long", BTreeMap::new())];
+        material.evidence = vec![Evidence {
+            run_dir: "long".into(),
+            record,
+            history: Some(history),
+        }];
+        let clock = Clock::start();
+        let page = page(&material).expect("a page");
+        seconds = clock.elapsed().as_secs_f64();
+        println!(
+            "{events:>10} {seconds:>8.2} {:>10} {:>10}",
+            page.len() / 1024,
+            peak_kib()
+        );
+    }
+    println!("\nhtml_page_seconds {seconds:.2}");
+}
+
+fn peak_kib() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = peak.and_then(|peak| peak.split_whitespace().next());
+    number.unwrap_or("?").to_owned()
+}

@@ -1,0 +1,306 @@
+//! Two sets of runs side by side: what came out otherwise than before, then how much slower.
+//!
+//! Cells are paired by subject, scenario and world. Verdict changes come first, the worse before
+//! the better. A latency ratio is called a change only where the confidence intervals of the two
+//! quantiles do not meet ([`quantile`]); everything else is noise, and said to be.
+
+pub mod quantile;
+mod words;
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use picklock_harness::check::{Property, Status};
+use picklock_harness::record::{Cell, MatrixRecord};
+use serde::Serialize;
+
+use crate::distribution::decode;
+use crate::formats::FormatError;
+
+pub use quantile::Estimate;
+pub use words::{json, markdown, text};
+
+/// Format and version of the JSON document.
+pub const FORMAT: &str = "picklock-comparison/1";
+
+/// What a ratio of a latency is made of: the middle, and what the unlucky wait for.
+const QUANTILES: [f64; 2] = [0.5, 0.99];
+
+/// How two sets of runs differ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Always [`FORMAT`].
+    pub format: &'static str,
+    /// How many cells both sets have.
+    pub cells: usize,
+    /// What came out otherwise than before, the worse first.
+    pub verdicts: Vec<Change>,
+    /// Latency ratios: first those beyond noise, the worst first.
+    pub latency: Vec<Ratio>,
+    /// Cells that only the set before has.
+    pub only_before: Vec<Place>,
+    /// Cells that only the set after has.
+    pub only_after: Vec<Place>,
+    /// Cells of both sets whose scenario is another one than before, by its content: what changed
+    /// in them may be the scenario's doing.
+    pub other_scenario: Vec<Place>,
+}
+
+/// Which cell.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Place {
+    /// Name of the subject.
+    #[serde(rename = "impl")]
+    pub subject: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the world.
+    pub backend: String,
+}
+
+/// Which way a change goes; the order is the order of reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Violated where it held, undecided where it was decided, not run where it was.
+    Worse,
+    /// Violated by another cause.
+    Other,
+    /// The other way round.
+    Better,
+}
+
+/// A property that came out otherwise than before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Which property; `None`: the whole cell, which was not run in one of the sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub property: Option<Property>,
+    /// How it came out before.
+    pub before: String,
+    /// How it came out after.
+    pub after: String,
+    /// Which way.
+    pub direction: Direction,
+}
+
+/// A latency after, divided by that before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ratio {
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// `acquire`, `release`.
+    pub operation: String,
+    /// Which quantile, 0 to 1.
+    pub quantile: f64,
+    /// Before.
+    pub before: Estimate,
+    /// After.
+    pub after: Estimate,
+    /// After through before; `None` where it was 0 before.
+    pub ratio: Option<f64>,
+    /// The least that the ratio may be, by both intervals.
+    pub ratio_low: f64,
+    /// The most that it may be; `None`: there are too few values to say.
+    pub ratio_high: Option<f64>,
+    /// True where the intervals meet: nothing is shown to have changed.
+    pub within_noise: bool,
+}
+
+/// Compares the cells that both sets have.
+///
+/// # Errors
+/// A histogram does not decode.
+pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison, FormatError> {
+    let mut comparison = Comparison {
+        format: FORMAT,
+        cells: 0,
+        verdicts: Vec::new(),
+        latency: Vec::new(),
+        only_before: Vec::new(),
+        only_after: Vec::new(),
+        other_scenario: Vec::new(),
+    };
+    // The last one first, so that the first is taken first where a place comes twice.
+    let mut left: HashMap<Place, Vec<usize>> = HashMap::new();
+    for (index, cell) in after.cells.iter().enumerate().rev() {
+        left.entry(place(cell)).or_default().push(index);
+    }
+    for cell in &before.cells {
+        let Some(index) = left.get_mut(&place(cell)).and_then(Vec::pop) else {
+            comparison.only_before.push(place(cell));
+            continue;
+        };
+        let other = &after.cells[index];
+        comparison.cells += 1;
+        if cell.scenario_hash != other.scenario_hash
+            && !cell.scenario_hash.is_empty()
+            && !other.scenario_hash.is_empty()
+        {
+            comparison.other_scenario.push(place(cell));
+        }
+        comparison.verdicts.extend(changes(cell, other));
+        comparison.latency.extend(ratios(cell, other)?);
+    }
+    let mut left: Vec<usize> = left.into_values().flatten().collect();
+    left.sort_unstable();
+    comparison.only_after = left
+        .into_iter()
+        .map(|index| place(&after.cells[index]))
+        .collect();
+    comparison.verdicts.sort_by_key(|change| change.direction);
+    comparison.latency.sort_by(|one, other| {
+        let worst = |ratio: &Ratio| ratio.ratio.unwrap_or(f64::INFINITY);
+        let noise = one.within_noise.cmp(&other.within_noise);
+        noise.then(worst(other).total_cmp(&worst(one)))
+    });
+    Ok(comparison)
+}
+
+fn place(cell: &Cell) -> Place {
+    Place {
+        subject: cell.subject.name.clone(),
+        scenario: cell.scenario.clone(),
+        backend: cell.backend.clone(),
+    }
+}
+
+/// How bad it is, and in which words.
+type Outcome = (u8, String);
+
+fn changes(before: &Cell, after: &Cell) -> Vec<Change> {
+    let change = |property, one: Outcome, other: Outcome| {
+        let direction = match one.0.cmp(&other.0) {
+            std::cmp::Ordering::Less => Direction::Worse,
+            std::cmp::Ordering::Equal => Direction::Other,
+            std::cmp::Ordering::Greater => Direction::Better,
+        };
+        Change {
+            place: place(before),
+            property,
+            before: one.1,
+            after: other.1,
+            direction,
+        }
+    };
+    let ran = |cell: &Cell| match &cell.error {
+        Some(reason) => (1, format!("not run: {reason}")),
+        None => (0, "run".to_owned()),
+    };
+    match (&before.error, &after.error) {
+        (None, None) => {}
+        (Some(_), Some(_)) => return Vec::new(),
+        _ => return vec![change(None, ran(before), ran(after))],
+    }
+    let pairs = Property::ALL.map(|property| {
+        (
+            property,
+            came_out(before, property),
+            came_out(after, property),
+        )
+    });
+    let differ = pairs
+        .into_iter()
+        .filter(|(_, one, other)| outcome(one) != outcome(other));
+    let mut found: Vec<Change> = differ
+        .map(|(property, one, other)| change(Some(property), one, other))
+        .collect();
+    found.sort_by_key(|change| Reverse(change.direction == Direction::Worse));
+    found
+}
+
+/// The words without the rate: a rate that moves is no change of the verdict.
+fn outcome(came_out: &Outcome) -> &str {
+    came_out.1.split(" in ").next().unwrap_or_default()
+}
+
+/// The worst that any run of the cell came to, with how often.
+fn came_out(cell: &Cell, property: Property) -> Outcome {
+    let verdict = cell.verdicts.get(&property);
+    let shown = verdict.map(|verdict| verdict.status);
+    let tally = cell.tally.get(&property).cloned().unwrap_or_default();
+    let rate = |times: u64| match cell.runs {
+        0 | 1 => String::new(),
+        runs => format!(" in {times} of {runs} runs"),
+    };
+    if tally.violated > 0 || shown == Some(Status::Violated) {
+        // The cause that was found most often speaks for all.
+        let most = tally
+            .causes
+            .iter()
+            .max_by_key(|(cause, times)| (**times, Reverse(*cause)));
+        let shown = verdict.and_then(|verdict| verdict.cause);
+        let cause = most.map(|(cause, _)| cause.clone());
+        let cause = cause.or_else(|| shown.map(|cause| cause.word().to_owned()));
+        let cause = cause.map_or(String::new(), |cause| format!(": {cause}"));
+        return (2, format!("violated{cause}{}", rate(tally.violated)));
+    }
+    if tally.unknown > 0 || shown == Some(Status::Unknown) {
+        return (1, format!("unknown{}", rate(tally.unknown)));
+    }
+    match shown {
+        Some(status) => (0, status.word().to_owned()),
+        None => (0, Status::NotApplicable.word().to_owned()),
+    }
+}
+
+fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {
+    let mut ratios = Vec::new();
+    // Where a cell could not be run in full, its latencies count for nothing.
+    if before.error.is_some() || after.error.is_some() {
+        return Ok(ratios);
+    }
+    for (operation, one) in &before.latency {
+        let Some(other) = after.latency.get(operation) else {
+            continue;
+        };
+        if one.count == 0 || other.count == 0 {
+            continue;
+        }
+        let one = decode(before, operation, one)?;
+        let other = decode(after, operation, other)?;
+        if one.is_empty() || other.is_empty() {
+            continue;
+        }
+        for quantile in QUANTILES {
+            let estimates = (
+                quantile::estimate(&one, quantile),
+                quantile::estimate(&other, quantile),
+            );
+            ratios.push(ratio(place(before), operation, quantile, estimates));
+        }
+    }
+    Ok(ratios)
+}
+
+fn ratio(
+    place: Place,
+    operation: &str,
+    quantile: f64,
+    (before, after): (Estimate, Estimate),
+) -> Ratio {
+    let through = |above: u64, below: u64| (below > 0).then(|| above as f64 / below as f64);
+    let meets = |one: &Estimate, other: &Estimate| {
+        one.high_us.is_none_or(|high_us| other.low_us <= high_us)
+    };
+    Ratio {
+        place,
+        operation: operation.to_owned(),
+        quantile,
+        ratio: through(after.value_us, before.value_us),
+        ratio_low: before
+            .high_us
+            .and_then(|high_us| through(after.low_us, high_us))
+            .unwrap_or(0.0),
+        ratio_high: after
+            .high_us
+            .and_then(|high_us| through(high_us, before.low_us)),
+        within_noise: meets(&before, &after) && meets(&after, &before),
+        before,
+        after,
+    }
+}

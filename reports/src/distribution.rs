@@ -1,0 +1,60 @@
+//! Histograms taken out of records again: how often each value was counted.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use picklock_harness::record::{Cell, Latency};
+
+use crate::formats::FormatError;
+use crate::standing::title;
+
+/// A cell, an operation in it, and how long that took.
+pub type Distribution<'a> = (&'a Cell, &'a str, Histogram<u64>);
+
+/// The histogram of a latency; values are microseconds.
+///
+/// # Errors
+/// It is no base64, or no HdrHistogram V2: the record is damaged, or not ours.
+pub fn decode(
+    cell: &Cell,
+    operation: &str,
+    latency: &Latency,
+) -> Result<Histogram<u64>, FormatError> {
+    let broken = |reason: String| FormatError::Histogram {
+        cell: crate::escape::visible(&title(cell)).into_owned(),
+        operation: operation.to_owned(),
+        reason,
+    };
+    let bytes = STANDARD
+        .decode(latency.histogram.trim())
+        .map_err(|error| broken(error.to_string()))?;
+    Deserializer::new()
+        .deserialize(&mut bytes.as_slice())
+        .map_err(|error| broken(error.to_string()))
+}
+
+/// Every operation of every cell that was run and counted anything, with its histogram.
+///
+/// # Errors
+/// As [`decode`]. `format` finds nothing to write when nothing was counted anywhere.
+pub fn all<'a>(
+    cells: &'a [Cell],
+    format: &'static str,
+) -> Result<Vec<Distribution<'a>>, FormatError> {
+    let mut found = Vec::new();
+    for cell in cells.iter().filter(|cell| cell.error.is_none()) {
+        for (operation, latency) in &cell.latency {
+            if latency.count > 0 {
+                found.push((cell, operation.as_str(), decode(cell, operation, latency)?));
+            }
+        }
+    }
+    match found.is_empty() {
+        true => Err(FormatError::Nothing {
+            format,
+            reason: "no operation of any cell has succeeded, so there is no latency",
+        }),
+        false => Ok(found),
+    }
+}

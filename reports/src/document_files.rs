@@ -1,0 +1,37 @@
+//! The documents themselves, for programs: the matrix, and the record of every kept run.
+
+use serde::Serialize;
+
+use crate::file_name::Names;
+use crate::formats::{File, FormatError};
+use crate::material::Material;
+
+/// `matrix.json`, and a file under `runs/` for each run that was kept.
+///
+/// # Errors
+/// None: the documents are made of text, numbers, and maps keyed by words.
+pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+    let mut names = Names::default();
+    let mut files = vec![File {
+        name: "matrix.json".to_owned(),
+        bytes: document(&material.matrix)?,
+    }];
+    for evidence in &material.evidence {
+        let record = &evidence.record;
+        let name = names.take(&[&record.subject.name, &record.scenario, &record.backend]);
+        files.push(File {
+            name: format!("runs/{name}.json"),
+            bytes: document(record)?,
+        });
+    }
+    Ok(files)
+}
+
+fn document(of: &impl Serialize) -> Result<Vec<u8>, FormatError> {
+    let mut bytes = serde_json::to_vec_pretty(of).map_err(|error| FormatError::Refused {
+        format: "json",
+        reason: error.to_string(),
+    })?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}

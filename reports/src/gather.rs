@@ -1,0 +1,128 @@
+//! Runs and matrices put together into one [`Material`].
+
+use std::collections::BTreeMap;
+
+use picklock_harness::check::{Status, Verdict, Verdicts};
+use picklock_harness::history::History;
+use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Tally};
+
+use crate::material::{Evidence, Material};
+
+/// A single run as a matrix of one cell, with itself as the evidence.
+///
+/// A run record does not say what its scenario expects, so the cell expects nothing, and nothing
+/// in it can be a surprise. Its scenario's hash is not known either and left empty.
+pub fn of_run(record: RunRecord, history: Option<History>) -> Material {
+    let run_dir = ".".to_owned();
+    let cell = Cell {
+        subject: record.subject.clone(),
+        options: BTreeMap::new(),
+        scenario: record.scenario.clone(),
+        summary: record.summary.clone(),
+        scenario_hash: String::new(),
+        backend: record.backend.clone(),
+        runs: 1,
+        seed: record.seed,
+        verdicts: record.verdicts.clone(),
+        tally: tally(&record.verdicts),
+        expected: BTreeMap::new(),
+        surprises: Vec::new(),
+        counts: record.counts,
+        latency: record.latency.clone(),
+        error: None,
+        elapsed_ms: None,
+        run_dir: Some(run_dir.clone()),
+        reproduce: record.reproduce.clone(),
+    };
+    let matrix = MatrixRecord {
+        format: MATRIX_FORMAT.to_owned(),
+        picklock: record.picklock.clone(),
+        seed: record.seed,
+        seeds: 1,
+        processors: 0,
+        jobs: 1,
+        interrupted: record.interrupted,
+        elapsed_ms: None,
+        cells: vec![cell],
+        skipped: Vec::new(),
+        reproduce: record.reproduce.clone(),
+    };
+    let evidence = vec![Evidence {
+        run_dir,
+        record,
+        history,
+    }];
+    Material {
+        matrix,
+        evidence,
+        skipped: Vec::new(),
+    }
+}
+
+fn tally(verdicts: &Verdicts) -> BTreeMap<picklock_harness::check::Property, Tally> {
+    let of = |verdict: &Verdict| {
+        let mut tally = Tally::default();
+        match verdict.status {
+            Status::Held => tally.held = 1,
+            Status::Violated => tally.violated = 1,
+            Status::Unknown => tally.unknown = 1,
+            Status::NotApplicable => tally.not_applicable = 1,
+        }
+        if let Some(cause) = verdict.cause {
+            tally.causes.insert(cause.word().to_owned(), 1);
+        }
+        tally
+    };
+    verdicts
+        .iter()
+        .map(|(property, verdict)| (*property, of(verdict)))
+        .collect()
+}
+
+/// Several materials as one; each comes with the name of where it was found.
+///
+/// Cells keep their order. Evidence is found by `NAME/RUN_DIR` from then on, so that runs of two
+/// matrices do not take each other's place. A single material stays as it is.
+pub fn merge(mut parts: Vec<(String, Material)>) -> Material {
+    if parts.len() == 1
+        && let Some((_, only)) = parts.pop()
+    {
+        return only;
+    }
+    let mut whole = Material {
+        matrix: MatrixRecord {
+            format: MATRIX_FORMAT.to_owned(),
+            ..MatrixRecord::default()
+        },
+        evidence: Vec::new(),
+        skipped: Vec::new(),
+    };
+    let mut commands: Vec<String> = Vec::new();
+    for (index, (name, part)) in parts.into_iter().enumerate() {
+        let within = |run_dir: &str| format!("{name}/{run_dir}");
+        let all = &mut whole.matrix;
+        if index == 0 {
+            all.picklock.clone_from(&part.matrix.picklock);
+            all.seed = part.matrix.seed;
+        }
+        all.seeds = all.seeds.max(part.matrix.seeds);
+        all.processors = all.processors.max(part.matrix.processors);
+        all.jobs = all.jobs.max(part.matrix.jobs);
+        all.interrupted |= part.matrix.interrupted;
+        commands.push(part.matrix.reproduce);
+        all.cells
+            .extend(part.matrix.cells.into_iter().map(|cell| Cell {
+                run_dir: cell.run_dir.as_deref().map(within),
+                ..cell
+            }));
+        let evidence = part.evidence.into_iter().map(|evidence| Evidence {
+            run_dir: within(&evidence.run_dir),
+            ..evidence
+        });
+        whole.evidence.extend(evidence);
+        whole.skipped.extend(part.skipped);
+    }
+    commands.retain(|command| !command.is_empty());
+    whole.matrix.reproduce = commands.join("\n");
+    whole
+}

@@ -1,0 +1,60 @@
+//! Columns of numbers as text: what a page embeds instead of an object for each event.
+//!
+//! Numbers are written as variable-length integers of seven bits a byte, the lowest first (LEB128),
+//! and the bytes as base64. A hold is so some ten bytes long.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// Numbers, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Column(Vec<u8>);
+
+impl Column {
+    pub(super) fn push(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    /// A number that may be negative: the sign goes into the lowest bit.
+    pub(super) fn push_signed(&mut self, value: i64) {
+        self.push(((value << 1) ^ (value >> 63)) as u64);
+    }
+
+    pub(super) fn text(&self) -> String {
+        STANDARD.encode(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(column: &Column) -> Vec<u8> {
+        STANDARD.decode(column.text()).unwrap()
+    }
+
+    #[test]
+    fn seven_bits_a_byte() {
+        let mut column = Column::default();
+        for value in [0, 127, 128, 300] {
+            column.push(value);
+        }
+        assert_eq!(bytes(&column), [0, 127, 0x80, 1, 0xac, 2]);
+    }
+
+    #[test]
+    fn the_sign_goes_into_the_lowest_bit() {
+        let mut column = Column::default();
+        for value in [0, -1, 1, -64] {
+            column.push_signed(value);
+        }
+        assert_eq!(bytes(&column), [0, 1, 2, 127]);
+        let mut widest = Column::default();
+        widest.push_signed(i64::MIN);
+        assert_eq!(bytes(&widest).len(), 10);
+    }
+}

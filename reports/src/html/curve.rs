@@ -1,0 +1,181 @@
+//! Stock and fencing tokens over time.
+
+use picklock_harness::history::{History, What};
+use serde::Serialize;
+
+use super::column::Column;
+
+/// So many keys have a line of their own; with more, the one with the lowest stock has one.
+const MOST_LINES: usize = 6;
+/// More points than this cannot be told apart on any screen.
+const MOST_POINTS: usize = 8_000;
+
+/// A line of steps. The column holds, for each point, the time less the one before's, and the
+/// value.
+#[derive(Debug, Serialize)]
+pub(super) struct Steps {
+    key: Option<usize>,
+    start: i64,
+    low: i64,
+    high: i64,
+    points: String,
+}
+
+/// Tokens as they were granted. For each: the time less the one before's, the token, and 1 if it
+/// is not higher than all before it.
+#[derive(Debug, Serialize)]
+pub(super) struct Fences {
+    low: u64,
+    high: u64,
+    points: String,
+}
+
+/// The stock, a line for each key; none if it never changed.
+pub(super) fn stock(history: &History, left_out: &mut Vec<String>) -> Vec<Steps> {
+    let keys = history.header.keys.len();
+    let mut lines: Vec<Vec<(u64, i64)>> = vec![Vec::new(); keys];
+    for event in &history.events {
+        if let What::StockChanged { key, to, .. } = event.what
+            && let Some(line) = lines.get_mut(key as usize)
+        {
+            line.push((event.at_ns, to));
+        }
+    }
+    let mut shown: Vec<usize> = (0..keys).filter(|key| !lines[*key].is_empty()).collect();
+    if shown.len() > MOST_LINES {
+        let lowest = |key: &usize| lines[*key].iter().map(|(_, stock)| *stock).min();
+        left_out.push(format!(
+            "Of {} keys the one whose stock fell lowest is drawn.",
+            shown.len()
+        ));
+        shown.sort_by_key(lowest);
+        shown.truncate(1);
+    }
+    let mut thinned = false;
+    let steps = shown.into_iter().map(|key| {
+        let points = thin(&lines[key]);
+        thinned |= points.len() < lines[key].len();
+        let start = history.header.stock_start;
+        let values = || points.iter().map(|(_, value)| *value).chain([start]);
+        Steps {
+            key: (keys > 1).then_some(key),
+            start,
+            low: values().min().unwrap_or(start),
+            high: values().max().unwrap_or(start),
+            points: encoded(&points),
+        }
+    });
+    let steps = steps.collect();
+    if thinned {
+        left_out.push("The stock is drawn with its lowest and highest points only.".to_owned());
+    }
+    steps
+}
+
+fn encoded(points: &[(u64, i64)]) -> String {
+    let mut column = Column::default();
+    let mut before_ns = 0;
+    for (at_ns, value) in points {
+        column.push(at_ns - before_ns);
+        before_ns = *at_ns;
+        column.push_signed(*value);
+    }
+    column.text()
+}
+
+/// No more points than can be told apart: of each stretch of time the first, the lowest, the
+/// highest and the last.
+fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
+    if points.len() <= MOST_POINTS {
+        return points.to_vec();
+    }
+    let mut kept = Vec::with_capacity(MOST_POINTS);
+    for part in points.chunks(points.len().div_ceil(MOST_POINTS / 4)) {
+        let index_of = |found: Option<(usize, &(u64, i64))>| found.map_or(0, |(index, _)| index);
+        let lowest = index_of(part.iter().enumerate().min_by_key(|(_, point)| point.1));
+        let highest = index_of(part.iter().enumerate().max_by_key(|(_, point)| point.1));
+        let mut indices = [0, lowest, highest, part.len() - 1];
+        indices.sort_unstable();
+        let mut last = None;
+        for index in indices {
+            if last != Some(index) {
+                kept.push(part[index]);
+            }
+            last = Some(index);
+        }
+    }
+    kept
+}
+
+/// The fencing tokens; `None` if the subject gives none.
+pub(super) fn fences(history: &History, left_out: &mut Vec<String>) -> Option<Fences> {
+    let mut highest: Vec<Option<u64>> = vec![None; history.header.keys.len()];
+    let mut keys = std::collections::HashMap::new();
+    let mut points: Vec<(u64, u64, bool)> = Vec::new();
+    for event in &history.events {
+        match event.what {
+            What::Acquire { worker, key, .. } => {
+                keys.insert(worker, key as usize);
+            }
+            What::Granted {
+                worker,
+                fence: Some(fence),
+                ..
+            } => {
+                let key = keys.get(&worker).copied().unwrap_or(0);
+                let Some(highest) = highest.get_mut(key) else {
+                    continue;
+                };
+                let stale = highest.is_some_and(|highest| fence <= highest);
+                *highest = Some(highest.map_or(fence, |highest| highest.max(fence)));
+                points.push((event.at_ns, fence, stale));
+            }
+            _ => {}
+        }
+    }
+    let low = points.iter().map(|point| point.1).min()?;
+    let high = points.iter().map(|point| point.1).max()?;
+    if points.len() > MOST_POINTS {
+        left_out.push("Of the fencing tokens some are drawn, and all that went back.".to_owned());
+        let every = points.len().div_ceil(MOST_POINTS / 2);
+        let mut index = 0;
+        points.retain(|point| {
+            index += 1;
+            index % every == 1 || point.2
+        });
+        points.truncate(MOST_POINTS);
+    }
+    let mut column = Column::default();
+    let mut before_ns = 0;
+    for (at_ns, fence, stale) in points {
+        column.push(at_ns - before_ns);
+        before_ns = at_ns;
+        column.push(fence);
+        column.push(u64::from(stale));
+    }
+    Some(Fences {
+        low,
+        high,
+        points: column.text(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_the_lowest_and_the_highest() {
+        let mut points: Vec<(u64, i64)> = (0..100_000).map(|at| (at, (at % 7) as i64)).collect();
+        points[54_321].1 = -3;
+        points[77_777].1 = 99;
+        let thinned = thin(&points);
+        assert!(thinned.len() <= MOST_POINTS, "{}", thinned.len());
+        assert!(thinned.contains(&(54_321, -3)) && thinned.contains(&(77_777, 99)));
+        assert_eq!(
+            (thinned[0], thinned[thinned.len() - 1]),
+            (points[0], points[99_999])
+        );
+        assert!(thinned.is_sorted_by_key(|point| point.0));
+    }
+}

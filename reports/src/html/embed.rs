@@ -1,0 +1,47 @@
+//! JSON inside of a script element, whatever strangers' words are in it.
+
+use serde::Serialize;
+
+/// `value` as JSON that no HTML parser takes for anything else.
+///
+/// In JSON the signs that matter to HTML (`<`, `>`, `&`) and the line ends that old scripts stumble
+/// over stand only in strings, where each may be written as an escape.
+pub(super) fn json(value: &impl Serialize) -> String {
+    let plain = serde_json::to_string(value).expect("columns, lists and words are always JSON");
+    let mut safe = String::with_capacity(plain.len());
+    for c in plain.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                safe.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn no_way_out_of_the_element() {
+        let text = json(&"</script><!--<script>&amp;\u{2028}\u{2029}\"");
+        assert_eq!(
+            text,
+            r#""\u003c/script\u003e\u003c!--\u003cscript\u003e\u0026amp;\u2028\u2029\"""#
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_meaning_stays(words in any::<String>()) {
+            let text = json(&words);
+            let safe = !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']);
+            prop_assert!(safe);
+            prop_assert_eq!(serde_json::from_str::<String>(&text).unwrap(), words);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The evidence of one cell: verdicts, stories, timeline, numbers, and how to see it again.
+
+use std::borrow::Cow;
+
+use picklock_harness::check::{Property, Status, Verdicts};
+use picklock_harness::record::Cell;
+
+use super::embed;
+use super::figures::{self, Figures};
+use super::name::{Name, name, sentence};
+use super::page::{Fact, fact};
+use super::tile::{self, Tile, tile};
+use super::track::track;
+use crate::blame::blame;
+use crate::escape::visible;
+use crate::material::{Evidence, Material};
+use crate::meaning;
+use crate::units::{span_ms, span_us};
+
+/// The pieces of all timelines of a page together: some 20 bytes each.
+const MOST_PIECES: usize = 300_000;
+/// However many cells there are, each gets as much.
+const LEAST_PIECES: usize = 1_000;
+/// Troubles beyond this are left out.
+const MOST_TROUBLES: usize = 50;
+
+/// One cell.
+pub(super) struct Exhibit {
+    pub(super) index: usize,
+    pub(super) open: bool,
+    pub(super) subject: Name,
+    pub(super) version: Name,
+    pub(super) scenario: Name,
+    pub(super) backend: Name,
+    pub(super) summary: Name,
+    pub(super) tile: Tile,
+    pub(super) error: Option<Name>,
+    pub(super) blame: Option<String>,
+    pub(super) verdicts: Vec<VerdictRow>,
+    pub(super) stories: Vec<Story>,
+    pub(super) reproduce: Name,
+    /// The command itself, for the clipboard; empty where it holds what cannot be seen, because
+    /// nobody should paste that into a shell.
+    pub(super) command: String,
+    pub(super) run_dir: Option<Name>,
+    pub(super) facts: Vec<Fact>,
+    pub(super) trouble: Vec<Name>,
+    pub(super) faults: Vec<FaultRow>,
+    /// The timeline's data, as JSON that is safe in a script element.
+    pub(super) track: Option<String>,
+    pub(super) left_out: Vec<String>,
+    pub(super) figures: Figures,
+}
+
+/// One property.
+pub(super) struct VerdictRow {
+    pub(super) property: Property,
+    pub(super) letter: char,
+    pub(super) sign: &'static str,
+    pub(super) status: &'static str,
+    pub(super) meaning: Name,
+    pub(super) cause: &'static str,
+    pub(super) rate: Option<String>,
+    pub(super) expected: Name,
+    pub(super) surprising: bool,
+}
+
+/// What happened, once for all properties that tell the same.
+pub(super) struct Story {
+    pub(super) properties: String,
+    pub(super) lines: Vec<StoryLine>,
+}
+
+/// A line of a story: its time, where it begins with one, and the rest.
+pub(super) struct StoryLine {
+    pub(super) at: String,
+    pub(super) text: Name,
+}
+
+/// A fault as the record tells it.
+pub(super) struct FaultRow {
+    pub(super) at: String,
+    pub(super) detail: Name,
+    pub(super) until: String,
+}
+
+pub(super) fn exhibits(material: &Material) -> Vec<Exhibit> {
+    let cells = &material.matrix.cells;
+    let most_pieces = (MOST_PIECES / cells.len().max(1)).max(LEAST_PIECES);
+    let exhibit = |(index, cell): (usize, &Cell)| {
+        let found = cell.run_dir.as_ref().and_then(|run_dir| {
+            let mut evidence = material.evidence.iter();
+            evidence.find(|evidence| evidence.run_dir == *run_dir)
+        });
+        let mut exhibit = exhibit(index, cell, found, most_pieces);
+        exhibit.open = cells.len() == 1;
+        exhibit
+    };
+    cells.iter().enumerate().map(exhibit).collect()
+}
+
+fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, most_pieces: usize) -> Exhibit {
+    let history = found.and_then(|evidence| evidence.history.as_ref());
+    let track = history.map(|history| track(history, &cell.verdicts, most_pieces));
+    let record = found.map(|evidence| &evidence.record);
+    Exhibit {
+        index,
+        open: false,
+        subject: name(&cell.subject.name),
+        version: name(&cell.subject.version),
+        scenario: name(&cell.scenario),
+        backend: name(&cell.backend),
+        summary: sentence(&cell.summary),
+        tile: tile(cell),
+        error: cell.error.as_ref().map(|error| sentence(error)),
+        blame: blame(&cell.verdicts).filter(|_| cell.error.is_none()),
+        verdicts: verdict_rows(cell),
+        stories: stories(&cell.verdicts),
+        reproduce: sentence(&cell.reproduce),
+        command: match visible(&cell.reproduce) {
+            Cow::Borrowed(command) => command.to_owned(),
+            Cow::Owned(_) => String::new(),
+        },
+        run_dir: cell.run_dir.as_ref().map(|run_dir| name(run_dir)),
+        facts: facts(cell, found),
+        trouble: record.map_or_else(Vec::new, |record| {
+            let trouble = record.trouble.iter().take(MOST_TROUBLES);
+            trouble.map(|words| sentence(words)).collect()
+        }),
+        faults: record.map_or_else(Vec::new, |record| faults(&record.faults)),
+        left_out: track
+            .as_ref()
+            .map_or_else(Vec::new, |track| track.left_out.clone()),
+        track: track.map(|track| embed::json(&track)),
+        figures: history.map_or_else(|| figures::of_cell(cell), figures::of_history),
+    }
+}
+
+fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
+    let row = |property: Property| {
+        let verdict = cell.verdicts.get(&property)?;
+        let tally = cell.tally.get(&property).filter(|_| cell.runs > 1);
+        Some(VerdictRow {
+            property,
+            letter: tile::letter(property),
+            sign: tile::sign(verdict.status),
+            status: verdict.status.word(),
+            meaning: sentence(&meaning::of(property, verdict)),
+            cause: verdict.cause.map_or("", |cause| cause.word()),
+            rate: tally.map(tile::rate_of),
+            expected: name(cell.expected.get(&property).map_or("", String::as_str)),
+            surprising: cell.surprises.iter().any(|s| s.property == property),
+        })
+    };
+    Property::ALL.into_iter().filter_map(row).collect()
+}
+
+fn stories(verdicts: &Verdicts) -> Vec<Story> {
+    let mut told: Vec<(Vec<&str>, &[String])> = Vec::new();
+    for (property, verdict) in verdicts {
+        if verdict.status != Status::Violated || verdict.story.is_empty() {
+            continue;
+        }
+        match told.iter_mut().find(|(_, lines)| *lines == verdict.story) {
+            Some((properties, _)) => properties.push(property.word()),
+            None => told.push((vec![property.word()], &verdict.story)),
+        }
+    }
+    let story = |(properties, lines): (Vec<&str>, &[String])| Story {
+        properties: properties.join(", "),
+        lines: lines.iter().map(|line| story_line(line)).collect(),
+    };
+    told.into_iter().map(story).collect()
+}
+
+fn story_line(line: &str) -> StoryLine {
+    // Most begin with a moment: `1.204 s  worker 0 ...`.
+    let (at, text) = match line.split_once("  ") {
+        Some((at, text)) if at.ends_with('s') && at.len() < 16 => (at, text),
+        _ => ("", line),
+    };
+    StoryLine {
+        at: name(at).shown,
+        text: sentence(text),
+    }
+}
+
+fn faults(faults: &[picklock_harness::record::StruckFault]) -> Vec<FaultRow> {
+    let moment = |ns: Option<u64>, otherwise: &str| {
+        ns.map_or_else(|| otherwise.to_owned(), crate::units::moment_ns)
+    };
+    let row = |fault: &picklock_harness::record::StruckFault| FaultRow {
+        at: moment(fault.began_ns, "never struck"),
+        detail: sentence(&fault.detail),
+        until: match fault.began_ns {
+            Some(_) => moment(fault.ended_ns, "the end"),
+            None => String::new(),
+        },
+    };
+    faults.iter().take(MOST_TROUBLES).map(row).collect()
+}
+
+fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if let Some(Evidence { record, .. }) = found {
+        let nodes = if record.nodes == 1 { "node" } else { "nodes" };
+        facts.push(fact(
+            "setting",
+            format!(
+                "{} workers, {} {nodes}, ttl {}",
+                record.workers,
+                record.nodes,
+                span_ms(record.ttl_ms)
+            ),
+        ));
+        facts.push(fact(
+            "server",
+            format!("{} {}", record.redis.server, record.redis.version),
+        ));
+        if record.interrupted {
+            facts.push(fact("interrupted", "by the user"));
+        }
+    }
+    if !cell.options.is_empty() {
+        let options = cell.options.iter();
+        let options: Vec<String> = options
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        facts.push(fact("options", options.join(", ")));
+    }
+    if cell.runs > 1 {
+        facts.push(fact("runs", cell.runs.to_string()));
+        facts.push(fact("seed shown", cell.seed.to_string()));
+    } else {
+        facts.push(fact("seed", cell.seed.to_string()));
+    }
+    let counts = &cell.counts;
+    facts.push(fact(
+        "lock",
+        format!(
+            "{} granted, {} refused, {} failed, {} extended, {} released",
+            counts.granted, counts.refused, counts.failed, counts.extended, counts.released
+        ),
+    ));
+    facts.push(fact(
+        "stock",
+        format!(
+            "{} at the start, {} sold, {} left",
+            counts.stock_start, counts.sold, counts.stock_left
+        ),
+    ));
+    for (operation, latency) in cell.latency.iter().filter(|(_, latency)| latency.count > 0) {
+        let what = match operation.as_str() {
+            "acquire" => "acquire",
+            "release" => "release",
+            _ => continue,
+        };
+        facts.push(fact(
+            what,
+            format!(
+                "median {}, 99 % {}, longest {}",
+                span_us(latency.p50_us),
+                span_us(latency.p99_us),
+                span_us(latency.max_us)
+            ),
+        ));
+    }
+    facts
+}

@@ -1,0 +1,182 @@
+//! The numbers of one cell: latency, throughput, fairness, recovery, orphans.
+
+use hdrhistogram::Histogram;
+use picklock_harness::history::History;
+use picklock_harness::record::Cell;
+
+use super::name::{Name, sentence};
+use super::percentiles::{Drawing, drawing};
+use crate::distribution::decode;
+use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, measure};
+use crate::units::{moment_ns, span_ns};
+
+/// Rows of a table beyond this are left out.
+const MOST_ROWS: usize = 50;
+
+/// All numbers of a cell.
+#[derive(Debug, Default)]
+pub(super) struct Figures {
+    pub(super) drawings: Vec<Drawing>,
+    /// What the drawings are of.
+    pub(super) drawn_from: &'static str,
+    pub(super) speeds: Vec<SpeedRow>,
+    pub(super) fairness: Vec<String>,
+    pub(super) recoveries: Vec<Row>,
+    pub(super) orphans: Vec<Row>,
+    /// How many rows were left out of the two before.
+    pub(super) more_rows: usize,
+}
+
+/// What got through in one phase.
+#[derive(Debug)]
+pub(super) struct SpeedRow {
+    pub(super) phase: &'static str,
+    pub(super) length: String,
+    pub(super) grants: u64,
+    pub(super) rate: String,
+    pub(super) refused: u64,
+    pub(super) failed: u64,
+    pub(super) unanswered: u64,
+}
+
+/// When, what, and how long it cost.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) at: String,
+    pub(super) what: Name,
+    pub(super) cost: String,
+}
+
+/// Of a shown run, phase by phase.
+pub(super) fn of_history(history: &History) -> Figures {
+    let measures = measure(history);
+    let mut figures = Figures {
+        drawings: drawings(&measures.speeds),
+        drawn_from: "the run that is shown, phase by phase",
+        speeds: measures.speeds.iter().map(speed_row).collect(),
+        fairness: fairness(&measures),
+        ..Figures::default()
+    };
+    let recoveries = measures.recoveries.iter().take(MOST_ROWS);
+    figures.recoveries = recoveries.map(recovery_row).collect();
+    let orphans = measures.orphans.iter().take(MOST_ROWS);
+    figures.orphans = orphans.map(orphan_row).collect();
+    let rows = measures.recoveries.len() + measures.orphans.len();
+    figures.more_rows = rows - figures.recoveries.len() - figures.orphans.len();
+    figures
+}
+
+/// Of all runs of a cell together, from the histograms that it kept.
+pub(super) fn of_cell(cell: &Cell) -> Figures {
+    // A histogram that does not decode is not drawn; formats that are about nothing else say why.
+    let decoded = |operation: &str| {
+        let latency = cell.latency.get(operation)?;
+        decode(cell, operation, latency).ok()
+    };
+    let mut drawings = Vec::new();
+    for (title, operation) in [("acquire", "acquire"), ("release", "release")] {
+        if let Some(histogram) = decoded(operation) {
+            drawings.extend(drawing(title, &[(0, "all runs", &histogram)]));
+        }
+    }
+    Figures {
+        drawings,
+        drawn_from: "all runs of the cell together",
+        ..Figures::default()
+    }
+}
+
+fn drawings(speeds: &[Speed]) -> Vec<Drawing> {
+    let series =
+        |of: fn(&Speed) -> &Histogram<u64>| -> Vec<(usize, &'static str, &Histogram<u64>)> {
+            let each = speeds.iter();
+            each.map(|speed| (speed.phase as usize, speed.phase.words(), of(speed)))
+                .collect()
+        };
+    let acquire = series(|speed| &speed.acquire.latency_us);
+    let release = series(|speed| &speed.release.latency_us);
+    [drawing("acquire", &acquire), drawing("release", &release)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn speed_row(speed: &Speed) -> SpeedRow {
+    let acquire = &speed.acquire;
+    let release = &speed.release;
+    SpeedRow {
+        phase: speed.phase.words(),
+        length: span_ns(speed.length_ns),
+        grants: acquire.latency_us.len(),
+        rate: match speed.grants_per_s() {
+            Some(rate) if rate >= 99.5 => format!("{rate:.0} /s"),
+            Some(rate) => format!("{rate:.1} /s"),
+            None => "–".to_owned(),
+        },
+        refused: acquire.refused,
+        failed: acquire.failed + release.failed,
+        unanswered: acquire.unanswered + release.unanswered,
+    }
+}
+
+fn fairness(measures: &Measures) -> Vec<String> {
+    let fairness = &measures.fairness;
+    let mut lines = Vec::new();
+    if let Some(jain) = fairness.jain {
+        let most = fairness.grants.iter().max().copied().unwrap_or(0);
+        let got = fairness.grants.iter().filter(|grants| **grants > 0).count();
+        lines.push(format!(
+            "Jain’s fairness index {jain:.2} (1: all got as much): {got} of the {} workers that \
+             asked got the lock, one of them {most} times.",
+            fairness.asked
+        ));
+    }
+    if let Some(wait) = fairness.longest_wait {
+        let outcome = if wait.granted {
+            "then got it"
+        } else {
+            "and did not get it"
+        };
+        lines.push(format!(
+            "Longest wait: worker {} for {} from {}, {outcome}.",
+            wait.worker,
+            span_ns(wait.waited_ns),
+            moment_ns(wait.from_ns)
+        ));
+    }
+    lines
+}
+
+fn recovery_row(recovery: &Recovery) -> Row {
+    Row {
+        at: moment_ns(recovery.over_ns),
+        what: sentence(&recovery.detail),
+        cost: match recovery.next_grant_ns {
+            Some(ns) => format!("next grant after {}", span_ns(ns)),
+            None => "no grant after it".to_owned(),
+        },
+    }
+}
+
+fn orphan_row(orphan: &Orphan) -> Row {
+    let lost = if orphan.died {
+        "died with the lock"
+    } else {
+        "failed to give the lock back"
+    };
+    let over = match orphan.granted_ns {
+        Some(granted_ns) => format!("free again after {}", span_ns(granted_ns - orphan.from_ns)),
+        None => "never granted again".to_owned(),
+    };
+    Row {
+        at: moment_ns(orphan.from_ns),
+        what: sentence(&format!("worker {} {lost}", orphan.worker)),
+        cost: format!(
+            "kept others waiting for {}; {over}",
+            span_ns(orphan.blocked_ns)
+        ),
+    }
+}
+
+/// Every phase has a place of its own in the order of series.
+const _: () = assert!(Phase::ALL.len() == 3);

@@ -1,0 +1,65 @@
+//! A report for people: one page for a browser, that needs nothing else.
+//!
+//! [`page`] makes it: style, script and data are inside, the page asks no network for anything (a
+//! content security policy in it holds it to that), and it works from a file as well as from a
+//! server. What strangers said is escaped where it becomes HTML, and again where it becomes JSON.
+//!
+//! - `page.rs`, `grid.rs`, `tile.rs`, `evidence.rs`: what the templates in `templates/` are given
+//! - `track.rs` and what it names: histories as columns of numbers, for the timeline
+//! - `percentiles.rs`: latency curves
+//! - `assets/*.css`, `assets/*.js`: how it looks, and the timeline
+//!
+//! A page has some 10 MB at most: what could not be seen is drawn together (`bunch.rs`), and the
+//! page says so.
+
+mod bunch;
+mod column;
+mod curve;
+mod embed;
+mod evidence;
+mod figures;
+mod grid;
+mod name;
+mod page;
+mod percentiles;
+mod scene;
+mod sight;
+mod tile;
+mod track;
+
+use askama::Template;
+
+use crate::formats::{File, FormatError};
+use crate::material::Material;
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum HtmlError {
+    /// A template could not be filled in.
+    #[error("cannot fill in the page: {0}")]
+    Template(#[from] askama::Error),
+}
+
+/// The page, a whole HTML document.
+///
+/// # Errors
+/// The template engine's own; none is known that could come up here.
+pub fn page(material: &Material) -> Result<String, HtmlError> {
+    Ok(page::view(material).render()?)
+}
+
+/// The page as a report's file, `report.html`.
+///
+/// # Errors
+/// As [`page`].
+pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+    let refused = |error: HtmlError| FormatError::Refused {
+        format: "html",
+        reason: error.to_string(),
+    };
+    let page = page(material).map_err(refused)?;
+    Ok(vec![File {
+        name: "report.html".to_owned(),
+        bytes: page.into_bytes(),
+    }])
+}

@@ -1,0 +1,83 @@
+//! Names as a page shows them: cut where they are long, with the whole on hover.
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+
+use crate::escape::visible;
+
+/// More than this is cut.
+const LONGEST_NAME: usize = 48;
+/// Likewise for sentences.
+const LONGEST_SENTENCE: usize = 600;
+/// Even on hover nobody reads more.
+const LONGEST_WHOLE: usize = 12_000;
+
+/// Words of a stranger. In a template it is its own HTML, escaped.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Template)]
+#[template(
+    source = r#"{% if whole.is_empty() %}{{ shown }}{% else %}<span class="cut" tabindex="0" title="{{ whole }}">{{ shown }}</span>{% endif %}"#,
+    ext = "html"
+)]
+pub(super) struct Name {
+    /// What the page shows.
+    pub(super) shown: String,
+    /// What it shows on hover; empty where nothing was cut.
+    pub(super) whole: String,
+}
+
+impl HtmlSafe for Name {}
+
+/// A name of at most some fifty characters.
+pub(super) fn name(text: &str) -> Name {
+    cut(text, LONGEST_NAME)
+}
+
+/// A sentence, or a command.
+pub(super) fn sentence(text: &str) -> Name {
+    cut(text, LONGEST_SENTENCE)
+}
+
+fn cut(text: &str, most: usize) -> Name {
+    let text = visible(text);
+    if text.chars().nth(most).is_none() {
+        return Name {
+            shown: text.into_owned(),
+            whole: String::new(),
+        };
+    }
+    let shown: String = text.chars().take(most - 1).collect();
+    Name {
+        shown: format!("{shown}…"),
+        whole: text.chars().take(LONGEST_WHOLE).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_cut_and_whole_on_hover() {
+        let long = "é".repeat(10_000);
+        let cut = name(&long);
+        assert_eq!(cut.shown.chars().count(), LONGEST_NAME);
+        assert!(cut.shown.ends_with('…'));
+        assert_eq!(cut.whole, long);
+        assert_eq!(name("redlock").whole, "");
+        assert_eq!(name(&"x".repeat(LONGEST_NAME)).whole, "");
+    }
+
+    #[test]
+    fn a_name_is_escaped_on_its_own() {
+        let name = name("<b onclick='x'>&\"");
+        let html = name.render().unwrap();
+        assert!(!html.contains(['<', '>', '\'', '"']), "{html}");
+        let long = cut(&"<".repeat(100), 10).render().unwrap();
+        assert_eq!(long.matches('<').count(), 2, "{long}");
+    }
+
+    #[test]
+    fn what_turns_text_around_is_shown_as_what_it_is() {
+        assert_eq!(name("\u{202e}evil").shown, r"\u{202e}evil");
+    }
+}

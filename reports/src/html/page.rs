@@ -1,0 +1,204 @@
+//! The whole page.
+
+use askama::Template;
+
+use super::evidence::{self, Exhibit};
+use super::grid::{self, World};
+use super::name::{Name, name, sentence};
+use crate::material::Material;
+use crate::units::span_ms;
+
+/// How it looks: one file for each part.
+const STYLE: &str = concat!(
+    include_str!("../../assets/base.css"),
+    include_str!("../../assets/matrix.css"),
+    include_str!("../../assets/evidence.css"),
+    include_str!("../../assets/print.css"),
+);
+
+/// What it does: one file for each concern, in one scope of their own.
+const SCRIPT: &str = concat!(
+    "(() => {\n'use strict';\n",
+    include_str!("../../assets/theme.js"),
+    include_str!("../../assets/navigation.js"),
+    include_str!("../../assets/track.js"),
+    include_str!("../../assets/paint.js"),
+    include_str!("../../assets/rows.js"),
+    include_str!("../../assets/lanes.js"),
+    include_str!("../../assets/timeline.js"),
+    include_str!("../../assets/controls.js"),
+    include_str!("../../assets/start.js"),
+    "})();\n",
+);
+
+/// Cells left out beyond this are only counted.
+const MOST_SENSELESS: usize = 100;
+
+#[derive(Template)]
+#[template(path = "page.html")]
+pub(super) struct Page {
+    style: &'static str,
+    script: &'static str,
+    title: String,
+    picklock: Name,
+    counts: Vec<Count>,
+    facts: Vec<Fact>,
+    reproduce: Name,
+    interrupted: bool,
+    many_runs: bool,
+    skipped: Vec<Name>,
+    /// Cells that make no sense, and why.
+    senseless: Vec<Name>,
+    senseless_more: usize,
+    worlds: Vec<World>,
+    exhibits: Vec<Exhibit>,
+}
+
+/// How many cells came out how.
+struct Count {
+    tone: &'static str,
+    sign: &'static str,
+    cells: usize,
+    words: &'static str,
+}
+
+/// Something about how it was run.
+pub(super) struct Fact {
+    pub(super) what: &'static str,
+    pub(super) value: Name,
+}
+
+pub(super) fn fact(what: &'static str, value: impl AsRef<str>) -> Fact {
+    Fact {
+        what,
+        value: sentence(value.as_ref()),
+    }
+}
+
+pub(super) fn view(material: &Material) -> Page {
+    let matrix = &material.matrix;
+    let title = match &matrix.cells[..] {
+        [cell] => format!(
+            "{} in {}",
+            name(&cell.subject.name).shown,
+            name(&cell.scenario).shown
+        ),
+        cells => format!("{} locks put to the test", subjects(cells)),
+    };
+    Page {
+        style: STYLE,
+        script: SCRIPT,
+        title,
+        picklock: name(&matrix.picklock),
+        counts: counts(material),
+        facts: facts(material),
+        reproduce: sentence(&matrix.reproduce),
+        interrupted: matrix.interrupted,
+        many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
+        skipped: material
+            .skipped
+            .iter()
+            .map(|words| sentence(words))
+            .collect(),
+        senseless: matrix
+            .skipped
+            .iter()
+            .take(MOST_SENSELESS)
+            .map(senseless)
+            .collect(),
+        senseless_more: matrix.skipped.len().saturating_sub(MOST_SENSELESS),
+        worlds: grid::worlds(&matrix.cells),
+        exhibits: evidence::exhibits(material),
+    }
+}
+
+fn senseless(cell: &picklock_harness::record::SkippedCell) -> Name {
+    sentence(&format!(
+        "{} in {} ({}): {}",
+        cell.subject, cell.scenario, cell.backend, cell.reason
+    ))
+}
+
+fn subjects(cells: &[picklock_harness::record::Cell]) -> usize {
+    let names: std::collections::BTreeSet<&str> = cells
+        .iter()
+        .map(|cell| cell.subject.name.as_str())
+        .collect();
+    names.len()
+}
+
+fn counts(material: &Material) -> Vec<Count> {
+    let cells = &material.matrix.cells;
+    let of_tone = |tones: &[&str]| {
+        let tiles = cells.iter().map(super::tile::tile);
+        tiles.filter(|tile| tones.contains(&tile.tone)).count()
+    };
+    let surprising = cells.iter().filter(|cell| cell.is_surprising()).count();
+    let all = [
+        ("surprise", "‼", surprising, "not as expected"),
+        ("held", "✓", of_tone(&["held"]), "held"),
+        ("lock", "✗", of_tone(&["lock"]), "the lock’s fault"),
+        ("client", "✗", of_tone(&["client"]), "the client’s fault"),
+        ("fenced", "◆", of_tone(&["fenced"]), "saved by fencing"),
+        ("unknown", "?", of_tone(&["unknown"]), "not judged"),
+        ("failed", "!", of_tone(&["failed"]), "not run"),
+    ];
+    let count = |(tone, sign, cells, words)| Count {
+        tone,
+        sign,
+        cells,
+        words,
+    };
+    let some = |count: &Count| count.cells > 0 || count.tone == "surprise";
+    all.map(count).into_iter().filter(some).collect()
+}
+
+fn facts(material: &Material) -> Vec<Fact> {
+    let matrix = &material.matrix;
+    let mut facts = vec![fact("picklock", &matrix.picklock)];
+    if matrix.processors > 0 {
+        facts.push(fact("machine", processors(matrix.processors, matrix.jobs)));
+    }
+    let seeds = match matrix.seeds {
+        0 | 1 => matrix.seed.to_string(),
+        seeds => format!("{seeds} a cell, from {}", matrix.seed),
+    };
+    facts.push(fact("seed", seeds));
+    let runs: u64 = matrix.cells.iter().map(|cell| cell.runs).sum();
+    facts.push(fact(
+        "cells",
+        format!("{}, {runs} runs", matrix.cells.len()),
+    ));
+    let mut servers: Vec<String> = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
+    for evidence in &material.evidence {
+        let record = &evidence.record;
+        let server = format!("{} {}", record.redis.server, record.redis.version);
+        if !servers.contains(&server) && !record.redis.server.is_empty() {
+            servers.push(server);
+        }
+        let reason = format!("{}: {}", record.backend, record.backend_reason);
+        if !reasons.contains(&reason) && !record.backend_reason.is_empty() {
+            reasons.push(reason);
+        }
+    }
+    if !servers.is_empty() {
+        facts.push(fact("server", servers.join(", ")));
+    }
+    if !reasons.is_empty() {
+        facts.push(fact("world", reasons.join(", ")));
+    }
+    if let Some(elapsed_ms) = matrix.elapsed_ms {
+        facts.push(fact("took", span_ms(elapsed_ms)));
+    }
+    facts
+}
+
+fn processors(processors: usize, jobs: usize) -> String {
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    format!(
+        "{processors} processor{}, {jobs} cell{} at a time",
+        plural(processors),
+        plural(jobs)
+    )
+}

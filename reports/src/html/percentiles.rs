@@ -1,0 +1,194 @@
+//! Percentile curves as drawings: right for print, and without a script.
+
+use hdrhistogram::Histogram;
+
+use crate::units::span_us;
+
+/// Width and height of a drawing, in its own units.
+const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 240.0;
+/// Room for the numbers.
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = 28.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 34.0;
+/// Points of a line.
+const POINTS: u32 = 120;
+/// The axis ends at 99.999 %, however many values there are.
+const MOST_NINES: f64 = 5.0;
+
+/// A drawing of some curves.
+#[derive(Debug)]
+pub(super) struct Drawing {
+    pub(super) title: &'static str,
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) right: f64,
+    pub(super) bottom: f64,
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) columns: Vec<Tick>,
+    pub(super) rows: Vec<Tick>,
+    pub(super) lines: Vec<Line>,
+}
+
+/// A line of the grid and its number.
+#[derive(Debug)]
+pub(super) struct Tick {
+    pub(super) at: f64,
+    pub(super) words: String,
+}
+
+/// A curve.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// The place in the order of series, for colour and dashes.
+    pub(super) series: usize,
+    pub(super) words: &'static str,
+    pub(super) points: String,
+    pub(super) count: u64,
+    /// Median, 90, 99 and 99.9 %, and the longest.
+    pub(super) figures: Vec<String>,
+}
+
+/// The quantiles of the table beside the drawing.
+pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+
+/// A drawing of the series that have values; `None` if none has. A series is its place in the
+/// order, its name and its latencies in microseconds.
+pub(super) fn drawing(
+    title: &'static str,
+    series: &[(usize, &'static str, &Histogram<u64>)],
+) -> Option<Drawing> {
+    let filled = series
+        .iter()
+        .filter(|(_, _, histogram)| !histogram.is_empty());
+    let filled: Vec<_> = filled.collect();
+    let low_us = filled.iter().map(|(_, _, h)| h.min()).min()?.max(1);
+    let high_us = filled.iter().map(|(_, _, h)| h.max()).max()?.max(1);
+    let most = filled.iter().map(|(_, _, h)| h.len()).max()?;
+    let nines = (most as f64).log10().clamp(1.0, MOST_NINES);
+    // A decade at least, so that a flat line is flat and not noise blown up.
+    let low = (low_us as f64).log10().floor();
+    let high = (high_us as f64).log10().ceil().max(low + 1.0);
+    let axes = Axes { nines, low, high };
+    let lines = filled.into_iter().map(|&(series, words, histogram)| Line {
+        series,
+        words,
+        points: axes.points(histogram),
+        count: histogram.len(),
+        figures: QUANTILES.map(|quantile| figure(histogram, quantile)).into(),
+    });
+    Some(Drawing {
+        title,
+        width: WIDTH,
+        height: HEIGHT,
+        left: LEFT,
+        top: TOP,
+        right: WIDTH - RIGHT,
+        bottom: HEIGHT - BOTTOM,
+        columns: axes.columns(),
+        rows: axes.rows(),
+        lines: lines.collect(),
+    })
+}
+
+fn figure(histogram: &Histogram<u64>, quantile: f64) -> String {
+    span_us(histogram.value_at_quantile(quantile))
+}
+
+/// Percentiles from left to right, each nine as wide as the one before; latency upwards,
+/// logarithmic.
+struct Axes {
+    nines: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Axes {
+    fn x(&self, nines: f64) -> f64 {
+        LEFT + (WIDTH - LEFT - RIGHT) * nines / self.nines
+    }
+
+    fn y(&self, us: f64) -> f64 {
+        let share = (us.max(1.0).log10() - self.low) / (self.high - self.low);
+        HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
+    }
+
+    fn points(&self, histogram: &Histogram<u64>) -> String {
+        let points = (0..=POINTS).map(|step| {
+            let nines = self.nines * f64::from(step) / f64::from(POINTS);
+            let quantile = 1.0 - 10f64.powf(-nines);
+            let us = histogram.value_at_quantile(quantile);
+            format!("{:.1},{:.1}", self.x(nines), self.y(us as f64))
+        });
+        points.collect::<Vec<_>>().join(" ")
+    }
+
+    fn columns(&self) -> Vec<Tick> {
+        let named = [
+            (0.0, "0"),
+            (std::f64::consts::LOG10_2, "50"),
+            (1.0, "90"),
+            (2.0, "99"),
+            (3.0, "99.9"),
+            (4.0, "99.99"),
+            (5.0, "99.999"),
+        ];
+        let inside = named.into_iter().filter(|(nines, _)| *nines <= self.nines);
+        let tick = |(nines, words): (f64, &str)| Tick {
+            at: self.x(nines),
+            words: format!("{words} %"),
+        };
+        inside.map(tick).collect()
+    }
+
+    fn rows(&self) -> Vec<Tick> {
+        let decades = self.low as i32..=self.high as i32;
+        let tick = |decade: i32| {
+            let us = 10f64.powi(decade);
+            Tick {
+                at: self.y(us),
+                words: span_us(us as u64),
+            }
+        };
+        decades.map(tick).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn histogram(values_us: &[u64]) -> Histogram<u64> {
+        let mut histogram = Histogram::new_with_bounds(1, 3_600_000_000, 3).unwrap();
+        for value in values_us {
+            histogram.record(*value).unwrap();
+        }
+        histogram
+    }
+
+    #[test]
+    fn nothing_measured_is_not_drawn() {
+        assert!(drawing("acquire", &[(0, "healthy", &histogram(&[]))]).is_none());
+    }
+
+    #[test]
+    fn curves_stay_inside_and_never_fall() {
+        let values: Vec<u64> = (1..2_000).collect();
+        let (one, other) = (histogram(&values), histogram(&[0, 0, 3_600_000_000]));
+        let drawing = drawing("acquire", &[(0, "healthy", &one), (1, "faulty", &other)]).unwrap();
+        for line in &drawing.lines {
+            let mut before = f64::INFINITY;
+            for point in line.points.split(' ') {
+                let (x, y) = point.split_once(',').unwrap();
+                let (x, y): (f64, f64) = (x.parse().unwrap(), y.parse().unwrap());
+                assert!(x >= drawing.left && x <= drawing.right + 0.1, "{x}");
+                assert!(y >= drawing.top - 0.1 && y <= drawing.bottom + 0.1, "{y}");
+                assert!(y <= before);
+                before = y;
+            }
+        }
+        assert_eq!(drawing.lines[0].figures[0], "1 ms");
+    }
+}

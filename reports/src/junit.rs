@@ -1,0 +1,126 @@
+//! JUnit XML, which CI servers show as test results.
+//!
+//! A suite is a subject, a case is a scenario in a world. A case fails when something came out
+//! otherwise than expected, and is an error when something could not be decided of which something
+//! was expected; a cell that could not be run is skipped. The grammar is `junit-10.xsd` of
+//! Jenkins's xunit plugin.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use picklock_harness::record::{Cell, Surprise};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use crate::formats::{File, FormatError};
+use crate::material::Material;
+use crate::standing::{failures, is_undecided, story};
+
+/// `junit.xml`.
+///
+/// # Errors
+/// The writer refused, which it has no reason to.
+pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+    let mut suites: Vec<(&str, TestSuite)> = Vec::new();
+    for cell in &material.matrix.cells {
+        let name = cell.subject.name.as_str();
+        let index = match suites.iter().position(|(known, _)| *known == name) {
+            Some(index) => index,
+            None => {
+                suites.push((name, TestSuite::new(clean(name))));
+                suites.len() - 1
+            }
+        };
+        suites[index].1.add_test_case(case(cell));
+    }
+    let mut report = Report::new("picklock");
+    report.add_test_suites(suites.into_iter().map(|(_, suite)| suite));
+    let text = report.to_string().map_err(|error| FormatError::Refused {
+        format: "junit",
+        reason: error.to_string(),
+    })?;
+    Ok(vec![File {
+        name: "junit.xml".to_owned(),
+        bytes: conforming(&text, report.skipped).into_bytes(),
+    }])
+}
+
+/// The schema has no `skipped` for all suites together, only for each; the writer adds one.
+fn conforming(text: &str, skipped: usize) -> String {
+    text.replacen(&format!(r#" skipped="{skipped}""#), "", 1)
+}
+
+fn case(cell: &Cell) -> TestCase {
+    let failures = failures(cell);
+    let mut status = if let Some(reason) = &cell.error {
+        let mut status = TestCaseStatus::skipped();
+        status.set_message(clean(reason));
+        status
+    } else if failures.is_empty() {
+        TestCaseStatus::success()
+    } else {
+        let undecided = failures.iter().all(is_undecided);
+        let mut status = TestCaseStatus::non_success(match undecided {
+            true => NonSuccessKind::Error,
+            false => NonSuccessKind::Failure,
+        });
+        status.set_type(if undecided { "unknown" } else { "unexpected" });
+        let lines: Vec<String> = failures.iter().map(in_words).collect();
+        status.set_message(clean(&lines.join("; ")));
+        status
+    };
+    if !failures.is_empty() && cell.error.is_none() {
+        status.set_description(clean(&evidence(cell, &failures)));
+    }
+    let mut case = TestCase::new(
+        clean(&format!("{} ({})", cell.scenario, cell.backend)),
+        status,
+    );
+    case.set_classname(clean(&cell.subject.name));
+    if let Some(elapsed_ms) = cell.elapsed_ms {
+        case.set_time(Duration::from_millis(elapsed_ms));
+    }
+    case
+}
+
+fn in_words(failure: &Surprise) -> String {
+    let Surprise {
+        property,
+        expected,
+        got,
+        runs,
+    } = failure;
+    match runs {
+        0 | 1 => format!("{property}: expected {expected}, got {got}"),
+        runs => format!("{property}: expected {expected}, got {got} in {runs} runs"),
+    }
+}
+
+fn evidence(cell: &Cell, failures: &[Surprise]) -> String {
+    let mut text = String::from("\n");
+    let mut told: Vec<&[String]> = Vec::new();
+    for failure in failures {
+        writeln!(text, "{}", in_words(failure)).ok();
+        let story = story(cell, failure.property);
+        if story.is_empty() {
+            continue;
+        }
+        // One story often violates several properties; it is told once.
+        if told.contains(&story) {
+            writeln!(text, "  (the same story)").ok();
+            continue;
+        }
+        for line in story {
+            writeln!(text, "  {line}").ok();
+        }
+        told.push(story);
+    }
+    writeln!(text, "See it again:\n  {}", cell.reproduce).ok();
+    text
+}
+
+/// `text` without what XML 1.0 forbids even as a reference: each such character is shown as `�`.
+fn clean(text: &str) -> String {
+    let allowed = |c: char| matches!(c, '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    let replaced = |c| if allowed(c) { c } else { '\u{fffd}' };
+    text.chars().map(replaced).collect()
+}

@@ -1,0 +1,64 @@
+//! Markdown for GitHub: a job summary, and a shorter cut of it for a pull-request comment.
+//!
+//! Worst first, because both places cut what is too long: what came out otherwise than expected,
+//! what was violated, the table of subjects × scenarios, then the stories with their commands.
+//! Whatever came from a subject or a scenario is text here, never Markdown or HTML.
+
+mod page;
+pub(crate) mod quoted;
+mod sections;
+
+use crate::formats::{File, FormatError};
+use crate::material::Material;
+
+pub(crate) use page::Page;
+
+/// GitHub takes job summaries of up to 1 MiB for each step.
+pub const SUMMARY_BYTES: usize = 1024 * 1024;
+
+/// GitHub takes comments of up to this many characters; counted in bytes, to be on the safe side.
+pub const COMMENT_BYTES: usize = 65_536;
+
+/// `report.md`, which fits a job summary, and `comment.md`, which fits a comment.
+///
+/// # Errors
+/// None.
+pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+    let file = |name: &str, text: String| File {
+        name: name.to_owned(),
+        bytes: text.into_bytes(),
+    };
+    Ok(vec![
+        file("report.md", summary(material)),
+        file("comment.md", comment(material)),
+    ])
+}
+
+/// Everything, as long as it fits [`SUMMARY_BYTES`]; says what was cut.
+pub fn summary(material: &Material) -> String {
+    let mut page = Page::new(SUMMARY_BYTES);
+    sections::headline(&mut page, material);
+    sections::surprises(&mut page, material);
+    sections::not_run(&mut page, material);
+    sections::violated(&mut page, material);
+    sections::table(&mut page, material);
+    sections::stories(&mut page, material);
+    sections::left_out(&mut page, material);
+    sections::how(&mut page, material);
+    page.done()
+}
+
+/// The same for a comment: no table of what was violated as expected, at most five stories, and no
+/// more than [`COMMENT_BYTES`].
+pub fn comment(material: &Material) -> String {
+    let mut page = Page::new(COMMENT_BYTES);
+    page.at_most("stories", 5);
+    sections::headline(&mut page, material);
+    sections::surprises(&mut page, material);
+    sections::not_run(&mut page, material);
+    sections::table(&mut page, material);
+    sections::stories(&mut page, material);
+    sections::left_out(&mut page, material);
+    sections::how(&mut page, material);
+    page.done()
+}

@@ -1,0 +1,70 @@
+//! A page of limited length that says what did not fit.
+
+use std::collections::BTreeMap;
+
+/// Bytes that are kept for saying what was cut.
+const RESERVED: usize = 1_000;
+
+/// Markdown up to a limit; what comes first is kept.
+pub struct Page {
+    text: String,
+    limit: usize,
+    cut: BTreeMap<&'static str, usize>,
+    allowed: BTreeMap<&'static str, usize>,
+}
+
+impl Page {
+    /// An empty page that will not be longer than `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Page {
+            text: String::new(),
+            limit: limit.saturating_sub(RESERVED),
+            cut: BTreeMap::new(),
+            allowed: BTreeMap::new(),
+        }
+    }
+
+    /// Takes no more than so many blocks of a kind.
+    pub fn at_most(&mut self, kind: &'static str, count: usize) {
+        self.allowed.insert(kind, count);
+    }
+
+    /// Adds the whole block, or counts it as cut under `kind`, a plural. True: it was added.
+    pub fn add(&mut self, kind: &'static str, block: &str) -> bool {
+        let room = self.allowed.get(kind) != Some(&0);
+        if !room || self.text.len() + block.len() > self.limit {
+            *self.cut.entry(kind).or_default() += 1;
+            return false;
+        }
+        if let Some(allowed) = self.allowed.get_mut(kind) {
+            *allowed -= 1;
+        }
+        self.text.push_str(block);
+        true
+    }
+
+    /// The same, if what it belongs to was added; cut with it otherwise.
+    pub fn add_if(&mut self, begun: bool, kind: &'static str, block: &str) {
+        if begun {
+            self.add(kind, block);
+        } else if !block.trim().is_empty() {
+            *self.cut.entry(kind).or_default() += 1;
+        }
+    }
+
+    /// The page, with what was cut at its end.
+    pub fn done(mut self) -> String {
+        let cut: Vec<String> = self
+            .cut
+            .iter()
+            .map(|(kind, count)| format!("{count} {kind}"))
+            .collect();
+        if !cut.is_empty() {
+            self.text.push_str(&format!(
+                "\n> **Cut to fit:** {}. The other formats of this report have all of it.\n",
+                cut.join(", ")
+            ));
+        }
+        self.text
+    }
+}

@@ -1,0 +1,280 @@
+//! The parts of the page, each of which may be empty.
+
+use std::collections::{HashMap, HashSet};
+
+use picklock_harness::check::{Property, Status};
+use picklock_harness::record::{Cell, Surprise};
+
+use super::page::Page;
+use super::quoted::{block, code, prose, shortened};
+use crate::blame::blame;
+use crate::material::Material;
+use crate::standing::{self, Standing, failures, mark};
+
+/// Cells by how they stand, the worst first; those that stand alike keep their order.
+fn ranked(material: &Material) -> Vec<&Cell> {
+    let mut cells: Vec<&Cell> = material.matrix.cells.iter().collect();
+    cells.sort_by_key(|cell| standing::of(cell));
+    cells
+}
+
+fn with(material: &Material, wanted: Standing) -> Vec<&Cell> {
+    let cells = material.matrix.cells.iter();
+    cells.filter(|cell| standing::of(cell) == wanted).collect()
+}
+
+fn place(cell: &Cell) -> String {
+    format!(
+        "{} | {} | {}",
+        code(&cell.subject.name),
+        code(&cell.scenario),
+        code(&cell.backend)
+    )
+}
+
+/// One line on all of it.
+pub fn headline(page: &mut Page, material: &Material) {
+    let cells = material.matrix.cells.len();
+    let count = |wanted| with(material, wanted).len();
+    let (failed, not_run) = (count(Standing::Failed), count(Standing::NotRun));
+    let head = match (cells, failed, not_run) {
+        (0, _, _) => "nothing was run".to_owned(),
+        (_, 0, 0) => format!("✔ all {cells} cells came out as expected"),
+        (_, 0, _) => format!("{not_run} of {cells} cells were not run"),
+        _ => format!("✘ {failed} of {cells} cells came out otherwise than expected"),
+    };
+    let interrupted = match material.matrix.interrupted {
+        true => " It was **interrupted**: cells may be missing.",
+        false => "",
+    };
+    let text = format!(
+        "## Picklock: {head}\n\n{} held throughout, {} violated something as expected, {} could \
+         not be decided in part, {not_run} were not run.{interrupted}\n\n",
+        count(Standing::Held),
+        count(Standing::Violated),
+        count(Standing::Unknown),
+    );
+    page.add("headlines", &text);
+}
+
+/// What came out otherwise than expected.
+pub fn surprises(page: &mut Page, material: &Material) {
+    let head = "### Otherwise than expected\n\n\
+                | subject | scenario | world | property | expected | got |\n\
+                |---|---|---|---|---|---|\n";
+    let rows = with(material, Standing::Failed)
+        .into_iter()
+        .flat_map(|cell| {
+            let rows = failures(cell);
+            rows.into_iter()
+                .map(move |failure| surprise(cell, &failure))
+        });
+    table_of(page, "surprises", head, rows.collect());
+}
+
+fn surprise(cell: &Cell, failure: &Surprise) -> String {
+    let runs = match cell.runs {
+        0 | 1 => String::new(),
+        all => format!(" in {} of {all} runs", failure.runs),
+    };
+    format!(
+        "| {} | **{}** | {} | **{}**{runs} |\n",
+        place(cell),
+        failure.property,
+        code(&failure.expected),
+        code(&failure.got)
+    )
+}
+
+fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Vec<String>) {
+    let mut rows = rows.into_iter();
+    let Some(first) = rows.next() else {
+        return;
+    };
+    // The head comes with the first row: a table without rows says nothing.
+    let begun = page.add(kind, &format!("{head}{first}"));
+    for row in rows {
+        // Rows without their head are cut with it, and counted.
+        page.add_if(begun, kind, &row);
+    }
+    page.add_if(begun, "blank lines", "\n");
+}
+
+/// Cells that could not be run.
+pub fn not_run(page: &mut Page, material: &Material) {
+    let head = "### Not run\n\n| subject | scenario | world | why |\n|---|---|---|---|\n";
+    let rows = with(material, Standing::NotRun).into_iter().map(|cell| {
+        let why = cell.error.as_deref().unwrap_or_default();
+        format!("| {} | {} |\n", place(cell), prose(why))
+    });
+    table_of(page, "cells that were not run", head, rows.collect());
+}
+
+/// What was violated as expected.
+pub fn violated(page: &mut Page, material: &Material) {
+    let head = "### Violated, as expected\n\n| subject | scenario | world | violated | runs |\n\
+                |---|---|---|---|---|\n";
+    let rows = with(material, Standing::Violated).into_iter().map(|cell| {
+        let violated = cell
+            .verdicts
+            .iter()
+            .filter(|(_, v)| v.status == Status::Violated);
+        let violated = violated.map(|(property, verdict)| match verdict.cause {
+            Some(cause) => format!("{property} ({cause}){}", rate(cell, *property)),
+            None => format!("{property}{}", rate(cell, *property)),
+        });
+        let violated: Vec<String> = violated.collect();
+        format!(
+            "| {} | {} | {} |\n",
+            place(cell),
+            violated.join(", "),
+            cell.runs
+        )
+    });
+    table_of(page, "violations that were expected", head, rows.collect());
+}
+
+fn rate(cell: &Cell, property: Property) -> String {
+    match cell.tally.get(&property) {
+        Some(tally) if cell.runs > 1 => format!(" in {} runs", tally.violated),
+        _ => String::new(),
+    }
+}
+
+/// Subjects × scenarios, one table for each world.
+pub fn table(page: &mut Page, material: &Material) {
+    let cells = &material.matrix.cells;
+    let subjects = distinct(cells, |cell| &cell.subject.name);
+    let scenarios = distinct(cells, |cell| &cell.scenario);
+    let mut by_place: HashMap<[&str; 3], &Cell> = HashMap::new();
+    for cell in cells {
+        let place = [cell.backend.as_str(), &cell.scenario, &cell.subject.name];
+        by_place.entry(place).or_insert(cell);
+    }
+    for world in distinct(cells, |cell| &cell.backend) {
+        let names: Vec<String> = subjects.iter().map(|subject| code(subject)).collect();
+        let head = format!(
+            "### Subjects × scenarios ({})\n\n| | {} |\n|---|{}\n",
+            code(world),
+            names.join(" | "),
+            ":-:|".repeat(subjects.len())
+        );
+        let rows = scenarios.iter().map(|scenario| {
+            let cells = subjects.iter();
+            let marks = cells.map(|subject| by_place.get(&[world, scenario, subject]).copied());
+            let marks: Vec<String> = marks
+                .map(|cell| cell.map_or(String::new(), marks_of))
+                .collect();
+            format!("| {} | {} |\n", code(scenario), marks.join(" | "))
+        });
+        table_of(page, "rows of the table", &head, rows.collect());
+    }
+    if !cells.is_empty() {
+        page.add(
+            "legends",
+            "Each cell: exclusion, lease, resource; ✔ held, ✘ violated, ? undecided, – does not \
+             apply; other properties by name where violated (or undecided, with ?); **bold with !**: otherwise than expected.\n\n",
+        );
+    }
+}
+
+/// Each name once, in the order in which they come.
+fn distinct(cells: &[Cell], of: fn(&Cell) -> &str) -> Vec<&str> {
+    let mut seen = HashSet::new();
+    cells
+        .iter()
+        .map(of)
+        .filter(|name| seen.insert(*name))
+        .collect()
+}
+
+fn marks_of(cell: &Cell) -> String {
+    if cell.error.is_some() {
+        return "not run".to_owned();
+    }
+    let mut marks: String = [Property::Exclusion, Property::Lease, Property::Resource]
+        .map(|property| mark(cell, property))
+        .iter()
+        .collect();
+    for property in [Property::Ownership, Property::Fencing, Property::Progress] {
+        match mark(cell, property) {
+            '✘' => marks.push_str(&format!(" {property}")),
+            '?' => marks.push_str(&format!(" {property}?")),
+            _ => {}
+        }
+    }
+    match standing::of(cell) {
+        Standing::Failed => format!("**{marks} !**"),
+        _ => marks,
+    }
+}
+
+/// The story of each failure, the worst first, folded away.
+pub fn stories(page: &mut Page, material: &Material) {
+    let failed = ranked(material).into_iter();
+    let failed = failed.filter(|cell| standing::of(cell) == Standing::Failed);
+    let mut is_first = true;
+    for cell in failed {
+        let head = if is_first { "### Stories\n\n" } else { "" };
+        if page.add("stories", &format!("{head}{}", story(cell))) {
+            is_first = false;
+        }
+    }
+}
+
+fn story(cell: &Cell) -> String {
+    let failures = failures(cell);
+    let mut lines: Vec<String> = Vec::new();
+    let mut told: Vec<&[String]> = Vec::new();
+    for failure in &failures {
+        lines.push(format!(
+            "{}: expected {}, got {}",
+            failure.property, failure.expected, failure.got
+        ));
+        let story = standing::story(cell, failure.property);
+        if told.contains(&story) {
+            lines.push("  (the same story)".to_owned());
+        } else {
+            lines.extend(story.iter().map(|line| format!("  {line}")));
+            told.push(story);
+        }
+    }
+    let blame = blame(&cell.verdicts).map_or(String::new(), |blame| format!("{blame}\n\n"));
+    let summary: Vec<String> = failures.iter().map(|f| f.property.to_string()).collect();
+    let title = shortened(&standing::title(cell), 200);
+    format!(
+        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{blame}See it again:\n\n{}\n\n</details>\n\n",
+        code(&title),
+        summary.join(", "),
+        prose(&cell.summary),
+        block(&lines),
+        block(std::slice::from_ref(&cell.reproduce)),
+    )
+}
+
+/// What was asked for and could not be read.
+pub fn left_out(page: &mut Page, material: &Material) {
+    for (index, reason) in material.skipped.iter().enumerate() {
+        let head = if index == 0 { "### Left out\n\n" } else { "" };
+        page.add(
+            "notes on what was left out",
+            &format!("{head}- {}\n", prose(reason)),
+        );
+    }
+}
+
+/// What was run, and how to run it again.
+pub fn how(page: &mut Page, material: &Material) {
+    let matrix = &material.matrix;
+    let commands: Vec<String> = matrix.reproduce.lines().map(str::to_owned).collect();
+    let text = format!(
+        "\nAll of it again (picklock {}, {} {} a cell from seed {}):\n\n{}\n\nA held property is a \
+         bound, not a proof: these runs showed nothing against it.\n",
+        prose(&matrix.picklock),
+        matrix.seeds,
+        if matrix.seeds == 1 { "run" } else { "runs" },
+        matrix.seed,
+        block(&commands),
+    );
+    page.add("commands", &text);
+}

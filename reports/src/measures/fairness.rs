@@ -1,0 +1,69 @@
+//! Who got the lock how often, and who waited longest.
+
+use super::operation::{Asked, Outcome, Request};
+use super::waits::Waits;
+
+/// How evenly the lock was shared out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fairness {
+    /// Grants of each worker, by number.
+    pub grants: Vec<u64>,
+    /// How many workers asked for a lock at all.
+    pub asked: usize,
+    /// Jain's index over those that asked: 1 if all got as much, 1/n if one got everything
+    /// (R. Jain, D. Chiu, W. Hawe, 1984). `None` if nobody got anything.
+    pub jain: Option<f64>,
+    /// The longest that a worker went on asking for one key.
+    pub longest_wait: Option<LongestWait>,
+}
+
+/// A wait, over refusals too, until the grant or for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongestWait {
+    /// Who waited.
+    pub worker: usize,
+    /// Since when, nanoseconds since the run began.
+    pub from_ns: u64,
+    /// How long, nanoseconds.
+    pub waited_ns: u64,
+    /// False if it never got the lock.
+    pub granted: bool,
+}
+
+pub(super) fn of(workers: usize, requests: &[Request]) -> Fairness {
+    let mut grants = vec![0_u64; workers];
+    let mut asked = vec![false; workers];
+    let mut waits = Waits::default();
+    let mut longest: Option<LongestWait> = None;
+    for request in requests.iter().filter(|r| r.asked == Asked::ToAcquire) {
+        if let (Some(grants), Some(asked)) = (
+            grants.get_mut(request.worker),
+            asked.get_mut(request.worker),
+        ) {
+            *asked = true;
+            *grants += u64::from(request.outcome == Outcome::Done);
+        }
+        let wait = waits.over(request);
+        if longest.is_none_or(|longest| wait.waited_ns > longest.waited_ns) {
+            longest = Some(wait);
+        }
+    }
+    let sharers: Vec<u64> = grants
+        .iter()
+        .zip(&asked)
+        .filter_map(|(grants, asked)| asked.then_some(*grants))
+        .collect();
+    Fairness {
+        asked: sharers.len(),
+        jain: jain(&sharers),
+        grants,
+        longest_wait: longest,
+    }
+}
+
+/// Jain's fairness index; `None` where everybody has nothing.
+fn jain(shares: &[u64]) -> Option<f64> {
+    let sum: f64 = shares.iter().map(|share| *share as f64).sum();
+    let squares: f64 = shares.iter().map(|share| (*share as f64).powi(2)).sum();
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}

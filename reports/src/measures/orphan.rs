@@ -1,0 +1,91 @@
+//! Locks that nobody could give back any more, and how long they kept others out.
+
+use std::collections::{BTreeMap, HashSet};
+
+use picklock_harness::check::{Hold, HoldEnd};
+use picklock_harness::history::{History, What};
+
+use super::merged;
+use super::operation::{Asked, Request};
+
+/// A lock whose holder died, or whose release ended in an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Orphan {
+    /// Who had it.
+    pub worker: usize,
+    /// The attempt's number.
+    pub op: u64,
+    /// The lock's key, by its position in the header.
+    pub key: u32,
+    /// Since when nobody could give it back, nanoseconds since the run began.
+    pub from_ns: u64,
+    /// When it was granted again; `None`: never.
+    pub granted_ns: Option<u64>,
+    /// For how much of that time at least one other wanted it, nanoseconds.
+    pub blocked_ns: u64,
+    /// True when the holder died; false when its release ended in an error.
+    pub died: bool,
+}
+
+/// The orphaned locks of a history, in the order in which their holds began.
+///
+/// An attempt that died before its grant arrived may have left a lock behind as well; whether it
+/// did, a history does not tell.
+pub(super) fn orphans(history: &History, holds: &[Hold], requests: &[Request]) -> Vec<Orphan> {
+    let failed: HashSet<u64> = history
+        .events
+        .iter()
+        .filter_map(|event| match event.what {
+            What::ReleaseFailed { op, .. } => Some(op),
+            _ => None,
+        })
+        .collect();
+    let orphaned = |hold: &&Hold| hold.ended == HoldEnd::Killed || failed.contains(&hold.op);
+    let lost: Vec<&Hold> = holds.iter().filter(orphaned).collect();
+    if lost.is_empty() {
+        return Vec::new();
+    }
+    let mut grants: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for hold in holds {
+        grants.entry(hold.key).or_default().push(hold.begin_ns);
+    }
+    let waits = waits(requests);
+    let end_ns = super::end_ns(history);
+    let orphans = lost.into_iter().map(|hold| {
+        let grants = grants.get(&hold.key).map_or(&[][..], Vec::as_slice);
+        let next = grants.partition_point(|begin_ns| *begin_ns <= hold.end_ns);
+        let granted_ns = grants.get(next).copied();
+        let until_ns = granted_ns.unwrap_or(end_ns);
+        let waits = waits.get(&hold.key).map_or(&[][..], Vec::as_slice);
+        Orphan {
+            worker: hold.worker,
+            op: hold.op,
+            key: hold.key,
+            from_ns: hold.end_ns,
+            granted_ns,
+            blocked_ns: shared_ns(waits, hold.end_ns, until_ns),
+            died: hold.ended == HoldEnd::Killed,
+        }
+    });
+    orphans.collect()
+}
+
+/// When at least one worker was asking, for each key: disjoint spans in the order of time.
+fn waits(requests: &[Request]) -> BTreeMap<u32, Vec<(u64, u64)>> {
+    let mut asking: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    for request in requests.iter().filter(|r| r.asked == Asked::ToAcquire) {
+        let spans = asking.entry(request.key).or_default();
+        spans.push((request.asked_ns, request.over_ns));
+    }
+    let merge = |(key, spans)| (key, merged(spans));
+    asking.into_iter().map(merge).collect()
+}
+
+/// How much of `from_ns..to_ns` the spans cover.
+fn shared_ns(spans: &[(u64, u64)], from_ns: u64, to_ns: u64) -> u64 {
+    let first = spans.partition_point(|span| span.1 <= from_ns);
+    let within = spans[first..].iter().take_while(|span| span.0 < to_ns);
+    within
+        .map(|span| span.1.min(to_ns) - span.0.max(from_ns))
+        .sum()
+}

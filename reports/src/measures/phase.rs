@@ -1,0 +1,112 @@
+//! The phases of a run: calm, struck by a fault, or getting over one.
+
+use picklock_harness::check::{fault_spans, strikes_once};
+use picklock_harness::history::History;
+
+/// What the weather was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// No fault is on, and none was within the last ttl.
+    Healthy,
+    /// A fault is on.
+    Faulty,
+    /// A fault was over less than one ttl ago, and none is on: leases of before may still run.
+    Recovering,
+}
+
+impl Phase {
+    /// All of them, in reading order.
+    pub const ALL: [Phase; 3] = [Phase::Healthy, Phase::Faulty, Phase::Recovering];
+
+    /// What people read.
+    pub fn words(self) -> &'static str {
+        match self {
+            Phase::Healthy => "healthy",
+            Phase::Faulty => "during faults",
+            Phase::Recovering => "recovering",
+        }
+    }
+}
+
+/// Which phase was when. Outside of its spans a run is healthy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phases {
+    /// Faults that were on, as disjoint spans in the order of time, ends included.
+    faulty_ns: Vec<(u64, u64)>,
+    /// Times after faults, likewise; faults of the time are cut out only when a moment is asked.
+    after_ns: Vec<(u64, u64)>,
+    end_ns: u64,
+}
+
+impl Phases {
+    /// The phases of a history.
+    ///
+    /// A fault that strikes once (a kill, an eviction) is over at once; one whose end the history
+    /// does not tell lasts until the run ends.
+    pub fn of(history: &History) -> Self {
+        let end_ns = super::end_ns(history);
+        let ttl_ns = history.header.ttl_ms.saturating_mul(1_000_000);
+        let mut faulty_ns = Vec::new();
+        let mut after_ns = Vec::new();
+        for span in fault_spans(history) {
+            let over_ns = if strikes_once(span.fault) {
+                span.began_ns
+            } else {
+                span.ended_ns.unwrap_or(end_ns)
+            };
+            faulty_ns.push((span.began_ns, over_ns));
+            after_ns.push((over_ns, over_ns.saturating_add(ttl_ns).min(end_ns)));
+        }
+        Phases {
+            faulty_ns: merged(faulty_ns),
+            after_ns: merged(after_ns),
+            end_ns,
+        }
+    }
+
+    /// The phase of something that lasted so long: the worst one that it met. A fault is worse
+    /// than its aftermath.
+    pub fn of_span(&self, from_ns: u64, to_ns: u64) -> Phase {
+        if meets(&self.faulty_ns, from_ns, to_ns) {
+            Phase::Faulty
+        } else if meets(&self.after_ns, from_ns, to_ns) {
+            Phase::Recovering
+        } else {
+            Phase::Healthy
+        }
+    }
+
+    /// How long the run was in this phase.
+    pub fn length_ns(&self, phase: Phase) -> u64 {
+        let faulty_ns = total(&self.faulty_ns);
+        let either = self.faulty_ns.iter().chain(&self.after_ns).copied();
+        let either_ns = total(&merged(either.collect()));
+        match phase {
+            Phase::Faulty => faulty_ns,
+            Phase::Recovering => either_ns - faulty_ns,
+            Phase::Healthy => self.end_ns.saturating_sub(either_ns),
+        }
+    }
+}
+
+/// Spans put together where they touch, in the order of time.
+pub(crate) fn merged(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    spans.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::with_capacity(spans.len());
+    for (from_ns, to_ns) in spans {
+        match merged.last_mut() {
+            Some(last) if from_ns <= last.1 => last.1 = last.1.max(to_ns),
+            _ => merged.push((from_ns, to_ns)),
+        }
+    }
+    merged
+}
+
+fn total(spans: &[(u64, u64)]) -> u64 {
+    spans.iter().map(|(from_ns, to_ns)| to_ns - from_ns).sum()
+}
+
+fn meets(spans: &[(u64, u64)], from_ns: u64, to_ns: u64) -> bool {
+    let first = spans.partition_point(|span| span.1 < from_ns);
+    spans.get(first).is_some_and(|span| span.0 <= to_ns)
+}

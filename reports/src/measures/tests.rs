@@ -1,0 +1,329 @@
+//! Measures of histories that were written by hand: one call an event, times in milliseconds.
+
+use picklock_harness::history::{Event, What, read_history};
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+struct Tape(History);
+
+impl Tape {
+    fn new(workers: usize) -> Self {
+        let header = format!(
+            concat!(
+                r#"{{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+                r#""seed":1,"workers":{},"nodes":1,"keys":["a","b"],"ttl_ms":100,"#,
+                r#""stock_start":3,"update":"decrement","min_grants":0,"#,
+                r#""progress_within_ms":3000}}"#,
+            ),
+            workers
+        );
+        Tape(read_history(header.as_bytes()).unwrap())
+    }
+
+    fn at(mut self, at_ms: u64, what: What) -> Self {
+        let at_ns = at_ms * MS;
+        self.0.events.push(Event { at_ns, what });
+        self
+    }
+
+    fn acquire(self, at_ms: u64, worker: usize, op: u64) -> Self {
+        let what = What::Acquire {
+            worker,
+            op,
+            key: 0,
+            ttl_ms: 100,
+            wait_ms: 0,
+        };
+        self.at(at_ms, what)
+    }
+
+    fn granted(self, at_ms: u64, worker: usize, op: u64) -> Self {
+        let what = What::Granted {
+            worker,
+            op,
+            token: "t".into(),
+            fence: None,
+            valid_ms: None,
+            elapsed_ms: None,
+        };
+        self.at(at_ms, what)
+    }
+
+    fn refused(self, at_ms: u64, worker: usize, op: u64) -> Self {
+        self.at(at_ms, What::Refused { worker, op })
+    }
+
+    fn release(self, at_ms: u64, worker: usize, op: u64) -> Self {
+        let released = What::Released {
+            worker,
+            op,
+            released: true,
+            last_command_ns: None,
+        };
+        self.at(at_ms, What::Release { worker, op })
+            .at(at_ms + 1, released)
+    }
+
+    fn purchase(self, at_ms: u64, worker: usize, op: u64) -> Self {
+        self.acquire(at_ms, worker, op)
+            .granted(at_ms + 2, worker, op)
+            .release(at_ms + 10, worker, op)
+    }
+
+    fn fault(self, at_ms: u64, id: u32, fault: &str) -> Self {
+        let what = What::FaultBegan {
+            id,
+            fault: fault.into(),
+            detail: format!("{fault} in words"),
+            workers: vec![0],
+            nodes: vec![],
+        };
+        self.at(at_ms, what)
+    }
+
+    fn over(self, at_ms: u64, id: u32) -> Self {
+        self.at(at_ms, What::FaultEnded { id })
+    }
+
+    fn killed(self, at_ms: u64, worker: usize) -> Self {
+        let what = What::WorkerDown {
+            worker,
+            by_fault: true,
+            reason: "killed".into(),
+        };
+        self.at(at_ms, what)
+    }
+
+    fn measured(self) -> Measures {
+        measure(&self.0)
+    }
+}
+
+/// Count and maximum of grants, and seconds, by phase.
+fn acquisitions(measures: &Measures) -> Vec<(Phase, u64, u64, u64)> {
+    let of = |speed: &Speed| {
+        let latency = &speed.acquire.latency_us;
+        let length_ms = speed.length_ns / MS;
+        (speed.phase, latency.len(), latency.max() / 1_000, length_ms)
+    };
+    measures.speeds.iter().map(of).collect()
+}
+
+#[test]
+fn nothing_happened() {
+    let measures = Tape::new(2).measured();
+    assert!(measures.speeds.is_empty());
+    assert_eq!(measures.fairness.jain, None);
+    assert_eq!(measures.fairness.longest_wait, None);
+    assert!(measures.recoveries.is_empty() && measures.orphans.is_empty());
+}
+
+#[test]
+fn an_operation_belongs_to_the_worst_phase_that_it_met() {
+    let measures = Tape::new(1)
+        .purchase(0, 0, 1)
+        // Asked before the fault, granted in it.
+        .acquire(40, 0, 2)
+        .fault(50, 0, "delay")
+        .granted(60, 0, 2)
+        .release(70, 0, 2)
+        .over(80, 0)
+        // Up to one ttl of 100 ms after its end.
+        .purchase(150, 0, 3)
+        .purchase(300, 0, 4)
+        .purchase(320, 0, 5)
+        .measured();
+    assert_eq!(
+        acquisitions(&measures),
+        [
+            (Phase::Healthy, 3, 2, 201),
+            (Phase::Faulty, 1, 20, 30),
+            (Phase::Recovering, 1, 2, 100),
+        ]
+    );
+    let healthy = &measures.speeds[0];
+    let rate = healthy.grants_per_s().unwrap();
+    assert!((rate - 3.0 / 0.201).abs() < 1e-9, "{rate}");
+    assert_eq!(healthy.release.latency_us.len(), 3);
+}
+
+#[test]
+fn a_fault_within_the_aftermath_of_another_is_still_a_fault() {
+    let measures = Tape::new(1)
+        .fault(0, 0, "delay")
+        .over(10, 0)
+        .fault(50, 1, "delay")
+        .purchase(55, 0, 1)
+        .over(70, 1)
+        .purchase(165, 0, 2)
+        .purchase(400, 0, 3)
+        .measured();
+    assert_eq!(
+        acquisitions(&measures),
+        [
+            (Phase::Healthy, 1, 2, 241),
+            (Phase::Faulty, 1, 2, 30),
+            (Phase::Recovering, 1, 2, 140),
+        ]
+    );
+}
+
+#[test]
+fn a_fault_that_strikes_once_takes_no_time_and_one_without_end_all_of_it() {
+    let once = Tape::new(2)
+        .fault(50, 0, "crash-client")
+        .killed(50, 0)
+        .purchase(60, 1, 1)
+        .purchase(300, 1, 2)
+        .over(311, 0)
+        .measured();
+    assert_eq!(
+        acquisitions(&once),
+        [(Phase::Healthy, 1, 2, 211), (Phase::Recovering, 1, 2, 100),]
+    );
+    let lasting = Tape::new(2)
+        .fault(50, 0, "partition")
+        .purchase(300, 1, 1)
+        .measured();
+    assert_eq!(
+        acquisitions(&lasting),
+        [(Phase::Healthy, 0, 0, 50), (Phase::Faulty, 1, 2, 261)]
+    );
+}
+
+#[test]
+fn what_did_not_succeed_is_counted_and_not_timed() {
+    let failed = What::AcquireFailed {
+        worker: 0,
+        op: 2,
+        message: "no".into(),
+        definite: true,
+    };
+    let measures = Tape::new(2)
+        .acquire(0, 0, 1)
+        .refused(5, 0, 1)
+        .acquire(10, 0, 2)
+        .at(11, failed)
+        .acquire(12, 0, 3)
+        .acquire(13, 1, 4)
+        .killed(20, 0)
+        .measured();
+    let acquire = &measures.speeds[0].acquire;
+    assert_eq!(acquire.latency_us.len(), 0);
+    assert_eq!(
+        (acquire.refused, acquire.failed, acquire.unanswered),
+        (1, 1, 2)
+    );
+}
+
+#[test]
+fn jains_index_counts_those_who_asked() {
+    let even = Tape::new(3).purchase(0, 0, 1).purchase(20, 1, 2).measured();
+    assert_eq!(even.fairness.grants, [1, 1, 0]);
+    assert_eq!((even.fairness.asked, even.fairness.jain), (2, Some(1.0)));
+    let uneven = Tape::new(4)
+        .acquire(0, 1, 1)
+        .acquire(0, 2, 2)
+        .acquire(0, 3, 3)
+        .purchase(1, 0, 4)
+        .measured();
+    assert_eq!(uneven.fairness.jain, Some(0.25));
+}
+
+#[test]
+fn a_wait_goes_on_over_refusals() {
+    let measures = Tape::new(2)
+        .acquire(0, 0, 1)
+        .refused(10, 0, 1)
+        .acquire(15, 0, 2)
+        .refused(25, 0, 2)
+        .acquire(30, 0, 3)
+        .granted(32, 0, 3)
+        .release(40, 0, 3)
+        // A new want: nothing of the old wait counts.
+        .acquire(50, 0, 4)
+        .granted(60, 0, 4)
+        .measured();
+    let longest = measures.fairness.longest_wait.unwrap();
+    assert_eq!(
+        (longest.worker, longest.from_ns, longest.waited_ns),
+        (0, 0, 32 * MS)
+    );
+    assert!(longest.granted);
+}
+
+#[test]
+fn recovery_lasts_from_the_end_of_a_fault_to_the_next_grant() {
+    let measures = Tape::new(1)
+        .fault(10, 0, "pause-node")
+        .over(60, 0)
+        .purchase(100, 0, 1)
+        .fault(120, 1, "evict")
+        .purchase(125, 0, 2)
+        .fault(140, 2, "delay")
+        .over(150, 2)
+        .fault(160, 3, "partition")
+        .measured();
+    let seen: Vec<_> = measures
+        .recoveries
+        .iter()
+        .map(|recovery| (recovery.fault.as_str(), recovery.next_grant_ns))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("pause-node", Some(42 * MS)),
+            ("evict", Some(7 * MS)),
+            ("delay", None),
+        ]
+    );
+}
+
+#[test]
+fn an_orphaned_lock_blocks_while_somebody_asks_for_it() {
+    let measures = Tape::new(3)
+        .acquire(0, 0, 1)
+        .granted(2, 0, 1)
+        .killed(10, 0)
+        .acquire(20, 1, 2)
+        .acquire(30, 2, 3)
+        .refused(50, 1, 2)
+        .refused(60, 2, 3)
+        .acquire(90, 1, 4)
+        .granted(102, 1, 4)
+        .release(110, 1, 4)
+        .measured();
+    let [orphan] = &measures.orphans[..] else {
+        panic!("{:?}", measures.orphans);
+    };
+    assert_eq!((orphan.worker, orphan.from_ns), (0, 10 * MS));
+    assert_eq!(orphan.granted_ns, Some(102 * MS));
+    // 20 to 60, and 90 to 102.
+    assert_eq!(orphan.blocked_ns, 52 * MS);
+    assert!(orphan.died);
+}
+
+#[test]
+fn a_release_that_failed_may_leave_an_orphan_too() {
+    let failed = What::ReleaseFailed {
+        worker: 0,
+        op: 1,
+        message: "timeout".into(),
+        definite: false,
+    };
+    let measures = Tape::new(2)
+        .acquire(0, 0, 1)
+        .granted(2, 0, 1)
+        .at(10, What::Release { worker: 0, op: 1 })
+        .at(12, failed)
+        .acquire(20, 1, 2)
+        .refused(90, 1, 2)
+        .measured();
+    let [orphan] = &measures.orphans[..] else {
+        panic!("{:?}", measures.orphans);
+    };
+    assert_eq!((orphan.granted_ns, orphan.died), (None, false));
+    assert_eq!(orphan.blocked_ns, 70 * MS);
+}

@@ -1,0 +1,81 @@
+//! Histories made up for a page: long ones, and hostile ones.
+
+use picklock_harness::history::{Event, History, What, read_history};
+
+/// The header of a history with so many workers.
+pub fn header(workers: usize) -> String {
+    format!(
+        concat!(
+            r#"{{"format":"picklock-history/1","scenario":"flash-sale","subject":"set-nx-px","#,
+            r#""backend":"sim","seed":7,"workers":{},"nodes":1,"keys":["stock"],"ttl_ms":1000,"#,
+            r#""stock_start":200000,"update":"decrement","min_grants":2,"#,
+            r#""progress_within_ms":3000}}"#,
+        ),
+        workers
+    )
+}
+
+/// So many purchases of six events each, one after the other, by eight workers in turn. Each
+/// thousandth holder stays so long that the next one is inside with it.
+pub fn long(purchases: u64) -> History {
+    let mut history = read_history(header(8).as_bytes()).expect("a valid header");
+    history.events = (0..purchases).flat_map(purchase).collect();
+    history.events.sort_by_key(|event| event.at_ns);
+    history
+}
+
+fn purchase(op: u64) -> [Event; 6] {
+    const STEP_NS: u64 = 3_000_000;
+    let worker = (op % 8) as usize;
+    // Whoever asks next waits a little: the times of a real lock are never round.
+    let asked_ns = op * STEP_NS + op * 7_919 % 400_000;
+    let granted_ns = op * STEP_NS + 600_000;
+    let held_ns = match op % 1_000 {
+        999 => 5_000_000,
+        _ => 1_700_000 + op * 104_729 % 500_000,
+    };
+    let left = 199_999 - op as i64;
+    let asked = What::Acquire {
+        worker,
+        op,
+        key: 0,
+        ttl_ms: 1_000,
+        wait_ms: 0,
+    };
+    let granted = What::Granted {
+        worker,
+        op,
+        token: format!("token-of-attempt-{op:08}"),
+        fence: Some(op + 1),
+        valid_ms: Some(1_000),
+        elapsed_ms: Some(0),
+    };
+    let read = What::StockRead {
+        worker,
+        op,
+        key: 0,
+        stock: left + 1,
+    };
+    let sold = What::StockChanged {
+        worker,
+        op,
+        key: 0,
+        from: left + 1,
+        to: left,
+    };
+    let released = What::Released {
+        worker,
+        op,
+        released: true,
+        last_command_ns: None,
+    };
+    [
+        (asked_ns, asked),
+        (granted_ns, granted),
+        (granted_ns + 100_000, read),
+        (granted_ns + 900_000, sold),
+        (granted_ns + held_ns, What::Release { worker, op }),
+        (granted_ns + held_ns + 250_000, released),
+    ]
+    .map(|(at_ns, what)| Event { at_ns, what })
+}

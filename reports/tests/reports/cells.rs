@@ -1,0 +1,116 @@
+//! Matrices written by hand, from the sample runs.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::check::{Property, Status};
+use picklock_harness::history::History;
+use picklock_harness::record::{RunRecord, Surprise};
+use picklock_reports::gather::{merge, of_run};
+use picklock_reports::material::Material;
+
+use crate::samples;
+
+/// Everything that a name may do to a report.
+pub const HOSTILE: &str = "a|b`c`</pre></details><script>alert(1)</script>@team #1 https://x.y\n\
+                           ]]>\u{1b}[31m\u{0}\u{fffe}\u{202e}\"'&amp; 🔒";
+
+/// One cell that knows what is expected of it.
+pub fn expecting(
+    (record, history): (RunRecord, History),
+    expected: &[(Property, &str)],
+) -> Material {
+    let mut material = of_run(record, Some(history));
+    let cell = &mut material.matrix.cells[0];
+    cell.scenario_hash = "5eed".into();
+    for (property, expected) in expected {
+        cell.expected.insert(*property, (*expected).to_owned());
+        let verdict = &cell.verdicts[property];
+        let got = match (verdict.status, verdict.cause) {
+            (Status::Violated, Some(cause)) => format!("violated: {cause}"),
+            (status, _) => status.word().to_owned(),
+        };
+        if got != *expected && *expected != "any" {
+            cell.surprises.push(Surprise {
+                property: *property,
+                expected: (*expected).to_owned(),
+                got,
+                runs: 1,
+            });
+        }
+    }
+    material
+}
+
+/// A cell that held, one that broke as expected, one that broke by surprise, one undecided by
+/// surprise, one that was not run.
+pub fn matrix() -> Material {
+    let held = [(Property::Exclusion, "held"), (Property::Lease, "held")];
+    let outlived = "violated: outlived-lease";
+    let broken = [
+        (Property::Exclusion, outlived),
+        (Property::Resource, outlived),
+    ];
+    let mut parts = vec![
+        expecting(samples::calm(), &held),
+        expecting(samples::gc_pause(), &broken),
+        expecting(
+            samples::stale_delete(),
+            &[(Property::Exclusion, "held"), (Property::Ownership, "held")],
+        ),
+    ];
+    let mut undecided = samples::calm();
+    undecided.0.subject.name = "redlock".into();
+    undecided.0.scenario = "holder-crash".into();
+    let verdict = undecided.0.verdicts.get_mut(&Property::Progress).unwrap();
+    *verdict = picklock_harness::check::Verdict::unknown("too few grants: 1 of 3");
+    parts.push(expecting(undecided, &[(Property::Progress, "held")]));
+    let mut not_run = samples::calm();
+    not_run.0.subject.name = "redlock".into();
+    let mut not_run = expecting(not_run, &held);
+    not_run.matrix.cells[0].error = Some("no redis-server on the PATH".into());
+    not_run.matrix.cells[0].verdicts = BTreeMap::new();
+    parts.push(not_run);
+    let names = ["runs/1", "runs/2", "runs/3", "runs/4", "runs/5"];
+    let mut material = merge(names.map(String::from).into_iter().zip(parts).collect());
+    material.matrix.reproduce = "picklock matrix --backend process --seed 7".into();
+    material
+}
+
+/// The matrix with every text in it that a stranger may choose set to [`HOSTILE`].
+pub fn hostile() -> Material {
+    let mut material = matrix();
+    material.skipped = vec![HOSTILE.to_owned()];
+    material.matrix.reproduce = HOSTILE.to_owned();
+    for cell in &mut material.matrix.cells {
+        cell.subject.name = HOSTILE.repeat(3);
+        cell.scenario = HOSTILE.to_owned();
+        cell.summary = HOSTILE.to_owned();
+        cell.backend = HOSTILE.to_owned();
+        cell.reproduce = HOSTILE.to_owned();
+        cell.error = cell.error.as_ref().map(|_| HOSTILE.to_owned());
+        for verdict in cell.verdicts.values_mut() {
+            verdict.story = vec![HOSTILE.to_owned(), "```\n\n</pre>".to_owned()];
+        }
+        for surprise in &mut cell.surprises {
+            surprise.expected = HOSTILE.to_owned();
+        }
+    }
+    for evidence in &mut material.evidence {
+        evidence.record.subject.name = HOSTILE.to_owned();
+        evidence.record.reproduce = HOSTILE.to_owned();
+    }
+    material
+}
+
+/// The file of that name, as text.
+pub fn file(material: &Material, format: &str, name: &str) -> String {
+    let format = picklock_reports::formats::find(format).unwrap();
+    let files = (format.write)(material).unwrap();
+    let found = files.into_iter().find(|file| file.name == name);
+    String::from_utf8(
+        found
+            .unwrap_or_else(|| panic!("{name} was not written"))
+            .bytes,
+    )
+    .unwrap()
+}

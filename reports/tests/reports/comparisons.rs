@@ -1,0 +1,197 @@
+//! Before and after: what changed is said, and noise is not.
+
+use picklock_harness::check::{Cause, Property, Status, Verdict};
+use picklock_harness::latency::summarize;
+use picklock_harness::record::MatrixRecord;
+use picklock_reports::comparison::quantile::ranks;
+use picklock_reports::comparison::{Direction, compare, json, markdown, text};
+
+use crate::cells::{hostile, matrix};
+
+/// Numbers that look drawn, the same each time.
+struct Drawn(u64);
+
+impl Drawn {
+    /// Roughly exponential, microseconds, around `scale_us`.
+    fn latency_us(&mut self, scale_us: f64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let unit = ((self.0 >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
+        (-unit.ln() * scale_us) as u64 + 200
+    }
+}
+
+fn with_latency(seed: u64, scale_us: f64, count: usize) -> MatrixRecord {
+    let mut matrix = matrix().matrix;
+    let mut drawn = Drawn(seed);
+    for cell in &mut matrix.cells {
+        for latency in cell.latency.values_mut() {
+            *latency = summarize((0..count).map(|_| drawn.latency_us(scale_us)));
+        }
+    }
+    matrix
+}
+
+#[test]
+fn a_set_beside_itself_shows_nothing() {
+    let matrix = with_latency(1, 900.0, 500);
+    let same = compare(&matrix, &matrix).unwrap();
+    assert_eq!((same.cells, same.verdicts.len()), (5, 0));
+    assert!(!same.latency.is_empty() && same.latency.iter().all(|ratio| ratio.within_noise));
+    assert!(
+        text(&same).contains("nothing came out otherwise than before"),
+        "{}",
+        text(&same)
+    );
+}
+
+#[test]
+fn verdict_changes_come_first_and_the_worse_before_the_better() {
+    let before = with_latency(1, 900.0, 500);
+    let mut after = with_latency(2, 900.0, 500);
+    let broken = Verdict {
+        status: Status::Violated,
+        cause: Some(Cause::LostOnFailover),
+        ..Verdict::held()
+    };
+    after.cells[0]
+        .verdicts
+        .insert(Property::Lease, broken.clone());
+    after.cells[0].tally.clear();
+    let healed = &mut after.cells[1];
+    healed.verdicts.insert(Property::Exclusion, Verdict::held());
+    healed.verdicts.insert(Property::Resource, broken);
+    healed.tally.clear();
+    after.cells[4].error = None;
+    after.cells.remove(2);
+    let comparison = compare(&before, &after).unwrap();
+    let directions: Vec<Direction> = comparison
+        .verdicts
+        .iter()
+        .map(|change| change.direction)
+        .collect();
+    assert_eq!(
+        directions,
+        [
+            Direction::Worse,
+            Direction::Other,
+            Direction::Better,
+            Direction::Better
+        ]
+    );
+    assert_eq!(comparison.only_before.len(), 1);
+    insta::assert_snapshot!("before_and_after_text", text(&comparison));
+    insta::assert_snapshot!("before_and_after_markdown", markdown(&comparison));
+    let document: serde_json::Value = serde_json::from_str(&json(&comparison)).unwrap();
+    assert_eq!(document["format"], "picklock-comparison/1");
+}
+
+#[test]
+fn noise_is_no_change_and_a_slowdown_is_one() {
+    let (mut ratios, mut alarms) = (0, 0);
+    for seed in 0..30 {
+        let before = with_latency(2 * seed + 1, 900.0, 300);
+        let after = with_latency(2 * seed + 1_000_001, 900.0, 300);
+        let comparison = compare(&before, &after).unwrap();
+        ratios += comparison.latency.len();
+        alarms += comparison
+            .latency
+            .iter()
+            .filter(|ratio| !ratio.within_noise)
+            .count();
+    }
+    assert!(ratios >= 400, "{ratios}");
+    assert!(
+        alarms * 400 <= ratios,
+        "{alarms} false alarms in {ratios} ratios"
+    );
+    let slow = compare(&with_latency(5, 900.0, 300), &with_latency(6, 1_800.0, 300)).unwrap();
+    let medians = slow.latency.iter().filter(|ratio| ratio.quantile == 0.5);
+    assert!(medians.clone().count() > 4);
+    for ratio in medians {
+        assert!(!ratio.within_noise, "{ratio:?}");
+        assert!(
+            ratio.ratio_low > 1.0 && ratio.ratio_high.unwrap() < 4.0,
+            "{ratio:?}"
+        );
+    }
+}
+
+#[test]
+fn few_values_bound_nothing_from_above() {
+    let few = with_latency(1, 900.0, 20);
+    let many_times_slower = with_latency(2, 90_000.0, 20);
+    let comparison = compare(&few, &many_times_slower).unwrap();
+    let tails = comparison
+        .latency
+        .iter()
+        .filter(|ratio| ratio.quantile == 0.99);
+    assert!(tails.clone().count() > 0);
+    for ratio in tails {
+        assert!(
+            ratio.within_noise && ratio.ratio_high.is_none(),
+            "{ratio:?}"
+        );
+    }
+}
+
+/// The chance of `at` successes, added up from the definition.
+fn binomial(count: u64, quantile: f64, at: u64) -> f64 {
+    let ways: f64 = (0..at)
+        .map(|i| ((count - i) as f64 / (i + 1) as f64).ln())
+        .sum();
+    (ways + at as f64 * quantile.ln() + (count - at) as f64 * (1.0 - quantile).ln()).exp()
+}
+
+#[test]
+fn the_ranks_cover_what_they_promise_and_no_more_than_they_must() {
+    for count in [1, 2, 7, 20, 100, 460, 461, 1_000] {
+        for quantile in [0.5, 0.9, 0.99] {
+            let below = |rank: u64| {
+                (0..rank)
+                    .map(|at| binomial(count, quantile, at))
+                    .sum::<f64>()
+            };
+            let above = |rank: u64| {
+                (rank..=count)
+                    .map(|at| binomial(count, quantile, at))
+                    .sum::<f64>()
+            };
+            let (low, high) = ranks(count, quantile);
+            let said = format!("{count} values, {quantile}: {low:?} {high:?}");
+            assert!(below(low.unwrap_or(0)) <= 0.005 + 1e-9, "{said}");
+            assert!(below(low.unwrap_or(0) + 1) > 0.005 - 1e-9, "{said}");
+            if let Some(high) = high {
+                assert!(above(high) <= 0.005 + 1e-9, "{said}");
+            }
+            assert!(
+                above(high.unwrap_or(count + 1) - 1) > 0.005 - 1e-9,
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_million_values_narrow_it_and_a_billion_more() {
+    let (low, high) = ranks(1_000_000, 0.5);
+    assert!(low.unwrap() > 498_000 && high.unwrap() < 502_000);
+    let (low, high) = ranks(10_000_000_000, 0.5);
+    assert!(low.unwrap() > 4_999_000_000 && high.unwrap() < 5_001_000_000);
+}
+
+#[test]
+fn strangers_do_not_command_the_terminal() {
+    let mut after = hostile().matrix;
+    after.cells[0].error = Some(crate::cells::HOSTILE.into());
+    let comparison = compare(&hostile().matrix, &after).unwrap();
+    for said in [text(&comparison), markdown(&comparison)] {
+        assert!(
+            !said.contains('\u{1b}') && !said.contains('\u{202e}'),
+            "{said}"
+        );
+    }
+    assert!(!markdown(&comparison).contains("<script"));
+}

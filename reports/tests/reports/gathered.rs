@@ -1,0 +1,90 @@
+//! Runs and matrices read and put together.
+
+use picklock_harness::record::{FORMAT, MATRIX_FORMAT};
+use picklock_reports::documents::{Document, read};
+use picklock_reports::formats::FORMATS;
+use picklock_reports::gather::{merge, of_run};
+
+use crate::cells::matrix;
+use crate::samples;
+
+#[test]
+fn a_run_becomes_a_matrix_of_one_cell_with_itself_as_evidence() {
+    let (record, history) = samples::gc_pause();
+    let material = of_run(record.clone(), Some(history));
+    let cell = &material.matrix.cells[0];
+    assert_eq!(
+        cell.run_dir.as_deref(),
+        Some(material.evidence[0].run_dir.as_str())
+    );
+    assert_eq!(cell.verdicts, record.verdicts);
+    let tally = cell
+        .tally
+        .values()
+        .map(|tally| tally.held + tally.violated + tally.unknown + tally.not_applicable);
+    assert!(tally.into_iter().all(|runs| runs == 1));
+    assert!(cell.surprises.is_empty() && cell.expected.is_empty());
+}
+
+#[test]
+fn runs_of_two_matrices_do_not_take_each_others_place() {
+    let whole = merge(vec![("a".into(), matrix()), ("b".into(), matrix())]);
+    assert_eq!(whole.matrix.cells.len(), 10);
+    for cell in &whole.matrix.cells {
+        let run_dir = cell.run_dir.as_ref().unwrap();
+        let found = whole
+            .evidence
+            .iter()
+            .filter(|evidence| evidence.run_dir == *run_dir);
+        assert_eq!(found.count(), 1, "{run_dir}");
+    }
+}
+
+#[test]
+fn documents_are_told_apart_and_what_is_none_is_refused() {
+    let (record, _) = samples::calm();
+    let run = serde_json::to_string_pretty(&record).unwrap();
+    assert!(matches!(read(&run), Ok(Document::Run(_))));
+    let whole = serde_json::to_string_pretty(&matrix().matrix).unwrap();
+    assert!(matches!(read(&whole), Ok(Document::Matrix(_))));
+    let newer = run.replace(FORMAT, "picklock-run/2");
+    let later = whole.replace(MATRIX_FORMAT, "picklock-matrix/99");
+    let cases = [
+        ("", "empty"),
+        (&run[..run.len() / 2], "truncated"),
+        ("#!/bin/sh", "not JSON"),
+        ("{}", "no format key"),
+        ("[1]", "no format key"),
+        (r#"{"format":"jest/1"}"#, "jest/1"),
+        (newer.as_str(), "newer"),
+        (later.as_str(), "newer"),
+        (r#"{"format":"picklock-run/1"}"#, "missing field"),
+    ];
+    for (text, part) in cases {
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn every_format_writes_files_of_its_ending_under_names_of_their_own() {
+    let mut names: Vec<String> = Vec::new();
+    for format in FORMATS {
+        let files = (format.write)(&matrix()).unwrap();
+        assert!(!files.is_empty(), "{}", format.name);
+        for file in files {
+            assert!(
+                file.name.ends_with(format.ending),
+                "{}: {}",
+                format.name,
+                file.name
+            );
+            assert!(!file.bytes.is_empty(), "{}", file.name);
+            names.push(file.name);
+        }
+    }
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}

@@ -1,0 +1,97 @@
+//! Markdown: what people read first, and what must not come through.
+
+use picklock_reports::gather::of_run;
+use picklock_reports::markdown::{COMMENT_BYTES, SUMMARY_BYTES, comment, summary};
+
+use crate::cells::{hostile, matrix};
+use crate::samples;
+
+#[test]
+fn a_matrix_worst_first() {
+    insta::assert_snapshot!(summary(&matrix()));
+}
+
+#[test]
+fn a_single_run_is_a_matrix_of_one_cell() {
+    let (record, history) = samples::gc_pause();
+    let text = comment(&of_run(record, Some(history)));
+    assert!(
+        text.contains("✘ 1 of 1 cells came out otherwise than expected"),
+        "{text}"
+    );
+    assert!(text.contains("picklock scenario gc-pause"), "{text}");
+}
+
+#[test]
+fn nothing_of_a_stranger_is_markup() {
+    for text in [summary(&hostile()), comment(&hostile())] {
+        assert!(!text.contains("<script"), "{text}");
+        assert!(!text.contains("](http"), "{text}");
+        let opened = text.matches("<details>").count();
+        assert!(opened > 0);
+        assert_eq!(text.matches("</details>").count(), opened);
+        assert_eq!(
+            text.matches("<pre>").count(),
+            text.matches("</pre>").count()
+        );
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
+        // Outside of code and of blocks, where GitHub looks for mentions, there is no `@`.
+        let mut outside = text.clone();
+        for (open, close) in [("<pre>", "</pre>"), ("<code>", "</code>")] {
+            while let Some(from) = outside.find(open) {
+                let until = outside[from..].find(close).unwrap() + from + close.len();
+                outside.replace_range(from..until, "");
+            }
+        }
+        assert!(
+            !outside.contains('@') && !outside.contains("&#64;t"),
+            "{outside}"
+        );
+        // Every row of a table has as many cells as its head.
+        let mut bars = None;
+        for line in text.lines() {
+            match line.starts_with('|') {
+                true => {
+                    let count = line.matches('|').count();
+                    assert_eq!(*bars.get_or_insert(count), count, "{line}");
+                }
+                false => bars = None,
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_cut_and_said() {
+    let mut material = matrix();
+    let cells = material.matrix.cells.clone();
+    for number in 0..3_000 {
+        for cell in &cells {
+            let mut cell = cell.clone();
+            cell.scenario = format!("scenario-{number}");
+            material.matrix.cells.push(cell);
+        }
+    }
+    let (long, short) = (summary(&material), comment(&material));
+    assert!(
+        long.len() <= SUMMARY_BYTES && long.len() > SUMMARY_BYTES * 9 / 10,
+        "{}",
+        long.len()
+    );
+    assert!(
+        short.len() <= COMMENT_BYTES && short.len() > COMMENT_BYTES * 9 / 10,
+        "{}",
+        short.len()
+    );
+    for text in [long, short] {
+        let last = text.trim_end().lines().last().unwrap();
+        assert!(
+            last.starts_with("> **Cut to fit:**") && last.contains("stories"),
+            "{last}"
+        );
+        assert_eq!(
+            text.matches("<details>").count(),
+            text.matches("</details>").count()
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! The trace keeps to the format's rules, and tells what happened.
+
+use std::collections::HashMap;
+
+use picklock_reports::gather::of_run;
+use serde_json::Value;
+
+use crate::cells::{hostile, matrix};
+use crate::samples::{self, Sample};
+
+fn events(text: &str) -> Vec<Value> {
+    let document: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(document["displayTimeUnit"], "ms");
+    document["traceEvents"].as_array().unwrap().clone()
+}
+
+fn trace((record, history): Sample) -> Vec<Value> {
+    let files = picklock_reports::trace::files(&of_run(record, Some(history))).unwrap();
+    assert_eq!(files.len(), 1);
+    events(std::str::from_utf8(&files[0].bytes).unwrap())
+}
+
+/// What is wrong with an event, by the format's document.
+fn wrong(event: &Value) -> Option<&'static str> {
+    let number = |key: &str| event[key].as_f64();
+    if !event["name"].is_string() || !event["pid"].is_u64() || !event["tid"].is_u64() {
+        return Some("no name, pid or tid");
+    }
+    if number("ts").is_none_or(|ts| ts < 0.0) {
+        return Some("no time");
+    }
+    match event["ph"].as_str() {
+        Some("M") => match event["args"]["name"].is_string() {
+            true => None,
+            false => Some("a track without a name"),
+        },
+        Some("X") if number("dur").is_none_or(|dur| dur < 0.0) => Some("no duration"),
+        Some("i") if event["s"] != "t" => Some("an instant without a scope"),
+        Some("C") if !event["args"]["units"].is_i64() => Some("a counter that counts nothing"),
+        Some("X" | "i" | "C") => None,
+        _ => Some("an unknown phase"),
+    }
+}
+
+/// Complete events of one track must lie apart or within each other.
+fn crossing(events: &[Value]) -> Option<String> {
+    let mut tracks: HashMap<(u64, u64), Vec<(u64, u64)>> = HashMap::new();
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        let track = (event["pid"].as_u64()?, event["tid"].as_u64()?);
+        // Back to whole nanoseconds, in which they were measured.
+        let ns = |us: f64| (us * 1_000.0).round() as u64;
+        let from = ns(event["ts"].as_f64()?);
+        let until = from + ns(event["dur"].as_f64()?);
+        tracks.entry(track).or_default().push((from, until));
+    }
+    for (track, mut spans) in tracks {
+        spans.sort_by_key(|(from, until)| (*from, std::cmp::Reverse(*until)));
+        let mut open: Vec<u64> = Vec::new();
+        for (from, until) in spans {
+            while open.last().is_some_and(|end| *end <= from) {
+                open.pop();
+            }
+            if open.last().is_some_and(|end| *end < until) {
+                return Some(format!(
+                    "{track:?}: {from}..{until} crosses the end at {open:?}"
+                ));
+            }
+            open.push(until);
+        }
+    }
+    None
+}
+
+#[test]
+fn every_sample_keeps_to_the_rules() {
+    let samples = [
+        samples::calm(),
+        samples::gc_pause(),
+        samples::fenced(),
+        samples::silent(),
+        samples::stale_delete(),
+    ];
+    for sample in samples {
+        let events = trace(sample);
+        for event in &events {
+            assert_eq!(wrong(event), None, "{event}");
+        }
+        assert_eq!(crossing(&events), None);
+    }
+    let files = picklock_reports::trace::files(&hostile()).unwrap();
+    assert_eq!(files.len(), matrix().evidence.len());
+    for file in files {
+        let events = events(std::str::from_utf8(&file.bytes).unwrap());
+        assert!(events.iter().all(|event| wrong(event).is_none()));
+    }
+}
+
+#[test]
+fn the_rules_can_fail() {
+    let mut events = trace(samples::gc_pause());
+    let hold = events
+        .iter_mut()
+        .find(|event| event["name"] == "lease over")
+        .unwrap();
+    let dur = hold["dur"].as_f64().unwrap();
+    hold["dur"] = Value::from(dur + 0.001);
+    assert!(crossing(&events).is_some());
+    events[0]["ph"] = Value::from("Z");
+    assert!(wrong(&events[0]).is_some());
+}
+
+#[test]
+fn waits_holds_freezes_faults_and_stock_are_there() {
+    let events = trace(samples::gc_pause());
+    let times = |name: &str, pid: u64| -> Vec<(f64, f64)> {
+        let of = events
+            .iter()
+            .filter(|event| event["name"] == name && event["pid"] == pid);
+        of.map(|event| {
+            (
+                event["ts"].as_f64().unwrap(),
+                event["dur"].as_f64().unwrap_or(0.0),
+            )
+        })
+        .collect()
+    };
+    // Worker 0 holds for 1.61 s, 0.612 s of them past its lease; it is frozen for 1.5 s.
+    assert!(times("holds", 1).contains(&(222_000.0, 1_610_000.0)));
+    assert!(
+        times("lease over", 1).contains(&(1_220_000.0, 612_000.0)),
+        "{:?}",
+        times("lease over", 1)
+    );
+    assert_eq!(times("frozen", 4), [(240_000.0, 1_500_000.0)]);
+    assert_eq!(times("pause-client", 2), [(240_000.0, 1_500_000.0)]);
+    let mut stock = events.iter().filter(|event| event["ph"] == "C");
+    let last = stock.next_back().unwrap();
+    assert_eq!(
+        (&last["name"], &last["args"]["units"]),
+        (&"stock".into(), &Value::from(-1))
+    );
+}
+
+#[test]
+fn without_a_history_there_is_no_trace_and_that_is_said() {
+    let (record, _) = samples::calm();
+    let error = picklock_reports::trace::files(&of_run(record, None)).unwrap_err();
+    assert!(error.to_string().contains("--out"), "{error}");
+}

@@ -1,0 +1,328 @@
+//! `picklock explain`: what a word of a report means, in prose.
+//!
+//! Properties and causes have a page each in `docs/explain/`; scenarios and locks explain
+//! themselves, from the catalog and from the table of strategies.
+
+use std::fmt::Write;
+
+use picklock_harness::check::Property;
+use picklock_impls::{MUTANTS, STRATEGIES, Strategy};
+use picklock_reports::listing::{Entry, Listing, text};
+use picklock_scenarios::{CAUSES, Expectation, PROPERTIES, Scenario, catalog, nearest};
+use serde_json::Value;
+
+use crate::cli::ExplainArgs;
+use crate::exit::Failure;
+use crate::print;
+
+/// Name and text of a page of `docs/explain/`.
+macro_rules! pages {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../docs/explain/", $name, ".md")))),*]
+    };
+}
+
+/// A page for each property and each cause.
+const PAGES: &[(&str, &str)] = pages![
+    "exclusion",
+    "lease",
+    "resource",
+    "ownership",
+    "fencing",
+    "progress",
+    "outlived-lease",
+    "expired-grant",
+    "lost-on-failover",
+    "lost-on-restart",
+    "quorum-erosion",
+    "clock-jump",
+    "clock-skew",
+    "stolen-release",
+    "phantom-extend",
+    "ambiguous-acquire",
+    "evicted",
+    "no-ttl",
+    "race",
+    "undetermined",
+];
+
+/// Prints the pages of a name, or all names there are.
+///
+/// # Errors
+/// Nothing has that name; the nearest one is named. Or the catalog does not parse.
+pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
+    let said = match &args.name {
+        None => text(&topics()?, print::width()),
+        Some(name) => explain(name)?,
+    };
+    print::out(&said);
+    Ok(())
+}
+
+/// Everything that is called so: a cause and a scenario may share their name.
+fn explain(name: &str) -> Result<String, Failure> {
+    let mut found: Vec<String> = Vec::new();
+    let pages = PAGES.iter().filter(|(known, _)| *known == name);
+    found.extend(pages.map(|(_, page)| (*page).to_owned()));
+    if catalog::names().any(|known| known == name) {
+        found.push(scenario_page(&named(name)?));
+    }
+    if let Some(strategy) = picklock_impls::find(name) {
+        found.push(lock_page(strategy)?);
+    }
+    if found.is_empty() {
+        return Err(unknown(name));
+    }
+    Ok(found.join("\n"))
+}
+
+fn named(name: &str) -> Result<Scenario, Failure> {
+    catalog::named(name).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+fn locks() -> impl Iterator<Item = &'static Strategy> {
+    STRATEGIES.iter().chain(MUTANTS)
+}
+
+fn unknown(name: &str) -> Failure {
+    let all = PROPERTIES.iter().chain(CAUSES).copied();
+    let all = all
+        .chain(catalog::names())
+        .chain(locks().map(|lock| lock.name));
+    let hint =
+        nearest(name, all).map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    let shown: String = name.chars().take(60).collect();
+    let shown = picklock_reports::escape::visible(&shown);
+    Failure::Usage(format!(
+        "`{shown}` is no scenario, property, cause or lock{hint} (`picklock explain` lists them all)"
+    ))
+}
+
+fn topics() -> Result<Vec<Listing>, Failure> {
+    let entry = |name: &str, summary: String| Entry {
+        name: name.to_owned(),
+        summary,
+        extra: Vec::new(),
+    };
+    let pages = |names: &[&str]| -> Vec<Entry> {
+        let found = PAGES.iter().filter(|(name, _)| names.contains(name));
+        found
+            .map(|(name, page)| entry(name, first_sentence(page)))
+            .collect()
+    };
+    let mut scenarios = Vec::new();
+    for name in catalog::names() {
+        scenarios.push(entry(name, first_sentence(&named(name)?.summary)));
+    }
+    let listing = |kind: &str, entries| Listing {
+        kind: kind.to_owned(),
+        entries,
+    };
+    Ok(vec![
+        listing("properties", pages(&Property::ALL.map(Property::word))),
+        listing("causes", pages(CAUSES)),
+        listing("scenarios", scenarios),
+        listing(
+            "locks",
+            locks()
+                .map(|lock| entry(lock.name, lock.summary.to_owned()))
+                .collect(),
+        ),
+    ])
+}
+
+/// The first sentence below the title.
+fn first_sentence(page: &str) -> String {
+    let lines = page.lines().filter(|line| !line.starts_with('#'));
+    let prose = lines.collect::<Vec<_>>().join(" ");
+    let prose = prose.trim();
+    match prose.split_once(". ") {
+        Some((first, _)) => format!("{first}."),
+        None => prose.to_owned(),
+    }
+}
+
+fn scenario_page(scenario: &Scenario) -> String {
+    let summary = wrapped(&scenario.summary, "");
+    let mut page = format!("# {} (scenario)\n\n{summary}", scenario.name);
+    if let Some(source) = &scenario.source {
+        page.push_str(&wrapped(&format!("\nSource: {source}"), "  "));
+    }
+    let workload = &scenario.workload;
+    writeln!(
+        page,
+        "\n{} workers buy {} units; a lease of {}, a section of {}.",
+        workload.workers,
+        workload.stock,
+        in_word(&workload.ttl),
+        in_word(&workload.section)
+    )
+    .ok();
+    page.push_str("\nWhat goes wrong:\n");
+    if scenario.faults.is_empty() {
+        page.push_str("- nothing\n");
+    }
+    for fault in &scenario.faults {
+        writeln!(page, "- {}", fault_in_words(fault)).ok();
+    }
+    page.push_str("\nWhat is expected:\n");
+    if scenario.expect.is_empty() {
+        page.push_str("- nothing: it shows what happens\n");
+    }
+    // "*" sorts first, and reads best last.
+    let (others, named): (Vec<_>, Vec<_>) =
+        scenario.expect.iter().partition(|(name, _)| *name == "*");
+    for (subject, expected) in named.into_iter().chain(others) {
+        let who = match (subject.as_str(), scenario.expect.len()) {
+            ("*", 1) => "everybody",
+            ("*", _) => "everybody else",
+            (name, _) => name,
+        };
+        let in_order = PROPERTIES
+            .iter()
+            .filter_map(|property| expected.get_key_value(*property));
+        let words =
+            in_order.map(|(property, outcome)| format!("{property} {}", expectation(outcome)));
+        let line = format!("- {who}: {}", words.collect::<Vec<_>>().join(", "));
+        page.push_str(&wrapped(&line, "  "));
+    }
+    page
+}
+
+/// `text` broken at blanks to 100 columns, as the pages are; every line but the first is indented.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let wide = word.chars().count();
+        if column > 0 && column + 1 + wide > 100 {
+            write!(out, "\n{indent}").ok();
+            column = indent.len();
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += wide;
+    }
+    out.push('\n');
+    out
+}
+
+fn expectation(expected: &Expectation) -> String {
+    match expected {
+        Expectation::Held => "holds".to_owned(),
+        Expectation::Violated { cause: None } => "is violated".to_owned(),
+        Expectation::Violated { cause: Some(cause) } => format!("is violated ({cause})"),
+        Expectation::Any => "may come out either way".to_owned(),
+    }
+}
+
+/// A fault as its file says it, on one line: `pause-client (when on stock-read, stock 1; for 1.5ttl)`.
+fn fault_in_words(fault: &impl serde::Serialize) -> String {
+    let Ok(Value::Object(keys)) = serde_json::to_value(fault) else {
+        return String::new();
+    };
+    let kind = keys.get("kind").map(in_word).unwrap_or_default();
+    let rest = keys
+        .iter()
+        .filter(|(key, value)| *key != "kind" && **value != Value::Bool(false));
+    let rest: Vec<String> = rest
+        .map(|(key, value)| format!("{key} {}", value_in_words(value)))
+        .collect();
+    format!("{kind} ({})", rest.join("; "))
+}
+
+fn value_in_words(value: &Value) -> String {
+    match value {
+        Value::Object(keys) => {
+            let pairs = keys
+                .iter()
+                .filter(|(_, value)| !value.is_null() && **value != Value::Bool(false));
+            let pairs = pairs.map(|(key, value)| format!("{key} {}", value_in_words(value)));
+            pairs.collect::<Vec<_>>().join(", ")
+        }
+        Value::Array(all) => all
+            .iter()
+            .map(value_in_words)
+            .collect::<Vec<_>>()
+            .join(" and "),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The word that a scenario file would use.
+fn in_word(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).map_or(String::new(), |value| value_in_words(&value))
+}
+
+fn lock_page(strategy: &Strategy) -> Result<String, Failure> {
+    let Strategy {
+        name,
+        summary,
+        nodes,
+        ..
+    } = strategy;
+    let mut page = format!("# {name} (lock)\n\n{summary}.\n\nWants {nodes} independent Redis ");
+    page.push_str(if *nodes == 1 { "node.\n" } else { "nodes.\n" });
+    page.push_str("\nWhat the catalog expects of it:\n");
+    for scenario in catalog::names() {
+        let scenario = named(scenario)?;
+        let Some(expected) = scenario
+            .expect
+            .get(*name)
+            .or_else(|| scenario.expect.get("*"))
+        else {
+            continue;
+        };
+        let broken = expected
+            .iter()
+            .filter(|(_, outcome)| matches!(outcome, Expectation::Violated { .. }));
+        let broken: Vec<String> = broken
+            .map(|(property, outcome)| format!("{property} {}", expectation(outcome)))
+            .collect();
+        let words = match broken.is_empty() {
+            true => "nothing is violated".to_owned(),
+            false => broken.join(", "),
+        };
+        page.push_str(&wrapped(&format!("- {}: {words}", scenario.name), "  "));
+    }
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_property_and_every_cause_has_a_page_and_every_page_a_subject() {
+        let mut words: Vec<&str> = PROPERTIES.iter().chain(CAUSES).copied().collect();
+        let mut pages: Vec<&str> = PAGES.iter().map(|(name, _)| *name).collect();
+        words.sort_unstable();
+        pages.sort_unstable();
+        assert_eq!(words, pages);
+        for (name, page) in PAGES {
+            assert!(page.starts_with(&format!("# {name}")), "{name}: the title");
+            let lines = page.lines().count();
+            assert!((10..=30).contains(&lines), "{name} has {lines} lines");
+            let prose = page.lines().all(|line| line.chars().count() <= 100);
+            assert!(prose, "{name}: a line is too long");
+        }
+    }
+
+    #[test]
+    fn every_page_of_a_cause_says_what_to_do_and_where_that_comes_from() {
+        for cause in CAUSES.iter().filter(|cause| **cause != "undetermined") {
+            let (_, page) = PAGES.iter().find(|(name, _)| name == cause).unwrap();
+            for part in [
+                "Whose fault",
+                "How it comes about",
+                "What to do",
+                "https://",
+            ] {
+                assert!(page.contains(part), "{cause}: {part}");
+            }
+        }
+    }
+}

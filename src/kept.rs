@@ -1,0 +1,148 @@
+//! What runs have left, read again: run directories, matrix directories, and their documents.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Component, Path, PathBuf};
+
+use picklock_harness::history::{History, read_history};
+use picklock_harness::record::{MatrixRecord, RunRecord};
+use picklock_reports::documents::{Document, read};
+use picklock_reports::gather::{merge, of_run};
+use picklock_reports::material::{Evidence, Material};
+use picklock_reports::standing;
+
+use crate::exit::Failure;
+
+const RUN: &str = "run.json";
+const MATRIX: &str = "matrix.json";
+const HISTORY: &str = "history.jsonl";
+
+/// Reads all paths as one. What cannot be read is left out and said in `skipped`.
+///
+/// # Errors
+/// Nothing could be read: each path with its reason.
+pub fn gather(paths: &[PathBuf]) -> Result<Material, Failure> {
+    let mut parts: Vec<(String, Material)> = Vec::new();
+    let mut refused: Vec<String> = Vec::new();
+    for path in paths {
+        match one(path) {
+            Ok(material) => parts.push((path.display().to_string(), material)),
+            Err(reason) => refused.push(format!("{}: {reason}", path.display())),
+        }
+    }
+    if parts.is_empty() {
+        return Err(Failure::Usage(refused.join("\n")));
+    }
+    let mut material = merge(parts);
+    material.skipped.splice(0..0, refused);
+    Ok(material)
+}
+
+/// A directory or a document.
+fn one(path: &Path) -> Result<Material, String> {
+    let kind = fs::metadata(path).map_err(|error| unread(&error))?;
+    if !kind.is_dir() {
+        let parent = path.parent().unwrap_or(Path::new("."));
+        return document(path, parent);
+    }
+    let inside = [MATRIX, RUN].map(|name| path.join(name));
+    match inside.iter().find(|file| file.exists()) {
+        Some(file) => document(file, path).map_err(|reason| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            format!("{name}: {reason}")
+        }),
+        None if path.join(HISTORY).exists() => Err(format!(
+            "there is a {HISTORY} but no {RUN} in it: the run did not come to its end. Judge what \
+             there is with `picklock check`"
+        )),
+        None => Err(format!(
+            "neither {RUN} nor {MATRIX} is in it: name a directory that `--out` has made"
+        )),
+    }
+}
+
+fn unread(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
+        io::ErrorKind::InvalidData => "not text: it is no document of picklock".to_owned(),
+        _ => format!("cannot be read: {error}"),
+    }
+}
+
+/// A document, and what stands beside it in its directory.
+fn document(file: &Path, dir: &Path) -> Result<Material, String> {
+    let text = fs::read_to_string(file).map_err(|error| unread(&error))?;
+    match read(&text).map_err(|error| error.to_string())? {
+        Document::Run(record) => {
+            let mut skipped = Vec::new();
+            let history = history(dir, &record, &mut skipped);
+            let mut material = of_run(*record, history);
+            material.skipped = skipped;
+            Ok(material)
+        }
+        Document::Matrix(matrix) => Ok(of_matrix(*matrix, dir)),
+    }
+}
+
+/// The history that belongs to a record; none where none was kept. One that cannot be read, or is
+/// another run's, is said in `skipped`.
+fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<History> {
+    let path = dir.join(HISTORY);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => {
+            skipped.push(format!("{}: {}", path.display(), unread(&error)));
+            return None;
+        }
+    };
+    let reason = match read_history(BufReader::new(file)) {
+        Ok(history) if history.header.seed == record.seed => return Some(history),
+        Ok(_) => "it has another seed than the run beside it".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    skipped.push(format!("{}: {reason}", path.display()));
+    None
+}
+
+fn of_matrix(matrix: MatrixRecord, dir: &Path) -> Material {
+    let mut material = Material {
+        evidence: Vec::new(),
+        skipped: Vec::new(),
+        matrix,
+    };
+    for cell in &material.matrix.cells {
+        let Some(run_dir) = &cell.run_dir else {
+            continue;
+        };
+        match evidence(dir, run_dir, &mut material.skipped) {
+            Ok(found) => material.evidence.push(found),
+            Err(reason) => {
+                let cell = standing::title(cell);
+                material
+                    .skipped
+                    .push(format!("the run of {cell} in {run_dir}: {reason}"));
+            }
+        }
+    }
+    material
+}
+
+fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evidence, String> {
+    let inside = Path::new(run_dir);
+    // A matrix of somebody else must not make us read what lies elsewhere.
+    let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !inside.components().all(stays) {
+        return Err("it leads out of the matrix's directory".to_owned());
+    }
+    let dir = dir.join(inside);
+    let text = fs::read_to_string(dir.join(RUN)).map_err(|error| unread(&error))?;
+    match read(&text).map_err(|error| error.to_string())? {
+        Document::Run(record) => Ok(Evidence {
+            run_dir: run_dir.to_owned(),
+            history: history(&dir, &record, skipped),
+            record: *record,
+        }),
+        Document::Matrix(_) => Err("a matrix is in it, not a run".to_owned()),
+    }
+}

@@ -1,0 +1,150 @@
+//! `picklock report`: files for people and programs, from what runs have left.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use picklock_reports::comparison::{self, Comparison, compare};
+use picklock_reports::formats::{self, File, Format};
+use picklock_reports::material::Material;
+
+use crate::cli::ReportArgs;
+use crate::exit::{self, Failure};
+use crate::kept;
+use crate::print;
+
+/// Where files wait until all of them are whole.
+const UNFINISHED: &str = ".unfinished";
+
+/// Writes the report and prints what was written.
+///
+/// # Errors
+/// A path cannot be read, a format has nothing to show, or the disk is full. Nothing is written
+/// then.
+pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
+    let chosen: Vec<&Format> = args
+        .formats
+        .iter()
+        .filter_map(|name| formats::find(name))
+        .collect();
+    let material = kept::gather(&args.paths)?;
+    say_skipped(&material);
+    let mut files = Vec::new();
+    for format in &chosen {
+        let written =
+            (format.write)(&material).map_err(|error| Failure::Usage(error.to_string()))?;
+        files.extend(written);
+    }
+    let compared = match args.against.is_empty() {
+        true => None,
+        false => Some(against(args, &material)?),
+    };
+    if let Some(compared) = &compared {
+        files.extend(comparison_files(compared, &chosen));
+    }
+    place(&args.out, &files)?;
+    if let Some(compared) = &compared {
+        print::out(&format!("{}\n", comparison::text(compared)));
+    }
+    let listed: String = files.iter().map(|file| line(&args.out, file)).collect();
+    print::out(&listed);
+    Ok(exit::HELD)
+}
+
+fn say_skipped(material: &Material) {
+    for reason in &material.skipped {
+        let reason = picklock_reports::escape::visible(reason);
+        print::err(&format!("picklock: left out: {reason}\n"));
+    }
+}
+
+/// `--against` names what was before; the report itself is about what came after.
+fn against(args: &ReportArgs, after: &Material) -> Result<Comparison, Failure> {
+    let before = kept::gather(&args.against)?;
+    say_skipped(&before);
+    let compared = compare(&before.matrix, &after.matrix)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    if compared.cells == 0 {
+        return Err(Failure::Usage(
+            "--against: no cell is in both sets: compare runs of the same subject, scenario and \
+             world"
+                .to_owned(),
+        ));
+    }
+    Ok(compared)
+}
+
+fn comparison_files(compared: &Comparison, chosen: &[&Format]) -> Vec<File> {
+    let wanted = |name| chosen.iter().any(|format| format.name == name);
+    let mut files = Vec::new();
+    if wanted("md") {
+        files.push(File {
+            name: "comparison.md".to_owned(),
+            bytes: comparison::markdown(compared).into_bytes(),
+        });
+    }
+    if wanted("json") {
+        files.push(File {
+            name: "comparison.json".to_owned(),
+            bytes: comparison::json(compared).into_bytes(),
+        });
+    }
+    files
+}
+
+fn line(out: &Path, file: &File) -> String {
+    let path = out.join(&file.name);
+    format!("wrote {} ({})\n", path.display(), size(file.bytes.len()))
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// Writes all files whole or none of them: beside their places first, and only when the disk has
+/// taken the last byte of the last one are they renamed, which needs no room any more.
+fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
+    let existed = out.exists();
+    let unfinished = out.join(UNFINISHED);
+    let attempt = || -> Result<(), (PathBuf, io::Error)> {
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |error| (path, error)
+        };
+        fs::create_dir_all(&unfinished).map_err(at(&unfinished))?;
+        for file in files {
+            let path = unfinished.join(&file.name);
+            write(&path, &file.bytes).map_err(at(&out.join(&file.name)))?;
+        }
+        for file in files {
+            let path = out.join(&file.name);
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder).map_err(at(folder))?;
+            }
+            fs::rename(unfinished.join(&file.name), &path).map_err(at(&path))?;
+        }
+        Ok(())
+    };
+    let outcome = attempt();
+    fs::remove_dir_all(&unfinished).ok();
+    outcome.map_err(|(path, error)| {
+        if !existed {
+            // Only if nothing of anybody is in it.
+            fs::remove_dir(out).ok();
+        }
+        Failure::Environment(format!("cannot write {}: {error}", path.display()))
+    })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut file = fs::File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}

@@ -1,0 +1,139 @@
+//! `explain`, `completions` and `man`: what is printed is well formed.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use picklock_impls::{MUTANTS, STRATEGIES};
+use picklock_scenarios::{CAUSES, PROPERTIES, catalog};
+
+use crate::running::picklock;
+
+#[test]
+fn everything_that_has_a_name_is_explained() {
+    let locks = STRATEGIES.iter().chain(MUTANTS).map(|lock| lock.name);
+    let names = PROPERTIES
+        .iter()
+        .chain(CAUSES)
+        .copied()
+        .chain(catalog::names())
+        .chain(locks);
+    let all = picklock("explain").run();
+    for name in names {
+        let outcome = picklock(&format!("explain {name}")).run();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.all());
+        assert!(
+            outcome.stdout.starts_with(&format!("# {name}")),
+            "{}",
+            outcome.stdout
+        );
+        assert!(outcome.stdout.lines().count() > 5, "{}", outcome.stdout);
+        assert!(
+            all.stdout.contains(&format!("  {name}")),
+            "{name} is not listed:\n{}",
+            all.stdout
+        );
+    }
+}
+
+#[test]
+fn a_scenario_and_a_lock_explain_themselves() {
+    insta::assert_snapshot!(picklock("explain gc-pause").run().stdout);
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_the_nearest() {
+    for (name, meant) in [
+        ("outlived-leas", "outlived-lease"),
+        ("gc-pauze", "gc-pause"),
+        ("redlok", "redlock"),
+    ] {
+        let outcome = picklock(&format!("explain {name}")).run();
+        assert_eq!(outcome.code, Some(2), "{}", outcome.all());
+        assert!(
+            outcome.stderr.contains(&format!("did you mean `{meant}`?")),
+            "{}",
+            outcome.stderr
+        );
+    }
+    let outcome = picklock("man reprot").run();
+    assert_eq!(outcome.code, Some(2), "{}", outcome.all());
+    assert!(
+        outcome.stderr.contains("did you mean `report`?"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+/// Feeds `text` to a command and returns whether it was content, and all that it said.
+fn fed(program: &str, arguments: &[&str], text: &str) -> (bool, String) {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    let mut stdin = child.stdin.take().unwrap();
+    let text = text.to_owned();
+    let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()).ok());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&said).into_owned(),
+    )
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let outcome = picklock(&format!("completions {shell}")).run();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.all());
+        for word in ["scenario", "report", "explain", "backend"] {
+            assert!(outcome.stdout.contains(word), "{shell}: {word}");
+        }
+    }
+    let script = picklock("completions bash").run().stdout;
+    assert_eq!(fed("bash", &["-n"], &script), (true, String::new()));
+    assert!(
+        !fed("bash", &["-n"], &format!("{script}\nif")).0,
+        "the check can fail"
+    );
+}
+
+#[test]
+fn manual_pages_render() {
+    for (page, word) in [
+        ("", "COMMANDS"),
+        ("report", "--against"),
+        ("scenario", "--backend"),
+    ] {
+        let outcome = picklock(&format!("man {page}")).run();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.all());
+        assert!(
+            outcome.stdout.contains("\n.TH picklock"),
+            "{}",
+            outcome.stdout
+        );
+        // Not everybody has groff; what it says, where it is, is the better witness.
+        if Command::new("groff")
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status()
+            .is_ok()
+        {
+            let (rendered, text) = fed(
+                "groff",
+                &["-man", "-Tutf8", "-ww", "-P-c", "-P-b", "-P-u"],
+                &outcome.stdout,
+            );
+            assert!(rendered, "{text}");
+            let text = text.replace('‐', "-");
+            assert!(
+                text.contains(word) || text.contains(&word.to_lowercase()),
+                "{word}:\n{text}"
+            );
+        }
+    }
+}
