@@ -103,9 +103,12 @@ fn check_options(source: &Source, at: usize, named: &Named) -> Result<(), Failur
                     name: name.clone(),
                     declared,
                 };
-                return Err(source.unknown(at, error.to_string(), &name, known));
+                let problem = format!("options: `{name}`: {error}");
+                return Err(source.unknown(at, problem, &name, known));
             }
-            Err(error) => return Err(source.wrong(at, error.to_string(), None)),
+            Err(error) => {
+                return Err(source.wrong(at, format!("options: `{name}`: {error}"), None));
+            }
         }
     }
     Ok(())

@@ -49,7 +49,10 @@ impl Source {
 
     /// What the TOML parser says.
     pub fn from_toml(&self, error: &toml::de::Error) -> Failure {
+        // The parser's words for kinds of values, in everybody's.
         let message = error.message().trim().replace('\n', "; ");
+        let message = message.replace("expected u64", "expected a whole number");
+        let message = message.replace("expected usize", "expected a whole number");
         let mut quoted = message.split('`').skip(1).step_by(2);
         let word = quoted.next().unwrap_or_default().to_owned();
         let known: Vec<String> = quoted.map(str::to_owned).collect();
