@@ -226,7 +226,7 @@ fn the_configurations_of_the_docs_are_understood() {
         // They lack a baseline, and that is found out when all else has been understood.
         let config = block
             .replace("docs/examples/", "")
-            .replace("control * 1.5", "baseline * 1.5");
+            .replace("control * 1.3", "baseline * 1.3");
         let call = gate("", &config).file(
             "round-trips.toml",
             include_str!("../../docs/examples/round-trips.toml"),
