@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::output::RunDirectory;
 use crate::print;
 
-/// Where it is, where nobody says otherwise.
+/// What it is called, where nobody says otherwise.
 const DEFAULT: &str = "picklock-baseline.json";
 
 /// The file of the baseline.
@@ -20,12 +20,13 @@ pub struct BaselineFile {
 }
 
 impl BaselineFile {
-    /// The one that was typed, else the configuration's, else the usual one.
-    pub fn named(typed: Option<&Path>, configured: Option<&Path>) -> BaselineFile {
-        let named = typed.or(configured);
+    /// The one that was typed, else the one that the configuration names, else the usual one. The
+    /// latter two lie beside the configuration: two configurations share no baseline by accident.
+    pub fn named(typed: Option<&Path>, config: &Path, configured: Option<&Path>) -> BaselineFile {
+        let beside = config.with_file_name(configured.unwrap_or(Path::new(DEFAULT)));
         BaselineFile {
-            path: named.unwrap_or(Path::new(DEFAULT)).to_owned(),
-            is_named: named.is_some(),
+            path: typed.map_or(beside, Path::to_owned),
+            is_named: typed.or(configured).is_some(),
         }
     }
 

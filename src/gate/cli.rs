@@ -12,7 +12,7 @@ pub struct GateArgs {
     #[arg(long, value_name = "FILE", default_value = "picklock.toml")]
     pub config: PathBuf,
     /// What came out when you were content, instead of the file that the configuration names
-    /// (picklock-baseline.json).
+    /// (picklock-baseline.json beside it).
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Write the baseline anew from this run, if it is complete, and say what changes in it.

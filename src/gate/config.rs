@@ -108,7 +108,7 @@ impl Config {
     }
 
     fn understand(source: Source) -> Result<Config, Failure> {
-        let file: File = toml::from_str(&source.text).map_err(|error| source.from_toml(&error))?;
+        let file: File = toml::from_str(&source.text).map_err(|error| source.unreadable(&error))?;
         if file.cells.is_empty() {
             let help = "add [[cells]] with worlds, subjects and scenarios".to_owned();
             return Err(source.wrong(

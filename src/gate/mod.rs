@@ -38,7 +38,11 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
     let plans = measure::plan(&config, args.quiet, &interrupt).await?;
     let rules = config.rules(&plans)?;
-    let file = BaselineFile::named(args.baseline.as_deref(), config.baseline.as_deref());
+    let file = BaselineFile::named(
+        args.baseline.as_deref(),
+        &args.config,
+        config.baseline.as_deref(),
+    );
     let mut baseline = file.read()?;
     let is_needed = file.is_named || rules.cells.iter().any(|key| rules.needs_baseline(key));
     if baseline.is_none() && is_needed && !args.update_baseline {

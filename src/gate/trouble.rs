@@ -48,7 +48,7 @@ impl Source {
     }
 
     /// What the TOML parser says.
-    pub fn from_toml(&self, error: &toml::de::Error) -> Failure {
+    pub fn unreadable(&self, error: &toml::de::Error) -> Failure {
         // The parser's words for kinds of values, in everybody's.
         let message = error.message().trim().replace('\n', "; ");
         let message = message.replace("expected u64", "expected a whole number");
