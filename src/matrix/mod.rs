@@ -6,10 +6,12 @@
 //! - [`gathering`]: from the runs of a cell to the cell
 //! - [`keeping`], [`slug`]: what stays of it, and what need not be run again
 //! - [`progress`]: what the user sees meanwhile
+//! - [`planned`]: the same cells for another command, which tells of them in its own way
 
 pub mod cli;
 mod gathering;
 mod keeping;
+mod planned;
 mod progress;
 mod real;
 mod running;
@@ -32,6 +34,7 @@ use crate::interrupt::Interrupt;
 use crate::print;
 use cli::MatrixArgs;
 use keeping::{Keeping, Key};
+pub use planned::Planned;
 use running::Running;
 
 /// Runs all cells, prints the table, keeps it.
