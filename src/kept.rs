@@ -10,12 +10,14 @@ use picklock_reports::documents::{Document, read};
 use picklock_reports::gather::{merge, of_run};
 use picklock_reports::material::{Evidence, Material};
 use picklock_reports::standing;
+use picklock_reports::wire_log::{self, WireLog};
 
 use crate::exit::Failure;
 
 const RUN: &str = "run.json";
 const MATRIX: &str = "matrix.json";
 const HISTORY: &str = "history.jsonl";
+const WIRE: &str = "wire.jsonl";
 
 /// Reads all paths as one. What cannot be read is left out and said in `skipped`.
 ///
@@ -77,6 +79,10 @@ fn document(file: &Path, dir: &Path) -> Result<Material, String> {
             let mut skipped = Vec::new();
             let history = history(dir, &record, &mut skipped);
             let mut material = of_run(*record, history);
+            let wire = wire(dir, &mut skipped);
+            for evidence in &mut material.evidence {
+                evidence.wire.clone_from(&wire);
+            }
             material.skipped = skipped;
             Ok(material)
         }
@@ -100,6 +106,22 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
         Ok(history) if history.header.seed == record.seed => return Some(history),
         Ok(_) => "it has another seed than the run beside it".to_owned(),
         Err(error) => error.to_string(),
+    };
+    skipped.push(format!("{}: {reason}", path.display()));
+    None
+}
+
+/// The command log beside a record; none where none was kept. One that cannot be read is said in
+/// `skipped`.
+fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<WireLog> {
+    let path = dir.join(WIRE);
+    let reason = match fs::read_to_string(&path) {
+        Ok(text) => match wire_log::read(&text) {
+            Ok(log) => return Some(log),
+            Err(error) => error.to_string(),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => unread(&error),
     };
     skipped.push(format!("{}: {reason}", path.display()));
     None
@@ -141,6 +163,7 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
         Document::Run(record) => Ok(Evidence {
             run_dir: run_dir.to_owned(),
             history: history(&dir, &record, skipped),
+            wire: wire(&dir, skipped),
             record: *record,
         }),
         Document::Matrix(_) => Err("a matrix is in it, not a run".to_owned()),

@@ -7,6 +7,7 @@ function control(timeline) {
     next: () => timeline.jump(1),
     in: () => timeline.zoom(0.5),
     out: () => timeline.zoom(2),
+    messages: () => timeline.toggleMessages(),
     all: () => { timeline.sight = -1; timeline.tell(''); timeline.whole(); },
   };
   element.querySelector('.tools').addEventListener('click', (event) => {
@@ -27,7 +28,7 @@ function control(timeline) {
 
 function controlKeys(timeline, doing) {
   const keys = {
-    '+': doing.in, '=': doing.in, '-': doing.out, '_': doing.out, 0: doing.all, n: doing.next, p: doing.previous,
+    '+': doing.in, '=': doing.in, '-': doing.out, '_': doing.out, 0: doing.all, n: doing.next, p: doing.previous, m: doing.messages,
     ArrowLeft: () => timeline.pan(-0.2),
     ArrowRight: () => timeline.pan(0.2),
     PageUp: () => timeline.pan(-0.9),

@@ -172,12 +172,13 @@ function describePiece(track, index) {
   lines.push(`attempt ${track.op[index]}${key}`);
   const token = track.tokens[track.op[index]];
   if (token !== undefined && kind !== WAITING) lines.push(`token ${token}`);
+  lines.push(...describeMessages(track.messages, track.op[index]));
   return lines;
 }
 
 function nodeRow(node, height) {
   return {
-    label: `node ${node.node}`, height,
+    label: `node ${node.node}`, height, node: node.node,
     draw(pen, top, view, colours) {
       const box = { top: top + 3, height: height - 6 };
       pen.fillStyle = colours.line;

@@ -12,6 +12,7 @@ class Timeline {
     this.chosen = -1;
     this.cursor = null;
     this.sight = -1;
+    this.messages = false;
     this.asked = 0;
     this.colours = palette();
     this.whole();
@@ -118,6 +119,7 @@ class Timeline {
       row.draw(pen, row.top, view, colours);
       pen.restore();
     }
+    this.arrows(pen, view, bottom);
     this.marker(pen, view, bottom);
     // The window in nanoseconds, for whoever looks at the page from outside.
     this.element.dataset.from = this.from;
@@ -142,6 +144,27 @@ class Timeline {
       pen.lineWidth = 1;
       pen.strokeRect(view.left - 0.5, row.top - 0.5, view.right - view.left + 1, row.height + 1);
     }
+  }
+
+  arrows(pen, view, bottom) {
+    if (!this.messages) return;
+    pen.save();
+    pen.beginPath();
+    pen.rect(view.left, 0, view.right - view.left, bottom);
+    pen.clip();
+    const count = drawMessages(pen, this, view, this.colours);
+    pen.restore();
+    this.element.querySelector('.many').textContent = count < MOST_ARROWS
+      ? `${count} messages` : `${count} messages: zoom in until there are fewer than ${MOST_ARROWS}`;
+  }
+
+  toggleMessages() {
+    const button = this.element.querySelector('[data-do="messages"]');
+    if (!button) return;
+    this.messages = !this.messages;
+    button.setAttribute('aria-pressed', String(this.messages));
+    this.element.querySelector('.many').textContent = '';
+    this.ask();
   }
 
   // Where the reader was led to, or points.

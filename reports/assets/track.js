@@ -70,6 +70,7 @@ function readTrack(element) {
   const columns = { from, to, kind, op, key, held, bunch };
   for (const lane of track.lanes) lane.together = readTogether(track.overlaps, columns, lane);
   return Object.assign(track, columns, {
+    messages: readMessages(track.messages),
     marks: readMarks(track),
     stock: track.stock.map(readSteps),
     fences: track.fences && readFences(track.fences),

@@ -51,6 +51,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> Material {
         run_dir,
         record,
         history,
+        wire: None,
     }];
     Material {
         matrix,

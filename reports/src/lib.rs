@@ -12,6 +12,7 @@
 //! - [`material`]: what comparisons and report files are made of; [`documents`]: how it is read,
 //!   [`gather`]: how several become one, [`standing`]: what in it is to be read first
 //! - [`measures`]: what a history says in numbers, beyond verdicts
+//! - [`wire_log`]: the command log of a run, read again
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
 //!   [`trace`], [`document_files`]
 //! - [`comparison`]: two sets of runs side by side
@@ -45,3 +46,4 @@ pub mod standing;
 pub mod terminal;
 pub mod trace;
 pub mod units;
+pub mod wire_log;

@@ -5,6 +5,8 @@
 use picklock_harness::history::History;
 use picklock_harness::record::{MatrixRecord, RunRecord};
 
+use crate::wire_log::WireLog;
+
 /// All that a report may say something about.
 #[derive(Debug, Clone)]
 pub struct Material {
@@ -25,4 +27,6 @@ pub struct Evidence {
     pub record: RunRecord,
     /// Its history; `None` where the directory has none that can be read.
     pub history: Option<History>,
+    /// Its command log; `None` where there is none that can be read: the simulation keeps none.
+    pub wire: Option<WireLog>,
 }

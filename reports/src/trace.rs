@@ -73,37 +73,64 @@ pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
 }
 
 fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError> {
-    let mut events = tracks(history);
-    events.extend(holding(history));
+    let mut events = Pen::default();
+    events.extend(tracks(history));
+    holding(history, &mut events);
     events.extend(faults(history));
     events.extend(frozen(history));
-    events.extend(moments(history));
+    moments(history, &mut events);
     let record = &evidence.record;
-    let document = json!({
-        "displayTimeUnit": "ms",
-        "otherData": {
-            "impl": visible(&record.subject.name),
-            "scenario": visible(&record.scenario),
-            "backend": record.backend,
-            "seed": record.seed.to_string(),
-            "reproduce": visible(&record.reproduce),
-        },
+    let other = json!({
+        "impl": visible(&record.subject.name),
+        "scenario": visible(&record.scenario),
+        "backend": record.backend,
+        "seed": record.seed.to_string(),
+        "reproduce": visible(&record.reproduce),
     });
-    #[derive(Serialize)]
-    struct Trace<'a> {
-        #[serde(rename = "traceEvents")]
-        events: Vec<TraceEvent<'a>>,
-        #[serde(flatten)]
-        about: Value,
-    }
-    let trace = Trace {
-        events,
-        about: document,
-    };
-    serde_json::to_vec(&trace).map_err(|error| FormatError::Refused {
+    events.close(&other).map_err(|error| FormatError::Refused {
         format: "trace",
         reason: error.to_string(),
     })
+}
+
+/// The trace as it grows. Each event is written at once: a million of them would take several times
+/// the room of their text.
+#[derive(Default)]
+struct Pen {
+    text: Vec<u8>,
+    /// The first event that could not be written.
+    error: Option<serde_json::Error>,
+}
+
+impl Pen {
+    fn push(&mut self, event: TraceEvent<'_>) {
+        let before: &[u8] = match self.text.is_empty() {
+            true => br#"{"traceEvents":["#,
+            false => b",\n",
+        };
+        self.text.extend_from_slice(before);
+        if let Err(error) = serde_json::to_writer(&mut self.text, &event) {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn extend<'a>(&mut self, events: impl IntoIterator<Item = TraceEvent<'a>>) {
+        for event in events {
+            self.push(event);
+        }
+    }
+
+    /// The whole document. There is always an event: the names of the tracks.
+    fn close(mut self, other: &Value) -> Result<Vec<u8>, serde_json::Error> {
+        self.text
+            .extend_from_slice(br#"],"displayTimeUnit":"ms","otherData":"#);
+        let written = serde_json::to_writer(&mut self.text, other);
+        self.text.push(b'}');
+        match self.error {
+            Some(error) => Err(error),
+            None => written.map(|()| self.text),
+        }
+    }
 }
 
 fn us(ns: u64) -> f64 {
@@ -167,8 +194,7 @@ fn complete<'a>(
 }
 
 /// Waits, holds, and what of a hold lay after the end of its lease.
-fn holding(history: &History) -> Vec<TraceEvent<'_>> {
-    let mut events = Vec::new();
+fn holding(history: &History, events: &mut Pen) {
     for hold in holds(history) {
         let place = (WORKERS, hold.worker);
         let args = json!({ "op": hold.op });
@@ -195,7 +221,6 @@ fn holding(history: &History) -> Vec<TraceEvent<'_>> {
             events.push(complete("lease over", "outlived", place, span, args));
         }
     }
-    events
 }
 
 fn about(history: &History, hold: &Hold) -> Value {
@@ -329,9 +354,8 @@ impl Waits {
 }
 
 /// Instants, the waits that ended without a grant, and the stock.
-fn moments(history: &History) -> Vec<TraceEvent<'_>> {
+fn moments(history: &History, events: &mut Pen) {
     let mut waits = Waits::default();
-    let mut events = Vec::new();
     for event in &history.events {
         let at_ns = event.at_ns;
         match &event.what {
@@ -351,7 +375,6 @@ fn moments(history: &History) -> Vec<TraceEvent<'_>> {
         events.extend(instant(at_ns, &event.what));
     }
     events.extend(waits.all_over(None, last_ns(history)));
-    events
 }
 
 fn stock(history: &History, at_ns: u64, key: u32, units: i64) -> TraceEvent<'_> {

@@ -37,6 +37,7 @@ fn main() {
             run_dir: "long".into(),
             record,
             history: Some(history),
+            wire: None,
         }];
         let clock = Clock::start();
         let page = page(&material).expect("a page");

@@ -7,10 +7,11 @@ use picklock_harness::record::Cell;
 
 use super::embed;
 use super::figures::{self, Figures};
+use super::messages;
 use super::name::{Name, name, sentence};
 use super::page::{Fact, fact};
 use super::tile::{self, Tile, tile};
-use super::track::track;
+use super::track::{Room, track};
 use crate::blame::blame;
 use crate::escape::visible;
 use crate::material::{Evidence, Material};
@@ -48,6 +49,8 @@ pub(super) struct Exhibit {
     pub(super) faults: Vec<FaultRow>,
     /// The timeline's data, as JSON that is safe in a script element.
     pub(super) track: Option<String>,
+    /// True when the timeline knows what was said on the wire.
+    pub(super) has_messages: bool,
     pub(super) left_out: Vec<String>,
     pub(super) figures: Figures,
 }
@@ -86,22 +89,26 @@ pub(super) struct FaultRow {
 
 pub(super) fn exhibits(material: &Material) -> Vec<Exhibit> {
     let cells = &material.matrix.cells;
-    let most_pieces = (MOST_PIECES / cells.len().max(1)).max(LEAST_PIECES);
+    let room = Room {
+        pieces: (MOST_PIECES / cells.len().max(1)).max(LEAST_PIECES),
+        messages: messages::share(cells.len()),
+    };
     let exhibit = |(index, cell): (usize, &Cell)| {
         let found = cell.run_dir.as_ref().and_then(|run_dir| {
             let mut evidence = material.evidence.iter();
             evidence.find(|evidence| evidence.run_dir == *run_dir)
         });
-        let mut exhibit = exhibit(index, cell, found, most_pieces);
+        let mut exhibit = exhibit(index, cell, found, room);
         exhibit.open = cells.len() == 1;
         exhibit
     };
     cells.iter().enumerate().map(exhibit).collect()
 }
 
-fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, most_pieces: usize) -> Exhibit {
+fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> Exhibit {
     let history = found.and_then(|evidence| evidence.history.as_ref());
-    let track = history.map(|history| track(history, &cell.verdicts, most_pieces));
+    let wire = found.and_then(|evidence| evidence.wire.as_ref());
+    let track = history.map(|history| track(history, wire, &cell.verdicts, room));
     let record = found.map(|evidence| &evidence.record);
     Exhibit {
         index,
@@ -132,7 +139,11 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, most_pieces: usi
             .as_ref()
             .map_or_else(Vec::new, |track| track.left_out.clone()),
         track: track.map(|track| embed::json(&track)),
-        figures: history.map_or_else(|| figures::of_cell(cell), figures::of_history),
+        has_messages: wire.is_some(),
+        figures: history.map_or_else(
+            || figures::of_cell(cell),
+            |history| figures::of_history(history, wire),
+        ),
     }
 }
 

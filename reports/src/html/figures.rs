@@ -7,8 +7,9 @@ use picklock_harness::record::Cell;
 use super::name::{Name, sentence};
 use super::percentiles::{Drawing, drawing};
 use crate::distribution::decode;
-use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, measure};
+use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, cost, measure};
 use crate::units::{moment_ns, span_ns};
+use crate::wire_log::{Cost, WireLog};
 
 /// Rows of a table beyond this are left out.
 const MOST_ROWS: usize = 50;
@@ -21,6 +22,8 @@ pub(super) struct Figures {
     pub(super) drawn_from: &'static str,
     pub(super) speeds: Vec<SpeedRow>,
     pub(super) fairness: Vec<String>,
+    /// What an acquisition cost in commands, in words.
+    pub(super) commands: Option<String>,
     pub(super) recoveries: Vec<Row>,
     pub(super) orphans: Vec<Row>,
     /// How many rows were left out of the two before.
@@ -48,13 +51,16 @@ pub(super) struct Row {
 }
 
 /// Of a shown run, phase by phase.
-pub(super) fn of_history(history: &History) -> Figures {
+pub(super) fn of_history(history: &History, wire: Option<&WireLog>) -> Figures {
     let measures = measure(history);
     let mut figures = Figures {
         drawings: drawings(&measures.speeds),
         drawn_from: "the run that is shown, phase by phase",
         speeds: measures.speeds.iter().map(speed_row).collect(),
         fairness: fairness(&measures),
+        commands: wire
+            .and_then(|log| cost(history, log))
+            .map(|cost| commands(&cost)),
         ..Figures::default()
     };
     let recoveries = measures.recoveries.iter().take(MOST_ROWS);
@@ -145,6 +151,14 @@ fn fairness(measures: &Measures) -> Vec<String> {
         ));
     }
     lines
+}
+
+fn commands(cost: &Cost) -> String {
+    let grants = if cost.grants == 1 { "grant" } else { "grants" };
+    format!(
+        "Commands per acquisition: {:.1} on the average of {} {grants}, at most {}, vain tries included.",
+        cost.mean, cost.grants, cost.most
+    )
 }
 
 fn recovery_row(recovery: &Recovery) -> Row {

@@ -19,6 +19,7 @@ mod embed;
 mod evidence;
 mod figures;
 mod grid;
+mod messages;
 mod name;
 mod page;
 mod percentiles;

@@ -25,6 +25,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/paint.js"),
     include_str!("../../assets/rows.js"),
     include_str!("../../assets/lanes.js"),
+    include_str!("../../assets/messages.js"),
     include_str!("../../assets/timeline.js"),
     include_str!("../../assets/controls.js"),
     include_str!("../../assets/start.js"),

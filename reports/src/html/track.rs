@@ -1,6 +1,6 @@
 //! What a history gives the timeline to draw, as columns of numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use picklock_harness::check::Verdicts;
 use picklock_harness::history::{History, What};
@@ -9,11 +9,13 @@ use serde::Serialize;
 use super::bunch::{Piece, bunched, touches};
 use super::column::Column;
 use super::curve;
+use super::messages::{Messages, messages};
 use super::scene::{self, Dead, Fault, Node};
 use super::sight::{self, Sight};
 use crate::escape::visible;
 use crate::lanes::{Doing, Lane, Moment, lanes, overlaps_by_key};
 use crate::units::span_ns;
+use crate::wire_log::WireLog;
 
 /// More lanes than this are not drawn.
 const MOST_LANES: usize = 400;
@@ -55,6 +57,8 @@ pub(super) struct Track {
     sights: Vec<Sight>,
     stock: Vec<curve::Steps>,
     fences: Option<curve::Fences>,
+    /// `None`: the run kept no command log.
+    messages: Option<Messages>,
     /// What is not shown, in words.
     pub(super) left_out: Vec<String>,
 }
@@ -67,8 +71,22 @@ struct LaneHead {
     dead: Vec<Dead>,
 }
 
-/// The track of a history, with no more than some `most_pieces` pieces in its lanes.
-pub(super) fn track(history: &History, verdicts: &Verdicts, most_pieces: usize) -> Track {
+/// How much a track may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// Pieces in its lanes, more or less.
+    pub(super) pieces: usize,
+    /// Commands and replies.
+    pub(super) messages: usize,
+}
+
+/// The track of a history, and of the command log that was kept with it.
+pub(super) fn track(
+    history: &History,
+    wire: Option<&WireLog>,
+    verdicts: &Verdicts,
+    room: Room,
+) -> Track {
     let end_ns = history.events.last().map_or(0, |event| event.at_ns);
     let mut left_out = Vec::new();
     let lanes = lanes(&history.events);
@@ -76,7 +94,7 @@ pub(super) fn track(history: &History, verdicts: &Verdicts, most_pieces: usize) 
     let spans = overlaps.iter().map(|&(from, to, _)| (from, to));
     let kept = crate::measures::merged(spans.collect());
     let lanes = chosen(lanes, &kept, &mut left_out);
-    let (pieces, step_ns) = fitting(&lanes, &kept, end_ns, most_pieces);
+    let (pieces, step_ns) = fitting(&lanes, &kept, end_ns, room.pieces);
     if step_ns > 0 {
         left_out.push(format!(
             "What lasted less than {} and takes part in no violation is drawn together: the \
@@ -114,12 +132,21 @@ pub(super) fn track(history: &History, verdicts: &Verdicts, most_pieces: usize) 
         tokens: tokens(history, &overlaps, &mut left_out),
         nodes: scene::nodes(history),
         faults: scene::faults(history),
+        messages: wire
+            .map(|log| messages(log, &together(&lanes, &kept), room.messages, &mut left_out)),
         sights: sight::sights(&overlaps, verdicts),
         overlaps,
         stock: curve::stock(history, &mut left_out),
         fences: curve::fences(history, &mut left_out),
         left_out,
     }
+}
+
+/// The attempts that held during an overlap.
+fn together(lanes: &[(usize, Lane)], kept: &[(u64, u64)]) -> BTreeSet<u64> {
+    let each = lanes.iter().flat_map(|(_, lane)| &lane.stretches);
+    let inside = each.filter(|stretch| stretch.doing.holds() && touches(kept, stretch));
+    inside.map(|stretch| stretch.op).collect()
 }
 
 fn names(keys: &[String]) -> Vec<String> {
@@ -329,7 +356,7 @@ fn tokens(
         "Of {count} grants only those at the beginning of an overlap, and at most {MOST_TOKENS}, \
          tell their tokens."
     ));
-    let begins: std::collections::BTreeSet<u64> = overlaps.iter().map(|span| span.0).collect();
+    let begins: BTreeSet<u64> = overlaps.iter().map(|span| span.0).collect();
     let at_overlap = all.filter(|(at_ns, _, _)| begins.contains(at_ns));
     let tokens = at_overlap.map(|(_, op, token)| (op, token));
     tokens.take(MOST_TOKENS).collect()

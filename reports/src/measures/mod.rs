@@ -5,8 +5,9 @@
 //! - [`Speed`]: latency and throughput of one phase
 //! - [`Fairness`], [`Recovery`], [`Orphan`]
 //!
-//! Nothing is judged here. Numbers that a history cannot give (commands for an acquisition: they
-//! are in the wire log) are not made up.
+//! - [`cost`]: commands for an acquisition, which only the command log can tell
+//!
+//! Nothing is judged here. Numbers that neither history nor log can give are not made up.
 
 mod fairness;
 mod operation;
@@ -16,8 +17,12 @@ mod recovery;
 mod speed;
 mod waits;
 
+use std::collections::BTreeMap;
+
 use picklock_harness::check::holds;
-use picklock_harness::history::History;
+use picklock_harness::history::{History, What};
+
+use crate::wire_log::{Cost, WireLog};
 
 pub use fairness::{Fairness, LongestWait};
 pub use orphan::Orphan;
@@ -50,6 +55,25 @@ pub fn measure(history: &History) -> Measures {
         recoveries: recovery::recoveries(history, &holds),
         orphans: orphan::orphans(history, &holds, &operations),
     }
+}
+
+/// What the acquisitions of a history cost in commands, from the log that was kept with it. `None`
+/// where nothing was granted or the log knows nothing of it.
+pub fn cost(history: &History, log: &WireLog) -> Option<Cost> {
+    let mut asked_ns: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut granted = Vec::new();
+    for event in &history.events {
+        match &event.what {
+            What::Acquire { op, .. } => {
+                asked_ns.insert(*op, event.at_ns);
+            }
+            What::Granted { op, .. } => {
+                granted.extend(asked_ns.remove(op).map(|asked_ns| (*op, asked_ns)));
+            }
+            _ => {}
+        }
+    }
+    log.cost(granted)
 }
 
 /// When the last event was seen.

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use picklock_harness::check::Property;
+use picklock_harness::history::What;
 use picklock_reports::html::page;
+use picklock_reports::wire_log::{Busy, Message, Way, WireLog};
 
 use crate::browser::Sheet;
 use crate::{histories, runs};
@@ -290,6 +292,7 @@ fn a_long_history_can_be_walked_through() {
         run_dir: "long".into(),
         record,
         history: Some(history),
+        wire: None,
     }];
     let file = written("long.html", &page(&material).unwrap());
     let sheet = Sheet::open(&file, 1280, 900);
@@ -317,6 +320,64 @@ fn a_long_history_can_be_walked_through() {
     );
     assert!(length(window(&sheet)) < length(whole) / 50.0);
     std::fs::write(place("long-close.png"), sheet.picture()).expect("the file can be written");
+    assert_eq!(sheet.complaints(), Vec::<String>::new());
+}
+
+/// What was said on the wire stands with the hold, and as arrows, if asked for.
+#[test]
+fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
+    let mut material = runs::matrix(&["set-nx-px"], &["gc-pause"], 1);
+    let history = material.evidence[0].history.as_ref().expect("a history");
+    let mut messages = Vec::new();
+    for event in &history.events {
+        let What::Acquire { worker, op, .. } = event.what else {
+            continue;
+        };
+        for (way, later_ns) in [(Way::Request, 0), (Way::Reply, 300_000)] {
+            messages.push(Message {
+                at_ns: event.at_ns + later_ns,
+                sent_ns: Some(event.at_ns + later_ns + 100_000),
+                worker,
+                node: 0,
+                way,
+                op,
+                busy: Busy::Acquire,
+                outcome: "delayed".into(),
+                preview: "SET k </script><b> NX".into(),
+            });
+        }
+    }
+    let count = messages.len();
+    material.evidence[0].wire = Some(WireLog {
+        messages,
+        left_out: 0,
+    });
+    let page = page(&material).unwrap();
+    assert!(page.contains("Commands per acquisition: 1.0 on the average"));
+    let sheet = Sheet::open(&written("messages.html", &page), 1280, 900);
+    let canvas = sheet.tab.find_element("canvas").expect("a timeline");
+    canvas.focus().expect("the browser does what it is told");
+    let press = |key| {
+        sheet
+            .tab
+            .press_key(key)
+            .expect("the browser does what it is told");
+        sheet.settle();
+    };
+    press(".");
+    press(".");
+    let said = sheet.value("document.querySelector('.said').textContent");
+    let said = said.as_str().expect("a text");
+    assert!(
+        said.contains("acquire: 1 command") && said.contains("→ SET k"),
+        "{said}"
+    );
+    press("m");
+    let many = || sheet.value("document.querySelector('.many').textContent");
+    assert_eq!(many(), format!("{count} messages"));
+    std::fs::write(place("messages.png"), sheet.picture()).expect("the file can be written");
+    press("m");
+    assert_eq!(many(), "");
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 

@@ -92,6 +92,7 @@ fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
         run_dir,
         record,
         history: Some(run.history.clone()),
+        wire: None,
     };
     (cell, Some(evidence))
 }

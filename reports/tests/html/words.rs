@@ -145,6 +145,7 @@ fn words_of_strangers_stay_words() {
         run_dir: attack.into(),
         record,
         history: Some(history),
+        wire: None,
     }];
     let page = page(&material).unwrap();
     assert!(!page.contains("<img"), "markup got through");

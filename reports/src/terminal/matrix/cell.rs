@@ -72,11 +72,12 @@ pub(super) fn block(cell: &Cell) -> Vec<Line> {
     let mut text = sign.to_owned();
     for part in [
         violated.clone(),
-        match (violated.is_empty(), unknown.is_empty()) {
+        match (sign, unknown.is_empty()) {
             (_, true) => String::new(),
             // The mark says it already.
-            (true, false) => unknown.clone(),
-            (false, false) => format!("?{unknown}"),
+            ("?", false) => unknown.clone(),
+            // After another mark bare letters would read as what was violated.
+            (_, false) => format!("?{unknown}"),
         },
         match (violated.is_empty(), unknown.is_empty()) {
             (true, true) => "held".to_owned(),

@@ -1,0 +1,136 @@
+//! The messages of a run for the timeline: commands of a hold, and arrows between lanes.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::Serialize;
+
+use crate::escape::visible;
+use crate::wire_log::{Busy, Message, Way, WireLog};
+
+/// Messages of all cells of a page together: some 50 bytes each, and their words.
+const MOST_MESSAGES: usize = 20_000;
+/// However many cells there are, each gets as many.
+const LEAST_MESSAGES: usize = 200;
+/// Words of a message are cut after so many characters.
+const LONGEST_WORDS: usize = 64;
+
+/// Messages as rows of numbers; words and outcomes by their place in the lists.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Messages {
+    /// When it came to the wire, how much later it went on (-1: it did not), worker, node, 1 for a
+    /// reply, attempt, what the worker was busy with (0 idle, 1 acquire, 2 extend, 3 release),
+    /// outcome, words.
+    rows: Vec<(u64, i64, usize, usize, u8, u64, u8, usize, usize)>,
+    outcomes: Vec<String>,
+    words: Vec<String>,
+}
+
+/// How many messages each of so many cells may show.
+pub(super) fn share(cells: usize) -> usize {
+    (MOST_MESSAGES / cells.max(1)).max(LEAST_MESSAGES)
+}
+
+/// The messages that are shown: all, or of too many those of `ops` (attempts that were inside
+/// together with others), then the oldest.
+pub(super) fn messages(
+    log: &WireLog,
+    ops: &BTreeSet<u64>,
+    most: usize,
+    left_out: &mut Vec<String>,
+) -> Messages {
+    if log.left_out > 0 {
+        left_out.push(format!(
+            "The command log had no room for its oldest {} lines.",
+            log.left_out
+        ));
+    }
+    let mut chosen: Vec<&Message> = log.messages.iter().collect();
+    if chosen.len() > most {
+        left_out.push(format!(
+            "Of {} commands and replies {most} are shown: those of overlaps come first, then the \
+             earliest. The rest is in the run's wire.jsonl.",
+            chosen.len()
+        ));
+        chosen.sort_by_key(|message| !ops.contains(&message.op));
+        chosen.truncate(most);
+        chosen.sort_by_key(|message| message.at_ns);
+    }
+    let mut shown = Messages::default();
+    let (mut words, mut outcomes) = (HashMap::new(), HashMap::new());
+    for message in chosen {
+        let outcome = place(
+            &mut outcomes,
+            &mut shown.outcomes,
+            visible(&message.outcome).into_owned(),
+        );
+        let cut: String = message.preview.chars().take(LONGEST_WORDS).collect();
+        let words = place(&mut words, &mut shown.words, visible(&cut).into_owned());
+        let later_ns = message.sent_ns.map_or(-1, |sent_ns| {
+            i64::try_from(sent_ns.saturating_sub(message.at_ns)).unwrap_or(i64::MAX)
+        });
+        shown.rows.push((
+            message.at_ns,
+            later_ns,
+            message.worker,
+            message.node,
+            u8::from(message.way == Way::Reply),
+            message.op,
+            busy(message.busy),
+            outcome,
+            words,
+        ));
+    }
+    shown
+}
+
+fn busy(busy: Busy) -> u8 {
+    match busy {
+        Busy::Idle => 0,
+        Busy::Acquire => 1,
+        Busy::Extend => 2,
+        Busy::Release => 3,
+    }
+}
+
+/// The place of a text in a list that has each only once.
+fn place(known: &mut HashMap<String, usize>, list: &mut Vec<String>, text: String) -> usize {
+    if let Some(place) = known.get(&text) {
+        return *place;
+    }
+    list.push(text.clone());
+    known.insert(text, list.len() - 1);
+    list.len() - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(at_ns: u64, op: u64) -> Message {
+        Message {
+            at_ns,
+            sent_ns: Some(at_ns + 5),
+            worker: 0,
+            node: 0,
+            way: Way::Request,
+            op,
+            busy: Busy::Acquire,
+            outcome: "forwarded".into(),
+            preview: "SET k <script>".into(),
+        }
+    }
+
+    #[test]
+    fn overlaps_come_first_and_what_is_missing_is_said() {
+        let log = WireLog {
+            messages: (0..10).map(|n| message(n, n)).collect(),
+            left_out: 2,
+        };
+        let mut said = Vec::new();
+        let shown = messages(&log, &BTreeSet::from([8, 9]), 4, &mut said);
+        let times: Vec<u64> = shown.rows.iter().map(|row| row.0).collect();
+        assert_eq!(times, [0, 1, 8, 9]);
+        assert_eq!((shown.rows[0].1, shown.words.len()), (5, 1));
+        assert_eq!(said.len(), 2, "{said:?}");
+    }
+}

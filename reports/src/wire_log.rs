@@ -1,0 +1,226 @@
+//! The command log of a kept run, read again: what each attempt said to the nodes, and what became
+//! of it. The simulation keeps none.
+//!
+//! It is evidence and not judged: a log that was cut short still shows what is in it, and says how
+//! many of its oldest lines had to make room.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+/// The format that is read; the `format` key of the first line.
+const FORMAT: &str = "picklock-wire/1";
+
+/// Which way a message went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// From worker to node.
+    Request,
+    /// From node to worker.
+    Reply,
+}
+
+/// What the worker had been asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Busy {
+    /// Nothing.
+    Idle,
+    /// To acquire.
+    Acquire,
+    /// To extend.
+    Extend,
+    /// To release.
+    Release,
+}
+
+/// A command or a reply. Times are nanoseconds on the run's clock.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Message {
+    /// When it came whole to the wire.
+    pub at_ns: u64,
+    /// When it went on; `None`: it did not.
+    #[serde(default)]
+    pub sent_ns: Option<u64>,
+    /// Number of the worker.
+    pub worker: usize,
+    /// Number of the node.
+    pub node: usize,
+    /// Which way it went.
+    #[serde(rename = "direction")]
+    pub way: Way,
+    /// The attempt that the worker was busy with.
+    pub op: u64,
+    /// What it had been asked for.
+    #[serde(rename = "phase")]
+    pub busy: Busy,
+    /// `forwarded`, `delayed`, `held`, `dropped`, `cut`, `unparseable` or `unreachable`.
+    pub outcome: String,
+    /// Its first bytes, escaped.
+    pub preview: String,
+}
+
+/// A command log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WireLog {
+    /// In the order of time.
+    pub messages: Vec<Message>,
+    /// How many of the oldest had to make room while the run went on.
+    pub left_out: u64,
+}
+
+/// Why a command log cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum WireLogError {
+    /// The first line is not that of a command log of this version.
+    #[error(
+        "it does not begin with `\"format\":\"{FORMAT}\"`: it is no command log, or of another version"
+    )]
+    Foreign,
+    /// A line is not as the format wants it.
+    #[error("line {line}: {error}")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What the parser said.
+        error: serde_json::Error,
+    },
+}
+
+/// Reads a command log.
+///
+/// # Errors
+/// The first line is another format's, or a line cannot be read. A last line without its end is what
+/// a killed run leaves: it is passed over.
+pub fn read(text: &str) -> Result<WireLog, WireLogError> {
+    #[derive(Deserialize)]
+    struct Header {
+        format: String,
+        #[serde(default)]
+        left_out: u64,
+    }
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let header: Header = serde_json::from_str(first).map_err(|_| WireLogError::Foreign)?;
+    if header.format != FORMAT {
+        return Err(WireLogError::Foreign);
+    }
+    let mut messages = Vec::new();
+    let mut lines = rest.split_inclusive('\n').zip(2..);
+    for (line, number) in &mut lines {
+        match serde_json::from_str(line.trim_end()) {
+            Ok(message) => messages.push(message),
+            Err(_) if !line.ends_with('\n') => break,
+            Err(error) => {
+                return Err(WireLogError::Line {
+                    line: number,
+                    error,
+                });
+            }
+        }
+    }
+    messages.sort_by_key(|message: &Message| message.at_ns);
+    Ok(WireLog {
+        messages,
+        left_out: header.left_out,
+    })
+}
+
+/// What taking the lock cost in commands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// Attempts that were granted and whose commands are all in the log.
+    pub grants: usize,
+    /// Commands of an acquisition on the average, those of its vain tries included.
+    pub mean: f64,
+    /// The most that one took.
+    pub most: u64,
+}
+
+impl WireLog {
+    /// The cost of those attempts, given as number and time of the request. `None` where there is
+    /// none whose commands are in the log. Those that were asked for before the log's oldest line
+    /// are not counted if lines had to make room: some of theirs may be among them.
+    pub fn cost(&self, granted: impl IntoIterator<Item = (u64, u64)>) -> Option<Cost> {
+        let oldest_ns = match (self.left_out, self.messages.first()) {
+            (0, _) => 0,
+            (_, Some(message)) => message.at_ns,
+            (_, None) => return None,
+        };
+        let mut commands: HashMap<u64, u64> = HashMap::new();
+        for message in &self.messages {
+            if message.way == Way::Request && message.busy == Busy::Acquire {
+                *commands.entry(message.op).or_default() += 1;
+            }
+        }
+        let counted = granted.into_iter().filter(|(_, at_ns)| *at_ns >= oldest_ns);
+        let counts: Vec<u64> = counted
+            .map(|(op, _)| commands.get(&op).copied().unwrap_or(0))
+            .collect();
+        let sum: u64 = counts.iter().sum();
+        if sum == 0 {
+            return None;
+        }
+        Some(Cost {
+            grants: counts.len(),
+            mean: sum as f64 / counts.len() as f64,
+            most: counts.iter().copied().max().unwrap_or(0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = r#"{"format":"picklock-wire/1","keys":["k"],"entries":3,"left_out":0}"#;
+
+    fn line(at_ns: u64, direction: &str, op: u64, phase: &str) -> String {
+        format!(
+            r#"{{"at_ns":{at_ns},"sent_ns":{at_ns},"worker":0,"node":1,"conn":1,"direction":"{direction}","command":"SET","op":{op},"phase":"{phase}","size":9,"outcome":"forwarded","preview":"SET k"}}"#
+        )
+    }
+
+    #[test]
+    fn what_the_wire_writes_is_read_and_what_is_foreign_is_refused() {
+        let text = [HEADER, &line(7, "request", 3, "acquire"), ""].join("\n");
+        let log = read(&text).unwrap();
+        assert_eq!((log.messages.len(), log.messages[0].op), (1, 3));
+        for foreign in ["", "no", r#"{"format":"picklock-wire/2"}"#] {
+            assert!(
+                matches!(read(foreign), Err(WireLogError::Foreign)),
+                "{foreign}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_last_line_cut_short_is_passed_over_and_one_in_the_middle_is_named() {
+        let whole = line(7, "request", 3, "acquire");
+        let cut = [HEADER, &whole, &whole[..40]].join("\n");
+        assert_eq!(read(&cut).unwrap().messages.len(), 1);
+        let broken = [HEADER, &whole[..40], &whole].join("\n");
+        let error = read(&broken).unwrap_err().to_string();
+        assert!(error.starts_with("line 2: "), "{error}");
+    }
+
+    #[test]
+    fn commands_are_counted_for_each_grant() {
+        let lines = [
+            HEADER.to_owned(),
+            line(1, "request", 3, "acquire"),
+            line(2, "reply", 3, "acquire"),
+            line(3, "request", 3, "acquire"),
+            line(4, "request", 3, "release"),
+            line(5, "request", 4, "acquire"),
+        ];
+        let mut log = read(&lines.join("\n")).unwrap();
+        let cost = log.cost([(3, 0), (4, 5)]).unwrap();
+        assert_eq!((cost.grants, cost.mean, cost.most), (2, 1.5, 2));
+        // What began before the oldest line that is left may have lost some.
+        log.left_out = 9;
+        let cost = log.cost([(3, 0), (4, 5)]).unwrap();
+        assert_eq!((cost.grants, cost.most), (1, 1));
+        assert_eq!(log.cost([]), None);
+    }
+}
