@@ -36,6 +36,8 @@ pub enum Command {
     Scenario(ScenarioArgs),
     /// Run many locks under many scenarios, and hold what comes out against what is expected.
     Matrix(MatrixArgs),
+    /// Hold what comes out against picklock.toml and its baseline: for CI.
+    Gate(GateArgs),
     /// List locks, scenarios and worlds, with what each is about.
     List(ListArgs),
     /// Judge a history file again: checkers need nothing else.
@@ -133,6 +135,7 @@ pub enum BackendChoice {
     Sim,
 }
 
+pub use crate::gate::cli::GateArgs;
 pub use crate::matrix::cli::MatrixArgs;
 
 /// `picklock list`.

@@ -7,6 +7,7 @@
 //! - [`order`]: what the user ordered, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report; [`real_run`], [`sim_run`]: where
 //! - [`matrix`]: many of them, and one table
+//! - [`gate`]: what came out, held against what the user wants
 //! - [`listing`], [`judge`]: the smaller commands
 //! - [`report`]: reports from what runs have left, which [`kept`] reads
 //! - [`explain`], [`completions`]: what people and shells want to know
@@ -18,6 +19,7 @@ mod cli;
 mod completions;
 mod exit;
 mod explain;
+mod gate;
 mod image;
 mod interrupt;
 mod judge;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Scenario(args) => on_one_thread(scenario::run(args)),
         Command::Matrix(args) => on_one_thread(matrix::run(args)),
+        Command::Gate(args) => on_one_thread(gate::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => judge::run(&args),
         Command::Report(args) => report::run(&args),

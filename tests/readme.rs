@@ -114,6 +114,16 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "the test that it names runs; this keeps its pictures",
     ),
     (
+        "CONTRIBUTING.md",
+        "cargo run -- scenario lost-reply-long-work --impl resuming",
+        "the page's own lock is not in the binary; tests/contributing.rs builds and runs it",
+    ),
+    (
+        "docs/gate.md",
+        "cargo run -- gate --update-baseline",
+        "it writes the project's baseline anew; tests/e2e/gate.rs does so with others",
+    ),
+    (
         "docs/truth-table.md",
         "PICKLOCK_UPDATE_DOCS=1",
         "the test that it names runs; this keeps the page",

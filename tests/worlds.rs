@@ -201,7 +201,11 @@ fn compare_matrix(backends: &[&str], more: &[&str], at_least: usize) {
             if !same && !is_open(scenario, lock, property) {
                 wrong.push(format!(
                     "{title}: {property} is {} {}, and {} {} in the {} world",
-                    verdict["status"], verdict["cause"], other["status"], other["cause"], backends[0]
+                    verdict["status"],
+                    verdict["cause"],
+                    other["status"],
+                    other["cause"],
+                    backends[0]
                 ));
             }
         }

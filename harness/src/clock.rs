@@ -5,6 +5,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the module that may")]
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,7 +24,7 @@ impl Clock {
     /// A clock that begins now.
     pub fn start() -> Self {
         Clock {
-            origin: Instant::now(),
+            origin: now(),
             zero_ns: Arc::default(),
         }
     }
@@ -52,8 +53,36 @@ impl Clock {
     }
 
     fn raw_ns(&self) -> u64 {
-        u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        u64::try_from((now() - self.origin).as_nanos()).unwrap_or(u64::MAX)
     }
+}
+
+thread_local! {
+    /// What all clocks of this thread show while they are held.
+    static HELD: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+fn now() -> Instant {
+    HELD.get().unwrap_or_else(Instant::now)
+}
+
+/// Does some work during which no clock of this thread moves.
+///
+/// Virtual time moves only while nothing runs, and asking tokio for it takes a lock each time; so
+/// a simulation asks once for each of its turns.
+pub(crate) fn holding<T>(work: impl FnOnce() -> T) -> T {
+    /// Lets go of the clocks, also when the work panics.
+    struct Held;
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            HELD.set(None);
+        }
+    }
+
+    HELD.set(Some(Instant::now()));
+    let _held = Held;
+    work()
 }
 
 /// The machine's wall clock, time since the Unix epoch.

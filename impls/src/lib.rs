@@ -48,6 +48,7 @@ mod mutants {
     pub(crate) mod phantom_extend;
     pub(crate) mod redlock_no_quorum;
     pub(crate) mod release_without_token;
+    pub(crate) mod twice_as_slow;
     pub(crate) mod watchdog_outlives_unlock;
     pub(crate) mod watchdog_silent;
 }
@@ -113,6 +114,7 @@ pub const MUTANTS: &[Strategy] = &[
     mutants::watchdog_silent::STRATEGY,
     mutants::watchdog_outlives_unlock::STRATEGY,
     mutants::fence_per_client::STRATEGY,
+    mutants::twice_as_slow::STRATEGY,
 ];
 
 /// The strategy or mutant of that name.

@@ -8,6 +8,7 @@
 //! - [`listing`]: what there is to choose from
 //! - [`blame`] and [`meaning`]: verdicts in plain words
 //! - [`matrix`]: many runs: their document, their rates, and the page of the docs
+//! - [`gate`]: whether what came out is what was to come out
 //! - [`material`]: what comparisons and report files are made of; [`documents`]: how it is read,
 //!   [`gather`]: how several become one, [`standing`]: what in it is to be read first
 //! - [`measures`]: what a history says in numbers, beyond verdicts
@@ -26,6 +27,7 @@ pub mod documents;
 pub mod escape;
 mod file_name;
 pub mod formats;
+pub mod gate;
 pub mod gather;
 pub mod hgrm;
 pub mod hlog;

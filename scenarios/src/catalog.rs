@@ -38,6 +38,10 @@ pub const CATALOG: &[(&str, &str)] = &[
         include_str!("../catalog/node-restart-aof.toml"),
     ),
     (
+        "node-restart-everysec",
+        include_str!("../catalog/node-restart-everysec.toml"),
+    ),
+    (
         "quorum-erosion",
         include_str!("../catalog/quorum-erosion.toml"),
     ),

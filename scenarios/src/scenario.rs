@@ -193,6 +193,9 @@ pub struct Workload {
     pub section: Span,
     /// For how long a buyer lets the lock try before it counts as refused and asks anew.
     pub wait: Span,
+    /// A buyer that was refused, or failed, asks again after half as long to one and a half times as
+    /// long; zero: after 5 to 20 ms.
+    pub again: Span,
     /// Pause between two purchases of one buyer.
     pub think: Span,
     /// After this long a client's command that got no answer has failed.
@@ -225,6 +228,7 @@ impl Default for Workload {
             ttl: Span::Absolute(std::time::Duration::from_secs(1)),
             section: Span::Ttl(0.1),
             wait: Span::Ttl(3.0),
+            again: Span::ZERO,
             think: Span::ZERO,
             command_timeout: Span::Ttl(4.0),
             limit: Span::Ttl(30.0),

@@ -66,7 +66,7 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `update`, `stock_in`, `sold_out`, `opening`, `ttl`, `section`, `wait`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `update`, `stock_in`, `sold_out`, `opening`, `ttl`, `section`, `wait`, `again`, `think`, `command_timeout`, `limit`
        |
      4 | workrs = 3
        | ^

@@ -6,10 +6,12 @@
 //! - [`gathering`]: from the runs of a cell to the cell
 //! - [`keeping`], [`slug`]: what stays of it, and what need not be run again
 //! - [`progress`]: what the user sees meanwhile
+//! - [`planned`]: the same cells for another command, which tells of them in its own way
 
 pub mod cli;
 mod gathering;
 mod keeping;
+mod planned;
 mod progress;
 mod real;
 mod running;
@@ -32,6 +34,7 @@ use crate::interrupt::Interrupt;
 use crate::print;
 use cli::MatrixArgs;
 use keeping::{Keeping, Key};
+pub use planned::Planned;
 use running::Running;
 
 /// Runs all cells, prints the table, keeps it.
@@ -210,16 +213,23 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, wanted: usize, took: &str) {
 }
 
 /// The exit code: a surprise wins over a cell that could not be run, and that over one that could
-/// not be judged.
+/// not be judged. Cells of which no table speaks count as single runs do: whoever has a lock of
+/// his own in a matrix wants to be told that it broke.
 fn code_of(record: &MatrixRecord) -> u8 {
     let cells = &record.cells;
+    let strangers = || cells.iter().filter(|cell| cell.expected.is_empty());
+    let tallies = || strangers().flat_map(|cell| cell.tally.values());
     if record.interrupted {
         exit::INTERRUPTED
-    } else if cells.iter().any(|cell| cell.is_surprising()) {
+    } else if cells.iter().any(|cell| cell.is_surprising())
+        || tallies().any(|tally| tally.violated > 0)
+    {
         exit::VIOLATED
     } else if cells.iter().any(|cell| cell.error.is_some()) {
         exit::ENVIRONMENT
-    } else if cells.iter().any(|cell| !cell.is_as_expected()) {
+    } else if cells.iter().any(|cell| !cell.is_as_expected())
+        || tallies().any(|tally| tally.unknown > 0)
+    {
         exit::INCONCLUSIVE
     } else {
         exit::HELD

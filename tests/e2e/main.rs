@@ -10,6 +10,7 @@
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`matrix`]: many cells, what is expected of them, and what stays
+//! - [`gate`]: what comes out, held against what the user wants
 //! - [`report`]: files from what runs have left
 //! - [`manual`]: explanations, completions, manual pages
 //! - [`commands`]: what the help says
@@ -23,6 +24,7 @@
 mod adapters;
 mod commands;
 mod containers;
+mod gate;
 mod input;
 mod leftovers;
 mod machine_contract;

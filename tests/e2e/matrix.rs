@@ -122,10 +122,10 @@ fn every_exit_code_means_what_the_help_says() {
 }
 
 #[test]
-fn strangers_are_shown_and_not_judged() {
+fn strangers_are_no_surprise_and_count_as_single_runs_do() {
     let outcome = picklock(&format!("{SIM} --impl no-lock --scenario calm --json"))
         .run()
-        .exits(0);
+        .exits(1);
     let record = record(&outcome);
     let cell = &record.cells[0];
     assert!(!cell.is_bound() && cell.surprises.is_empty());

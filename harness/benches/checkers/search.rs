@@ -1,11 +1,10 @@
 //! stateright's linearizability tester on the same kind of history: a lock as a register.
 
-use picklock_harness::clock::Clock;
 use picklock_harness::history::{History, What};
 use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
 
-use crate::memory;
 use crate::sold::sold;
+use crate::{memory, processor};
 
 /// The search goes one call deeper with every operation.
 const STACK: usize = 1 << 30;
@@ -67,9 +66,9 @@ pub fn print() {
 
 fn row(purchases: usize) -> f64 {
     let history = sold(purchases, 3, 1);
-    let (before_kib, clock) = (memory::reset_highest_kib(), Clock::start());
+    let (before_kib, begun_s) = (memory::reset_highest_kib(), processor::now_s());
     assert!(tester(&history).is_consistent(), "there is an order");
-    let took = clock.elapsed().as_secs_f64();
+    let took = processor::now_s() - begun_s;
     let beyond_kib = memory::highest_kib().saturating_sub(before_kib);
     let operations = 2 * purchases;
     println!(

@@ -47,6 +47,24 @@ pub fn print() {
         };
         row(&format!("{name} idle between purchases"), &shape);
     }
+    for name in ["set-nx-px", "redlock"] {
+        crowd(name);
+    }
+}
+
+/// Five hundred buyers at once for ten units, as the catalog has it.
+fn crowd(name: &str) {
+    const RUNS: u64 = 5;
+    let begun: Vec<f64> = (0..ROUNDS)
+        .map(|_| timed(|| ours::crowd(name, RUNS)))
+        .collect();
+    println!(
+        "{:<34} {:>9} {:>12} {:>10.1}",
+        format!("flash-sale, 500 buyers, {name}"),
+        "",
+        "",
+        median(begun) * 1e6 / RUNS as f64
+    );
 }
 
 fn row(name: &str, shape: &Shape) {

@@ -21,7 +21,8 @@
 //! byte streams. Turmoil's hosts step through virtual time by its default tick of 1 ms, each in
 //! every tick, whether there is something to do or not; that is what costs most.
 //!
-//! `cargo bench --bench simulation -- ours` does nothing but our side, for a profiler.
+//! `cargo bench --bench simulation -- ours 100` does nothing but our side, for a profiler;
+//! `-- growth` prints how the cost grows, and nothing else.
 //!
 //! Rounds of both alternate, and medians are printed. A second is a second of processor time, of
 //! all threads together, so that whatever else the machine does changes nothing; neither side
@@ -53,9 +54,15 @@ struct Side {
 }
 
 fn main() {
+    if std::env::args().any(|word| word == "growth") {
+        growth::print();
+        return;
+    }
+    let mut words = std::env::args().skip_while(|word| word != "ours").skip(1);
     if std::env::args().any(|word| word == "ours") {
         // For a profiler: nothing but our side.
-        let runs = 10 * OUR_RUNS;
+        let runs = words.next().and_then(|runs| runs.parse().ok());
+        let runs = runs.unwrap_or(10 * OUR_RUNS);
         let took = timed(|| ours::round(&Shape::headline(), runs));
         println!("{:.1} runs/s", runs as f64 / took);
         return;
@@ -128,19 +135,13 @@ fn row(title: &str, name: &str, side: &Side) {
 fn timed(work: impl FnOnce()) -> f64 {
     let before = processor_s();
     work();
-    (processor_s() - before).max(0.01)
+    processor_s() - before
 }
 
 /// Processor time that this process has used, threads that have ended included.
 fn processor_s() -> f64 {
-    /// proc_pid_stat(5): the kernel counts in hundredths of a second.
-    const TICKS_PER_S: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("there is a /proc");
-    // The name of the process stands in parentheses and may hold spaces.
-    let (_, fields) = stat.rsplit_once(')').expect("the name ends");
-    let ticks = fields.split_whitespace().skip(11).take(2);
-    let ticks = ticks.map(|ticks| ticks.parse::<f64>().expect("ticks are a number"));
-    ticks.sum::<f64>() / TICKS_PER_S
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

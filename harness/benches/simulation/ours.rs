@@ -1,5 +1,6 @@
 //! Our side: runs of the simulation, judged by all checkers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,10 +8,12 @@ use std::time::Duration;
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::History;
 use picklock_harness::sim::{Simulation, Subject, run_many};
+use picklock_harness::stage::Plan;
 use picklock_impls::Strategy;
+use picklock_scenarios::catalog;
 
 use crate::counted::{Behind, Count, Counted};
-use crate::shape::Shape;
+use crate::shape::{Shape, key};
 
 pub fn redlock() -> &'static Strategy {
     picklock_impls::find("redlock").expect("redlock is built in")
@@ -53,6 +56,26 @@ fn must_hold(history: &History) {
             "seed {seed}, {property}: {:?}",
             verdict.story
         );
+    }
+}
+
+/// The catalog's crowd, judged, with seeds from zero on.
+pub fn crowd(strategy: &str, runs: u64) {
+    let strategy = picklock_impls::find(strategy).expect("the strategy is built in");
+    let scenario = catalog::named("flash-sale").expect("the crowd is in the catalog");
+    let simulations = (0..runs).map(|seed| Simulation {
+        plan: Plan {
+            ttl: scenario.workload.ttl.resolve(Duration::ZERO),
+            nodes: strategy.nodes,
+            keys: vec![key()],
+            seed,
+            options: BTreeMap::new(),
+            scenario: scenario.clone(),
+        },
+        subject: Subject::of(strategy),
+    });
+    for ran in run_many(simulations.collect(), |history| must_hold(&history)) {
+        ran.expect("the simulation runs");
     }
 }
 

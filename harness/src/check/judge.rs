@@ -1,7 +1,8 @@
 //! One pass over a history, all checkers at once.
 
-use crate::history::{Header, History};
+use crate::history::{Event, Header, History};
 
+use super::attempt::{Attempt, Step};
 use super::checker::Checker;
 use super::evidence::Evidence;
 use super::exclusion::Exclusion;
@@ -14,28 +15,50 @@ use super::resource::Resource;
 use super::sufficiency::Sufficiency;
 use super::verdict::{Property, Status, Verdict, Verdicts};
 
-/// The table of checkers: one line each.
-fn checkers(header: &Header) -> Vec<(Property, Box<dyn Checker>)> {
-    let keys = header.keys.len();
-    vec![
-        (Property::Exclusion, Box::new(Exclusion::new(keys))),
-        (Property::Lease, Box::new(LeaseOverlap::new(keys))),
-        (
-            Property::Resource,
-            Box::new(Resource::new(keys, header.stock_start)),
-        ),
-        (Property::Ownership, Box::new(Ownership::new(keys))),
-        (
-            Property::Fencing,
-            Box::new(Fencing::new(header.workers, keys)),
-        ),
-        (Property::Progress, Box::new(Progress::new(header))),
-    ]
+/// The table of checkers: one line each. They are called by name and not through pointers,
+/// because most have nothing to do at most events, and saying so must not cost a call.
+macro_rules! checkers {
+    ($($name:ident: $checker:ty, $property:expr, $make:expr;)*) => {
+        struct Checkers {
+            $($name: $checker,)*
+        }
+
+        impl Checkers {
+            fn new(header: &Header) -> Self {
+                Checkers {
+                    $($name: $make(header),)*
+                }
+            }
+
+            fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+                $(self.$name.step(at_ns, attempt, step);)*
+            }
+
+            fn event(&mut self, event: &Event) {
+                $(self.$name.event(event);)*
+            }
+
+            fn finish(self, evidence: &Evidence<'_>) -> Vec<(Property, Verdict)> {
+                vec![$(($property, Box::new(self.$name).finish(evidence)),)*]
+            }
+        }
+    };
+}
+
+checkers! {
+    exclusion: Exclusion, Property::Exclusion, |run: &Header| Exclusion::new(run.keys.len());
+    lease: LeaseOverlap, Property::Lease, |run: &Header| LeaseOverlap::new(run.keys.len());
+    resource: Resource, Property::Resource,
+        |run: &Header| Resource::new(run.keys.len(), run.stock_start);
+    ownership: Ownership, Property::Ownership, |run: &Header| Ownership::new(run.keys.len());
+    fencing: Fencing, Property::Fencing,
+        |run: &Header| Fencing::new(run.workers, run.keys.len());
+    progress: Progress, Property::Progress, Progress::new;
 }
 
 /// Judges a history: one verdict for each property.
 pub fn judge(history: &History) -> Verdicts {
-    let mut checkers = checkers(&history.header);
+    let mut checkers = Checkers::new(&history.header);
     let mut sufficiency = Sufficiency::new(&history.header);
     let mut follower = Follower::new(history.header.workers);
     let mut end_ns = 0;
@@ -43,28 +66,22 @@ pub fn judge(history: &History) -> Verdicts {
         end_ns = event.at_ns;
         let followed = follower.event(event, |attempt, step| {
             sufficiency.step(event.at_ns, attempt, step);
-            for (_, checker) in &mut checkers {
-                checker.step(event.at_ns, attempt, step);
-            }
+            checkers.step(event.at_ns, attempt, step);
         });
         if !followed {
             sufficiency.event(event);
-            for (_, checker) in &mut checkers {
-                checker.event(event);
-            }
+            checkers.event(event);
         }
     }
     follower.close(end_ns, |attempt, step| {
         sufficiency.step(end_ns, attempt, step);
-        for (_, checker) in &mut checkers {
-            checker.step(end_ns, attempt, step);
-        }
+        checkers.step(end_ns, attempt, step);
     });
     let evidence = Evidence::new(history);
     let too_little = sufficiency.reasons(end_ns);
-    checkers
-        .into_iter()
-        .map(|(property, checker)| (property, hedged(checker.finish(&evidence), &too_little)))
+    let verdicts = checkers.finish(&evidence).into_iter();
+    verdicts
+        .map(|(property, verdict)| (property, hedged(verdict, &too_little)))
         .collect()
 }
 

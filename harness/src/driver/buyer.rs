@@ -12,12 +12,20 @@ use super::shelf::{self, Access};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::entropy;
 use crate::history::{Misbehaviour, What};
-use crate::stage::{Happening, Introduction, Stage, millis};
+use crate::stage::{Happening, Introduction, Plan, Stage, millis};
 use crate::world::{Refusal, World};
 
 /// Beyond everything that the scenario itself makes a worker wait for, it may take so long to
 /// answer before it counts as hung. Generous: a verdict must not depend on a busy machine.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+/// Workers start together, and each has to wait until the others have had the processors: so much
+/// longer for each of them.
+const START_EACH: Duration = Duration::from_millis(200);
+
+fn crowd(plan: &Plan) -> u32 {
+    u32::try_from(plan.scenario.workload.workers).unwrap_or(u32::MAX)
+}
 
 /// Why an attempt did not come to its end.
 enum Broken {
@@ -75,7 +83,8 @@ impl<W: World> Buyer<W> {
             seed: entropy::derive(plan.seed, &purpose, u64::from(incarnation)),
             options: plan.options.clone(),
         };
-        match talk.ask(stage, 0, init, GRACE + plan.longest_fault()).await {
+        let patience = GRACE + START_EACH * crowd(plan) + plan.longest_fault();
+        match talk.ask(stage, 0, init, patience).await {
             Ok(Answer::Ready { name, version }) => {
                 let introduction = Introduction::new(name, version);
                 stage.introduction.set(Some(introduction));
@@ -160,10 +169,9 @@ impl<W: World> Buyer<W> {
             let key = self.open_keys[pick];
             match self.acquire(key).await? {
                 Some(hold) => self.purchase(hold).await?,
-                // A lock that refuses at once must not make the buyer spin.
                 None => {
-                    tokio::time::sleep(Duration::from_millis(self.entropy.random_range(5..20)))
-                        .await
+                    let pause = self.pause_after_refusal();
+                    tokio::time::sleep(pause).await;
                 }
             }
             let think = workload.think.resolve(self.stage.plan.ttl);
@@ -171,6 +179,17 @@ impl<W: World> Buyer<W> {
                 tokio::time::sleep(think).await;
             }
         }
+    }
+
+    /// A lock that refuses at once must not make the buyer spin.
+    fn pause_after_refusal(&mut self) -> Duration {
+        let plan = &self.stage.plan;
+        let again = plan.scenario.workload.again.resolve(plan.ttl);
+        let millis = match u64::try_from(again.as_millis()).unwrap_or(u64::MAX / 2) {
+            0 => self.entropy.random_range(5..20),
+            again => self.entropy.random_range(again / 2..=again + again / 2),
+        };
+        Duration::from_millis(millis)
     }
 
     async fn acquire(&mut self, key: u32) -> Result<Option<Hold>, Broken> {

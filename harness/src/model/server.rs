@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::effect::Effect;
 use super::keyspace::Keyspace;
-use super::lua::Engine;
+use super::lua::Scripts;
 use super::session::{ClientId, Session};
 use super::state::State;
 use super::{Now, Reply, ServerVersion, dispatch};
@@ -14,7 +14,7 @@ use super::{Now, Reply, ServerVersion, dispatch};
 pub struct Server {
     /// Boxed, because a running script takes it along into the Lua state's callbacks.
     pub(super) state: Box<State>,
-    pub(super) engine: Option<Box<Engine>>,
+    pub(super) scripts: Scripts,
 }
 
 impl Server {
@@ -26,7 +26,7 @@ impl Server {
         };
         Server {
             state: Box::new(state),
-            engine: None,
+            scripts: Scripts::new(version),
         }
     }
 
@@ -153,9 +153,7 @@ impl Server {
 
     /// Removes all cached scripts: EVALSHA answers NOSCRIPT again.
     pub fn flush_scripts(&mut self) {
-        if let Some(engine) = &mut self.engine {
-            engine.flush();
-        }
+        self.scripts.flush();
     }
 
     /// Removes a key as eviction does; true where it was there.
@@ -213,13 +211,5 @@ impl Server {
     /// Seed of the choices that SPOP and SRANDMEMBER make.
     pub fn set_seed(&mut self, seed: u64) {
         self.state.random = seed;
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Some(engine) = self.engine.take() {
-            super::lua::give_back(*engine);
-        }
     }
 }

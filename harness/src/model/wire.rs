@@ -1,5 +1,8 @@
 //! A reply as RESP bytes, and as the `redis` crate's value.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use redis::{ErrorKind, ServerErrorKind};
 
 use super::Reply;
@@ -91,8 +94,31 @@ fn push_value(mut items: Vec<Reply>) -> redis::Value {
     }
 }
 
-/// The `redis` crate tells error codes apart; its own parser does it from a wire line.
+thread_local! {
+    /// Errors that were made before. Locks meet few of them, but `NOSCRIPT` at every node of every
+    /// run, and the crate's parser fills eight kilobytes for each.
+    static ERRORS: RefCell<BTreeMap<String, redis::ServerError>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// More errors than this are not kept, nor longer ones.
+const MOST_ERRORS: usize = 64;
+const LONGEST_ERROR: usize = 256;
+
 fn server_error(text: &str) -> redis::ServerError {
+    ERRORS.with_borrow_mut(|errors| {
+        if let Some(known) = errors.get(text) {
+            return known.clone();
+        }
+        let error = parsed_error(text);
+        if errors.len() < MOST_ERRORS && text.len() <= LONGEST_ERROR {
+            errors.insert(text.to_owned(), error.clone());
+        }
+        error
+    })
+}
+
+/// The `redis` crate tells error codes apart; its own parser does it from a wire line.
+fn parsed_error(text: &str) -> redis::ServerError {
     let line = format!("-{text}\r\n");
     match redis::parse_redis_value(line.as_bytes()) {
         Ok(redis::Value::ServerError(error)) => error,

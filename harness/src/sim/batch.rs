@@ -1,5 +1,6 @@
 //! Many runs on one thread, which is watched from the caller's.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -66,26 +67,46 @@ where
     });
     let mut ran = Vec::with_capacity(count);
     while ran.len() < count {
-        let beat = Beat::default();
-        let told = match start(Arc::clone(&batch), beat.clone()) {
-            Ok(told) => told,
+        let (beat, done) = (Beat::default(), Arc::new(Done::default()));
+        match start(Arc::clone(&batch), beat.clone(), Arc::clone(&done)) {
+            Ok(ended) => {
+                let lost = wait(&ended, &beat, patience);
+                ran.append(&mut done.take());
+                if ran.len() < count {
+                    ran.push(Err(lost));
+                }
+            }
             Err(error) => {
                 batch.next();
                 ran.push(Err(error));
-                continue;
-            }
-        };
-        while ran.len() < count {
-            match wait(&told, &beat, patience) {
-                Ok(one) => ran.push(one),
-                Err(lost) => {
-                    ran.push(Err(lost));
-                    break;
-                }
             }
         }
     }
     ran
+}
+
+/// What a thread has done. It tells nobody of a single run: to wake another thread takes longer
+/// than a small run does.
+struct Done<T>(Mutex<Option<Vec<Result<T, SimError>>>>);
+
+impl<T> Default for Done<T> {
+    fn default() -> Self {
+        Done(Mutex::new(Some(Vec::new())))
+    }
+}
+
+impl<T> Done<T> {
+    /// False: nobody wants it any more, because a run of this thread counts as stuck.
+    fn add(&self, ran: Result<T, SimError>) -> bool {
+        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        done.as_mut().map(|done| done.push(ran)).is_some()
+    }
+
+    /// What was done; what is done later is not wanted.
+    fn take(&self) -> Vec<Result<T, SimError>> {
+        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        done.take().unwrap_or_default()
+    }
 }
 
 impl<T, L> Batch<T, L> {
@@ -95,47 +116,44 @@ impl<T, L> Batch<T, L> {
     }
 }
 
-/// Starts a thread that does what is left, and where it tells of each run.
+/// Starts a thread that does what is left, and what closes when it ends.
 fn start<T, L>(
     batch: Arc<Batch<T, L>>,
     beat: Beat,
-) -> Result<mpsc::Receiver<Result<T, SimError>>, SimError>
+    done: Arc<Done<T>>,
+) -> Result<mpsc::Receiver<Infallible>, SimError>
 where
     T: Send + 'static,
     L: Fn(History) -> T + Send + Sync + 'static,
 {
-    let (tell, told) = mpsc::channel();
+    let (alive, ended) = mpsc::channel();
     let begun = std::thread::Builder::new()
         .name("picklock-sim".into())
         .spawn(move || {
+            let _alive = alive;
             beat.claim_thread();
             while let Some(simulation) = batch.next() {
-                let ran = run_here(simulation, beat.clone()).map(&batch.look);
-                // Nobody listens any more once a run of this thread counts as stuck.
-                if tell.send(ran).is_err() {
+                if !done.add(run_here(simulation, beat.clone()).map(&batch.look)) {
                     return;
                 }
             }
         });
     match begun {
-        Ok(_) => Ok(told),
+        Ok(_) => Ok(ended),
         Err(error) => Err(SimError::Broken(error.to_string())),
     }
 }
 
-/// The next result of the thread; an error where there will be no more from it.
-fn wait<T>(
-    told: &mpsc::Receiver<Result<T, SimError>>,
-    beat: &Beat,
-    patience: Duration,
-) -> Result<Result<T, SimError>, SimError> {
+/// Waits until there will be no more from the thread: why the run was lost that it was at, if it
+/// has not done everything.
+fn wait(ended: &mpsc::Receiver<Infallible>, beat: &Beat, patience: Duration) -> SimError {
     let look = (patience / LOOKS).max(Duration::from_millis(1));
     let (mut seen, mut looks, mut kept_waiting) = (beat.look().0, 0, Duration::ZERO);
     loop {
-        match told.recv_timeout(look) {
-            Ok(ran) => return Ok(ran),
+        match ended.recv_timeout(look) {
+            Ok(never) => match never {},
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(SimError::Broken("its thread panicked".into()));
+                return SimError::Broken("its thread panicked".into());
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
@@ -150,6 +168,6 @@ fn wait<T>(
         else {
             continue;
         };
-        return Err(SimError::Stuck { worker, patience });
+        return SimError::Stuck { worker, patience };
     }
 }

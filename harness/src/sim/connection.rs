@@ -4,7 +4,6 @@
 //! timeout, an unanswered command makes the connection suspect, and the next command opens
 //! another one.
 
-use std::future::Future;
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,9 +11,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use redis::aio::ConnectionLike;
 use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
-use tokio::sync::oneshot::{self, error::RecvError};
 
-use super::port::{Args, Handed, Lost, Port};
+use super::port::{Args, Lost, Port};
 use crate::clock::Clock;
 use crate::model::Reply;
 use crate::wire::LinkId;
@@ -30,6 +28,7 @@ struct Line {
     port: Arc<Port>,
     link: LinkId,
     timeout: Duration,
+    /// The network's.
     clock: Clock,
     live: Mutex<Live>,
 }
@@ -42,24 +41,14 @@ struct Live {
 }
 
 impl SimConnection {
-    pub(super) fn new(port: Arc<Port>, link: LinkId, timeout: Duration) -> Self {
+    pub(super) fn new(port: Arc<Port>, link: LinkId, timeout: Duration, clock: Clock) -> Self {
         SimConnection(Arc::new(Line {
             port,
             link,
             timeout,
-            clock: Clock::start(),
+            clock,
             live: Mutex::default(),
         }))
-    }
-
-    async fn in_time<T>(&self, exchanged: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
-        match tokio::time::timeout(self.0.timeout, exchanged).await {
-            Ok(answer) => answer,
-            Err(_) => Err(io(
-                ErrorKind::TimedOut,
-                format!("no answer within {:?}", self.0.timeout),
-            )),
-        }
     }
 }
 
@@ -68,20 +57,29 @@ impl Line {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Until when an answer to what is asked now is waited for.
+    fn deadline_ns(&self) -> u64 {
+        let timeout_ns = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.clock.now_ns().saturating_add(timeout_ns)
+    }
+
     /// One command and its answer.
-    async fn ask(&self, args: Args) -> RedisResult<Value> {
-        let suspect = self.connected().await;
-        let answer = self.hand(suspect.conn, args).await;
-        let value = self.value(answer)?;
+    async fn ask(&self, cmd: &Cmd) -> RedisResult<Value> {
+        let deadline_ns = self.deadline_ns();
+        let suspect = self.connected(deadline_ns).await?;
+        let args = self.args_of(cmd);
+        let answer = self.port.ask(suspect.conn, self.link, args, deadline_ns);
+        let value = self.value(answer.await)?;
         suspect.clear();
-        Ok(value)
+        value.extract_error()
     }
 
     /// Commands in one go, and their answers in order.
     async fn ask_all(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
-        let suspect = self.connected().await;
-        let answers = commands.into_iter();
-        let answers: Vec<_> = answers.map(|args| self.hand(suspect.conn, args)).collect();
+        let deadline_ns = self.deadline_ns();
+        let suspect = self.connected(deadline_ns).await?;
+        let ask = |args| self.port.ask(suspect.conn, self.link, args, deadline_ns);
+        let answers: Vec<_> = commands.into_iter().map(ask).collect();
         let answers = join_all(answers).await.into_iter();
         let values: RedisResult<Vec<Value>> = answers.map(|answer| self.value(answer)).collect();
         let values = values?;
@@ -90,47 +88,58 @@ impl Line {
     }
 
     /// The connection, opened if there is none; suspect until everything is answered.
-    async fn connected(&self) -> Suspect<'_> {
+    async fn connected(&self, deadline_ns: u64) -> RedisResult<Suspect<'_>> {
         let refused_at = self.live().refused_at.take();
         if let Some(refused_at) = refused_at {
             let pause = (refused_at + PAUSE).saturating_sub(self.clock.elapsed());
-            tokio::time::sleep(pause).await;
+            // Boxed, because few commands need it, and all would have room for it.
+            Box::pin(tokio::time::sleep(pause)).await;
+            if self.clock.now_ns() >= deadline_ns {
+                return Err(self.timed_out());
+            }
         }
-        Suspect {
+        Ok(Suspect {
             line: self,
             conn: *self.live().conn.get_or_insert_with(|| self.port.open()),
             cleared: false,
-        }
+        })
     }
 
-    fn hand(&self, conn: u64, args: Args) -> oneshot::Receiver<Result<Reply, Lost>> {
-        let (answered, answer) = oneshot::channel();
-        self.port.hand(Handed::Command {
-            conn,
-            link: self.link,
-            args,
-            answered,
-        });
-        answer
-    }
-
-    fn value(&self, answer: Result<Result<Reply, Lost>, RecvError>) -> RedisResult<Value> {
+    fn value(&self, answer: Result<Reply, Lost>) -> RedisResult<Value> {
         match answer {
-            Ok(Ok(reply)) => Ok(reply.into_value()),
-            Ok(Err(Lost::Refused)) => {
+            Ok(reply) => Ok(reply.into_value()),
+            Err(Lost::Refused) => {
                 self.live().refused_at = Some(self.clock.elapsed());
                 Err(io(ErrorKind::ConnectionRefused, "connection refused"))
             }
-            Ok(Err(Lost::Full)) => {
+            Err(Lost::Full) => {
                 // redis-rs sees a connection that ends before its own first words are answered.
                 self.live().refused_at = Some(self.clock.elapsed());
                 let why = "ERR max number of clients reached";
                 Err(io(ErrorKind::ConnectionAborted, why))
             }
-            Ok(Err(Lost::Reset)) | Err(_) => {
-                Err(io(ErrorKind::ConnectionReset, "connection reset"))
+            Err(Lost::Reset) => Err(io(ErrorKind::ConnectionReset, "connection reset")),
+            Err(Lost::TimedOut) => Err(self.timed_out()),
+        }
+    }
+
+    fn timed_out(&self) -> RedisError {
+        io(
+            ErrorKind::TimedOut,
+            format!("no answer within {:?}", self.timeout),
+        )
+    }
+
+    fn args_of(&self, cmd: &Cmd) -> Args {
+        let mut args = self.port.args();
+        for arg in cmd.args_iter() {
+            match arg {
+                Arg::Simple(bytes) => args.push(bytes),
+                // The place of a SCAN cursor that begins at zero.
+                _ => args.push(b"0"),
             }
         }
+        args
     }
 }
 
@@ -160,7 +169,7 @@ impl Drop for Suspect<'_> {
         let mut live = self.line.live();
         if live.conn == Some(self.conn) {
             live.conn = None;
-            self.line.port.hand(Handed::Close { conn: self.conn });
+            self.line.port.close(self.conn);
         }
     }
 }
@@ -169,21 +178,9 @@ impl Drop for Line {
     fn drop(&mut self) {
         let live = self.live.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(conn) = live.conn {
-            self.port.hand(Handed::Close { conn });
+            self.port.close(conn);
         }
     }
-}
-
-fn args_of(cmd: &Cmd) -> Args {
-    let mut args = Args::for_a_command();
-    for arg in cmd.args_iter() {
-        match arg {
-            Arg::Simple(bytes) => args.push(bytes),
-            // The place of a SCAN cursor that begins at zero.
-            _ => args.push(b"0"),
-        }
-    }
-    args
 }
 
 fn word(text: &str) -> Args {
@@ -194,11 +191,7 @@ fn word(text: &str) -> Args {
 
 impl ConnectionLike for SimConnection {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        let args = args_of(cmd);
-        Box::pin(async move {
-            let value = self.in_time(self.0.ask(args)).await?;
-            value.extract_error()
-        })
+        Box::pin(self.0.ask(cmd))
     }
 
     fn req_packed_commands<'a>(
@@ -207,7 +200,7 @@ impl ConnectionLike for SimConnection {
         offset: usize,
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        let mut commands: Vec<Args> = pipeline.cmd_iter().map(args_of).collect();
+        let mut commands: Vec<Args> = pipeline.cmd_iter().map(|cmd| self.0.args_of(cmd)).collect();
         // redis-rs asks for the reply of EXEC alone when the pipeline is a transaction, and the
         // replies before it are those of MULTI and of each queued command.
         let atomic = offset == commands.len() + 1;
@@ -216,7 +209,7 @@ impl ConnectionLike for SimConnection {
             commands.push(word("EXEC"));
         }
         Box::pin(async move {
-            let mut values = self.in_time(self.0.ask_all(commands)).await?;
+            let mut values = self.0.ask_all(commands).await?;
             // A command that was refused while it was queued: EXEC says that nothing was done.
             let refused = |value: &Value| matches!(value, Value::ServerError(_));
             if atomic && values.iter().take(offset).any(refused) {

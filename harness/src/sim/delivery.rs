@@ -3,10 +3,25 @@
 use picklock_scenarios::Direction;
 
 use super::network::{LATENCY, Network};
-use super::port::Lost;
+use super::node::Node;
+use super::port::{Args, Lost};
 use super::traffic::{Arrival, Cargo, Frame};
-use crate::model::Reply;
+use crate::model::{ClientId, Reply};
 use crate::wire::LinkId;
+
+/// Carries a command out at a node.
+fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
+    // Commands with more words than this are rare, and are no slower for it than others.
+    let mut few: [&[u8]; 12] = [&[]; 12];
+    if args.len() > few.len() {
+        let many: Vec<&[u8]> = args.iter().collect();
+        return node.execute(client, &many, at_ns);
+    }
+    for (place, word) in few.iter_mut().zip(args.iter()) {
+        *place = word;
+    }
+    node.execute(client, &few[..args.len()], at_ns)
+}
 
 impl Network {
     pub(super) fn deliver(&self) {
@@ -25,13 +40,16 @@ impl Network {
 
     pub(super) fn arrive(&self, at_ns: u64, frame: Frame) {
         let mut ledger = self.ledger.borrow_mut();
-        let known = ledger.conns.get(&frame.conn);
+        let known = ledger.conns.get(frame.conn);
         let Some((link, client)) = known.map(|conn| (conn.link, conn.client)) else {
             // The connection broke while the frame was on its way; its client was told.
             return;
         };
         if frame.direction() == Direction::Reply {
-            ledger.hand_over(frame);
+            if let Some((place, reply)) = ledger.hand_over(frame) {
+                drop(ledger);
+                self.port.answer(place, Ok(reply));
+            }
             return;
         }
         let node = &mut ledger.nodes[link.node];
@@ -54,7 +72,7 @@ impl Network {
     fn carry_out(&self, at_ns: u64, link: LinkId, frame: Frame) {
         let Frame { conn, asked, cargo } = frame;
         let mut ledger = self.ledger.borrow_mut();
-        let Some(known) = ledger.conns.get_mut(&conn) else {
+        let Some(known) = ledger.conns.get_mut(conn) else {
             return;
         };
         let args = match cargo {
@@ -64,20 +82,28 @@ impl Network {
                 return;
             }
             Cargo::Close | Cargo::Reply(_) => {
-                ledger.forget(conn);
+                let known = ledger.forget(conn);
+                drop(ledger);
+                if let Some(known) = known {
+                    known.fail(&self.port, Lost::Reset);
+                }
                 return;
             }
         };
         let client = known.client;
         ledger.remember(link, &asked, self.run_ns(at_ns));
-        let words: Vec<&[u8]> = args.iter().collect();
-        let reply = ledger.nodes[link.node].execute(client, &words, at_ns);
+        let reply = execute(&mut ledger.nodes[link.node], client, &args, at_ns);
+        self.port.give_back(args);
         match reply {
-            Reply::Blocked => ledger.block(conn, asked, at_ns),
-            reply => ledger.reply(conn, asked, reply),
+            Reply::Blocked => {
+                ledger.block(conn, asked, at_ns);
+                drop(ledger);
+            }
+            reply => {
+                let cargo = Cargo::Reply(reply);
+                self.send(ledger, Frame { conn, asked, cargo }, at_ns);
+            }
         }
-        drop(ledger);
-        self.let_go((conn, Direction::Reply), at_ns);
         self.answer_blocked(at_ns, link.node);
     }
 
@@ -88,7 +114,7 @@ impl Network {
         for conn in woken {
             self.let_go((conn, Direction::Reply), at_ns);
             let mut ledger = self.ledger.borrow_mut();
-            let Some(known) = ledger.conns.get_mut(&conn) else {
+            let Some(known) = ledger.conns.get_mut(conn) else {
                 continue;
             };
             let behind = std::mem::take(&mut known.behind);

@@ -1,14 +1,41 @@
 //! The way out: what keeps a message back, and how long it will travel once nothing does.
 
+use std::cell::RefMut;
+
 use rand::RngExt;
+use rand::rngs::StdRng;
 
 use super::ledger::Ledger;
 use super::network::{LATENCY, Network, Way};
-use super::traffic::{Arrival, Cargo, Conn, Frame, Leaving};
+use super::traffic::{Agenda, Arrival, Cargo, Conn, Frame, Leaving, Outlet};
 use crate::model::Reply;
 use crate::wire::{Gate, LinkId, Ruling, Sight};
 
 impl Network {
+    /// Sends a message. Most find nothing in their way, and leave without stopping.
+    pub(super) fn send(&self, mut ledger: RefMut<'_, Ledger>, frame: Frame, now_ns: u64) {
+        let (conn, direction) = (frame.conn, frame.direction());
+        let Ledger {
+            conns,
+            agenda,
+            entropy,
+            ..
+        } = &mut *ledger;
+        let Some(known) = conns.get_mut(conn) else {
+            return;
+        };
+        let established = known.established;
+        let outlet = known.outlet(direction);
+        let free = established && outlet.is_free(now_ns) && !self.watcher.armed();
+        if free && outlet.view.is_quiet() {
+            outlet.depart(frame, now_ns, entropy, agenda);
+            return;
+        }
+        outlet.coming.push_back(frame);
+        drop(ledger);
+        self.let_go((conn, direction), now_ns);
+    }
+
     /// Lets go of everything in an outlet that nothing keeps back. As on the real wire a frame
     /// is shown to the watcher and ruled on when it comes, and may leave when it is due and
     /// neither held nor partitioned off.
@@ -20,8 +47,13 @@ impl Network {
     /// False: nothing more can be admitted for now.
     fn admit_one(&self, way: Way, now_ns: u64) -> bool {
         let mut ledger = self.ledger.borrow_mut();
-        let Ledger { conns, gates, .. } = &mut *ledger;
-        let Some(known) = conns.get_mut(&way.0) else {
+        let Ledger {
+            conns,
+            gates,
+            names,
+            ..
+        } = &mut *ledger;
+        let Some(known) = conns.get_mut(way.0) else {
             return false;
         };
         let link = known.link;
@@ -32,7 +64,7 @@ impl Network {
         let is_message = !matches!(first.cargo, Cargo::Close);
         if is_message && !outlet.shown {
             outlet.shown = true;
-            if let Some(gate) = self.gate(link, first) {
+            if let Some(gate) = self.gate(link, first, &names[first.asked.name]) {
                 outlet.gated = true;
                 gates.push((way, gate));
                 self.port.ring();
@@ -73,7 +105,7 @@ impl Network {
             entropy,
             ..
         } = &mut *ledger;
-        let Some(known) = conns.get_mut(&way.0) else {
+        let Some(known) = conns.get_mut(way.0) else {
             return false;
         };
         if known.outlet(way.1).leaving.is_empty() || !known.can_meet() {
@@ -94,13 +126,11 @@ impl Network {
         let Some(Leaving { frame, .. }) = outlet.leaving.pop_front() else {
             return false;
         };
-        let at_ns = (now_ns + entropy.random_range(LATENCY)).max(outlet.last_ns + 1);
-        outlet.last_ns = at_ns;
-        agenda.add(at_ns, entropy.random(), Arrival::Frame(frame));
+        outlet.depart(frame, now_ns, entropy, agenda);
         true
     }
 
-    fn gate(&self, link: LinkId, frame: &Frame) -> Option<Gate> {
+    fn gate(&self, link: LinkId, frame: &Frame, command: &str) -> Option<Gate> {
         if !self.watcher.armed() {
             return None;
         }
@@ -109,12 +139,26 @@ impl Network {
             link,
             conn: frame.conn,
             direction: frame.direction(),
-            command: &frame.asked.name,
+            command,
             is_error: matches!(frame.cargo, Cargo::Reply(Reply::Error(_))),
             key: frame.asked.key,
             op: frame.asked.op,
             phase: frame.asked.phase,
         })
+    }
+}
+
+impl Outlet {
+    /// Nothing is in the way of a message that comes now, unless faults are.
+    fn is_free(&self, now_ns: u64) -> bool {
+        let empty = self.coming.is_empty() && self.leaving.is_empty();
+        empty && self.latest_due_ns <= now_ns
+    }
+
+    fn depart(&mut self, frame: Frame, now_ns: u64, entropy: &mut StdRng, agenda: &mut Agenda) {
+        let at_ns = (now_ns + entropy.random_range(LATENCY)).max(self.last_ns + 1);
+        self.last_ns = at_ns;
+        agenda.add(at_ns, entropy.random(), Arrival::Frame(frame));
     }
 }
 

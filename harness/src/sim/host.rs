@@ -5,7 +5,9 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
@@ -41,21 +43,21 @@ impl Host {
         heard: mpsc::UnboundedSender<Heard>,
         work: impl Future<Output = String> + 'static,
     ) -> Self {
-        let tasks = LocalSet::new();
         let last_words = heard.clone();
-        tasks.spawn_local(async move {
+        let work = async move {
             let ended = match AssertUnwindSafe(work).catch_unwind().await {
                 Ok(how) => how,
                 Err(panic) => format!("panicked: {}", words_of(panic.as_ref())),
             };
             // The driver may have gone first.
             last_words.send(Heard::Exited(ended)).ok();
-            std::future::pending::<()>().await;
-        });
+        };
         let switch = Rc::<Switch>::default();
         let turns = Turns {
             switch: Rc::clone(&switch),
-            tasks,
+            work: Some(Box::pin(work)),
+            tasks: LocalSet::new(),
+            called: Called::at_first(),
             worker,
             clock,
             beat,
@@ -95,10 +97,49 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "without words".to_owned())
 }
 
+/// Wakes a host, and says that it was for its background tasks.
+struct Called {
+    yes: AtomicBool,
+    host: Mutex<Option<Waker>>,
+}
+
+impl Wake for Called {
+    fn wake(self: Arc<Self>) {
+        self.yes.store(true, Ordering::Release);
+        let host = self.host().clone();
+        if let Some(host) = host {
+            host.wake();
+        }
+    }
+}
+
+impl Called {
+    /// From the beginning, so that the tasks learn whom to wake.
+    fn at_first() -> Arc<Self> {
+        Arc::new(Called {
+            yes: AtomicBool::new(true),
+            host: Mutex::default(),
+        })
+    }
+
+    fn host(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer_to(&self, host: &Waker) {
+        self.host().replace(host.clone());
+    }
+}
+
 /// All tasks of a host as one future.
 struct Turns {
     switch: Rc<Switch>,
+    /// What the host is there for. It is polled here and not as a task of its own, because most
+    /// locks have no other, and every turn would pay for it.
+    work: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    /// What the work has started in the background.
     tasks: LocalSet,
+    called: Arc<Called>,
     worker: usize,
     clock: Clock,
     beat: Beat,
@@ -129,11 +170,35 @@ impl Future for Turns {
             return Poll::Ready(());
         }
         let running = self.beat.begin(self.worker);
-        let polled = Pin::new(&mut self.tasks).poll(context);
+        self.turn(context);
         if let Some(blocked) = running.end() {
             self.heard.send(Heard::Exited(blocked)).ok();
             return Poll::Ready(());
         }
-        polled
+        Poll::Pending
+    }
+}
+
+impl Turns {
+    fn turn(&mut self, context: &mut Context<'_>) {
+        self.background(context);
+        if let Some(work) = &mut self.work {
+            // What is spawned here goes to the tasks, and calls them.
+            let _spawning = self.tasks.enter();
+            if work.as_mut().poll(context).is_ready() {
+                self.work = None;
+            }
+        }
+        self.background(context);
+    }
+
+    /// Lets the background tasks go on, if they were called.
+    fn background(&mut self, context: &Context<'_>) {
+        if self.called.yes.swap(false, Ordering::AcqRel) {
+            self.called.answer_to(context.waker());
+            let waker = Waker::from(Arc::clone(&self.called));
+            // That there are none at the moment does not mean that there will be none.
+            let _ = Pin::new(&mut self.tasks).poll(&mut Context::from_waker(&waker));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What the network knows: nodes, connections, what is on its way, and who is busy with what.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use memchr::memmem::Finder;
 use picklock_scenarios::{Direction, Phase};
@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 
 use super::network::Way;
 use super::node::Node;
-use super::port::{Args, Lost};
+use super::port::{Args, Place};
 use super::traffic::{Agenda, Arrival, Asked, Cargo, Conn, Frame, Outlet};
 use crate::model::Reply;
 use crate::wire::{Gate, LinkId};
@@ -19,18 +19,80 @@ const REMEMBERED: usize = 1024;
 /// The last command of its kind: phase, key, node, and when it arrived there.
 type Last = (Phase, u32, usize, u64);
 
+/// What one worker is busy with, and was.
+struct Worker {
+    op: u64,
+    phase: Phase,
+    /// For each attempt, the last commands that named a key; attempts in order.
+    last: VecDeque<(u64, Vec<Last>)>,
+}
+
+impl Worker {
+    const IDLE: Worker = Worker {
+        op: 0,
+        phase: Phase::Idle,
+        last: VecDeque::new(),
+    };
+
+    /// What is remembered of an attempt.
+    fn attempt(&mut self, op: u64) -> &mut Vec<Last> {
+        // It is nearly always the latest one.
+        let later = self.last.iter().rev().take_while(|(other, _)| *other > op);
+        let mut place = self.last.len() - later.count();
+        let known = place > 0 && self.last[place - 1].0 == op;
+        if known {
+            place -= 1;
+        } else {
+            self.last.insert(place, (op, Vec::new()));
+        }
+        &mut self.last[place].1
+    }
+}
+
+/// The connections. Their numbers are given in order and never again.
+#[derive(Default)]
+pub(super) struct Conns(Vec<Option<Box<Conn>>>);
+
+impl Conns {
+    pub(super) fn get(&self, conn: u64) -> Option<&Conn> {
+        self.0.get(usize::try_from(conn).ok()?)?.as_deref()
+    }
+
+    pub(super) fn get_mut(&mut self, conn: u64) -> Option<&mut Conn> {
+        self.0.get_mut(usize::try_from(conn).ok()?)?.as_deref_mut()
+    }
+
+    /// All that there are, in the order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Conn)> {
+        let all = (0..).zip(&self.0);
+        all.filter_map(|(number, conn)| Some((number, conn.as_deref()?)))
+    }
+
+    fn get_or_insert(&mut self, conn: u64, make: impl FnOnce() -> Conn) -> &mut Conn {
+        // A run with so many connections that they do not fit has ended long ago.
+        let place = usize::try_from(conn).unwrap_or(usize::MAX);
+        if self.0.len() <= place {
+            self.0.resize_with(place + 1, || None);
+        }
+        self.0[place].get_or_insert_with(|| Box::new(make()))
+    }
+
+    fn remove(&mut self, conn: u64) -> Option<Box<Conn>> {
+        self.0.get_mut(usize::try_from(conn).ok()?)?.take()
+    }
+}
+
 /// What the network knows.
 pub(super) struct Ledger {
     pub(super) nodes: Vec<Node>,
-    pub(super) conns: BTreeMap<u64, Conn>,
+    pub(super) conns: Conns,
     /// Connections that were reset, and that their clients have not thrown away yet.
     pub(super) broken: BTreeSet<u64>,
     pub(super) agenda: Agenda,
     pub(super) entropy: StdRng,
-    /// What each worker is busy with.
-    phases: BTreeMap<usize, (u64, Phase)>,
-    /// For each worker and attempt, the last commands that named a key.
-    last: BTreeMap<usize, BTreeMap<u64, Vec<Last>>>,
+    workers: Vec<Worker>,
+    /// Names of commands, in capitals; the first is empty.
+    pub(super) names: Vec<String>,
     keys: Vec<Finder<'static>>,
     /// Frames at gates whose tasks have not been started.
     pub(super) gates: Vec<(Way, Gate)>,
@@ -41,12 +103,12 @@ impl Ledger {
         let keys = keys.iter();
         Ledger {
             nodes,
-            conns: BTreeMap::new(),
+            conns: Conns::default(),
             broken: BTreeSet::new(),
             agenda: Agenda::default(),
             entropy,
-            phases: BTreeMap::new(),
-            last: BTreeMap::new(),
+            workers: Vec::new(),
+            names: vec![String::new()],
             keys: keys
                 .map(|key| Finder::new(key.as_bytes()).into_owned())
                 .collect(),
@@ -55,7 +117,15 @@ impl Ledger {
     }
 
     pub(super) fn set_phase(&mut self, worker: usize, op: u64, phase: Phase) {
-        self.phases.insert(worker, (op, phase));
+        let worker = self.worker(worker);
+        (worker.op, worker.phase) = (op, phase);
+    }
+
+    fn worker(&mut self, worker: usize) -> &mut Worker {
+        if self.workers.len() <= worker {
+            self.workers.resize_with(worker + 1, || Worker::IDLE);
+        }
+        &mut self.workers[worker]
     }
 
     /// When the worker's last command of this attempt and phase that names the key arrived. Of
@@ -68,28 +138,36 @@ impl Ledger {
         phase: Phase,
         key: u32,
     ) -> Option<u64> {
-        let last = self.last.get(&worker)?.get(&op)?.iter();
-        let matching = last.filter(|last| (last.0, last.1) == (phase, key));
+        let last = &self.workers.get(worker)?.last;
+        let place = last.binary_search_by_key(&op, |(op, _)| *op).ok()?;
+        let matching = last[place]
+            .1
+            .iter()
+            .filter(|last| (last.0, last.1) == (phase, key));
         matching.map(|last| last.3).min()
     }
 
-    pub(super) fn asked(&self, worker: usize, args: &Args) -> Asked {
-        let name = args.iter().next().unwrap_or_default();
-        let (op, phase) = self
-            .phases
-            .get(&worker)
-            .copied()
-            .unwrap_or((0, Phase::Idle));
-        let named = self
-            .keys
-            .iter()
-            .position(|key| key.find(args.data()).is_some());
+    pub(super) fn asked(&mut self, worker: usize, args: &Args) -> Asked {
+        let &mut Worker { op, phase, .. } = self.worker(worker);
+        let mut keys = self.keys.iter();
+        let named = keys.position(|key| key.find(args.data()).is_some());
         Asked {
-            name: String::from_utf8_lossy(name).to_ascii_uppercase(),
+            name: self.name(args.iter().next().unwrap_or_default()),
             key: named.and_then(|key| u32::try_from(key).ok()),
             op,
             phase,
         }
+    }
+
+    /// The place of a command's name.
+    fn name(&mut self, name: &[u8]) -> usize {
+        let mut known = self.names.iter();
+        let known = known.position(|known| known.as_bytes().eq_ignore_ascii_case(name));
+        known.unwrap_or_else(|| {
+            let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
+            self.names.push(upper);
+            self.names.len() - 1
+        })
     }
 
     pub(super) fn connect(
@@ -99,7 +177,7 @@ impl Ledger {
         outlet: impl Fn(Direction) -> Outlet,
     ) -> &mut Conn {
         let nodes = &mut self.nodes;
-        self.conns.entry(conn).or_insert_with(|| Conn {
+        self.conns.get_or_insert(conn, || Conn {
             link,
             client: nodes[link.node].connect(),
             request: outlet(Direction::Request),
@@ -112,25 +190,24 @@ impl Ledger {
     }
 
     pub(super) fn reply(&mut self, conn: u64, asked: Asked, reply: Reply) {
-        if let Some(known) = self.conns.get_mut(&conn) {
+        if let Some(known) = self.conns.get_mut(conn) {
             let cargo = Cargo::Reply(reply);
             known.reply.coming.push_back(Frame { conn, asked, cargo });
         }
     }
 
-    /// A reply has arrived at its client.
-    pub(super) fn hand_over(&mut self, frame: Frame) {
-        let known = self.conns.get_mut(&frame.conn);
-        let waiting = known.and_then(|known| known.waiting.pop_front());
-        if let (Some(answered), Cargo::Reply(reply)) = (waiting, frame.cargo) {
-            // Whoever gave up waiting does not want to know.
-            answered.send(Ok(reply)).unwrap_or_default();
+    /// A reply has arrived at its client: who gets it.
+    pub(super) fn hand_over(&mut self, frame: Frame) -> Option<(Place, Reply)> {
+        let place = self.conns.get_mut(frame.conn)?.waiting.pop_front()?;
+        match frame.cargo {
+            Cargo::Reply(reply) => Some((place, reply)),
+            Cargo::Command(_) | Cargo::Close => None,
         }
     }
 
     /// A command has to wait at its node, perhaps for so long and no longer.
     pub(super) fn block(&mut self, conn: u64, asked: Asked, at_ns: u64) {
-        let Some(known) = self.conns.get_mut(&conn) else {
+        let Some(known) = self.conns.get_mut(conn) else {
             return;
         };
         known.blocked = Some(asked);
@@ -149,13 +226,12 @@ impl Ledger {
     pub(super) fn answer_blocked(&mut self, node: usize) -> Vec<u64> {
         let mut woken = Vec::new();
         for (client, reply) in self.nodes[node].messages() {
-            let mut conns = self.conns.iter_mut();
-            let waiting = conns.find_map(|(conn, known)| {
-                let is_it = known.client == client && known.link.node == node;
-                let blocked = is_it.then(|| known.blocked.take()).flatten();
-                blocked.map(|asked| (*conn, asked))
-            });
-            if let Some((conn, asked)) = waiting {
+            let is_it = |conn: &Conn| conn.client == client && conn.link.node == node;
+            let Some((conn, _)) = self.conns.iter().find(|(_, conn)| is_it(conn)) else {
+                continue;
+            };
+            let known = self.conns.get_mut(conn);
+            if let Some(asked) = known.and_then(|known| known.blocked.take()) {
                 self.reply(conn, asked, reply);
                 woken.push(conn);
             }
@@ -165,8 +241,8 @@ impl Ledger {
 
     pub(super) fn remember(&mut self, link: LinkId, asked: &Asked, at_ns: u64) {
         let Some(key) = asked.key else { return };
-        let attempts = self.last.entry(link.worker).or_default();
-        let last = attempts.entry(asked.op).or_default();
+        let worker = self.worker(link.worker);
+        let last = worker.attempt(asked.op);
         let kind = (asked.phase, key, link.node);
         match last
             .iter_mut()
@@ -175,20 +251,15 @@ impl Ledger {
             Some(known) => known.3 = at_ns,
             None => last.push((asked.phase, key, link.node, at_ns)),
         }
-        if attempts.len() > REMEMBERED {
-            attempts.pop_first();
+        if worker.last.len() > REMEMBERED {
+            worker.last.pop_front();
         }
     }
 
-    pub(super) fn forget_quietly(&mut self, conn: u64) -> Option<Conn> {
-        let known = self.conns.remove(&conn)?;
+    /// Throws a connection away; whoever waits on it must be told.
+    pub(super) fn forget(&mut self, conn: u64) -> Option<Box<Conn>> {
+        let known = self.conns.remove(conn)?;
         self.nodes[known.link.node].disconnect(known.client);
         Some(known)
-    }
-
-    pub(super) fn forget(&mut self, conn: u64) {
-        if let Some(known) = self.forget_quietly(conn) {
-            known.fail(Lost::Reset);
-        }
     }
 }

@@ -4,7 +4,7 @@
 //! outlet of its direction (watcher, gate, faults: the same as on the real wire), travels for a
 //! time that is drawn from the seed, and is carried out by its node when it arrives.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use picklock_scenarios::{Direction, Phase};
 
 use super::ledger::Ledger;
 use super::node::Node;
-use super::port::{Answered, Args, Handed, Lost, Port};
+use super::port::{Args, Handed, Lost, Place, Port};
 use super::traffic::{Asked, Cargo, Frame, Outlet};
 use crate::clock::Clock;
 use crate::wire::{Faults, LinkId, Watcher};
@@ -38,6 +38,8 @@ pub(super) struct Network {
     /// The run's clock, which is.
     pub(super) run_clock: Clock,
     seed: u64,
+    /// For what will be handed over next.
+    spare: Cell<Vec<Handed>>,
 }
 
 /// What a network is made of.
@@ -61,6 +63,7 @@ impl Network {
             clock: wiring.clock,
             run_clock: wiring.run_clock,
             seed: wiring.seed,
+            spare: Cell::default(),
         })
     }
 
@@ -70,13 +73,16 @@ impl Network {
         loop {
             self.take_in();
             self.deliver();
+            self.port.time_out(self.clock.now_ns());
             for (way, gate) in std::mem::take(&mut self.ledger.borrow_mut().gates) {
                 gates.push(async move {
                     gate.await;
                     way
                 });
             }
-            let next_ns = self.ledger.borrow().agenda.next_ns();
+            let arrives = self.ledger.borrow().agenda.next_ns();
+            let too_late = self.port.next_deadline_ns();
+            let next_ns = arrives.into_iter().chain(too_late).min();
             let arrival = async {
                 match next_ns {
                     Some(at_ns) => tokio::time::sleep_until(self.clock.instant(at_ns)).await,
@@ -93,59 +99,52 @@ impl Network {
     }
 
     fn take_in(&self) {
-        for handed in self.port.take() {
+        let mut handed = self.port.take(self.spare.take());
+        for handed in handed.drain(..) {
             match handed {
                 Handed::Command {
                     conn,
                     link,
                     args,
-                    answered,
-                } => self.send_command(conn, link, args, answered),
+                    place,
+                } => self.send_command(conn, link, args, place),
                 Handed::Close { conn } => self.close(conn),
             }
         }
+        self.spare.replace(handed);
     }
 
-    fn send_command(&self, conn: u64, link: LinkId, args: Args, answered: Answered) {
-        let now_ns = self.clock.now_ns();
+    fn send_command(&self, conn: u64, link: LinkId, args: Args, place: Place) {
         let mut ledger = self.ledger.borrow_mut();
         if ledger.broken.contains(&conn) {
-            // Whoever gave up waiting does not want to know.
-            answered.send(Err(Lost::Reset)).unwrap_or_default();
+            drop(ledger);
+            self.port.answer(place, Err(Lost::Reset));
             return;
         }
         let asked = ledger.asked(link.worker, &args);
         let known = ledger.connect(conn, link, |direction| {
             Outlet::new(self.faults.view(link, conn, Some(direction), self.seed))
         });
-        known.waiting.push_back(answered);
-        known.request.coming.push_back(Frame {
-            conn,
-            asked,
-            cargo: Cargo::Command(args),
-        });
-        drop(ledger);
-        self.let_go((conn, Direction::Request), now_ns);
+        known.waiting.push_back(place);
+        let cargo = Cargo::Command(args);
+        self.send(ledger, Frame { conn, asked, cargo }, self.clock.now_ns());
     }
 
     /// What was sent before it goes before it, also where that is kept back.
     fn close(&self, conn: u64) {
         let mut ledger = self.ledger.borrow_mut();
         ledger.broken.remove(&conn);
-        if let Some(known) = ledger.conns.get_mut(&conn) {
-            known.request.coming.push_back(Frame {
-                conn,
-                asked: Asked::nothing(),
-                cargo: Cargo::Close,
-            });
-        }
-        drop(ledger);
-        self.let_go((conn, Direction::Request), self.clock.now_ns());
+        let frame = Frame {
+            conn,
+            asked: Asked::nothing(),
+            cargo: Cargo::Close,
+        };
+        self.send(ledger, frame, self.clock.now_ns());
     }
 
     fn gate_opened(&self, way: Way) {
         let mut ledger = self.ledger.borrow_mut();
-        if let Some(conn) = ledger.conns.get_mut(&way.0) {
+        if let Some(conn) = ledger.conns.get_mut(way.0) {
             conn.outlet(way.1).gated = false;
         }
         drop(ledger);
@@ -154,7 +153,13 @@ impl Network {
 
     /// Looks at every outlet again: faults have come or gone.
     pub(super) fn look_again(&self) {
-        let conns: Vec<u64> = self.ledger.borrow().conns.keys().copied().collect();
+        let conns = self
+            .ledger
+            .borrow()
+            .conns
+            .iter()
+            .map(|(conn, _)| conn)
+            .collect::<Vec<_>>();
         let now_ns = self.clock.now_ns();
         for conn in conns {
             self.let_go((conn, Direction::Request), now_ns);
@@ -171,17 +176,18 @@ impl Network {
             let hit = ledger.conns.iter().filter(|(_, conn)| {
                 lists(workers, conn.link.worker) && lists(nodes, conn.link.node)
             });
-            hit.map(|(conn, _)| *conn).collect()
+            hit.map(|(conn, _)| conn).collect()
         };
         self.break_off(&hit, Lost::Reset);
     }
 
     pub(super) fn break_off(&self, conns: &[u64], lost: Lost) {
-        let mut ledger = self.ledger.borrow_mut();
         for conn in conns {
-            if let Some(known) = ledger.forget_quietly(*conn) {
+            let mut ledger = self.ledger.borrow_mut();
+            if let Some(known) = ledger.forget(*conn) {
                 ledger.broken.insert(*conn);
-                known.fail(lost);
+                drop(ledger);
+                known.fail(&self.port, lost);
             }
         }
     }

@@ -1,12 +1,20 @@
-//! Where connections hand their commands to the network.
+//! Where connections hand their commands to the network, and find the answers.
 //!
 //! Connections must be `Send`, because redis-rs's futures are; the network need not be. So they
 //! meet here and nowhere else.
+//!
+//! A command that is under way has a place at the port, where its answer is laid down. How long
+//! its client waits for it is looked after by the network: one timer for all commands, instead of
+//! one of tokio's for each.
 
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 
 use crate::model::Reply;
 use crate::wire::LinkId;
@@ -18,6 +26,8 @@ pub(super) enum Lost {
     Reset,
     /// Nobody listens at the node.
     Refused,
+    /// It did not come in time.
+    TimedOut,
     /// The node has no room for another connection: it says so, and closes this one.
     Full,
 }
@@ -30,14 +40,6 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// With room for most of the commands that locks give.
-    pub(super) fn for_a_command() -> Self {
-        Args {
-            data: Vec::with_capacity(192),
-            ends: Vec::with_capacity(8),
-        }
-    }
-
     pub(super) fn push(&mut self, arg: &[u8]) {
         self.data.extend_from_slice(arg);
         self.ends.push(self.data.len());
@@ -50,14 +52,29 @@ impl Args {
             .map(|(begin, end)| &self.data[begin..*end])
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// All arguments run together: where a name is looked for.
     pub(super) fn data(&self) -> &[u8] {
         &self.data
     }
+
+    /// Empty, with the room that it has.
+    fn cleared(mut self) -> Self {
+        self.data.clear();
+        self.ends.clear();
+        self
+    }
 }
 
-/// What the network gives back for a command.
-pub(super) type Answered = oneshot::Sender<Result<Reply, Lost>>;
+/// The place of a command that is under way. It may have been given up, and the place be another's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    index: usize,
+    serial: u64,
+}
 
 /// What a connection hands over.
 pub(super) enum Handed {
@@ -66,18 +83,61 @@ pub(super) enum Handed {
         conn: u64,
         link: LinkId,
         args: Args,
-        answered: Answered,
+        place: Place,
     },
     /// The client closed the connection; what it had sent still arrives.
     Close { conn: u64 },
 }
 
+/// What lies at a place.
+#[derive(Default)]
+struct Slot {
+    /// Of the command whose place it is.
+    serial: u64,
+    answer: Option<Result<Reply, Lost>>,
+    waiting: Option<Waker>,
+}
+
+#[derive(Default)]
+struct Desk {
+    handed: Vec<Handed>,
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    serial: u64,
+    /// Until when answers are waited for, the earliest first. Those of commands that are over are
+    /// thrown away when they come to the front.
+    deadlines: VecDeque<(u64, Place)>,
+    /// Used again, so that a command costs no allocation.
+    spare: Vec<Args>,
+}
+
+/// More unused commands than this are not kept.
+const MOST_SPARE: usize = 64;
+
 /// The meeting place.
 #[derive(Default)]
 pub(super) struct Port {
-    handed: Mutex<Vec<Handed>>,
+    desk: Mutex<Desk>,
     bell: Notify,
     conns: AtomicU64,
+}
+
+impl Desk {
+    fn slot(&mut self, place: Place) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(place.index)?;
+        (slot.serial == place.serial).then_some(slot)
+    }
+
+    /// The earliest deadline of a command that has no answer yet.
+    fn next_deadline(&mut self) -> Option<(u64, Place)> {
+        while let Some((at_ns, place)) = self.deadlines.front().copied() {
+            if self.slot(place).is_some_and(|slot| slot.answer.is_none()) {
+                return Some((at_ns, place));
+            }
+            self.deadlines.pop_front();
+        }
+        None
+    }
 }
 
 impl Port {
@@ -90,13 +150,90 @@ impl Port {
         self.conns.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn hand(&self, handed: Handed) {
-        self.lock().push(handed);
+    /// For a command's words.
+    pub(super) fn args(&self) -> Args {
+        self.lock().spare.pop().unwrap_or_default()
+    }
+
+    /// Takes back what is no longer needed.
+    pub(super) fn give_back(&self, args: Args) {
+        let mut desk = self.lock();
+        if desk.spare.len() < MOST_SPARE {
+            desk.spare.push(args.cleared());
+        }
+    }
+
+    /// Hands a command over. Its answer is waited for until `deadline_ns`.
+    pub(super) fn ask(&self, conn: u64, link: LinkId, args: Args, deadline_ns: u64) -> Answer<'_> {
+        let mut desk = self.lock();
+        desk.serial += 1;
+        let serial = desk.serial;
+        let slot = Slot {
+            serial,
+            ..Slot::default()
+        };
+        let index = match desk.free.pop() {
+            Some(index) => {
+                desk.slots[index] = slot;
+                index
+            }
+            None => {
+                desk.slots.push(slot);
+                desk.slots.len() - 1
+            }
+        };
+        let place = Place { index, serial };
+        let later = desk.deadlines.iter().rev();
+        let later = later.take_while(|(at_ns, _)| *at_ns > deadline_ns).count();
+        let behind = desk.deadlines.len() - later;
+        desk.deadlines.insert(behind, (deadline_ns, place));
+        desk.handed.push(Handed::Command {
+            conn,
+            link,
+            args,
+            place,
+        });
+        drop(desk);
+        self.bell.notify_one();
+        Answer { port: self, place }
+    }
+
+    pub(super) fn close(&self, conn: u64) {
+        self.lock().handed.push(Handed::Close { conn });
         self.bell.notify_one();
     }
 
-    pub(super) fn take(&self) -> Vec<Handed> {
-        std::mem::take(&mut *self.lock())
+    /// Takes what was handed over; `empty` takes its place.
+    pub(super) fn take(&self, empty: Vec<Handed>) -> Vec<Handed> {
+        std::mem::replace(&mut self.lock().handed, empty)
+    }
+
+    /// Lays an answer down. Whoever gave up waiting does not want to know.
+    pub(super) fn answer(&self, place: Place, answer: Result<Reply, Lost>) {
+        let waiting = self.lock().slot(place).and_then(|slot| {
+            slot.answer = Some(answer);
+            slot.waiting.take()
+        });
+        if let Some(waiting) = waiting {
+            waiting.wake();
+        }
+    }
+
+    /// When the next command will have waited long enough.
+    pub(super) fn next_deadline_ns(&self) -> Option<u64> {
+        self.lock().next_deadline().map(|(at_ns, _)| at_ns)
+    }
+
+    /// Tells those who have waited long enough. An answer that comes later, and still before they
+    /// have looked, takes the place of this one: a client that is frozen knows no better.
+    pub(super) fn time_out(&self, now_ns: u64) {
+        loop {
+            let next = self.lock().next_deadline();
+            match next.filter(|(at_ns, _)| *at_ns <= now_ns) {
+                Some((_, place)) => self.answer(place, Err(Lost::TimedOut)),
+                None => return,
+            }
+        }
     }
 
     /// Makes the network look again.
@@ -109,7 +246,47 @@ impl Port {
         self.bell.notified().await;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Handed>> {
-        self.handed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The answer to a command; dropped, it is no longer wanted.
+pub(super) struct Answer<'a> {
+    port: &'a Port,
+    place: Place,
+}
+
+impl Future for Answer<'_> {
+    type Output = Result<Reply, Lost>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut desk = self.port.lock();
+        let Some(slot) = desk.slot(self.place) else {
+            return Poll::Ready(Err(Lost::Reset));
+        };
+        if let Some(answer) = slot.answer.take() {
+            return Poll::Ready(answer);
+        }
+        let known = slot.waiting.as_ref();
+        if known.is_none_or(|known| !known.will_wake(context.waker())) {
+            let before = slot.waiting.replace(context.waker().clone());
+            drop(desk);
+            // Not under the lock: nobody knows what goes with the last waker of a task.
+            drop(before);
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Answer<'_> {
+    fn drop(&mut self) {
+        let mut desk = self.port.lock();
+        let index = self.place.index;
+        // Nobody's from now on.
+        let slot = std::mem::take(&mut desk.slots[index]);
+        desk.free.push(index);
+        drop(desk);
+        drop(slot);
     }
 }

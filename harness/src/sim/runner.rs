@@ -1,5 +1,6 @@
 //! One simulated run.
 
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use super::batch::{PATIENCE, run_with_patience};
 use super::subject::Subject;
 use super::watchdog::Beat;
 use super::world::{Parts, SimWorld};
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::driver::{self, RunError, Setup};
 use crate::history::{History, What};
 use crate::stage::{Moments, Plan};
@@ -63,7 +64,11 @@ pub(super) fn run_here(simulation: Simulation, beat: Beat) -> Result<History, Si
         .start_paused(true)
         .build()
         .map_err(|error| SimError::Broken(error.to_string()))?;
-    tokio::task::LocalSet::new().block_on(&runtime, play(simulation, beat))
+    let tasks = tokio::task::LocalSet::new();
+    let mut played = std::pin::pin!(tasks.run_until(play(simulation, beat)));
+    // Time moves between two polls of everything, and at no other moment.
+    let turns = std::future::poll_fn(|context| clock::holding(|| played.as_mut().poll(context)));
+    runtime.block_on(turns)
 }
 
 async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {

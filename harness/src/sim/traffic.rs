@@ -6,13 +6,15 @@ use std::collections::{BinaryHeap, VecDeque};
 use picklock_scenarios::{Direction, Phase};
 
 use super::network::Way;
-use super::port::{Answered, Args, Lost};
+use super::port::{Args, Lost, Place, Port};
 use crate::model::{ClientId, Reply};
 use crate::wire::{FaultView, ImposedId, LinkId};
 
 /// A command, with everything that its links know about it.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
-    pub(super) name: String,
+    /// Its name, by its place among those that were ever heard.
+    pub(super) name: usize,
     pub(super) key: Option<u32>,
     pub(super) op: u64,
     pub(super) phase: Phase,
@@ -22,7 +24,7 @@ impl Asked {
     /// For what is no command.
     pub(super) fn nothing() -> Self {
         Asked {
-            name: String::new(),
+            name: 0,
             key: None,
             op: 0,
             phase: Phase::Idle,
@@ -106,7 +108,7 @@ pub(super) struct Conn {
     pub(super) established: bool,
     /// Who waits for an answer, in the order in which they asked. The protocol has no numbers: a
     /// reply goes to whoever waits longest, be it theirs or not.
-    pub(super) waiting: VecDeque<Answered>,
+    pub(super) waiting: VecDeque<Place>,
     /// A blocking command that the node has not answered yet.
     pub(super) blocked: Option<Asked>,
     /// What arrived behind it: the node does not look at it before.
@@ -122,10 +124,9 @@ impl Conn {
     }
 
     /// Tells everybody who waits on it why there will be no answer.
-    pub(super) fn fail(self, lost: Lost) {
-        for answered in self.waiting {
-            // Whoever gave up waiting does not want to know.
-            answered.send(Err(lost)).unwrap_or_default();
+    pub(super) fn fail(self, port: &Port, lost: Lost) {
+        for place in self.waiting {
+            port.answer(place, Err(lost));
         }
     }
 }
@@ -141,55 +142,39 @@ pub(super) enum Arrival {
     TimedOut(usize),
 }
 
+/// When something happens, and where it lies until then. Kept small, because it is moved about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at_ns: u64,
     /// Drawn from the seed: the order of what happens at the same time.
     tie: u32,
+    /// Never the same twice, so that the place decides nothing.
     serial: u64,
-    arrival: Arrival,
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank() == other.rank()
-    }
-}
-
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank().cmp(&other.rank())
-    }
-}
-
-impl Due {
-    fn rank(&self) -> (u64, u32, u64) {
-        (self.at_ns, self.tie, self.serial)
-    }
+    place: usize,
 }
 
 /// What is to happen, in order.
 #[derive(Default)]
 pub(super) struct Agenda {
     heap: BinaryHeap<Reverse<Due>>,
+    arrivals: Vec<Option<Arrival>>,
+    free: Vec<usize>,
     serial: u64,
 }
 
 impl Agenda {
     pub(super) fn add(&mut self, at_ns: u64, tie: u32, arrival: Arrival) {
         self.serial += 1;
+        let place = self.free.pop().unwrap_or(self.arrivals.len());
+        match self.arrivals.get_mut(place) {
+            Some(empty) => *empty = Some(arrival),
+            None => self.arrivals.push(Some(arrival)),
+        }
         self.heap.push(Reverse(Due {
             at_ns,
             tie,
             serial: self.serial,
-            arrival,
+            place,
         }));
     }
 
@@ -204,6 +189,8 @@ impl Agenda {
             return None;
         }
         let Reverse(due) = self.heap.pop()?;
-        Some((due.at_ns, due.arrival))
+        let arrival = self.arrivals[due.place].take()?;
+        self.free.push(due.place);
+        Some((due.at_ns, arrival))
     }
 }

@@ -107,8 +107,10 @@ impl SimWorld {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
             let port = Arc::clone(&self.network.port);
-            let timeout = init.timeout;
-            Connection::opening(move || SimConnection::new(Arc::clone(&port), link, timeout))
+            let (timeout, clock) = (init.timeout, self.clock.clone());
+            Connection::opening(move || {
+                SimConnection::new(Arc::clone(&port), link, timeout, clock.clone())
+            })
         });
         let options = self.subject.read_options(&init.options);
         let context = Context {

@@ -1,33 +1,16 @@
-//! The articles' claims.
+//! The articles' claims of holders that are late, that die, and that renew.
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property};
 use picklock_harness::history::What;
-use picklock_harness::trial::TrialRun;
 
-use crate::{run, scenario};
+use crate::{catalog, grants, run, scenario};
 
 const MS: u64 = 1_000_000;
 
-/// A holder that sleeps through the end of its lease, and wakes while its successor is inside.
-fn oversleeping() -> Trial {
-    scenario(
-        r#"
-        [workload]
-        workers = 3
-        stock = 2
-        section = "0.8ttl"
-        [[fault]]
-        kind = "pause-client"
-        when = { on = "stock-read", stock = 1 }
-        for = "1.5ttl"
-        "#,
-    )
-}
-
 #[test]
 fn finally_del_removes_anothers_lock() {
-    let late = oversleeping();
+    let late = catalog("gc-pause");
     run(&late, "setnx-expire").assert_violated(Property::Ownership, Cause::StolenRelease);
     for name in [
         "setnx-lua",
@@ -43,29 +26,9 @@ fn finally_del_removes_anothers_lock() {
     }
 }
 
-/// Worker 0 comes first, and is killed as the reply to its first acquiring command arrives.
-fn crash_mid_acquire() -> Trial {
-    scenario(
-        r#"
-        [workload]
-        workers = 3
-        stock = 3
-        [[fault]]
-        kind = "hold"
-        at = "0ms"
-        for = "0.2ttl"
-        direction = "request"
-        workers = [1, 2]
-        [[fault]]
-        kind = "crash-client"
-        when = { on = "reply", names_key = true, worker = 0, during = "acquire" }
-        "#,
-    )
-}
-
 #[test]
 fn crash_between_setnx_and_expire_blocks_everybody_for_ever() {
-    let crash = crash_mid_acquire();
+    let crash = catalog("crash-mid-acquire");
     let ran = run(&crash, "setnx-expire");
     ran.assert_violated(Property::Progress, Cause::NoTtl);
     assert!(ran.runs().iter().all(|run| grants(run).next().is_none()));
@@ -159,11 +122,6 @@ fn renewal_at_half_the_lease_keeps_a_long_job_alive() {
     }
 }
 
-fn grants(run: &TrialRun) -> impl Iterator<Item = u64> {
-    let events = run.history.events.iter();
-    events.filter_map(|event| matches!(event.what, What::Granted { .. }).then_some(event.at_ns))
-}
-
 #[test]
 fn renewal_dies_with_its_process() {
     let crash = scenario(
@@ -255,101 +213,13 @@ fn a_minority_that_cannot_be_reached_does_not_end_a_renewed_redlock() {
     }
 }
 
-fn failover(cut_first: bool) -> Trial {
-    let cut = "[[fault]]\nkind = \"cut-replication\"\nat = \"0ms\"\nnodes = [0]";
-    scenario(&format!(
-        r#"
-        [topology]
-        replicas = 1
-        [workload]
-        workers = 3
-        stock = 2
-        section = "0.5ttl"
-        {}
-        [[fault]]
-        kind = "failover"
-        when = {{ on = "stock-read", stock = 1 }}
-        nodes = [0]
-        "#,
-        if cut_first { cut } else { "" }
-    ))
-}
-
-#[test]
-fn one_master_with_replicas_loses_the_lock_at_failover() {
-    for name in [
-        "setnx-expire",
-        "setnx-lua",
-        "set-nx-px",
-        "watchdog",
-        "lock-take",
-    ] {
-        let ran = run(&failover(true), name);
-        ran.assert_violated(Property::Lease, Cause::LostOnFailover);
-    }
-}
-
-#[test]
-fn redlock_survives_the_failover_of_one_node() {
-    for name in ["redlock", "redlock-renewing"] {
-        let ran = run(&failover(true), name);
-        ran.assert_held(Property::Lease);
-        ran.assert_held(Property::Resource);
-        ran.assert_held(Property::Progress);
-    }
-}
-
-/// The replica acknowledged the key, and then heard no more of its master.
-#[test]
-fn replicated_holds_while_every_replica_acknowledged() {
-    let ran = run(&failover(false), "replicated");
-    ran.assert_never_violated(Property::Lease);
-    ran.assert_never_violated(Property::Exclusion);
-    let struck = |run: &TrialRun| {
-        let mut events = run.history.events.iter();
-        events.any(
-            |event| matches!(&event.what, What::FaultBegan { fault, .. } if fault == "failover"),
-        )
-    };
-    assert!(ran.runs().iter().all(struck));
-}
-
-/// Where the replica hears nothing, nobody gets a lock that a failover would lose.
-#[test]
-fn replicated_refuses_what_its_replica_does_not_have() {
-    let ran = run(&failover(true), "replicated");
-    assert!(ran.runs().iter().all(|run| grants(run).next().is_none()));
-    // Who does not ask for the replica's word loses the lock again.
-    let careless = run(&failover(true).option("replicas", "0"), "replicated");
-    careless.assert_violated(Property::Lease, Cause::LostOnFailover);
-}
-
 /// Kleppmann: whoever outlived its lease is shut out by the resource.
 #[test]
 fn fencing_saves_the_resource_from_a_holder_that_oversleeps() {
-    let ran = run(&oversleeping(), "fenced");
+    let ran = run(&catalog("gc-pause"), "fenced");
     ran.assert_held(Property::Fencing);
     ran.assert_held(Property::Resource);
     ran.assert_held(Property::Progress);
-    let unfenced = run(&oversleeping(), "set-nx-px");
+    let unfenced = run(&catalog("gc-pause"), "set-nx-px");
     unfenced.assert_violated(Property::Resource, Cause::OutlivedLease);
-}
-
-/// The counter goes with the data.
-#[test]
-fn a_fencing_counter_is_lost_with_its_node() {
-    let restart = scenario(
-        r#"
-        [workload]
-        workers = 3
-        stock = 6
-        section = "0.1ttl"
-        [[fault]]
-        kind = "crash-node"
-        when = { on = "stock-read", stock = 2 }
-        for = "0.1ttl"
-        nodes = [0]
-        "#,
-    );
-    run(&restart, "fenced").assert_violated(Property::Fencing, Cause::LostOnRestart);
 }

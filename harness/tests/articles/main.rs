@@ -7,12 +7,15 @@
 )]
 
 mod claims;
+mod clocks;
+mod durability;
 mod mutants;
 mod options;
 
 use picklock_harness::Trial;
+use picklock_harness::history::What;
 use picklock_harness::sim::Subject;
-use picklock_harness::trial::Outcome;
+use picklock_harness::trial::{Outcome, TrialRun};
 use picklock_impls::find;
 
 /// A built-in lock.
@@ -28,8 +31,20 @@ pub fn scenario(tables: &str) -> Trial {
         .seeds(0..3)
 }
 
+/// A scenario of the catalog, a few seeds of it.
+pub fn catalog(name: &str) -> Trial {
+    let trial = Trial::of(name).unwrap_or_else(|error| panic!("{error}"));
+    trial.seeds(0..3)
+}
+
 /// The trial of a built-in lock.
 pub fn run(trial: &Trial, name: &str) -> Outcome {
     let ran = trial.run_subject(&lock(name));
     ran.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// When somebody got the lock.
+pub fn grants(run: &TrialRun) -> impl Iterator<Item = u64> {
+    let events = run.history.events.iter();
+    events.filter_map(|event| matches!(event.what, What::Granted { .. }).then_some(event.at_ns))
 }

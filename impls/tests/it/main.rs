@@ -10,9 +10,11 @@ mod recording;
 mod redis_server;
 mod scripted;
 
+mod cancelled;
 mod commands;
 mod contract;
 mod errors;
 mod mutants;
 mod redlock;
 mod renewing;
+mod span;

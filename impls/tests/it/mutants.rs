@@ -1,12 +1,13 @@
 //! Every mutant is broken in the way that its name says, and lists do not overlap.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_impls::{MUTANTS, STRATEGIES, find};
 use redis::AsyncCommands;
 
-use crate::client::{client, servers_for};
+use crate::client::{SetClock, client, recorded, servers_for};
 
 const TTL: Duration = Duration::from_secs(20);
 const ONCE: Duration = Duration::ZERO;
@@ -64,5 +65,18 @@ async fn no_expiry_never_expires() {
     let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     let ttl_ms: i64 = servers[0].connect().await.pttl(KEY).await.unwrap();
     assert_eq!(ttl_ms, -1);
+    assert!(lock.release(KEY, &grant).await.unwrap());
+}
+
+#[tokio::test]
+async fn twice_as_slow_asks_once_more_than_it_needs() {
+    let servers = servers_for("twice-as-slow");
+    let clock = Rc::new(SetClock::default());
+    let (mut lock, log) = recorded("twice-as-slow", &servers, clock, 1).await;
+    let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
+    let names = [(grant.token.as_str(), "TOKEN")];
+    let looked = format!("GET {KEY}");
+    let took = format!("SET {KEY} TOKEN NX PX 20000");
+    assert_eq!(log.take(&names), [looked, took]);
     assert!(lock.release(KEY, &grant).await.unwrap());
 }

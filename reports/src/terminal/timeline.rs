@@ -7,12 +7,12 @@ use picklock_harness::history::History;
 use picklock_harness::record::RunRecord;
 
 use super::bands::{Cell, bands, write_beside};
-use crate::lanes::{Doing, Lane, Moment, lanes, overlaps};
 use super::line::{Line, columns};
 use super::paint::{BAD, COOL, FAINT, FAULT, GOOD, STRONG, WARN};
 use super::scale::Scale;
 use super::story::violated;
 use super::window::{Window, around_violation};
+use crate::lanes::{Doing, Lane, Moment, lanes, overlaps};
 use crate::units::{moment_ns, span_ns};
 
 /// More rows than this are not drawn.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use picklock_harness::record::RunRecord;
 
-use crate::lanes::{Doing, Lane, Stretch};
 use super::story::violated;
+use crate::lanes::{Doing, Lane, Stretch};
 
 /// A part of a run, and the one lock that it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::super::command::{Args, Spec, Subcommand};
 use super::super::dispatch::Call;
-use super::super::lua::{Engine, Run, Sha, lend};
+use super::super::lua::{Run, Script, Sha};
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::session::ClientId;
@@ -49,17 +49,14 @@ fn eval(
     read_only: bool,
 ) -> Outcome {
     let keys = count_keys(args)?;
-    with_engine(server, |server, engine| {
-        let (sha, script) = engine.compile(args[1])?;
-        let run = Run {
-            script: &script,
-            sha: &sha,
-            keys: &args[3..3 + keys],
-            argv: &args[3 + keys..],
-            read_only,
-        };
-        run_script(server, engine, client, &run, now)
-    })
+    let (sha, script) = server.scripts.load(args[1])?;
+    let (keys, argv) = args[3..].split_at(keys);
+    let run = Run {
+        sha: &sha,
+        keys,
+        argv,
+    };
+    run_script(server, &script, client, &run, now, read_only)
 }
 
 fn evalsha(
@@ -72,73 +69,57 @@ fn evalsha(
     const MISSING: Refusal = Refusal::fixed("NOSCRIPT No matching script. Please use EVAL.");
     let sha = read_sha(args[1]).ok_or(MISSING)?;
     let keys = count_keys(args)?;
-    with_engine(server, |server, engine| {
-        let script = engine.find(&sha).ok_or(MISSING)?;
-        let run = Run {
-            script: &script,
-            sha: &sha,
-            keys: &args[3..3 + keys],
-            argv: &args[3 + keys..],
-            read_only,
-        };
-        run_script(server, engine, client, &run, now)
-    })
+    let script = server.scripts.find(&sha).ok_or(MISSING)?;
+    let (keys, argv) = args[3..].split_at(keys);
+    let run = Run {
+        sha: &sha,
+        keys,
+        argv,
+    };
+    run_script(server, &script, client, &run, now, read_only)
 }
 
 fn read_sha(text: &[u8]) -> Option<Sha> {
-    Sha::try_from(text.to_ascii_lowercase()).ok()
-}
-
-/// Takes the Lua state out of the server for a while; it is made when it is first needed.
-fn with_engine(
-    server: &mut Server,
-    body: impl FnOnce(&mut Server, &mut Engine) -> Outcome,
-) -> Outcome {
-    let mut engine = match server.engine.take() {
-        Some(engine) => engine,
-        None => lend(server.state.version)
-            .map_err(|error| Refusal::of(format!("ERR the model of Redis has no Lua: {error}")))?,
-    };
-    let outcome = body(server, &mut engine);
-    server.engine = Some(engine);
-    outcome
+    let mut sha = Sha::try_from(text).ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
 }
 
 fn run_script(
     server: &mut Server,
-    engine: &mut Engine,
+    script: &Script,
     client: ClientId,
     run: &Run<'_>,
     now: Now,
+    read_only: bool,
 ) -> Outcome {
-    if run.read_only && run.script.declares_writes() {
+    if read_only && script.declares_writes() {
         return Err(Refusal::fixed(
             "ERR Can not execute a script with write flag using *_ro command.",
         ));
     }
     let session = server.state.sessions.get(&client);
-    let (database, resp3) = session.map_or((0, false), |session| (session.database, session.resp3));
     let call = Call {
         client,
-        resp3,
+        // A script sees RESP2, whatever its client has chosen.
+        resp3: false,
         now,
         may_block: false,
     };
-    Ok(engine.run(&mut server.state, run, call, database))
+    let database = session.map_or(0, |session| session.database);
+    let Server { state, scripts } = server;
+    Ok(scripts.run(state, script, run, call, database, read_only))
 }
 
 fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
     let name = args[1];
     if is_word(name, "LOAD") {
-        return with_engine(server, |_, engine| {
-            let (sha, _) = engine.compile(args[2])?;
-            Ok(Reply::bulk(sha))
-        });
+        let (sha, _) = server.scripts.load(args[2])?;
+        return Ok(Reply::bulk(sha));
     }
     if is_word(name, "EXISTS") {
-        let engine = server.engine.as_ref();
         let known = args[2..].iter().map(|sha| {
-            let script = read_sha(sha).and_then(|sha| engine?.find(&sha));
+            let script = read_sha(sha).and_then(|sha| server.scripts.find(&sha));
             Reply::Int(i64::from(script.is_some()))
         });
         return Ok(Reply::Array(known.collect()));

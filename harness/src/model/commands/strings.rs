@@ -75,6 +75,7 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.state.expire(context.database, key, context.now);
     context.put(key, Value::String(value.to_vec()), kept_ms);
     match until_ms {
+        _ if !context.state.record_effects => {}
         Some(at_ms) => context.reword(&[b"SET", key, value, b"PXAT", at_ms.to_string().as_bytes()]),
         None if options.lease == Lease::Keep => {
             context.reword(&[b"SET", key, value, b"KEEPTTL"]);

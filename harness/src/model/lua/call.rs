@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use mlua::{Function, Lua, MultiValue, Value};
 
+use super::super::Reply;
 use super::super::command::{Misuse, Run, find};
-use super::super::dispatch::{Call, OUT_OF_MEMORY, READ_ONLY, data};
+use super::super::dispatch::{OUT_OF_MEMORY, READ_ONLY, data};
 use super::super::number::general_17;
 use super::super::reply::Refusal;
-use super::super::{Now, Reply};
+use super::super::state::State;
 use super::raised::Raised;
-use super::{Running, Shared, convert, lock};
+use super::{Caller, Running, Shared, convert, lock};
 
 /// `redis.call`, which raises errors, or `redis.pcall`, which returns them as tables.
 pub(super) fn function(
@@ -52,6 +53,10 @@ pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::R
     })
 }
 
+/// What cannot be a word of a command was given as one.
+pub(super) const NOT_WORDS: Refusal =
+    Refusal::fixed("ERR Lua redis lib command arguments must be strings or integers");
+
 /// The words of a call as bytes. Numbers are written as Lua's `%.17g`.
 fn words_of(values: &MultiValue) -> Result<Vec<Word>, Refusal> {
     values
@@ -60,9 +65,7 @@ fn words_of(values: &MultiValue) -> Result<Vec<Word>, Refusal> {
             Value::String(text) => Ok(Word::Text(text.clone())),
             Value::Integer(number) => Ok(Word::Number(number.to_string())),
             Value::Number(number) => Ok(Word::Number(general_17(*number))),
-            _ => Err(Refusal::fixed(
-                "ERR Lua redis lib command arguments must be strings or integers",
-            )),
+            _ => Err(NOT_WORDS),
         })
         .collect()
 }
@@ -93,7 +96,7 @@ fn call(running: &mut Running, values: &MultiValue) -> Result<Reply, Refusal> {
             Borrowed::Number(bytes) => bytes,
         })
         .collect();
-    dispatch(running, &args)
+    dispatch(&mut running.state, &mut running.caller, &args)
 }
 
 enum Borrowed<'a> {
@@ -103,8 +106,12 @@ enum Borrowed<'a> {
 
 const UNKNOWN: Refusal = Refusal::fixed("ERR Unknown Redis command called from script");
 
-fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
-    let state = &mut *running.state;
+/// Carries out a command of a script.
+pub(super) fn dispatch(
+    state: &mut State,
+    caller: &mut Caller,
+    args: &[&[u8]],
+) -> Result<Reply, Refusal> {
     let Some(spec) = find(args[0], state.version) else {
         if !super::super::command::exists_elsewhere(args[0]) {
             let upper = String::from_utf8_lossy(args[0]).to_ascii_uppercase();
@@ -126,7 +133,7 @@ fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
             "ERR This Redis command is not allowed from script",
         ));
     }
-    if spec.write && running.no_writes {
+    if spec.write && caller.no_writes {
         return Err(Refusal::fixed(
             "ERR Write commands are not allowed from read-only scripts.",
         ));
@@ -134,7 +141,7 @@ fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
     if state.read_only && spec.write {
         return Err(READ_ONLY);
     }
-    if state.out_of_memory && spec.denies_oom && !running.wrote {
+    if state.out_of_memory && spec.denies_oom && !caller.wrote {
         return Err(OUT_OF_MEMORY);
     }
     let Run::Data(run) = spec.run else {
@@ -142,15 +149,7 @@ fn dispatch(running: &mut Running, args: &[&[u8]]) -> Result<Reply, Refusal> {
             "ERR This Redis command is not allowed from script",
         ));
     };
-    running.wrote |= spec.write;
-    let call = Call {
-        // A script sees RESP2, whatever its client has chosen.
-        resp3: false,
-        may_block: false,
-        client: running.call.client,
-        now: Now {
-            wall_us: running.call.now.wall_us,
-        },
-    };
-    Ok(data(state, &call, &mut running.database, spec, run, args))
+    caller.wrote |= spec.write;
+    let Caller { call, database, .. } = caller;
+    Ok(data(state, call, database, spec, run, args))
 }

@@ -56,24 +56,24 @@ pub(super) fn error_code(text: &[u8]) -> Vec<u8> {
 }
 
 /// What a script returned, as its client sees it.
-pub(super) fn to_reply(value: &Value, resp3: bool) -> Reply {
-    convert(value, resp3, 0).unwrap_or(Reply::Nil)
+pub(super) fn to_reply(value: &Value) -> Reply {
+    convert(value, 0).unwrap_or(Reply::Nil)
 }
 
-fn convert(value: &Value, resp3: bool, depth: usize) -> mlua::Result<Reply> {
+fn convert(value: &Value, depth: usize) -> mlua::Result<Reply> {
     Ok(match value {
         Value::String(text) => Reply::Bulk(text.as_bytes().to_vec()),
         Value::Boolean(true) => Reply::Int(1),
         Value::Integer(number) => Reply::Int(*number),
         Value::Number(number) => Reply::Int(truncate(*number)),
         Value::Table(_) if depth > DEPTH => Reply::error("reached lua stack limit"),
-        Value::Table(table) => table_reply(table, resp3, depth)?,
+        Value::Table(table) => table_reply(table, depth)?,
         _ => Reply::Nil,
     })
 }
 
 /// C's conversion to a 64-bit integer on x86: what does not fit becomes the smallest one.
-fn truncate(number: f64) -> i64 {
+pub(super) fn truncate(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&number) {
         number as i64
@@ -90,7 +90,7 @@ fn text_of(table: &Table, field: &str) -> mlua::Result<Option<String>> {
     })
 }
 
-fn table_reply(table: &Table, resp3: bool, depth: usize) -> mlua::Result<Reply> {
+fn table_reply(table: &Table, depth: usize) -> mlua::Result<Reply> {
     if let Some(text) = text_of(table, "err")? {
         return Ok(Reply::Error(one_line(&text).into()));
     }
@@ -103,10 +103,7 @@ fn table_reply(table: &Table, resp3: bool, depth: usize) -> mlua::Result<Reply> 
     if let Value::Table(map) = table.raw_get::<Value>("map")? {
         let mut pairs = Vec::new();
         map.for_each(|key: Value, value: Value| {
-            pairs.push((
-                convert(&key, resp3, depth + 1)?,
-                convert(&value, resp3, depth + 1)?,
-            ));
+            pairs.push((convert(&key, depth + 1)?, convert(&value, depth + 1)?));
             Ok(())
         })?;
         return Ok(Reply::Map(pairs));
@@ -114,7 +111,7 @@ fn table_reply(table: &Table, resp3: bool, depth: usize) -> mlua::Result<Reply> 
     if let Value::Table(set) = table.raw_get::<Value>("set")? {
         let mut members = Vec::new();
         set.for_each(|key: Value, _: Value| {
-            members.push(convert(&key, resp3, depth + 1)?);
+            members.push(convert(&key, depth + 1)?);
             Ok(())
         })?;
         return Ok(Reply::Set(members));
@@ -123,13 +120,13 @@ fn table_reply(table: &Table, resp3: bool, depth: usize) -> mlua::Result<Reply> 
     for place in 1.. {
         match table.raw_get::<Value>(place)? {
             Value::Nil => break,
-            item => items.push(convert(&item, resp3, depth + 1)?),
+            item => items.push(convert(&item, depth + 1)?),
         }
     }
     Ok(Reply::Array(items))
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.replace(['\r', '\n'], " ")
 }
 
@@ -146,11 +143,14 @@ pub(super) fn error_text(raised: &Value, sha: &Sha) -> String {
         Ok(Value::Number(line)) => Some(line as i64),
         _ => None,
     };
-    let sha = String::from_utf8_lossy(sha);
     match (field("source"), line) {
-        (Some(source), Some(line)) => {
-            one_line(&format!("{message} script: {sha}, on {source}:{line}."))
-        }
+        (Some(source), Some(line)) => located(&message, sha, &source, line),
         _ => one_line(&message),
     }
+}
+
+/// An error's text with the place where it was raised.
+pub(super) fn located(message: &str, sha: &Sha, source: &str, line: i64) -> String {
+    let sha = String::from_utf8_lossy(sha);
+    one_line(&format!("{message} script: {sha}, on {source}:{line}."))
 }

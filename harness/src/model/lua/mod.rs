@@ -1,4 +1,4 @@
-//! Scripts: real Lua 5.1, in the surroundings that Redis gives it.
+//! Scripts: real Lua 5.1, in the surroundings that Redis gives it; what is simple enough, without.
 
 mod call;
 mod convert;
@@ -6,7 +6,9 @@ mod fuse;
 mod pool;
 mod raised;
 mod random;
+mod scripts;
 mod shebang;
+mod simple;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,34 +19,20 @@ use super::dispatch::Call;
 use super::reply::Refusal;
 use super::state::State;
 use super::{Reply, ServerVersion};
-pub(super) use pool::{give_back, lend};
 use random::Generator;
-use shebang::Flags;
+pub(super) use scripts::{Script, Scripts};
 
 /// Name of a script: SHA-1 of its text, 40 lower-case hexadecimal digits.
 pub(super) type Sha = [u8; 40];
 
-/// A compiled script.
-#[derive(Clone)]
-pub(super) struct Script {
-    function: Function,
-    flags: Option<Flags>,
-}
-
-impl Script {
-    /// It says what it does, and does not say that it never writes.
-    pub(super) fn declares_writes(&self) -> bool {
-        self.flags.is_some_and(|flags| !flags.no_writes)
-    }
-
-    fn denies_writes(&self) -> bool {
-        self.flags.is_some_and(|flags| flags.no_writes)
-    }
-}
-
 /// What a script runs on: the server's memory, and who called.
 struct Running {
     state: Box<State>,
+    caller: Caller,
+}
+
+/// Who called a script, and how far it may go.
+struct Caller {
     call: Call,
     database: usize,
     no_writes: bool,
@@ -61,8 +49,8 @@ struct Shared {
     spent: u64,
 }
 
-/// The Lua state of one server, with its cache of scripts.
-pub(super) struct Engine {
+/// The Lua state of one server.
+struct Engine {
     lua: Lua,
     shared: Arc<Mutex<Shared>>,
     environment: Table,
@@ -70,10 +58,8 @@ pub(super) struct Engine {
     handler: Function,
     /// Lent to the server while a script has the server's own memory.
     spare: Option<Box<State>>,
-    /// What the server's clients have loaded.
-    scripts: BTreeMap<Sha, Script>,
     /// What was ever compiled here, whether the server of today knows it or not.
-    compiled: BTreeMap<Sha, Script>,
+    compiled: BTreeMap<Sha, Function>,
     version: ServerVersion,
     /// No script could have left anything behind for another server.
     unspoilt: bool,
@@ -124,31 +110,17 @@ impl Engine {
             enter,
             handler,
             spare: None,
-            scripts: BTreeMap::new(),
             compiled: BTreeMap::new(),
             version,
             unspoilt: true,
         })
     }
 
-    /// Forgets all scripts.
-    pub(super) fn flush(&mut self) {
-        self.scripts.clear();
-    }
-
-    pub(super) fn find(&self, sha: &Sha) -> Option<Script> {
-        self.scripts.get(sha).cloned()
-    }
-
-    /// Compiles a script and keeps it.
-    pub(super) fn compile(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
-        let sha = sha_of(body);
-        if let Some(script) = self.compiled.get(&sha) {
-            let script = script.clone();
-            self.scripts.insert(sha, script.clone());
-            return Ok((sha, script));
+    /// Compiles a script, without its first line if that begins with `#!`, and keeps it.
+    fn compile(&mut self, sha: Sha, body: &[u8], text: &[u8]) -> Result<Function, Refusal> {
+        if let Some(function) = self.compiled.get(&sha) {
+            return Ok(function.clone());
         }
-        let (flags, text) = shebang::read(body)?;
         let function = self
             .lua
             .load(text)
@@ -165,50 +137,39 @@ impl Engine {
                     "ERR Error compiling script (new function): {reason}"
                 ))
             })?;
-        let script = Script { function, flags };
         self.unspoilt &= !pool::may_leave_traces(body);
-        self.compiled.insert(sha, script.clone());
-        self.scripts.insert(sha, script.clone());
-        Ok((sha, script))
+        self.compiled.insert(sha, function.clone());
+        Ok(function)
     }
 
     /// Runs a script on the server's memory.
-    pub(super) fn run(
+    fn run(
         &mut self,
         state: &mut Box<State>,
+        caller: Caller,
+        function: &Function,
         run: &Run<'_>,
-        call: Call,
-        database: usize,
     ) -> Reply {
-        let resp3 = call.resp3;
         {
             let mut shared = lock(&self.shared);
             shared.spent = 0;
             let own = std::mem::replace(state, self.spare.take().unwrap_or_default());
-            shared.running = Some(Running {
-                state: own,
-                call,
-                database,
-                no_writes: run.read_only || run.script.denies_writes(),
-                wrote: false,
-            });
+            shared.running = Some(Running { state: own, caller });
         }
-        let outcome = self.enter(run);
+        let outcome = self.enter(function, run);
         if let Some(running) = lock(&self.shared).running.take() {
             self.spare = Some(std::mem::replace(state, running.state));
         }
         match outcome {
-            Ok((true, value)) => convert::to_reply(&value, resp3),
+            Ok((true, value)) => convert::to_reply(&value),
             Ok((false, error)) => Reply::Error(convert::error_text(&error, run.sha).into()),
             Err(error) => Reply::error(format!("ERR {error}")),
         }
     }
 
-    fn enter(&self, run: &Run<'_>) -> mlua::Result<(bool, Value)> {
+    fn enter(&self, function: &Function, run: &Run<'_>) -> mlua::Result<(bool, Value)> {
         let (keys, argv) = (self.list(run.keys)?, self.list(run.argv)?);
-        let results: MultiValue =
-            self.enter
-                .call((&run.script.function, &self.handler, keys, argv))?;
+        let results: MultiValue = self.enter.call((function, &self.handler, keys, argv))?;
         let mut results = results.into_iter();
         let ok = matches!(results.next(), Some(Value::Boolean(true)));
         Ok((ok, results.next().unwrap_or(Value::Nil)))
@@ -231,12 +192,9 @@ impl Engine {
 
 /// One run of a script.
 pub(super) struct Run<'a> {
-    pub script: &'a Script,
     pub sha: &'a Sha,
     pub keys: &'a [&'a [u8]],
     pub argv: &'a [&'a [u8]],
-    /// Called by `EVAL_RO` or `EVALSHA_RO`.
-    pub read_only: bool,
 }
 
 /// The functions that the prelude gets from here.

@@ -45,7 +45,7 @@ pub(super) fn may_leave_traces(body: &[u8]) -> bool {
 }
 
 /// A Lua state in which nothing has happened yet, as far as a script can tell.
-pub(in crate::model) fn lend(version: ServerVersion) -> mlua::Result<Box<Engine>> {
+pub(super) fn lend(version: ServerVersion) -> mlua::Result<Box<Engine>> {
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     // The one that came back last is still in the processor's cache.
     let known = idle.iter().rposition(|engine| engine.version == version);
@@ -59,11 +59,10 @@ pub(in crate::model) fn lend(version: ServerVersion) -> mlua::Result<Box<Engine>
 }
 
 /// Takes a server's Lua state back when the server is gone.
-pub(in crate::model) fn give_back(mut engine: Engine) {
+pub(super) fn give_back(engine: Engine) {
     if !engine.unspoilt || engine.compiled.len() > MOST_COMPILED {
         return;
     }
-    engine.scripts.clear();
     *lock(&engine.shared) = Shared::default();
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     if idle.len() < MOST_IDLE {

@@ -1,0 +1,158 @@
+//! The scripts that a server knows, and the two ways of carrying them out.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mlua::Function;
+
+use super::super::dispatch::Call;
+use super::super::reply::Refusal;
+use super::super::state::State;
+use super::super::{Reply, ServerVersion};
+use super::shebang::{self, Flags};
+use super::simple::Program;
+use super::{Caller, Engine, Run, Sha, pool, sha_of};
+
+/// A script that has been read.
+#[derive(Clone)]
+pub(in crate::model) struct Script {
+    body: Body,
+    flags: Option<Flags>,
+}
+
+#[derive(Clone)]
+enum Body {
+    Simple(Arc<Program>),
+    Lua(Function),
+}
+
+impl Script {
+    /// It says what it does, and does not say that it never writes.
+    pub(in crate::model) fn declares_writes(&self) -> bool {
+        self.flags.is_some_and(|flags| !flags.no_writes)
+    }
+
+    fn denies_writes(&self) -> bool {
+        self.flags.is_some_and(|flags| flags.no_writes)
+    }
+}
+
+/// One server's scripts.
+pub(in crate::model) struct Scripts {
+    version: ServerVersion,
+    known: BTreeMap<Sha, Script>,
+    /// Lent when the first script needs it.
+    engine: Option<Box<Engine>>,
+}
+
+impl Scripts {
+    /// None yet.
+    pub(in crate::model) fn new(version: ServerVersion) -> Scripts {
+        Scripts {
+            version,
+            known: BTreeMap::new(),
+            engine: None,
+        }
+    }
+
+    /// Forgets all scripts.
+    pub(in crate::model) fn flush(&mut self) {
+        self.known.clear();
+    }
+
+    pub(in crate::model) fn find(&self, sha: &Sha) -> Option<Script> {
+        self.known.get(sha).cloned()
+    }
+
+    /// Reads a script and keeps it.
+    pub(in crate::model) fn load(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
+        let (sha, script) = match simple(body) {
+            Some(known) => known,
+            None => self.compile(body)?,
+        };
+        self.known.insert(sha, script.clone());
+        Ok((sha, script))
+    }
+
+    fn compile(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
+        let sha = sha_of(body);
+        let (flags, text) = shebang::read(body)?;
+        let function = self.engine()?.compile(sha, body, text)?;
+        let body = Body::Lua(function);
+        Ok((sha, Script { body, flags }))
+    }
+
+    fn engine(&mut self) -> Result<&mut Engine, Refusal> {
+        let engine = match self.engine.take() {
+            Some(engine) => engine,
+            None => pool::lend(self.version).map_err(|error| {
+                Refusal::of(format!("ERR the model of Redis has no Lua: {error}"))
+            })?,
+        };
+        Ok(self.engine.insert(engine))
+    }
+
+    /// Runs a script on the server's memory.
+    pub(in crate::model) fn run(
+        &mut self,
+        state: &mut Box<State>,
+        script: &Script,
+        run: &Run<'_>,
+        call: Call,
+        database: usize,
+        read_only: bool,
+    ) -> Reply {
+        let mut caller = Caller {
+            call,
+            database,
+            no_writes: read_only || script.denies_writes(),
+            wrote: false,
+        };
+        match &script.body {
+            Body::Simple(program) => program.run(state, &mut caller, run),
+            Body::Lua(function) => match self.engine() {
+                Ok(engine) => engine.run(state, caller, function, run),
+                Err(refusal) => refusal.into(),
+            },
+        }
+    }
+}
+
+impl Drop for Scripts {
+    fn drop(&mut self) {
+        self.known.clear();
+        if let Some(engine) = self.engine.take() {
+            pool::give_back(*engine);
+        }
+    }
+}
+
+/// So many simple scripts are remembered, and none that is longer than this.
+const MOST_REMEMBERED: usize = 32;
+const LONGEST_REMEMBERED: usize = 4096;
+
+thread_local! {
+    /// Simple scripts that were read before: every node of every run is given the same few.
+    static READ: RefCell<Vec<(Vec<u8>, Sha, Script)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The script, if it can be carried out without Lua.
+fn simple(body: &[u8]) -> Option<(Sha, Script)> {
+    READ.with_borrow_mut(|read| {
+        if let Some((_, sha, script)) = read.iter().find(|(known, ..)| known == body) {
+            return Some((*sha, script.clone()));
+        }
+        let (flags, text) = shebang::read(body).ok()?;
+        let program = Program::read(text)?;
+        let script = Script {
+            body: Body::Simple(Arc::new(program)),
+            flags,
+        };
+        let sha = sha_of(body);
+        if read.len() < MOST_REMEMBERED && body.len() <= LONGEST_REMEMBERED {
+            read.push((body.to_vec(), sha, script.clone()));
+        }
+        Some((sha, script))
+    })
+}

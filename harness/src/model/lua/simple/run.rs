@@ -1,0 +1,259 @@
+//! Carrying a program out.
+
+use std::borrow::Cow;
+
+use super::super::super::Reply;
+use super::super::super::number::general_17;
+use super::super::super::reply::Refusal;
+use super::super::call::{self, NOT_WORDS};
+use super::super::convert::{located, one_line, truncate};
+use super::super::{Caller, Run, State};
+use super::{Call, Expression, Program, Statement};
+
+/// What a variable can hold.
+#[derive(Debug, Clone)]
+enum Value<'a> {
+    Nil,
+    Boolean(bool),
+    Number(f64),
+    Text(Cow<'a, [u8]>),
+    /// Equal to nothing but itself, which the number tells.
+    Table(u32, Reply),
+}
+
+/// How a block was left.
+enum Left<'a> {
+    AtItsEnd,
+    Returned(Value<'a>),
+}
+
+/// An error that a command raised, and where.
+struct Raised {
+    why: Refusal,
+    line: u32,
+}
+
+struct Runner<'a> {
+    state: &'a mut State,
+    caller: &'a mut Caller,
+    keys: &'a [&'a [u8]],
+    argv: &'a [&'a [u8]],
+    locals: Vec<Value<'a>>,
+    tables: u32,
+}
+
+impl Program {
+    /// Carries the program out on a server's memory.
+    pub(in crate::model::lua) fn run(
+        &self,
+        state: &mut State,
+        caller: &mut Caller,
+        run: &Run<'_>,
+    ) -> Reply {
+        let mut runner = Runner {
+            state,
+            caller,
+            keys: run.keys,
+            argv: run.argv,
+            locals: Vec::new(),
+            tables: 0,
+        };
+        match runner.block(&self.0) {
+            Ok(Left::AtItsEnd) => Reply::Nil,
+            Ok(Left::Returned(value)) => value.into_reply(),
+            Err(Raised { why, line }) => {
+                let text = Refusal::quote(why.0.as_bytes(), usize::MAX);
+                Reply::Error(located(&text, run.sha, "@user_script", line.into()).into())
+            }
+        }
+    }
+}
+
+impl<'a> Runner<'a> {
+    fn block(&mut self, block: &'a [Statement]) -> Result<Left<'a>, Raised> {
+        let outside = self.locals.len();
+        for statement in block {
+            let left = self.statement(statement)?;
+            if let Left::Returned(_) = left {
+                return Ok(left);
+            }
+        }
+        self.locals.truncate(outside);
+        Ok(Left::AtItsEnd)
+    }
+
+    fn statement(&mut self, statement: &'a Statement) -> Result<Left<'a>, Raised> {
+        match statement {
+            Statement::Local(value) => {
+                let value = self.value(value)?;
+                self.locals.push(value);
+            }
+            Statement::Call(call) => drop(self.call(call)?),
+            Statement::If(branches) => {
+                for (condition, block) in branches {
+                    if self.value(condition)?.is_true() {
+                        return self.block(block);
+                    }
+                }
+            }
+            Statement::Return(None) => return Ok(Left::Returned(Value::Nil)),
+            Statement::Return(Some(value)) => return Ok(Left::Returned(self.value(value)?)),
+        }
+        Ok(Left::AtItsEnd)
+    }
+
+    fn value(&mut self, expression: &'a Expression) -> Result<Value<'a>, Raised> {
+        Ok(match expression {
+            Expression::Nil => Value::Nil,
+            Expression::Boolean(truth) => Value::Boolean(*truth),
+            Expression::Number(number) => Value::Number(*number),
+            Expression::Text(text) => Value::Text(Cow::Borrowed(text)),
+            Expression::Key(place) => Value::of_list(self.keys, *place),
+            Expression::Argument(place) => Value::of_list(self.argv, *place),
+            Expression::Local(place) => self.locals[*place].clone(),
+            Expression::Call(call) => {
+                let reply = self.call(call)?;
+                self.tables += 1;
+                Value::of(reply, self.tables)
+            }
+            Expression::Not(operand) => Value::Boolean(!self.value(operand)?.is_true()),
+            Expression::And(both) => match self.value(&both.0)? {
+                left if left.is_true() => self.value(&both.1)?,
+                left => left,
+            },
+            Expression::Or(both) => match self.value(&both.0)? {
+                left if left.is_true() => left,
+                _ => self.value(&both.1)?,
+            },
+            Expression::Equal(both) => {
+                Value::Boolean(self.value(&both.0)?.equals(&self.value(&both.1)?))
+            }
+            Expression::Differ(both) => {
+                Value::Boolean(!self.value(&both.0)?.equals(&self.value(&both.1)?))
+            }
+        })
+    }
+
+    fn call(&mut self, call: &'a Call) -> Result<Reply, Raised> {
+        let raised = |why| Raised {
+            why,
+            line: call.line,
+        };
+        // Commands with more words than this are rare, and are no slower for it than others.
+        const USUAL: usize = 8;
+        let mut few: [Cow<'a, [u8]>; USUAL] = Default::default();
+        let mut many = Vec::new();
+        let words = match call.words.len() {
+            count @ ..=USUAL => &mut few[..count],
+            count => {
+                many.resize(count, Cow::default());
+                &mut many[..]
+            }
+        };
+        let mut refused = None;
+        for (place, word) in words.iter_mut().zip(&call.words) {
+            match self.value(word)?.into_word() {
+                Some(word) => *place = word,
+                None => refused = Some(NOT_WORDS),
+            }
+        }
+        if let Some(why) = refused {
+            return Err(raised(why));
+        }
+        let mut few: [&[u8]; USUAL] = [&[]; USUAL];
+        let many: Vec<&[u8]>;
+        let args = if words.len() <= USUAL {
+            for (place, word) in few.iter_mut().zip(words.iter()) {
+                *place = word;
+            }
+            &few[..words.len()]
+        } else {
+            many = words.iter().map(AsRef::as_ref).collect();
+            &many[..]
+        };
+        match call::dispatch(self.state, self.caller, args).map_err(raised)? {
+            Reply::Error(text) => Err(raised(Refusal(text))),
+            reply => Ok(reply),
+        }
+    }
+}
+
+impl<'a> Value<'a> {
+    fn of_list(list: &[&'a [u8]], place: usize) -> Value<'a> {
+        list.get(place)
+            .map_or(Value::Nil, |word| Value::Text(Cow::Borrowed(word)))
+    }
+
+    /// A reply as a script sees it.
+    fn of(reply: Reply, table: u32) -> Value<'a> {
+        match reply {
+            Reply::Int(number) => Value::Number(number as f64),
+            Reply::Bulk(bytes) | Reply::Verbatim(_, bytes) => Value::Text(Cow::Owned(bytes)),
+            Reply::Double(text) => Value::Text(Cow::Owned(text.into_bytes())),
+            Reply::Nil | Reply::NilArray | Reply::Blocked => Value::Boolean(false),
+            reply => Value::Table(table, reply),
+        }
+    }
+
+    fn is_true(&self) -> bool {
+        !matches!(self, Value::Nil | Value::Boolean(false))
+    }
+
+    fn equals(&self, other: &Value<'_>) -> bool {
+        match (self, other) {
+            (Value::Nil, Value::Nil) => true,
+            (Value::Boolean(one), Value::Boolean(two)) => one == two,
+            (Value::Number(one), Value::Number(two)) => one == two,
+            (Value::Text(one), Value::Text(two)) => one == two,
+            (Value::Table(one, _), Value::Table(two, _)) => one == two,
+            _ => false,
+        }
+    }
+
+    /// As a word of a command.
+    fn into_word(self) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Value::Text(text) => Some(text),
+            Value::Number(number) => Some(Cow::Owned(number_text(number).into_bytes())),
+            _ => None,
+        }
+    }
+
+    /// As the reply of the script.
+    fn into_reply(self) -> Reply {
+        match self {
+            Value::Text(text) => Reply::Bulk(text.into_owned()),
+            Value::Boolean(true) => Reply::Int(1),
+            Value::Number(number) => Reply::Int(truncate(number)),
+            Value::Table(_, reply) => returned(reply),
+            Value::Nil | Value::Boolean(false) => Reply::Nil,
+        }
+    }
+}
+
+/// A number as a word of a command: whole ones as integers, as the binding to Lua hands them over.
+fn number_text(number: f64) -> String {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number) {
+        (number as i64).to_string()
+    } else {
+        general_17(number)
+    }
+}
+
+/// A reply that a script hands on: it was a Lua value in between, and is not quite the same.
+fn returned(reply: Reply) -> Reply {
+    let text = |text: &str| one_line(&Refusal::quote(text.as_bytes(), usize::MAX));
+    match reply {
+        Reply::Simple(status) => Reply::Simple(text(&status).into()),
+        Reply::Error(why) => Reply::Error(text(&why).into()),
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) | Reply::Several(items) => {
+            Reply::Array(items.into_iter().map(returned).collect())
+        }
+        Reply::Map(pairs) => {
+            let items = pairs.into_iter().flat_map(|(key, value)| [key, value]);
+            Reply::Array(items.map(returned).collect())
+        }
+        plain => Value::of(plain, 0).into_reply(),
+    }
+}

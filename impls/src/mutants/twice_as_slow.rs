@@ -1,0 +1,47 @@
+//! `twice-as-slow`: `set-nx-px` that looks at the key before it takes it, and forgets what it saw.
+//!
+//! Nothing is wrong with its safety: the look changes nothing, and costs one round trip more. To be
+//! caught by a limit on the latency of `acquire`, where round trips are what an acquisition costs.
+
+use std::time::Duration;
+
+use crate::Strategy;
+use crate::contract::{Grant, Lock, LockError};
+use crate::patience::RETRY;
+use crate::strategies::set_nx_px::SetNxPx;
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "twice-as-slow",
+    summary: "mutant: set-nx-px with a needless round trip before each acquisition",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(TwiceAsSlow(SetNxPx::new(nodes, context))),
+};
+
+struct TwiceAsSlow(SetNxPx);
+
+impl Lock for TwiceAsSlow {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let _seen: Option<String> = self.0.redis.ask(redis::Cmd::get(key)).await?;
+        Lock::acquire(&mut self.0, key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::extend(&mut self.0, key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(&mut self.0, key, grant).await
+    }
+}

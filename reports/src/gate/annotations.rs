@@ -1,0 +1,56 @@
+//! The decision as annotations of GitHub Actions: `::error title=...::...`.
+
+use super::decide::Decision;
+use super::finding::Finding;
+
+/// GitHub shows ten errors of a step and drops the others without a word.
+const MOST: usize = 10;
+
+/// A line for each finding, the worst first.
+pub fn annotations(decision: &Decision) -> String {
+    let all = decision.findings.len();
+    // The last place tells of those that have none.
+    let told = if all > MOST { MOST - 1 } else { all };
+    let mut text: String = decision.findings[..told].iter().map(line).collect();
+    if told < all {
+        let more = format!("{} more findings; the log has them", all - told);
+        text.push_str(&format!("::error title=picklock gate::{more}\n"));
+    }
+    text
+}
+
+fn line(finding: &Finding) -> String {
+    let title = format!("picklock gate: {}", finding.title());
+    let mut message = vec![finding.problem.clone()];
+    message.extend(finding.story.iter().cloned());
+    message.extend(finding.help.clone());
+    message.extend(finding.reproduce.clone());
+    format!(
+        "::error title={}::{}\n",
+        property(&title),
+        data(&message.join("\n"))
+    )
+}
+
+/// A message, escaped as the runner undoes it.
+fn data(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// A property of the command, which also ends at a colon and at a comma.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_runner_obeys_is_escaped() {
+        assert_eq!(data("50 %\r\n::error::x"), "50 %25%0D%0A::error::x");
+        assert_eq!(property("a: b, c%"), "a%3A b%2C c%25");
+    }
+}

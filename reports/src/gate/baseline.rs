@@ -1,0 +1,229 @@
+//! The baseline: what came out when the user was content. Committed beside the configuration.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::record::Cell;
+use serde::{Deserialize, Serialize};
+
+use super::cell_key::CellKey;
+use super::keeping_to::ratios;
+use super::limit::Unit;
+use super::paired::Ran;
+use super::rules::Rules;
+
+/// Format and version of a baseline.
+pub const BASELINE_FORMAT: &str = "picklock-baseline/1";
+
+/// What came out when the user was content.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// Always [`BASELINE_FORMAT`].
+    pub format: String,
+    /// By subject, options, scenario and world.
+    pub cells: Vec<BaselineCell>,
+}
+
+/// One cell of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BaselineCell {
+    /// Which.
+    #[serde(flatten)]
+    pub key: CellKey,
+    /// Content of the scenario then.
+    pub scenario_hash: String,
+    /// What was measured and repeats, and with how many runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<Exact>,
+    /// What was measured in a real world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative: Option<Relative>,
+}
+
+/// Numbers that repeat exactly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exact {
+    /// How many runs they are of.
+    pub runs: u64,
+    /// By metric; times in microseconds.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// Times in a real world, as multiples of the control's in the same minute.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Relative {
+    /// Name of the control.
+    pub control: String,
+    /// By metric.
+    pub ratios: BTreeMap<String, f64>,
+}
+
+/// Why a text is no baseline.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    /// Not JSON, or not what the format promises.
+    #[error("it is no valid {BASELINE_FORMAT} document: {0}")]
+    Invalid(#[from] serde_json::Error),
+    /// Something else, or of another version.
+    #[error("its format is {0:?}; this picklock reads \"{BASELINE_FORMAT}\"")]
+    OtherFormat(String),
+    /// A cell stands in it twice: one of them is wrong.
+    #[error("{0} stands in it twice")]
+    Twice(CellKey),
+}
+
+impl Baseline {
+    /// Reads a baseline.
+    ///
+    /// # Errors
+    /// It is none, or of another version.
+    pub fn parse(text: &str) -> Result<Baseline, BaselineError> {
+        let document: serde_json::Value = serde_json::from_str(text)?;
+        let format = document.get("format").and_then(|format| format.as_str());
+        if format != Some(BASELINE_FORMAT) {
+            let named: String = format.unwrap_or("").chars().take(60).collect();
+            return Err(BaselineError::OtherFormat(named));
+        }
+        let baseline: Baseline = serde_json::from_str(text)?;
+        let mut seen = std::collections::BTreeSet::new();
+        for cell in &baseline.cells {
+            if !seen.insert(&cell.key) {
+                return Err(BaselineError::Twice(cell.key.clone()));
+            }
+        }
+        Ok(baseline)
+    }
+
+    /// What a complete run leaves as the next baseline: the numbers that limits ask for, no others,
+    /// so that nothing changes in it that nobody looks at.
+    pub fn of(rules: &Rules, ran: &Ran) -> Baseline {
+        let mut cells: Vec<BaselineCell> = ran
+            .matrix
+            .cells
+            .iter()
+            .map(|cell| baseline_cell(rules, ran, cell))
+            .collect();
+        cells.sort_by(|one, other| order(&one.key).cmp(&order(&other.key)));
+        Baseline {
+            format: BASELINE_FORMAT.to_owned(),
+            cells,
+        }
+    }
+
+    /// The cell of that key.
+    pub fn find(&self, key: &CellKey) -> Option<&BaselineCell> {
+        self.cells.iter().find(|cell| cell.key == *key)
+    }
+
+    /// As the file has it: a line for each cell, so that what changed is seen.
+    pub fn to_text(&self) -> String {
+        let line = |cell: &BaselineCell| {
+            let line = serde_json::to_string(cell);
+            line.expect("a baseline holds only text, numbers, and maps keyed by words")
+        };
+        let lines: Vec<String> = self
+            .cells
+            .iter()
+            .map(|cell| format!("    {}", line(cell)))
+            .collect();
+        let cells = match lines.is_empty() {
+            true => "[]".to_owned(),
+            false => format!("[\n{}\n  ]", lines.join(",\n")),
+        };
+        format!("{{\n  \"format\": \"{BASELINE_FORMAT}\",\n  \"cells\": {cells}\n}}\n")
+    }
+}
+
+fn order(key: &CellKey) -> (&str, &str, &CellKey) {
+    (&key.backend, &key.scenario, key)
+}
+
+fn baseline_cell(rules: &Rules, ran: &Ran, cell: &Cell) -> BaselineCell {
+    let key = CellKey::of(cell);
+    let wanted = rules.limits(&key).into_iter();
+    let wanted = wanted.filter(|limit| limit.mentions(Unit::Baseline));
+    let (mut metrics, mut relative) = (BTreeMap::new(), BTreeMap::new());
+    let paired = ran.paired.iter().find(|paired| paired.key == key);
+    for limit in wanted {
+        let metric = limit.metric;
+        if metric.is_time() && !key.is_simulated() {
+            let ratio = paired.and_then(|paired| ratios(paired, metric));
+            relative.extend(ratio.map(|ratio| (metric.word(), rounded(ratio.estimate))));
+        } else {
+            metrics.extend(metric.of(cell).map(|value| (metric.word(), value)));
+        }
+    }
+    let exact = Exact {
+        runs: cell.runs,
+        metrics,
+    };
+    let relative = paired.map(|paired| Relative {
+        control: paired.control.clone(),
+        ratios: relative,
+    });
+    BaselineCell {
+        key,
+        scenario_hash: cell.scenario_hash.clone(),
+        exact: Some(exact).filter(|exact| !exact.metrics.is_empty()),
+        relative: relative.filter(|relative| !relative.ratios.is_empty()),
+    }
+}
+
+/// More digits than these are noise.
+fn rounded(ratio: f64) -> f64 {
+    (ratio * 1e4).round() / 1e4
+}
+
+/// What the new baseline changes, one line each; nothing if it says the same.
+pub fn changes(old: Option<&Baseline>, new: &Baseline) -> Vec<String> {
+    let nothing = Baseline {
+        format: String::new(),
+        cells: Vec::new(),
+    };
+    let old = old.unwrap_or(&nothing);
+    let mut lines = Vec::new();
+    for cell in &new.cells {
+        match old.find(&cell.key) {
+            None => lines.push(format!("+ {}", cell.key)),
+            Some(before) => lines.extend(changed(before, cell)),
+        }
+    }
+    let gone = old
+        .cells
+        .iter()
+        .filter(|cell| new.find(&cell.key).is_none());
+    lines.extend(gone.map(|cell| format!("- {}", cell.key)));
+    lines
+}
+
+fn changed(before: &BaselineCell, now: &BaselineCell) -> Option<String> {
+    let mut what = Vec::new();
+    if before.scenario_hash != now.scenario_hash {
+        what.push("another version of the scenario".to_owned());
+    }
+    let (were, are) = (numbers(before), numbers(now));
+    for (metric, value) in &are {
+        match were.get(metric) {
+            None => what.push(format!("{metric} {value}")),
+            Some(was) if was != value => what.push(format!("{metric} {was} → {value}")),
+            Some(_) => {}
+        }
+    }
+    let gone = were.keys().filter(|metric| !are.contains_key(*metric));
+    what.extend(gone.map(|metric| format!("{metric} no longer")));
+    if what.is_empty() && before != now {
+        what.push("how it was measured".to_owned());
+    }
+    (!what.is_empty()).then(|| format!("~ {}: {}", now.key, what.join(", ")))
+}
+
+fn numbers(cell: &BaselineCell) -> BTreeMap<&str, f64> {
+    let exact = cell.exact.iter().flat_map(|exact| &exact.metrics);
+    let relative = cell.relative.iter().flat_map(|relative| &relative.ratios);
+    exact
+        .chain(relative)
+        .map(|(metric, value)| (metric.as_str(), *value))
+        .collect()
+}

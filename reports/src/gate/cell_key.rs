@@ -1,0 +1,56 @@
+//! What tells one cell from another.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use picklock_harness::record::Cell;
+use serde::{Deserialize, Serialize};
+
+use crate::escape::visible;
+
+/// What tells one cell from another, over runs and over versions of its scenario.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CellKey {
+    /// Name of the subject.
+    #[serde(rename = "impl")]
+    pub subject: String,
+    /// Its options.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the world.
+    pub backend: String,
+}
+
+impl CellKey {
+    /// Of a cell that was run.
+    pub fn of(cell: &Cell) -> CellKey {
+        CellKey {
+            subject: cell.subject.name.clone(),
+            options: cell.options.clone(),
+            scenario: cell.scenario.clone(),
+            backend: cell.backend.clone(),
+        }
+    }
+
+    /// True in the world that repeats to the byte.
+    pub fn is_simulated(&self) -> bool {
+        self.backend == "sim"
+    }
+}
+
+impl fmt::Display for CellKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&visible(&self.subject))?;
+        for (name, value) in &self.options {
+            write!(f, " {}={}", visible(name), visible(value))?;
+        }
+        write!(
+            f,
+            " × {} × {}",
+            visible(&self.scenario),
+            visible(&self.backend)
+        )
+    }
+}

@@ -1,0 +1,38 @@
+//! The machine's document.
+
+use serde::Serialize;
+
+use super::decide::Decision;
+use super::finding::Finding;
+use super::keeping_to::Measured;
+
+/// Format and version of a decision.
+pub const GATE_FORMAT: &str = "picklock-gate/1";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    picklock: &'static str,
+    outcome: &'static str,
+    cells: usize,
+    runs: u64,
+    expectations: usize,
+    findings: &'a [Finding],
+    limits: &'a [Measured],
+}
+
+/// The decision as one JSON document, indented, without a newline at the end.
+pub fn gate_json(decision: &Decision) -> String {
+    let document = Document {
+        format: GATE_FORMAT,
+        picklock: env!("CARGO_PKG_VERSION"),
+        outcome: decision.outcome().word(),
+        cells: decision.cells,
+        runs: decision.runs,
+        expectations: decision.expectations,
+        findings: &decision.findings,
+        limits: &decision.limits,
+    };
+    serde_json::to_string_pretty(&document)
+        .expect("a decision holds only text, numbers, and maps keyed by words")
+}

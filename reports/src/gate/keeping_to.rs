@@ -1,0 +1,272 @@
+//! Limits held against what was measured.
+
+use picklock_harness::record::{Cell, MatrixRecord};
+use serde::Serialize;
+
+use super::baseline::{Baseline, BaselineCell};
+use super::cell_key::CellKey;
+use super::finding::{Finding, Kind};
+use super::limit::{Limit, Op, Unit};
+use super::metric::Metric;
+use super::paired::{CONFIDENCE, Paired, Ran};
+use super::rules::Rules;
+use super::sign_test::{Interval, median_interval};
+use crate::units::span_us;
+
+/// A limit that was held against something, kept or broken.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measured {
+    /// Whose.
+    #[serde(flatten)]
+    pub cell: CellKey,
+    /// The limit, as it was understood.
+    pub limit: String,
+    /// Whether it was kept.
+    pub kept: bool,
+    /// What was measured: microseconds or a number; for pairs how many times the bound it was.
+    pub value: f64,
+    /// What it was held against; for pairs 1.
+    pub bound: f64,
+    /// For pairs: where the true middle lies with 95 % confidence, and what it is made of:
+    /// how many times its bound the metric was in each pair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// See there; nothing where there were no pairs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<f64>,
+    /// The same in words.
+    pub words: String,
+}
+
+/// What a limit came to.
+pub(super) enum Came {
+    /// It was held against something.
+    Measured(Box<Measured>, Option<Finding>),
+    /// It could not be.
+    Not(Finding),
+    /// The baseline that it needs does not stand; that was said already.
+    Unsaid,
+}
+
+/// How the subject's times stand to the control's: the median of the ratios of the pairs. `None`
+/// where one was not measured, or where there are too few.
+pub(super) fn ratios(paired: &Paired, metric: Metric) -> Option<Interval> {
+    let ratio = |subject, control| Some(subject / control);
+    median_interval(&quotients(paired, ratio, metric)?, CONFIDENCE)
+}
+
+/// A quotient of each pair; `None` where there is none of one of them.
+fn quotients(
+    paired: &Paired,
+    quotient: impl Fn(f64, f64) -> Option<f64>,
+    metric: Metric,
+) -> Option<Vec<f64>> {
+    let of_pairs = paired.pairs.iter().map(|pair| {
+        let (subject, control) = pair.both(metric)?;
+        quotient(subject, control)
+    });
+    of_pairs.collect()
+}
+
+/// One limit of one cell.
+pub(super) struct Held<'a> {
+    pub rules: &'a Rules,
+    pub baseline: Option<&'a Baseline>,
+    pub ran: &'a Ran,
+    pub cell: &'a Cell,
+    pub key: &'a CellKey,
+    /// True when the baseline knows this very cell.
+    pub is_baseline_good: bool,
+}
+
+impl Held<'_> {
+    /// Holds the limit against what was measured.
+    pub fn against(&self, limit: &Limit) -> Came {
+        let needs_baseline = limit.mentions(Unit::Baseline);
+        if needs_baseline && !self.is_baseline_good {
+            return Came::Unsaid;
+        }
+        let is_real_time = limit.metric.is_time() && !self.key.is_simulated();
+        match is_real_time {
+            true => self.in_pairs(limit),
+            false => self.exactly(limit),
+        }
+    }
+
+    fn exactly(&self, limit: &Limit) -> Came {
+        let metric = limit.metric;
+        let Some(value) = metric.of(self.cell) else {
+            return self.not(limit, "it was not measured: nothing of the kind succeeded");
+        };
+        let mut bases = Vec::new();
+        let baseline = match limit.mentions(Unit::Baseline) {
+            true => {
+                let exact = self.before().and_then(|before| before.exact.as_ref());
+                let Some(number) = exact.and_then(|exact| exact.metrics.get(&metric.word())) else {
+                    return self.stale(limit);
+                };
+                bases.push(format!("baseline {}", shown(metric, *number)));
+                *number
+            }
+            false => 0.0,
+        };
+        let control = match limit.mentions(Unit::Control) {
+            true => {
+                let Some(number) = self.control_cell().and_then(|cell| metric.of(cell)) else {
+                    return self.not(limit, "the control has no such cell in this run, or nothing of the kind succeeded in it");
+                };
+                bases.push(format!("control {}", shown(metric, number)));
+                number
+            }
+            false => 0.0,
+        };
+        let bound = limit.bound_of(baseline, control);
+        let kept = limit.op.holds(value, bound);
+        let based = match bases.is_empty() {
+            true => String::new(),
+            false => format!("; {}", bases.join(", ")),
+        };
+        let words = format!(
+            "{} is {}, and {} {} {} ({limit}{based})",
+            metric.word(),
+            shown(metric, value),
+            if kept { "keeps to" } else { "is to be" },
+            limit.op.sign(),
+            shown(metric, bound),
+        );
+        self.measured(limit, kept, (value, bound), None, words)
+    }
+
+    fn in_pairs(&self, limit: &Limit) -> Came {
+        let metric = limit.metric;
+        let found = self
+            .ran
+            .paired
+            .iter()
+            .find(|paired| paired.key == *self.key);
+        let Some(paired) = found else {
+            return self.not(limit, "it was not run in pairs with a control");
+        };
+        if let Some(error) = &paired.error {
+            let problem = format!(
+                "{limit}: the control {} could not be run: {error}",
+                paired.control
+            );
+            return Came::Not(Finding::of(Kind::NotRun, self.key, problem));
+        }
+        let ratio = match limit.mentions(Unit::Baseline) {
+            true => {
+                let relative = self.before().and_then(|before| before.relative.as_ref());
+                let relative = relative.filter(|relative| relative.control == paired.control);
+                match relative.and_then(|relative| relative.ratios.get(&metric.word())) {
+                    Some(ratio) => *ratio,
+                    None => return self.stale(limit),
+                }
+            }
+            false => 0.0,
+        };
+        // What the baseline would be on this machine at this moment: the control tells.
+        let of_bound = |subject: f64, control: f64| {
+            let bound = limit.bound_of(ratio * control, control);
+            (bound > 0.0).then(|| subject / bound)
+        };
+        let quotients = quotients(paired, of_bound, metric).unwrap_or_default();
+        let Some(found) = median_interval(&quotients, CONFIDENCE) else {
+            return self.not(
+                limit,
+                "some run of a pair measured nothing, or the bound is not above 0, or there are too few pairs",
+            );
+        };
+        let kept = match limit.op {
+            Op::Below | Op::AtMost => found.low <= 1.0,
+            Op::Above | Op::AtLeast => found.high >= 1.0,
+            Op::Equal | Op::Unequal => {
+                return self.not(limit, "times of a real machine are never equal");
+            }
+        };
+        let pairs = quotients.len();
+        let words = format!(
+            "{} is {:.2} times its bound, with 95 % confidence between {:.2} and {:.2} ({limit}; median of {pairs} pairs of runs with {}, interval of the sign test)",
+            metric.word(),
+            found.estimate,
+            found.low,
+            found.high,
+            paired.control,
+        );
+        let interval = Some(([found.low, found.high], quotients));
+        self.measured(limit, kept, (found.estimate, 1.0), interval, words)
+    }
+
+    fn measured(
+        &self,
+        limit: &Limit,
+        kept: bool,
+        (value, bound): (f64, f64),
+        interval: Option<([f64; 2], Vec<f64>)>,
+        words: String,
+    ) -> Came {
+        let finding = (!kept).then(|| Finding {
+            reproduce: Some(self.cell.reproduce.clone()).filter(|_| interval.is_none()),
+            ..Finding::of(Kind::Limit, self.key, words.clone())
+        });
+        let measured = Measured {
+            cell: self.key.clone(),
+            limit: limit.to_string(),
+            kept,
+            value,
+            bound,
+            interval: interval.as_ref().map(|(ends, _)| *ends),
+            pairs: interval.map(|(_, pairs)| pairs).unwrap_or_default(),
+            words,
+        };
+        Came::Measured(Box::new(measured), finding)
+    }
+
+    fn not(&self, limit: &Limit, why: &str) -> Came {
+        Came::Not(Finding::of(
+            Kind::NotJudged,
+            self.key,
+            format!("{limit}: {why}"),
+        ))
+    }
+
+    fn stale(&self, limit: &Limit) -> Came {
+        let problem = format!(
+            "{limit}: the baseline has no {} of this cell, or against another control",
+            limit.metric.word()
+        );
+        Came::Not(Finding::of(Kind::StaleBaseline, self.key, problem).help(super::decide::UPDATE))
+    }
+
+    fn before(&self) -> Option<&BaselineCell> {
+        self.baseline.and_then(|baseline| baseline.find(self.key))
+    }
+
+    fn control_cell(&self) -> Option<&Cell> {
+        let control = self.rules.control.as_deref()?;
+        cell_of(&self.ran.matrix, control, self.key)
+    }
+}
+
+/// The cell of another subject without options, else the same.
+fn cell_of<'a>(matrix: &'a MatrixRecord, subject: &str, key: &CellKey) -> Option<&'a Cell> {
+    matrix.cells.iter().find(|cell| {
+        let other = CellKey::of(cell);
+        other.subject == subject
+            && other.options.is_empty()
+            && other.scenario == key.scenario
+            && other.backend == key.backend
+    })
+}
+
+/// A value in words: a time, or a number.
+fn shown(metric: Metric, value: f64) -> String {
+    if !metric.is_time() {
+        return value.to_string();
+    }
+    match value < 0.0 {
+        // Bounds below zero come from a subtraction.
+        true => format!("-{}", span_us(-value as u64)),
+        false => span_us(value as u64),
+    }
+}

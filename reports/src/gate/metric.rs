@@ -1,0 +1,186 @@
+//! What a limit can be about.
+
+use picklock_harness::check::Property;
+use picklock_harness::record::{Cell, Latency};
+
+/// A figure of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Of an operation that succeeded, over all runs of the cell.
+    Operation(Operation, Figure),
+    /// In how many runs the property was violated.
+    Violations(Property),
+    /// In how many runs it could not be decided.
+    Unknown(Property),
+    /// Of the run that is shown.
+    Count(Counted),
+}
+
+/// What is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    Acquire,
+    Release,
+}
+
+/// A figure of its latency, or how often it succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Figure {
+    P50,
+    P90,
+    P99,
+    P999,
+    Max,
+    Count,
+}
+
+/// What is counted in the run that is shown of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    Granted,
+    Refused,
+    Failed,
+    Sold,
+}
+
+const OPERATIONS: [(Operation, &str); 2] = [
+    (Operation::Acquire, "acquire"),
+    (Operation::Release, "release"),
+];
+
+const FIGURES: [(Figure, &str); 6] = [
+    (Figure::P50, "p50"),
+    (Figure::P90, "p90"),
+    (Figure::P99, "p99"),
+    (Figure::P999, "p999"),
+    (Figure::Max, "max"),
+    (Figure::Count, "count"),
+];
+
+const COUNTED: [(Counted, &str); 4] = [
+    (Counted::Granted, "granted"),
+    (Counted::Refused, "refused"),
+    (Counted::Failed, "failed"),
+    (Counted::Sold, "sold"),
+];
+
+impl Metric {
+    /// Every metric with its word.
+    pub fn all() -> Vec<(Metric, String)> {
+        let mut all = Vec::new();
+        for (operation, name) in OPERATIONS {
+            for (figure, suffix) in FIGURES {
+                all.push((
+                    Metric::Operation(operation, figure),
+                    format!("{name}.{suffix}"),
+                ));
+            }
+        }
+        for property in Property::ALL {
+            all.push((
+                Metric::Violations(property),
+                format!("violations.{property}"),
+            ));
+        }
+        for property in Property::ALL {
+            all.push((Metric::Unknown(property), format!("unknown.{property}")));
+        }
+        for (counted, name) in COUNTED {
+            all.push((Metric::Count(counted), name.to_owned()));
+        }
+        all
+    }
+
+    /// The metric of that word.
+    pub fn named(word: &str) -> Option<Metric> {
+        let mut all = Metric::all().into_iter();
+        all.find(|(_, name)| name == word).map(|(metric, _)| metric)
+    }
+
+    /// The word that limits use.
+    pub fn word(self) -> String {
+        let mut all = Metric::all().into_iter();
+        all.find(|(metric, _)| *metric == self)
+            .map(|(_, name)| name)
+            .unwrap_or_default()
+    }
+
+    /// True for a time: in microseconds, and in a real world a matter of the machine too.
+    pub fn is_time(self) -> bool {
+        matches!(self, Metric::Operation(_, figure) if figure != Figure::Count)
+    }
+
+    /// Its value: microseconds or a number. `None` where nothing was measured.
+    pub fn of(self, cell: &Cell) -> Option<f64> {
+        let tally = |property| cell.tally.get(&property);
+        let counts = &cell.counts;
+        let value = match self {
+            Metric::Operation(operation, _) => {
+                return self.of_latency(cell.latency.get(name(operation))?);
+            }
+            Metric::Violations(property) => tally(property)?.violated as f64,
+            Metric::Unknown(property) => tally(property)?.unknown as f64,
+            Metric::Count(Counted::Granted) => counts.granted as f64,
+            Metric::Count(Counted::Refused) => counts.refused as f64,
+            Metric::Count(Counted::Failed) => counts.failed as f64,
+            Metric::Count(Counted::Sold) => counts.sold as f64,
+        };
+        Some(value)
+    }
+
+    /// The operation that it is about, as records call it.
+    pub fn operation(self) -> Option<&'static str> {
+        match self {
+            Metric::Operation(operation, _) => Some(name(operation)),
+            _ => None,
+        }
+    }
+
+    /// Its value in the latency of its operation; `None` where nothing was measured, or where it
+    /// is no figure of a latency.
+    pub fn of_latency(self, latency: &Latency) -> Option<f64> {
+        let Metric::Operation(_, figure) = self else {
+            return None;
+        };
+        let value = match figure {
+            Figure::Count => return Some(latency.count as f64),
+            _ if latency.count == 0 => return None,
+            Figure::P50 => latency.p50_us,
+            Figure::P90 => latency.p90_us,
+            Figure::P99 => latency.p99_us,
+            Figure::P999 => latency.p999_us,
+            Figure::Max => latency.max_us,
+        };
+        // The histogram's finest step is a microsecond: what is shorter has taken some time too.
+        Some(value.max(1) as f64)
+    }
+}
+
+fn name(operation: Operation) -> &'static str {
+    let found = OPERATIONS.iter().find(|(known, _)| *known == operation);
+    found.map_or("", |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_names_its_metric() {
+        let all = Metric::all();
+        assert_eq!(all.len(), 12 + 6 + 6 + 4);
+        for (metric, word) in all {
+            assert_eq!(Metric::named(&word), Some(metric), "{word}");
+            assert_eq!(metric.word(), word);
+        }
+        assert_eq!(Metric::named("acquire.p95"), None);
+    }
+
+    #[test]
+    fn nothing_measured_is_no_zero() {
+        let metric = Metric::named("acquire.p99").unwrap();
+        assert_eq!(metric.of_latency(&Latency::default()), None);
+        let count = Metric::named("acquire.count").unwrap();
+        assert_eq!(count.of_latency(&Latency::default()), Some(0.0));
+    }
+}

@@ -1,0 +1,74 @@
+//! The decision for a person in front of a terminal.
+
+use super::decide::{Decision, Outcome};
+use super::finding::Finding;
+use crate::escape::visible;
+
+/// More findings than these are counted, not told: the first ones are the worst.
+const MOST: usize = 30;
+
+/// The decision as text.
+pub fn terminal(decision: &Decision) -> String {
+    let mut text = String::new();
+    for finding in decision.findings.iter().take(MOST) {
+        told(finding, &mut text);
+    }
+    let more = decision.findings.len().saturating_sub(MOST);
+    if more > 0 {
+        text.push_str(&format!("… and {more} more; --json has them all\n\n"));
+    }
+    let real = decision
+        .limits
+        .iter()
+        .filter(|one| one.kept && one.interval.is_some());
+    for one in real {
+        text.push_str(&format!("✔ {}: {}\n", one.cell, one.words));
+    }
+    text.push_str(&headline(decision));
+    text.push('\n');
+    text
+}
+
+/// One line: whether the gate opens.
+pub(super) fn headline(decision: &Decision) -> String {
+    let looked = format!(
+        "{}, {}, {}, {}",
+        count(decision.cells as u64, "cell"),
+        count(decision.runs, "run"),
+        count(decision.expectations as u64, "expectation"),
+        count(decision.limits.len() as u64, "limit"),
+    );
+    let wrong = count(decision.findings.len() as u64, "finding");
+    match decision.outcome() {
+        Outcome::AsExpected => format!("✔ gate open: {looked}; all as expected"),
+        Outcome::Differs => format!("✘ gate shut: {looked}; {wrong}"),
+        Outcome::NotRun => format!("✘ gate shut: {looked}; {wrong}, something could not be run"),
+        Outcome::Inconclusive => {
+            format!("? gate shut: {looked}; {wrong}, something could not be judged")
+        }
+    }
+}
+
+fn count(number: u64, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+fn told(finding: &Finding, text: &mut String) {
+    text.push_str(&format!("✘ {}\n", finding.title()));
+    for line in finding.problem.lines() {
+        text.push_str(&format!("  {}\n", visible(line)));
+    }
+    for line in &finding.story {
+        text.push_str(&format!("    {}\n", visible(line)));
+    }
+    if let Some(help) = &finding.help {
+        text.push_str(&format!("  = help: {}\n", visible(help)));
+    }
+    if let Some(reproduce) = &finding.reproduce {
+        text.push_str(&format!("  see it again: {}\n", visible(reproduce)));
+    }
+    text.push('\n');
+}

@@ -1,0 +1,138 @@
+//! Verdicts held against what is expected of them, over all runs of a cell.
+
+use picklock_harness::check::{Property, Status, Verdict};
+use picklock_harness::record::{Cell, Tally};
+
+use super::cell_key::CellKey;
+use super::finding::{Finding, Kind};
+use super::rules::{Expected, Rules};
+
+/// Everything that is expected of the cell and did not come out.
+pub(super) fn against_expectations(rules: &Rules, cell: &Cell) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (property, words) in rules.expected(cell) {
+        let one = Judged {
+            cell,
+            property,
+            words: &words,
+        };
+        findings.extend(one.findings());
+    }
+    findings
+}
+
+/// One property of one cell.
+struct Judged<'a> {
+    cell: &'a Cell,
+    property: Property,
+    words: &'a str,
+}
+
+impl Judged<'_> {
+    fn findings(&self) -> Vec<Finding> {
+        let Some(expected) = Expected::read(self.words) else {
+            let problem = format!("`{}` is no expectation", self.words);
+            return vec![Finding::of(
+                Kind::NotJudged,
+                &CellKey::of(self.cell),
+                problem,
+            )];
+        };
+        if expected == Expected::Any {
+            return Vec::new();
+        }
+        let nothing = Tally::default();
+        let tally = self.cell.tally.get(&self.property).unwrap_or(&nothing);
+        let held = tally.held + tally.not_applicable;
+        let mut found = Vec::new();
+        match &expected {
+            Expected::Held => found.extend(self.violated(tally, None)),
+            Expected::Violated(cause) => {
+                found.extend(self.violated(tally, Some(cause.as_deref())));
+                found.extend(self.dead(held));
+            }
+            Expected::Any => {}
+        }
+        let judged = held + tally.violated;
+        if judged < self.cell.runs {
+            found.push(self.not_judged(self.cell.runs - judged));
+        }
+        found
+    }
+
+    /// Violations that were not expected: `wanted` is nothing where none is, else the cause.
+    fn violated(&self, tally: &Tally, wanted: Option<Option<&str>>) -> Option<Finding> {
+        let is_wanted = |cause: &str| match wanted {
+            None => false,
+            Some(None) => true,
+            Some(Some(wanted)) => cause == wanted,
+        };
+        let others = tally.causes.iter().filter(|(cause, _)| !is_wanted(cause));
+        let (causes, runs): (Vec<&str>, Vec<u64>) =
+            others.map(|(cause, runs)| (cause.as_str(), *runs)).unzip();
+        if causes.is_empty() {
+            return None;
+        }
+        let got = format!("violated: {}", causes.join(" or "));
+        let mut finding = self.finding(Kind::Verdict, &got, runs.iter().sum());
+        finding.severity = match (wanted, self.property) {
+            (None, Property::Lease) => 0,
+            (None, Property::Ownership) => 1,
+            (None, Property::Resource) => 2,
+            (None, Property::Exclusion) => 3,
+            (None, Property::Fencing | Property::Progress) => 4,
+            (Some(_), _) => 5,
+        };
+        let shown = self.shown().filter(|verdict| {
+            verdict
+                .cause
+                .is_some_and(|cause| causes.contains(&cause.word()))
+        });
+        if let Some(verdict) = shown {
+            finding.story = verdict.story.clone();
+            finding.reproduce = Some(self.cell.reproduce.clone());
+        }
+        Some(finding)
+    }
+
+    /// What was to be violated and held.
+    fn dead(&self, held: u64) -> Option<Finding> {
+        if held == 0 {
+            return None;
+        }
+        let mut finding = self.finding(Kind::DeadAlarm, "held", held);
+        finding.problem.push_str(": the alarm has gone dead");
+        finding.help = Some(
+            "an expected violation no longer shows: either the lock was mended (then change what is expected), or the fault no longer strikes where it hurts"
+                .into(),
+        );
+        let is_shown =
+            |verdict: &&Verdict| matches!(verdict.status, Status::Held | Status::NotApplicable);
+        if self.shown().filter(is_shown).is_some() {
+            finding.reproduce = Some(self.cell.reproduce.clone());
+        }
+        Some(finding)
+    }
+
+    fn not_judged(&self, runs: u64) -> Finding {
+        let mut finding = self.finding(Kind::NotJudged, "unknown", runs);
+        if let Some(verdict) = self.shown().filter(|one| one.status == Status::Unknown) {
+            finding.story = verdict.story.clone();
+            finding.reproduce = Some(self.cell.reproduce.clone());
+        }
+        finding
+    }
+
+    fn finding(&self, kind: Kind, got: &str, runs: u64) -> Finding {
+        let often = match self.cell.runs {
+            1 => String::new(),
+            all => format!(" in {runs} of {all} runs"),
+        };
+        let problem = format!("{} {got}{often}, expected {}", self.property, self.words);
+        Finding::of(kind, &CellKey::of(self.cell), problem)
+    }
+
+    fn shown(&self) -> Option<&Verdict> {
+        self.cell.verdicts.get(&self.property)
+    }
+}

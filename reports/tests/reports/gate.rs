@@ -1,0 +1,441 @@
+//! The decision of the gate: what is planted is found, and said in the right words.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::check::{Cause, Property, Status, Verdict, Verdicts};
+use picklock_harness::latency::summarize;
+use picklock_harness::record::{Cell, Counts, Latency, MatrixRecord, SkippedCell, Subject, Tally};
+use picklock_reports::gate::{
+    Baseline, CellKey, Decision, ExpectRule, Limit, LimitRule, Outcome, Pair, Paired, Ran, Rules,
+    Selector, absorb, annotations, changes, decide, gate_json, markdown, terminal,
+};
+
+fn latency(values_us: &[u64]) -> BTreeMap<String, Latency> {
+    let one = || summarize(values_us.iter().copied());
+    BTreeMap::from([("acquire".to_owned(), one()), ("release".to_owned(), one())])
+}
+
+fn violated(cause: Cause) -> Verdict {
+    Verdict {
+        status: Status::Violated,
+        cause: Some(cause),
+        story: vec![
+            "1.000 s  worker 1 got the lock | 100 %".into(),
+            "1.2 s  <b>two</b> inside".into(),
+        ],
+        violations: 1,
+        at_ns: Some(1),
+    }
+}
+
+fn tally(verdict: &Verdict) -> Tally {
+    let count = |status| u64::from(verdict.status == status);
+    let causes = verdict.cause.iter();
+    Tally {
+        held: count(Status::Held),
+        violated: count(Status::Violated),
+        unknown: count(Status::Unknown),
+        not_applicable: count(Status::NotApplicable),
+        causes: causes.map(|cause| (cause.word().to_owned(), 1)).collect(),
+    }
+}
+
+/// A cell of one run in which everything held but what is named.
+fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
+    let held = Property::ALL.map(|property| (property, Verdict::held()));
+    let mut verdicts = Verdicts::from(held);
+    verdicts.extend(otherwise.iter().cloned());
+    let tallies = verdicts
+        .iter()
+        .map(|(property, one)| (*property, tally(one)));
+    Cell {
+        subject: Subject {
+            name: subject.into(),
+            version: "1".into(),
+        },
+        options: BTreeMap::new(),
+        scenario: scenario.into(),
+        summary: String::new(),
+        scenario_hash: "0".repeat(40),
+        backend: "sim".into(),
+        runs: 1,
+        seed: 1,
+        tally: tallies.collect(),
+        verdicts,
+        expected: BTreeMap::from([(Property::Lease, "held".to_owned())]),
+        surprises: Vec::new(),
+        counts: Counts {
+            granted: 5,
+            ..Counts::default()
+        },
+        latency: latency(&[1_000, 2_000, 40_000]),
+        error: None,
+        elapsed_ms: None,
+        run_dir: None,
+        reproduce: format!("picklock scenario {scenario} --impl {subject} --backend sim --seed 1"),
+    }
+}
+
+fn ran(cells: Vec<Cell>) -> Ran {
+    Ran {
+        matrix: MatrixRecord {
+            cells,
+            ..MatrixRecord::default()
+        },
+        paired: Vec::new(),
+    }
+}
+
+/// Rules for all of these cells, with these limits for each.
+fn rules(cells: &[Cell], limits: &[&str]) -> Rules {
+    let limits = limits.iter().map(|text| LimitRule {
+        cells: Selector::default(),
+        limit: Limit::parse(text).unwrap(),
+    });
+    Rules {
+        cells: cells.iter().map(CellKey::of).collect(),
+        limits: limits.collect(),
+        ..Rules::default()
+    }
+}
+
+fn two() -> Vec<Cell> {
+    vec![cell("redlock", "calm", &[]), cell("set-nx-px", "calm", &[])]
+}
+
+/// The decision about `now`, where `before` came out when the user was content.
+fn decided(before: Vec<Cell>, now: Vec<Cell>, limits: &[&str]) -> Decision {
+    let rules_now = rules(&now, limits);
+    let baseline = Baseline::of(&rules(&before, limits), &ran(before));
+    decide(&rules_now, Some(&baseline), &ran(now))
+}
+
+const P99: &str = "acquire.p99 < baseline * 1.3 + 2ms";
+
+#[test]
+fn nothing_differs() {
+    let decision = decided(
+        two(),
+        two(),
+        &[P99, "violations.lease == 0", "granted == baseline"],
+    );
+    assert_eq!(decision.outcome(), Outcome::AsExpected);
+    assert_eq!((decision.expectations, decision.limits.len()), (2, 6));
+    insta::assert_snapshot!(terminal(&decision));
+    assert_eq!(annotations(&decision), "");
+}
+
+#[test]
+fn a_verdict_differs() {
+    let mut now = two();
+    now[1] = cell(
+        "set-nx-px",
+        "calm",
+        &[(Property::Lease, violated(Cause::Race))],
+    );
+    let decision = decided(two(), now, &[]);
+    assert_eq!(decision.outcome(), Outcome::Differs);
+    insta::assert_snapshot!("verdict_terminal", terminal(&decision));
+    insta::assert_snapshot!("verdict_markdown", markdown(&decision));
+    insta::assert_snapshot!("verdict_annotations", annotations(&decision));
+    insta::assert_snapshot!("verdict_json", gate_json(&decision));
+}
+
+#[test]
+fn an_alarm_has_gone_dead() {
+    let mut now = two();
+    now[0]
+        .expected
+        .insert(Property::Lease, "violated: race".into());
+    let decision = decided(two(), now, &[]);
+    assert_eq!(decision.outcome(), Outcome::Differs);
+    insta::assert_snapshot!(terminal(&decision));
+}
+
+#[test]
+fn an_alarm_rings_for_another_reason() {
+    let mut now = two();
+    now[0] = cell(
+        "redlock",
+        "calm",
+        &[(Property::Lease, violated(Cause::Race))],
+    );
+    now[0]
+        .expected
+        .insert(Property::Lease, "violated: evicted".into());
+    let decision = decided(two(), now.clone(), &[]);
+    let problem = "lease violated: race, expected violated: evicted";
+    assert_eq!(decision.findings[0].problem, problem);
+    now[0].expected.insert(Property::Lease, "violated".into());
+    assert_eq!(decided(two(), now, &[]).outcome(), Outcome::AsExpected);
+}
+
+#[test]
+fn a_latency_regressed() {
+    let mut now = two();
+    now[0].latency = latency(&[1_000, 2_000, 60_000]);
+    let decision = decided(two(), now, &[P99]);
+    assert_eq!(decision.outcome(), Outcome::Differs);
+    insta::assert_snapshot!(terminal(&decision));
+}
+
+#[test]
+fn a_cell_is_missing_on_either_side() {
+    let one = || vec![cell("redlock", "calm", &[])];
+    let left_out = decided(two(), one(), &[]);
+    let added = decided(one(), two(), &[]);
+    // Asked for, and nobody ran it.
+    let lost = decide(&rules(&two(), &[]), None, &ran(one()));
+    let mut skipped = ran(one());
+    skipped.matrix.skipped.push(SkippedCell {
+        subject: "set-nx-px".into(),
+        scenario: "calm".into(),
+        backend: "sim".into(),
+        reason: "needs 5 nodes".into(),
+    });
+    let baseline = Baseline::of(&rules(&two(), &[]), &ran(two()));
+    let skipped = decide(&rules(&one(), &[]), Some(&baseline), &skipped);
+    let all = [left_out, added, lost, skipped];
+    for decision in &all {
+        assert_eq!(decision.outcome(), Outcome::Differs);
+    }
+    insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
+}
+
+#[test]
+fn the_baseline_is_about_something_else() {
+    let mut other = two();
+    other[0].scenario_hash = "1".repeat(40);
+    other[1].runs = 3;
+    for tally in other[1].tally.values_mut() {
+        tally.held = 3;
+    }
+    let decision = decided(two(), other, &[P99]);
+    assert_eq!(decision.outcome(), Outcome::Differs);
+    let new_limit = decide(
+        &rules(&two(), &["release.p50 < baseline * 2"]),
+        Some(&Baseline::of(&rules(&two(), &[P99]), &ran(two()))),
+        &ran(two()),
+    );
+    assert_eq!(new_limit.outcome(), Outcome::Differs);
+    insta::assert_snapshot!([terminal(&decision), terminal(&new_limit)].join("---\n"));
+}
+
+#[test]
+fn without_a_baseline_or_without_any_run_nothing_passes() {
+    let no_baseline = decide(&rules(&two(), &[P99]), None, &ran(two()));
+    let empty = decide(&rules(&[], &[]), None, &ran(Vec::new()));
+    assert_eq!(no_baseline.outcome(), Outcome::Differs);
+    assert_eq!(empty.outcome(), Outcome::Differs);
+    insta::assert_snapshot!([terminal(&no_baseline), terminal(&empty)].join("---\n"));
+}
+
+#[test]
+fn what_could_not_be_run_or_judged_never_passes() {
+    let mut now = two();
+    now[0].error = Some("seed 1: no redis-server on the PATH".into());
+    now[1] = cell(
+        "set-nx-px",
+        "calm",
+        &[(Property::Lease, Verdict::unknown("too little"))],
+    );
+    let both = decided(two(), now.clone(), &[]);
+    assert_eq!(both.outcome(), Outcome::NotRun);
+    let unknown = decided(vec![now[1].clone()], vec![now[1].clone()], &[]);
+    assert_eq!(unknown.outcome(), Outcome::Inconclusive);
+    let mut open = cell("no-lock", "calm", &[]);
+    open.expected.clear();
+    let nothing_expected = decided(vec![open.clone()], vec![open], &[]);
+    assert_eq!(nothing_expected.outcome(), Outcome::Inconclusive);
+    let mut idle = cell("redlock", "calm", &[]);
+    idle.latency = latency(&[]);
+    let unmeasured = decided(vec![idle.clone()], vec![idle], &["acquire.p99 < 2s"]);
+    assert_eq!(unmeasured.outcome(), Outcome::Inconclusive);
+    let all = [both, unknown, nothing_expected, unmeasured];
+    insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
+}
+
+#[test]
+fn the_users_expectations_lie_over_the_scenarios() {
+    let mut wanted = rules(&two(), &[]);
+    let rule = |subject: Option<&str>, words: &str| ExpectRule {
+        cells: Selector {
+            subject: subject.map(str::to_owned),
+            ..Selector::default()
+        },
+        properties: BTreeMap::from([(Property::Lease, words.to_owned())]),
+    };
+    wanted.expects = vec![rule(None, "violated"), rule(Some("redlock"), "held")];
+    let decision = decide(&wanted, None, &ran(two()));
+    let problems: Vec<&str> = decision
+        .findings
+        .iter()
+        .map(|one| one.problem.as_str())
+        .collect();
+    assert_eq!(
+        problems,
+        ["lease held, expected violated: the alarm has gone dead"]
+    );
+    assert_eq!(
+        decision.findings[0].cell.as_ref().unwrap().subject,
+        "set-nx-px"
+    );
+}
+
+/// A real cell with nine pairs in which the subject takes `times` as long as the control, on a
+/// machine that slows down by half on the way and is wild once.
+fn paired(times: f64) -> (Cell, Paired) {
+    let mut subject = cell("mine", "round-trips", &[]);
+    subject.backend = "process".into();
+    let pairs = (0..9_u32).map(|pair| {
+        let control_us = 4_000.0 * (1.0 + 0.06 * f64::from(pair));
+        let noise = [1.02, 0.97, 1.0, 3.0, 0.99, 1.01, 0.96, 1.03, 1.0][pair as usize];
+        let side = |us: f64| latency(&[us as u64, us as u64 + 10]);
+        Pair {
+            subject: side(control_us * times * noise),
+            control: side(control_us),
+        }
+    });
+    let paired = Paired {
+        key: CellKey::of(&subject),
+        control: "set-nx-px".into(),
+        pairs: pairs.collect(),
+        error: None,
+    };
+    (subject, paired)
+}
+
+fn in_pairs(baseline_times: f64, times: f64, limit: &str) -> Decision {
+    let world = |times| {
+        let (cell, paired) = paired(times);
+        let mut ran = ran(vec![cell]);
+        ran.paired.push(paired);
+        ran
+    };
+    let before = world(baseline_times);
+    let mut wanted = rules(&before.matrix.cells, &[limit]);
+    wanted.control = Some("set-nx-px".into());
+    let baseline = Baseline::of(&wanted, &before);
+    decide(&wanted, Some(&baseline), &world(times))
+}
+
+#[test]
+fn pairs_tell_a_slow_lock_from_a_slow_machine() {
+    let against_control = "acquire.p50 < control * 1.5";
+    let same = in_pairs(1.0, 1.0, against_control);
+    assert_eq!(same.outcome(), Outcome::AsExpected);
+    let slower = in_pairs(1.0, 2.0, against_control);
+    assert_eq!(slower.outcome(), Outcome::Differs);
+    // Slow from the beginning is the baseline; slower than that is not.
+    assert_eq!(in_pairs(2.0, 2.0, P99).outcome(), Outcome::AsExpected);
+    let regressed = in_pairs(2.0, 4.0, P99);
+    assert_eq!(regressed.outcome(), Outcome::Differs);
+    // Not sure to 95 %: no alarm.
+    assert_eq!(
+        in_pairs(1.0, 1.5, against_control).outcome(),
+        Outcome::AsExpected
+    );
+    let all = [same, slower, regressed];
+    insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
+}
+
+#[test]
+fn a_control_that_could_not_be_run_is_no_pass() {
+    let (cell, mut paired) = paired(1.0);
+    paired.error = Some("no Redis".into());
+    let mut ran = ran(vec![cell]);
+    let wanted = rules(&ran.matrix.cells, &["acquire.p50 < control * 1.5"]);
+    ran.paired.push(paired);
+    assert_eq!(decide(&wanted, None, &ran).outcome(), Outcome::NotRun);
+    ran.paired.clear();
+    assert_eq!(decide(&wanted, None, &ran).outcome(), Outcome::Inconclusive);
+}
+
+#[test]
+fn runs_of_pairs_are_one_cell() {
+    let mut whole = cell("redlock", "calm", &[]);
+    let other = cell(
+        "redlock",
+        "calm",
+        &[(Property::Lease, violated(Cause::Race))],
+    );
+    absorb(&mut whole, other.clone());
+    absorb(&mut whole, cell("redlock", "calm", &[]));
+    assert_eq!(whole.runs, 3);
+    let lease = &whole.tally[&Property::Lease];
+    assert_eq!(
+        (lease.held, lease.violated, lease.causes["race"]),
+        (2, 1, 1)
+    );
+    assert_eq!(whole.verdicts, other.verdicts);
+    let decision = decide(&rules(&[whole.clone()], &[]), None, &ran(vec![whole]));
+    assert_eq!(
+        decision.findings[0].problem,
+        "lease violated: race in 1 of 3 runs, expected held"
+    );
+}
+
+#[test]
+fn a_baseline_is_read_back_and_says_what_changed() {
+    let mut before = two();
+    before[0].options.insert("retries".into(), "3".into());
+    let wanted = rules(&before, &[P99]);
+    let old = Baseline::of(&wanted, &ran(before.clone()));
+    assert_eq!(Baseline::parse(&old.to_text()).unwrap(), old);
+    insta::assert_snapshot!("baseline_file", old.to_text());
+    before[0].latency = latency(&[50_000]);
+    before.remove(1);
+    before.push(cell("fenced", "calm", &[]));
+    let new = Baseline::of(&rules(&before, &[P99]), &ran(before));
+    insta::assert_snapshot!("baseline_changes", changes(Some(&old), &new).join("\n"));
+    assert!(changes(Some(&old), &old).is_empty());
+}
+
+#[test]
+fn what_is_no_baseline_is_refused() {
+    let texts = [
+        "",
+        "{}",
+        r#"{"format":"picklock-matrix/1","cells":[]}"#,
+        r#"{"format":"picklock-baseline/2","cells":[]}"#,
+        r#"{"format":"picklock-baseline/1"}"#,
+        r#"{"format":"picklock-baseline/1","cells":[{"impl":"a","scenario":"b","backend":"sim","scenario_hash":""},{"impl":"a","scenario":"b","backend":"sim","scenario_hash":""}]}"#,
+    ];
+    let shown: Vec<String> = texts
+        .iter()
+        .map(|text| Baseline::parse(text).unwrap_err().to_string())
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn strangers_words_stay_words() {
+    let mut hostile = cell(
+        "x\n::error::`|<img>\x1b[2J",
+        "calm",
+        &[(Property::Lease, violated(Cause::Race))],
+    );
+    hostile.reproduce = "picklock\n::set-output name=a::b".into();
+    let decision = decided(vec![hostile.clone()], vec![hostile], &[]);
+    let lines = annotations(&decision);
+    assert_eq!(lines.lines().count(), 1, "{lines}");
+    let page = markdown(&decision);
+    assert!(!page.contains("<img>") && !page.contains('\x1b'), "{page}");
+    assert!(!terminal(&decision).contains('\x1b'));
+}
+
+#[test]
+fn github_shows_ten() {
+    let cells: Vec<Cell> = (0..15)
+        .map(|number| {
+            let name = format!("lock-{number}");
+            cell(&name, "calm", &[(Property::Lease, violated(Cause::Race))])
+        })
+        .collect();
+    let lines = annotations(&decided(cells.clone(), cells, &[]));
+    assert_eq!(lines.lines().count(), 10);
+    assert!(
+        lines.ends_with("6 more findings; the log has them\n"),
+        "{lines}"
+    );
+}

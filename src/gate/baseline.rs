@@ -1,0 +1,109 @@
+//! The file of the baseline.
+
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use picklock_reports::gate::{Baseline, Ran, Rules, changes};
+
+use crate::exit::Failure;
+use crate::output::RunDirectory;
+use crate::print;
+
+/// What it is called, where nobody says otherwise.
+const DEFAULT: &str = "picklock-baseline.json";
+
+/// The file of the baseline.
+pub struct BaselineFile {
+    path: PathBuf,
+    /// Somebody named it: it must be there.
+    pub is_named: bool,
+}
+
+impl BaselineFile {
+    /// The one that was typed, else the one that the configuration names, else the usual one. The
+    /// latter two lie beside the configuration: two configurations share no baseline by accident.
+    pub fn named(typed: Option<&Path>, config: &Path, configured: Option<&Path>) -> BaselineFile {
+        let beside = config.with_file_name(configured.unwrap_or(Path::new(DEFAULT)));
+        BaselineFile {
+            path: typed.map_or(beside, Path::to_owned),
+            is_named: typed.or(configured).is_some(),
+        }
+    }
+
+    /// Reads it; nothing, if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no baseline.
+    pub fn read(&self) -> Result<Option<Baseline>, Failure> {
+        let wrong = |text: String| Failure::Usage(format!("{}: {text}", self.path.display()));
+        match std::fs::read_to_string(&self.path) {
+            Ok(text) => match Baseline::parse(&text) {
+                Ok(baseline) => Ok(Some(baseline)),
+                Err(error) => Err(wrong(format!("cannot use the baseline: {error}"))),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(wrong(format!("cannot read the baseline: {error}"))),
+        }
+    }
+
+    /// It is needed, and is not there.
+    pub fn missing(&self) -> Failure {
+        Failure::Usage(format!(
+            "{}: there is no baseline, and the gate needs one\n  = help: `picklock gate --update-baseline` writes it; look at it, and commit it",
+            self.path.display()
+        ))
+    }
+
+    /// Writes it anew, and says what changes. A run that is not complete changes nothing.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn update(
+        &self,
+        rules: &Rules,
+        ran: &Ran,
+        old: Option<Baseline>,
+    ) -> Result<Option<Baseline>, Failure> {
+        let name = self.path.display();
+        let cells = &ran.matrix.cells;
+        let broken = cells.iter().filter(|cell| cell.error.is_some()).count()
+            + ran
+                .paired
+                .iter()
+                .filter(|paired| paired.error.is_some())
+                .count();
+        if cells.is_empty() || broken > 0 {
+            print::err(&format!(
+                "{name} was not written: only a complete run makes a baseline, and {broken} cells could not be run\n"
+            ));
+            return Ok(old);
+        }
+        let new = Baseline::of(rules, ran);
+        let changes = changes(old.as_ref(), &new);
+        if old.as_ref() == Some(&new) {
+            print::err(&format!("{name} stays as it is\n"));
+            return Ok(Some(new));
+        }
+        let file_name = self
+            .path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let Some(file_name) = file_name else {
+            return Err(Failure::Usage(format!("{name}: this is no name of a file")));
+        };
+        let folder = match self.path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        RunDirectory::at(folder)
+            .write(&file_name, |file| file.write_all(new.to_text().as_bytes()))?;
+        let lines: Vec<String> = changes.iter().map(|line| format!("  {line}\n")).collect();
+        print::err(&format!(
+            "{name}: written, {} of {} cells change\n{}",
+            changes.len(),
+            new.cells.len(),
+            lines.concat()
+        ));
+        Ok(Some(new))
+    }
+}

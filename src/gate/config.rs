@@ -1,0 +1,449 @@
+//! `picklock.toml`, understood and checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use picklock_harness::check::Property;
+use picklock_reports::gate::{
+    CellKey, ExpectRule, Expected, FEWEST_PAIRS, Limit, LimitRule, Op, Rules, Selector, Unit,
+};
+use picklock_scenarios::CAUSES;
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use super::measure::Plan;
+use super::subjects::{self, Named};
+use super::trouble::Source;
+use crate::cli::{BackendChoice, MatrixArgs};
+use crate::exit::Failure;
+
+/// How many pairs of runs, where the configuration does not say.
+const PAIRS: usize = 15;
+
+/// More would take hours, and tell little more.
+const MOST_PAIRS: usize = 100;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    baseline: Option<PathBuf>,
+    control: Option<Spanned<String>>,
+    pairs: Option<Spanned<usize>>,
+    image: Option<String>,
+    redis_server: Option<PathBuf>,
+    #[serde(default)]
+    cells: Vec<Spanned<Group>>,
+    #[serde(default)]
+    expect: Vec<Spanned<ExpectTable>>,
+    #[serde(default)]
+    limit: Vec<Spanned<LimitTable>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    worlds: Vec<Spanned<String>>,
+    subjects: Option<Vec<Spanned<Value>>>,
+    scenarios: Option<Vec<Spanned<String>>>,
+    seeds: Option<Spanned<u64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExpectTable {
+    subject: Option<Spanned<String>>,
+    scenario: Option<Spanned<String>>,
+    world: Option<Spanned<String>>,
+    exclusion: Option<Spanned<String>>,
+    lease: Option<Spanned<String>>,
+    resource: Option<Spanned<String>>,
+    ownership: Option<Spanned<String>>,
+    fencing: Option<Spanned<String>>,
+    progress: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitTable {
+    subject: Option<Spanned<String>>,
+    scenario: Option<Spanned<String>>,
+    world: Option<Spanned<String>>,
+    require: Vec<Spanned<String>>,
+}
+
+/// What the user wants.
+pub struct Config {
+    source: Source,
+    file: File,
+    /// The file of the baseline, if one is named.
+    pub baseline: Option<PathBuf>,
+    /// The subject that real-world latencies are compared with.
+    pub control: Option<String>,
+    /// How many runs of either side.
+    pub pairs: usize,
+    batches: Vec<Batch>,
+}
+
+/// Cells that are planned together.
+pub struct Batch {
+    /// Where its group begins in the file.
+    pub at: usize,
+    /// As if typed.
+    pub args: MatrixArgs,
+}
+
+impl Config {
+    /// Reads and checks the file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line and the nearest word.
+    pub fn read(path: &Path) -> Result<Config, Failure> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::Usage(format!(
+                "{file}: cannot read the configuration: {error}\n  = help: docs/gate.md has an example; --config names another file"
+            ))
+        })?;
+        Config::understand(Source { file, text })
+    }
+
+    fn understand(source: Source) -> Result<Config, Failure> {
+        let file: File = toml::from_str(&source.text).map_err(|error| source.unreadable(&error))?;
+        if file.cells.is_empty() {
+            let help = "add [[cells]] with worlds, subjects and scenarios".to_owned();
+            return Err(source.wrong(
+                0,
+                "it names no cells: a gate that looks at nothing stays shut",
+                Some(help),
+            ));
+        }
+        if let Some(control) = &file.control {
+            subjects::check_name(&source, control.span().start, control.get_ref())?;
+        }
+        let pairs = match &file.pairs {
+            Some(pairs) if !(FEWEST_PAIRS..=MOST_PAIRS).contains(pairs.get_ref()) => {
+                let problem = format!(
+                    "pairs = {}: expected {FEWEST_PAIRS} to {MOST_PAIRS}; with fewer no difference could be told from noise with 95 % confidence",
+                    pairs.get_ref()
+                );
+                return Err(source.wrong(pairs.span().start, problem, None));
+            }
+            Some(pairs) => *pairs.get_ref(),
+            None => PAIRS,
+        };
+        let mut batches = Vec::new();
+        for group in &file.cells {
+            batches.extend(group_batches(&source, &file, group)?);
+        }
+        Ok(Config {
+            baseline: file.baseline.clone(),
+            control: file
+                .control
+                .as_ref()
+                .map(|control| control.get_ref().clone()),
+            pairs,
+            batches,
+            file,
+            source,
+        })
+    }
+
+    /// What is to be planned.
+    pub fn batches(&self) -> &[Batch] {
+        &self.batches
+    }
+
+    /// The arguments for one cell of the control.
+    pub fn control_args(&self, control: &str, scenario: &str, world: BackendChoice) -> MatrixArgs {
+        matrix_args(
+            &self.file,
+            vec![control.to_owned()],
+            vec![scenario.to_owned()],
+            vec![world],
+        )
+    }
+
+    /// Expectations and limits, held against the cells that there are.
+    ///
+    /// # Errors
+    /// A cell that is named twice; an expectation or a limit that is none, or that no cell meets.
+    pub fn rules(&self, plans: &[Plan<'_>]) -> Result<Rules, Failure> {
+        let mut cells: Vec<CellKey> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for plan in plans {
+            for (key, _) in plan.planned.cells() {
+                if !seen.insert(key.clone()) {
+                    let problem = format!("{key} is named by two of [[cells]]");
+                    return Err(self.source.wrong(plan.batch.at, problem, None));
+                }
+                cells.push(key);
+            }
+        }
+        let mut rules = Rules {
+            control: self.control.clone(),
+            ..Rules::default()
+        };
+        for table in &self.file.expect {
+            let at = table.span().start;
+            let table = table.get_ref();
+            let names = [&table.subject, &table.scenario, &table.world];
+            rules.expects.push(ExpectRule {
+                cells: self.selector(at, names, &cells)?,
+                properties: self.expectations(at, table)?,
+            });
+        }
+        for table in &self.file.limit {
+            let at = table.span().start;
+            let table = table.get_ref();
+            let names = [&table.subject, &table.scenario, &table.world];
+            let selector = self.selector(at, names, &cells)?;
+            if table.require.is_empty() {
+                return Err(self.source.wrong(at, "require names no limit", None));
+            }
+            for text in &table.require {
+                let limit = self.limit(text, &selector, &cells)?;
+                rules.limits.push(LimitRule {
+                    cells: selector.clone(),
+                    limit,
+                });
+            }
+        }
+        rules.cells = cells;
+        Ok(rules)
+    }
+
+    /// Which cells a table is about. One that is about none is a typing error, or has been left
+    /// behind: it would look as if something were watched.
+    fn selector(
+        &self,
+        at: usize,
+        [subject, scenario, world]: [&Option<Spanned<String>>; 3],
+        cells: &[CellKey],
+    ) -> Result<Selector, Failure> {
+        let part = |of: fn(&CellKey) -> &str| -> BTreeSet<&str> { cells.iter().map(of).collect() };
+        let named = [
+            (subject, "subject", part(|key| &key.subject)),
+            (scenario, "scenario", part(|key| &key.scenario)),
+            (world, "world", part(|key| &key.backend)),
+        ];
+        for (name, what, known) in named {
+            let Some(name) = name else { continue };
+            let word = name.get_ref();
+            if !known.contains(word.as_str()) {
+                let problem = format!("no cell of [[cells]] has the {what} `{word}`");
+                return Err(self.source.unknown(name.span().start, problem, word, known));
+            }
+        }
+        let text =
+            |name: &Option<Spanned<String>>| name.as_ref().map(|name| name.get_ref().clone());
+        let selector = Selector {
+            subject: text(subject),
+            scenario: text(scenario),
+            world: text(world),
+        };
+        if !cells.iter().any(|key| selector.matches(key)) {
+            return Err(self
+                .source
+                .wrong(at, "no cell of [[cells]] has all of these names", None));
+        }
+        Ok(selector)
+    }
+
+    fn expectations(
+        &self,
+        at: usize,
+        table: &ExpectTable,
+    ) -> Result<BTreeMap<Property, String>, Failure> {
+        let given = [
+            (Property::Exclusion, &table.exclusion),
+            (Property::Lease, &table.lease),
+            (Property::Resource, &table.resource),
+            (Property::Ownership, &table.ownership),
+            (Property::Fencing, &table.fencing),
+            (Property::Progress, &table.progress),
+        ];
+        let mut properties = BTreeMap::new();
+        for (property, words) in given {
+            let Some(words) = words else { continue };
+            let at = words.span().start;
+            let text = words.get_ref();
+            match Expected::read(text) {
+                Some(Expected::Violated(Some(cause))) if !CAUSES.contains(&cause.as_str()) => {
+                    let problem =
+                        format!("no such cause: `{cause}`; there are {}", CAUSES.join(", "));
+                    return Err(self
+                        .source
+                        .unknown(at, problem, &cause, CAUSES.iter().copied()));
+                }
+                Some(_) => {}
+                None => {
+                    let problem = format!(
+                        "`{text}` is no expectation; expected \"held\", \"violated\", \"violated: CAUSE\" or \"any\""
+                    );
+                    return Err(self.source.unknown(
+                        at,
+                        problem,
+                        text,
+                        ["held", "violated", "any"],
+                    ));
+                }
+            }
+            properties.insert(property, text.clone());
+        }
+        if properties.is_empty() {
+            let help = "name a property, as in `lease = \"held\"`".to_owned();
+            return Err(self.source.wrong(at, "it expects nothing", Some(help)));
+        }
+        Ok(properties)
+    }
+
+    fn limit(
+        &self,
+        text: &Spanned<String>,
+        selector: &Selector,
+        cells: &[CellKey],
+    ) -> Result<Limit, Failure> {
+        let start = text.span().start;
+        let limit = Limit::parse(text.get_ref()).map_err(|error| {
+            // The quotation mark comes before the limit itself.
+            let at = start + 1 + error.at;
+            match &error.unknown {
+                Some((word, known)) => {
+                    let known = known.iter().map(String::as_str);
+                    self.source.unknown(at, error.problem.clone(), word, known)
+                }
+                None => self.source.wrong(at, error.problem.clone(), None),
+            }
+        })?;
+        let mut selected = cells.iter().filter(|key| selector.matches(key));
+        let is_real = selected.any(|key| !key.is_simulated());
+        if limit.mentions(Unit::Control) && self.control.is_none() {
+            let help = "name one above all tables: control = \"set-nx-px\"".to_owned();
+            return Err(self.source.wrong(
+                start,
+                "it speaks of `control`, and there is none",
+                Some(help),
+            ));
+        }
+        if is_real && limit.metric.is_time() {
+            self.check_real_time(start, &limit)?;
+        }
+        Ok(limit)
+    }
+
+    /// A time on a real machine says as much of the machine as of the lock.
+    fn check_real_time(&self, at: usize, limit: &Limit) -> Result<(), Failure> {
+        let wrong =
+            |problem: &str, help: &str| Err(self.source.wrong(at, problem, Some(help.to_owned())));
+        if self.control.is_none() {
+            return wrong(
+                "a time in a real world is compared with a control, and there is none",
+                "name one above all tables: control = \"set-nx-px\"",
+            );
+        }
+        if !limit.mentions(Unit::Baseline) && !limit.mentions(Unit::Control) {
+            return wrong(
+                "in a real world this would measure the machine: compare with `baseline` or `control`",
+                "as in `acquire.p50 < control * 1.5`, or name `world = \"sim\"`",
+            );
+        }
+        if matches!(limit.op, Op::Equal | Op::Unequal) {
+            return wrong(
+                "times of a real machine are never equal",
+                "use <, <=, > or >=",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Options belong to one lock: each with options is planned by itself.
+fn group_batches(
+    source: &Source,
+    file: &File,
+    group: &Spanned<Group>,
+) -> Result<Vec<Batch>, Failure> {
+    let at = group.span().start;
+    let group = group.get_ref();
+    for (given, what) in [
+        (group.worlds.len(), "worlds"),
+        (group.subjects.as_ref().map_or(1, Vec::len), "subjects"),
+        (group.scenarios.as_ref().map_or(1, Vec::len), "scenarios"),
+    ] {
+        if given == 0 {
+            let problem =
+                format!("{what} = []: nothing would be run; leave `{what}` out for all there are");
+            return Err(source.wrong(at, problem, None));
+        }
+    }
+    let worlds = group
+        .worlds
+        .iter()
+        .map(|name| subjects::world(source, name));
+    let worlds = worlds.collect::<Result<Vec<_>, _>>()?;
+    let mut scenarios = Vec::new();
+    for name in group.scenarios.iter().flatten() {
+        subjects::check_scenario(source, name)?;
+        scenarios.push(name.get_ref().clone());
+    }
+    let named = group
+        .subjects
+        .iter()
+        .flatten()
+        .map(|value| subjects::subject(source, value));
+    let named = named.collect::<Result<Vec<Named>, _>>()?;
+    let seeds = match &group.seeds {
+        Some(seeds) if *seeds.get_ref() == 0 => {
+            return Err(source.wrong(
+                seeds.span().start,
+                "seeds = 0: each cell must run at least once",
+                None,
+            ));
+        }
+        Some(seeds) => *seeds.get_ref(),
+        None => 1,
+    };
+    let (plain, optioned): (Vec<Named>, Vec<Named>) =
+        named.into_iter().partition(|one| one.options.is_empty());
+    let batch = |subjects: Vec<String>, options: BTreeMap<String, String>| Batch {
+        at,
+        args: MatrixArgs {
+            options: options.into_iter().collect(),
+            seeds,
+            ..matrix_args(file, subjects, scenarios.clone(), worlds.clone())
+        },
+    };
+    let mut batches = Vec::new();
+    if group.subjects.is_none() || !plain.is_empty() {
+        let names = plain.into_iter().map(|one| one.name).collect();
+        batches.push(batch(names, BTreeMap::new()));
+    }
+    batches.extend(
+        optioned
+            .into_iter()
+            .map(|one| batch(vec![one.name], one.options)),
+    );
+    Ok(batches)
+}
+
+fn matrix_args(
+    file: &File,
+    subjects: Vec<String>,
+    scenarios: Vec<String>,
+    backends: Vec<BackendChoice>,
+) -> MatrixArgs {
+    MatrixArgs {
+        subjects,
+        scenarios,
+        backends,
+        options: Vec::new(),
+        seeds: 1,
+        seed: 1,
+        jobs: None,
+        image: file.image.clone(),
+        redis_server: file.redis_server.clone(),
+        json: true,
+        out: None,
+        quiet: true,
+    }
+}

@@ -1,0 +1,179 @@
+//! The runs of a gate.
+//!
+//! Cells with latency limits in a real world are run in turns with the control, one run at a time
+//! and nothing of ours beside them: subject, control, control, subject … What the machine does to
+//! the one it does to the other, and what drifts cancels out.
+
+use picklock_harness::record::{Cell, MatrixRecord};
+use picklock_reports::gate::{CellKey, Pair, Paired, Ran, Rules, absorb};
+
+use super::config::{Batch, Config};
+use crate::cli::BackendChoice;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::matrix::Planned;
+use crate::print;
+
+/// The seed of the first pair; each further pair has the next one.
+const SEED: u64 = 1;
+
+/// Some cells of the configuration, planned.
+pub struct Plan<'a> {
+    /// As the configuration has them.
+    pub batch: &'a Batch,
+    /// As they can be run.
+    pub planned: Planned,
+}
+
+/// Plans everything before anything runs, and says where it will.
+///
+/// # Errors
+/// A scenario file that makes no sense, no world to run in.
+pub async fn plan<'a>(
+    config: &'a Config,
+    quiet: bool,
+    interrupt: &Interrupt,
+) -> Result<Vec<Plan<'a>>, Failure> {
+    let mut plans: Vec<Plan<'a>> = Vec::new();
+    let mut told: Vec<&str> = Vec::new();
+    for batch in config.batches() {
+        let mut args = batch.args.clone();
+        args.quiet = quiet;
+        let planned = Planned::of(args, interrupt).await?;
+        for (world, reason) in planned.worlds() {
+            if !told.contains(&world) {
+                told.push(world);
+                print::err(&format!("backend {world} ({reason})\n"));
+            }
+        }
+        plans.push(Plan { batch, planned });
+    }
+    Ok(plans)
+}
+
+/// Runs everything; nothing, if the user does not want it any more.
+///
+/// # Errors
+/// A control that cannot be run at all.
+pub async fn run(
+    config: &Config,
+    rules: &Rules,
+    plans: &[Plan<'_>],
+    quiet: bool,
+    interrupt: &Interrupt,
+) -> Result<Option<Ran>, Failure> {
+    let mut ran = Ran::default();
+    for plan in plans {
+        let mut record = plan
+            .planned
+            .run(|key| !rules.is_paired(key), interrupt)
+            .await?;
+        ran.matrix.cells.append(&mut record.cells);
+        ran.matrix
+            .skipped
+            .extend(plan.planned.skipped().iter().cloned());
+    }
+    for plan in plans {
+        for (key, scenario) in plan.planned.cells() {
+            if !rules.is_paired(&key) || interrupt.is_wanted() {
+                continue;
+            }
+            let control = config.control.as_deref().unwrap_or_default();
+            let args = config.control_args(control, scenario, world(&key));
+            let control = Planned::of(args, interrupt).await?;
+            let pairing = Pairing {
+                key: &key,
+                plan,
+                control: &control,
+                name: config.control.clone().unwrap_or_default(),
+            };
+            let found = pairing.run(config.pairs, quiet, interrupt).await?;
+            if let Some((cell, paired)) = found {
+                ran.matrix.cells.push(cell);
+                ran.paired.push(paired);
+            }
+        }
+    }
+    Ok(Some(ran).filter(|_| !interrupt.is_wanted()))
+}
+
+fn world(key: &CellKey) -> BackendChoice {
+    match key.backend.as_str() {
+        "docker" => BackendChoice::Docker,
+        "process" => BackendChoice::Process,
+        _ => BackendChoice::Sim,
+    }
+}
+
+/// One cell and its control.
+struct Pairing<'a> {
+    key: &'a CellKey,
+    plan: &'a Plan<'a>,
+    control: &'a Planned,
+    name: String,
+}
+
+impl Pairing<'_> {
+    async fn run(
+        &self,
+        pairs: usize,
+        quiet: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Option<(Cell, Paired)>, Failure> {
+        let mut paired = Paired {
+            key: self.key.clone(),
+            control: self.name.clone(),
+            pairs: Vec::new(),
+            error: None,
+        };
+        let mut whole: Option<Cell> = None;
+        for pair in 0..pairs {
+            let seed = SEED + pair as u64;
+            // Whoever is first in one pair is second in the next.
+            let (subject, control) = match pair % 2 {
+                0 => {
+                    let subject = self.subject(seed, interrupt).await?;
+                    (subject, self.control(seed, interrupt).await?)
+                }
+                _ => {
+                    let control = self.control(seed, interrupt).await?;
+                    (self.subject(seed, interrupt).await?, control)
+                }
+            };
+            let (Some(subject), Some(control)) = (subject, control) else {
+                return Ok(None);
+            };
+            if !quiet {
+                print::err(&format!("[pair {}/{pairs}] {}\n", pair + 1, self.key));
+            }
+            paired.error = paired.error.take().or(control.error);
+            paired.pairs.push(Pair {
+                subject: subject.latency.clone(),
+                control: control.latency,
+            });
+            match &mut whole {
+                Some(whole) => absorb(whole, subject),
+                None => whole = Some(subject),
+            }
+        }
+        Ok(whole.map(|cell| (cell, paired)))
+    }
+
+    async fn subject(&self, seed: u64, interrupt: &Interrupt) -> Result<Option<Cell>, Failure> {
+        let wanted = |key: &CellKey| key == self.key;
+        only(self.plan.planned.run_once(seed, wanted, interrupt).await?)
+    }
+
+    async fn control(&self, seed: u64, interrupt: &Interrupt) -> Result<Option<Cell>, Failure> {
+        only(self.control.run_once(seed, |_| true, interrupt).await?)
+    }
+}
+
+/// The one cell; nothing, if the user does not want it any more.
+fn only(record: MatrixRecord) -> Result<Option<Cell>, Failure> {
+    Ok(record
+        .cells
+        .into_iter()
+        .next()
+        .filter(|_| !record.interrupted))
+}

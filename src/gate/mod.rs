@@ -1,0 +1,99 @@
+//! `picklock gate`: what comes out, held against what the user wants, for CI.
+//!
+//! - [`cli`]: what can be typed
+//! - [`config`]: `picklock.toml`, understood and checked; [`trouble`]: what is wrong in it, and where
+//! - [`measure`]: the runs, those in pairs with a control among them
+//! - [`baseline`]: the file of what came out when the user was content
+//!
+//! The decision itself is a pure function: [`picklock_reports::gate::decide`].
+
+mod baseline;
+pub mod cli;
+mod config;
+mod measure;
+mod subjects;
+mod trouble;
+
+use std::io::Write;
+use std::path::Path;
+
+use picklock_reports::gate::{
+    Decision, Outcome, annotations, decide, gate_json, markdown, terminal,
+};
+
+use crate::exit::{self, Failure};
+use crate::interrupt::Interrupt;
+use crate::print;
+use baseline::BaselineFile;
+use cli::GateArgs;
+use config::Config;
+
+/// Runs what the configuration names, and decides.
+///
+/// # Errors
+/// A configuration or baseline that makes no sense, or no world to run in.
+pub async fn run(args: GateArgs) -> Result<u8, Failure> {
+    let config = Config::read(&args.config)?;
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
+    let plans = measure::plan(&config, args.quiet, &interrupt).await?;
+    let rules = config.rules(&plans)?;
+    let file = BaselineFile::named(
+        args.baseline.as_deref(),
+        &args.config,
+        config.baseline.as_deref(),
+    );
+    let mut baseline = file.read()?;
+    let is_needed = file.is_named || rules.cells.iter().any(|key| rules.needs_baseline(key));
+    if baseline.is_none() && is_needed && !args.update_baseline {
+        return Err(file.missing());
+    }
+    let Some(ran) = measure::run(&config, &rules, &plans, args.quiet, &interrupt).await? else {
+        print::err("interrupted: nothing was decided\n");
+        return Ok(exit::INTERRUPTED);
+    };
+    if args.update_baseline {
+        baseline = file.update(&rules, &ran, baseline)?;
+    }
+    let decision = decide(&rules, baseline.as_ref(), &ran);
+    tell(&args, &decision)?;
+    Ok(match decision.outcome() {
+        Outcome::AsExpected => exit::HELD,
+        Outcome::Differs => exit::VIOLATED,
+        Outcome::NotRun => exit::ENVIRONMENT,
+        Outcome::Inconclusive => exit::INCONCLUSIVE,
+    })
+}
+
+fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
+    match args.json {
+        true => print::out(&format!("{}\n", gate_json(decision))),
+        false => print::out(&terminal(decision)),
+    }
+    if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
+        // The runner reads both; a document must stay one.
+        match args.json {
+            true => print::err(&annotations(decision)),
+            false => print::out(&annotations(decision)),
+        }
+    }
+    match std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+        Some(path) => append(Path::new(&path), &markdown(decision)),
+        None => Ok(()),
+    }
+}
+
+/// Other steps may have written into the summary too.
+fn append(path: &Path, text: &str) -> Result<(), Failure> {
+    let file = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path);
+    file.and_then(|mut file| writeln!(file, "{text}"))
+        .map_err(|error| {
+            Failure::Environment(format!(
+                "GITHUB_STEP_SUMMARY: cannot write {}: {error}",
+                path.display()
+            ))
+        })
+}

@@ -1,0 +1,145 @@
+//! Names in `picklock.toml`: subjects with their options, scenarios, worlds.
+
+use std::collections::BTreeMap;
+
+use picklock_impls::{MUTANTS, OptionError, STRATEGIES, find};
+use picklock_scenarios::catalog;
+use toml::{Spanned, Value};
+
+use super::trouble::Source;
+use crate::cli::BackendChoice;
+use crate::exit::Failure;
+
+/// A subject as the configuration names it.
+#[derive(Debug, Clone)]
+pub struct Named {
+    /// As after `--impl`.
+    pub name: String,
+    /// Its options.
+    pub options: BTreeMap<String, String>,
+}
+
+/// Understands a subject: a name, or `{ impl = NAME, options = { KEY = VALUE } }`.
+pub fn subject(source: &Source, value: &Spanned<Value>) -> Result<Named, Failure> {
+    let at = value.span().start;
+    let shape =
+        "expected the name of a lock, or { impl = \"NAME\", options = { KEY = \"VALUE\" } }";
+    let named = match value.get_ref() {
+        Value::String(name) => Named {
+            name: name.clone(),
+            options: BTreeMap::new(),
+        },
+        Value::Table(table) => {
+            let known = ["impl", "options"];
+            if let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) {
+                let problem = format!("unknown key `{key}`; {shape}");
+                return Err(source.unknown(at, problem, key, known));
+            }
+            let Some(name) = table.get("impl").and_then(Value::as_str) else {
+                return Err(source.wrong(at, shape, None));
+            };
+            Named {
+                name: name.to_owned(),
+                options: options(source, at, table.get("options"))?,
+            }
+        }
+        _ => return Err(source.wrong(at, shape, None)),
+    };
+    check_name(source, at, &named.name)?;
+    check_options(source, at, &named)?;
+    Ok(named)
+}
+
+fn options(
+    source: &Source,
+    at: usize,
+    table: Option<&Value>,
+) -> Result<BTreeMap<String, String>, Failure> {
+    let wrong = || {
+        source.wrong(
+            at,
+            "options: expected a table of texts, as in { retries = \"3\" }",
+            None,
+        )
+    };
+    let Some(table) = table else {
+        return Ok(BTreeMap::new());
+    };
+    let entries = table.as_table().ok_or_else(wrong)?.iter();
+    let entries = entries.map(|(key, value)| {
+        let value = value.as_str().ok_or_else(wrong)?;
+        Ok((key.clone(), value.to_owned()))
+    });
+    entries.collect()
+}
+
+/// Holds a subject's name against what there is.
+pub fn check_name(source: &Source, at: usize, name: &str) -> Result<(), Failure> {
+    if name.starts_with("exec:") || find(name).is_some() {
+        return Ok(());
+    }
+    let known = || {
+        STRATEGIES
+            .iter()
+            .chain(MUTANTS)
+            .map(|strategy| strategy.name)
+    };
+    let problem = format!(
+        "no such lock: `{name}`; `picklock list impls` tells which there are, any other is `exec:COMMAND`"
+    );
+    Err(source.unknown(at, problem, name, known()))
+}
+
+fn check_options(source: &Source, at: usize, named: &Named) -> Result<(), Failure> {
+    let Some(strategy) = find(&named.name) else {
+        return Ok(());
+    };
+    for (name, value) in &named.options {
+        match strategy.read_options([(name.as_str(), value.as_str())]) {
+            Ok(_) => {}
+            Err(OptionError::Unknown { name, declared }) => {
+                let known = declared.clone();
+                let error = OptionError::Unknown {
+                    name: name.clone(),
+                    declared,
+                };
+                let problem = format!("options: `{name}`: {error}");
+                return Err(source.unknown(at, problem, &name, known));
+            }
+            Err(error) => {
+                return Err(source.wrong(at, format!("options: `{name}`: {error}"), None));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Holds a scenario's name against the catalog; files are read when the cells are planned.
+pub fn check_scenario(source: &Source, name: &Spanned<String>) -> Result<(), Failure> {
+    let word = name.get_ref();
+    if word.ends_with(".toml") || catalog::names().any(|known| known == word) {
+        return Ok(());
+    }
+    let problem = format!(
+        "no such scenario: `{word}`; `picklock list scenarios` tells which there are, your own is a path that ends in .toml"
+    );
+    Err(source.unknown(name.span().start, problem, word, catalog::names()))
+}
+
+/// Understands a world. `auto` is none: a gate that chose for itself would not be the same twice.
+pub fn world(source: &Source, name: &Spanned<String>) -> Result<BackendChoice, Failure> {
+    match name.get_ref().as_str() {
+        "sim" => Ok(BackendChoice::Sim),
+        "process" => Ok(BackendChoice::Process),
+        "docker" => Ok(BackendChoice::Docker),
+        word => {
+            let problem = format!("no such world: `{word}`; expected sim, process or docker");
+            Err(source.unknown(
+                name.span().start,
+                problem,
+                word,
+                ["sim", "process", "docker"],
+            ))
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What is wrong in `picklock.toml`, and where.
+
+use std::ops::Range;
+
+use picklock_scenarios::{ScenarioError, nearest};
+
+use crate::exit::Failure;
+
+/// A configuration file, to which errors are tied.
+pub struct Source {
+    /// As it was typed.
+    pub file: String,
+    /// All of it.
+    pub text: String,
+}
+
+impl Source {
+    /// An error at this place. `hint`: what to do.
+    pub fn wrong(&self, at: usize, problem: impl Into<String>, hint: Option<String>) -> Failure {
+        let mut end = at.min(self.text.len());
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let before = &self.text[..end];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        // Errors of both kinds of files read alike.
+        let error = ScenarioError {
+            file: self.file.clone(),
+            place: Some((line, column)),
+            excerpt: self.text.lines().nth(line - 1).map(str::to_owned),
+            problem: problem.into(),
+            hint,
+        };
+        Failure::Usage(error.to_string())
+    }
+
+    /// A word that means nothing, and those that would.
+    pub fn unknown<'a>(
+        &self,
+        at: usize,
+        problem: impl Into<String>,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Failure {
+        let hint = nearest(word, known).map(|meant| format!("did you mean `{meant}`?"));
+        self.wrong(at, problem, hint)
+    }
+
+    /// What the TOML parser says.
+    pub fn unreadable(&self, error: &toml::de::Error) -> Failure {
+        // The parser's words for kinds of values, in everybody's.
+        let message = error.message().trim().replace('\n', "; ");
+        let message = message.replace("expected u64", "expected a whole number");
+        let message = message.replace("expected usize", "expected a whole number");
+        let mut quoted = message.split('`').skip(1).step_by(2);
+        let word = quoted.next().unwrap_or_default().to_owned();
+        let known: Vec<String> = quoted.map(str::to_owned).collect();
+        let at = error.span().map_or(0, |span: Range<usize>| span.start);
+        match message.starts_with("unknown field") {
+            true => self.unknown(at, message.clone(), &word, known.iter().map(String::as_str)),
+            false => self.wrong(at, message, None),
+        }
+    }
+}

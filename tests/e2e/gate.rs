@@ -1,0 +1,241 @@
+//! `picklock gate`: what it opens for, what it stays shut for, and what it says then.
+
+use crate::running::{Call, Outcome, picklock};
+
+/// Two cells that come out as the catalog says.
+const CALM: &str = "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"set-nx-px\", \"redlock\"]\nscenarios = [\"calm\"]\nseeds = 2\n";
+
+const LIMIT: &str =
+    "[[limit]]\nrequire = [\"acquire.p99 < baseline * 1.3 + 2ms\", \"violations.lease == 0\"]\n";
+
+/// A scenario of ours with a section of so many milliseconds.
+fn mine(section_ms: u32) -> String {
+    format!(
+        "name = \"mine\"\nsummary = \"Nothing goes wrong.\"\n[workload]\nsection = \"{section_ms}ms\"\n[expect.\"*\"]\nlease = \"held\"\n"
+    )
+}
+
+/// `picklock gate LINE` with this configuration. The runner of the project's own CI must not see
+/// what these gates say.
+fn gate(line: &str, config: &str) -> Call {
+    picklock(&format!("gate --quiet {line}"))
+        .env("GITHUB_ACTIONS", "")
+        .env("GITHUB_STEP_SUMMARY", "")
+        .file("picklock.toml", config)
+}
+
+/// The baseline that a gate with this configuration writes.
+fn baseline(config: &str) -> String {
+    gate("--update-baseline", config)
+        .run()
+        .exits(0)
+        .text_file("picklock-baseline.json")
+}
+
+/// Both outputs without what depends on the machine.
+fn said(outcome: &Outcome) -> String {
+    let errors = outcome.stderr.lines();
+    let errors: Vec<&str> = errors
+        .filter(|line| !line.starts_with("backend "))
+        .collect();
+    format!("{}--- stderr\n{}", outcome.stdout, errors.join("\n"))
+}
+
+#[test]
+fn what_is_expected_opens_it_and_the_same_bytes_come_out_every_time() {
+    let config = format!("{CALM}{LIMIT}");
+    let written = gate("--update-baseline", &config).run().exits(0);
+    insta::assert_snapshot!("gate_first_baseline", said(&written));
+    let baseline = written.text_file("picklock-baseline.json");
+    let run = |line: &str| {
+        let call = gate(line, &config).file("picklock-baseline.json", &baseline);
+        call.run().exits(0).stdout
+    };
+    insta::assert_snapshot!("gate_open", run(""));
+    let document = run("--json");
+    assert!(
+        document.starts_with("{\n  \"format\": \"picklock-gate/1\""),
+        "{document}"
+    );
+    for _ in 0..4 {
+        assert_eq!(run("--json"), document);
+    }
+}
+
+#[test]
+fn what_is_planted_is_found() {
+    let dead = format!("{CALM}[[expect]]\nsubject = \"redlock\"\nlease = \"violated: race\"\n");
+    let verdict = CALM.replace("\"redlock\"", "\"no-lock\"")
+        + "[[expect]]\nsubject = \"no-lock\"\nlease = \"held\"\n";
+    for (name, config) in [("gate_dead_alarm", dead), ("gate_verdict", verdict)] {
+        let outcome = gate("", &config).run().exits(1);
+        insta::assert_snapshot!(name, said(&outcome));
+    }
+    let one_less = CALM.replace(", \"redlock\"", "");
+    let both = baseline(&format!("{CALM}{LIMIT}"));
+    let missing = gate("", &format!("{one_less}{LIMIT}")).file("picklock-baseline.json", &both);
+    insta::assert_snapshot!("gate_missing_cell", said(&missing.run().exits(1)));
+}
+
+#[test]
+fn a_slower_lock_and_another_version_of_the_scenario_are_told_apart() {
+    let config = CALM.replace("\"calm\"", "\"mine.toml\"") + LIMIT;
+    let update = gate("--update-baseline", &config).file("mine.toml", &mine(100));
+    let baseline = update.run().exits(0).text_file("picklock-baseline.json");
+    let other = gate("", &config)
+        .file("mine.toml", &mine(200))
+        .file("picklock-baseline.json", &baseline);
+    insta::assert_snapshot!("gate_other_scenario", said(&other.run().exits(1)));
+    // What the lock took in the baseline is made small by hand: so the lock of today is slow.
+    let mut faster: serde_json::Value = serde_json::from_str(&baseline).unwrap();
+    faster["cells"][0]["exact"]["metrics"]["acquire.p99"] = 1000.into();
+    let slow = gate("", &config)
+        .file("mine.toml", &mine(100))
+        .file("picklock-baseline.json", &faster.to_string());
+    insta::assert_snapshot!("gate_latency", said(&slow.run().exits(1)));
+}
+
+#[test]
+fn without_what_it_needs_it_does_not_open() {
+    let no_baseline = gate("", &format!("{CALM}{LIMIT}")).run().exits(2);
+    let named = gate("", &format!("baseline = \"b.json\"\n{CALM}"))
+        .run()
+        .exits(2);
+    let foreign = gate("", CALM)
+        .file(
+            "picklock-baseline.json",
+            "{\"format\":\"picklock-baseline/9\",\"cells\":[]}",
+        )
+        .run()
+        .exits(2);
+    let empty = gate("", "").run().exits(2);
+    let nothing = gate("", "[[cells]]\nworlds = []\n").run().exits(2);
+    let left_out = gate(
+        "",
+        "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"exec:true\"]\nscenarios = [\"calm\"]\n",
+    );
+    let all = [
+        no_baseline,
+        named,
+        foreign,
+        empty,
+        nothing,
+        left_out.run().exits(2),
+    ];
+    insta::assert_snapshot!(all.each_ref().map(said).join("\n===\n"));
+}
+
+#[test]
+fn a_lock_of_which_nothing_is_expected_is_not_judged() {
+    let config = CALM.replace("\"set-nx-px\", \"redlock\"", "\"no-lock\"");
+    let outcome = gate("", &config).run().exits(3);
+    assert!(
+        outcome.stdout.contains("nothing is expected of it"),
+        "{}",
+        outcome.all()
+    );
+}
+
+#[test]
+fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
+    let limit = |text: &str| format!("{CALM}[[limit]]\nrequire = [\"{text}\"]\n");
+    let real = |text: &str| limit(text).replace("\"sim\"", "\"process\"");
+    let configs = [
+        CALM.replace("worlds", "world"),
+        CALM.replace("\"sim\"", "\"auto\""),
+        CALM.replace("\"redlock\"", "\"redlok\""),
+        CALM.replace(
+            "\"redlock\"",
+            "{ impl = \"redlock\", options = { retrys = \"3\" } }",
+        ),
+        CALM.replace("\"redlock\"", "{ imp = \"redlock\" }"),
+        CALM.replace("\"calm\"", "\"clam\""),
+        CALM.replace("seeds = 2", "seeds = 0"),
+        CALM.replace("seeds = 2", "seeds = \"many\""),
+        format!("{CALM}{CALM}"),
+        format!("control = \"set-nx\"\n{CALM}"),
+        format!("pairs = 3\n{CALM}"),
+        format!("{CALM}[[expect]]\nsubject = \"getset\"\nlease = \"held\"\n"),
+        format!("{CALM}[[expect]]\nlease = \"hold\"\n"),
+        format!("{CALM}[[expect]]\nlease = \"violated: raze\"\n"),
+        format!("{CALM}[[expect]]\nsubject = \"redlock\"\n"),
+        limit("acquire.p98 < 2ms"),
+        limit("violations.leese == 0"),
+        limit("acquire.p99 < basline * 2"),
+        limit("acquire.p99 < control * 2"),
+        real("acquire.p99 < 20ms"),
+        real("acquire.p99 < baseline * 2"),
+        format!("control = \"set-nx-px\"\n{}", real("acquire.p99 < 20ms")),
+        "[[cells]\n".to_owned(),
+    ];
+    let shown = configs.iter().map(|config| {
+        let outcome = gate("", config).run().exits(2);
+        assert_eq!(outcome.stdout, "", "{config}");
+        let lines = outcome.stderr.lines();
+        let lines: Vec<&str> = lines.filter(|line| !line.starts_with("backend ")).collect();
+        lines.join("\n").replace("picklock: ", "")
+    });
+    insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n\n"));
+}
+
+#[test]
+fn github_gets_annotations_and_a_summary() {
+    let config = CALM.replace("\"redlock\"", "\"no-lock\"")
+        + "[[expect]]\nsubject = \"no-lock\"\nlease = \"held\"\n";
+    let call = |line: &str| {
+        gate(line, &config)
+            .file("summary.md", "# before\n")
+            .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_STEP_SUMMARY", "summary.md")
+            .run()
+            .exits(1)
+    };
+    let plain = call("");
+    let annotation =
+        "::error title=picklock gate%3A no-lock × calm × sim%3A verdict differs::lease violated";
+    assert!(plain.stdout.contains(annotation), "{}", plain.all());
+    let summary = plain.text_file("summary.md");
+    assert!(summary.starts_with("# before\n### Picklock\n"), "{summary}");
+    let document = call("--json");
+    assert_eq!(document.document()["outcome"], "differs");
+    assert!(document.stderr.contains(annotation), "{}", document.all());
+}
+
+#[test]
+fn times_on_real_servers_are_compared_with_the_control() {
+    let config = "control = \"set-nx-px\"\npairs = 6\n[[cells]]\nworlds = [\"process\"]\nsubjects = [\"twice-as-slow\"]\nscenarios = [\"round-trips.toml\"]\n[[limit]]\nrequire = [\"acquire.p50 > control * 1.2\"]\n";
+    let scenario =
+        include_str!("../../docs/examples/round-trips.toml").replace("stock = 30", "stock = 20");
+    let scenario = scenario.replace("min_grants = 30", "min_grants = 20");
+    let call = gate("--json", config).file("round-trips.toml", &scenario);
+    // How long anything took is no matter of this test: the gate opens unless the slow lock was
+    // surely faster than the control.
+    let document = call.run().exits(0).document();
+    let limit = &document["limits"][0];
+    assert_eq!(limit["pairs"].as_array().unwrap().len(), 6, "{document}");
+    assert_eq!(document["runs"], 6);
+}
+
+#[test]
+fn the_configurations_of_the_docs_are_understood() {
+    let page = include_str!("../../docs/gate.md");
+    let blocks = page.split("```toml\n").skip(1);
+    let blocks: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        // They lack a baseline, and that is found out when all else has been understood.
+        let config = block
+            .replace("docs/examples/", "")
+            .replace("control * 1.3", "baseline * 1.3");
+        let call = gate("", &config).file(
+            "round-trips.toml",
+            include_str!("../../docs/examples/round-trips.toml"),
+        );
+        let outcome = call.run().exits(2);
+        assert!(
+            outcome.stderr.contains("there is no baseline"),
+            "{}",
+            outcome.all()
+        );
+    }
+}
