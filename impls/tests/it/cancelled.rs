@@ -119,7 +119,7 @@ async fn an_abandoned_watch_neither_steals_nor_blocks() {
         give_up(lock.release(KEY, &grant), &connection, hangs_at).await;
 
         // As if the lease had run out: the key is gone, and taken by the next one.
-        redis::Cmd::del(KEY).exec_async(&mut look).await.unwrap();
+        Cmd::del(KEY).exec_async(&mut look).await.unwrap();
         let mut other = client("lock-take", std::slice::from_ref(&server), 2).await;
         let others = other.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
         assert!(!lock.release(KEY, &grant).await.unwrap());
@@ -142,11 +142,11 @@ async fn an_abandoned_watch_costs_one_refusal_at_most() {
     let mut look = server.connect().await;
     let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     give_up(lock.release(KEY, &grant), &connection, 0).await;
-    redis::Cmd::del(KEY).exec_async(&mut look).await.unwrap();
+    Cmd::del(KEY).exec_async(&mut look).await.unwrap();
 
     let again = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     assert!(!lock.release(KEY, &again).await.unwrap());
-    let kept: bool = redis::Cmd::exists(KEY)
+    let kept: bool = Cmd::exists(KEY)
         .query_async(&mut look)
         .await
         .unwrap();

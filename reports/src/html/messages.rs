@@ -14,13 +14,16 @@ const LEAST_MESSAGES: usize = 200;
 /// Words of a message are cut after so many characters.
 const LONGEST_WORDS: usize = 64;
 
+/// One message, as [`Messages::rows`] says.
+type Row = (u64, i64, usize, usize, u8, u64, u8, usize, usize);
+
 /// Messages as rows of numbers; words and outcomes by their place in the lists.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Messages {
     /// When it came to the wire, how much later it went on (-1: it did not), worker, node, 1 for a
     /// reply, attempt, what the worker was busy with (0 idle, 1 acquire, 2 extend, 3 release),
     /// outcome, words.
-    rows: Vec<(u64, i64, usize, usize, u8, u64, u8, usize, usize)>,
+    rows: Vec<Row>,
     outcomes: Vec<String>,
     words: Vec<String>,
 }
