@@ -116,7 +116,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     (
         "CONTRIBUTING.md",
         "cargo run -- scenario lost-reply-long-work --impl resuming",
-        "the page's own lock is not in the binary; tests/contributing.rs builds and runs it",
+        "the page's own lock is not in the binary; tests/contributing builds and runs it",
     ),
     (
         "docs/gate.md",
