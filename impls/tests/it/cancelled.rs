@@ -146,10 +146,7 @@ async fn an_abandoned_watch_costs_one_refusal_at_most() {
 
     let again = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     assert!(!lock.release(KEY, &again).await.unwrap());
-    let kept: bool = Cmd::exists(KEY)
-        .query_async(&mut look)
-        .await
-        .unwrap();
+    let kept: bool = Cmd::exists(KEY).query_async(&mut look).await.unwrap();
     assert!(kept, "refused means that nothing was done");
     assert!(lock.release(KEY, &again).await.unwrap());
 }
