@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use picklock_scenarios::{Expectation, catalog};
 use serde_json::Value;
@@ -19,7 +19,7 @@ const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
 
 /// Faults that the catalog does not show, each by itself: what a world makes of one must be what
 /// the others make of it. Name, persistence, and the fault.
-const FAULTS: [(&str, &str, &str); 16] = [
+const FAULTS: [(&str, &str, &str); 12] = [
     (
         "lost-request",
         "none",
@@ -66,16 +66,6 @@ const FAULTS: [(&str, &str, &str); 16] = [
         "kind = \"crash-node\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"2ttl\"",
     ),
     (
-        "evicted",
-        "none",
-        "kind = \"evict\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"",
-    ),
-    (
-        "flushed",
-        "none",
-        "kind = \"flush-all\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"",
-    ),
-    (
         "scripts-flushed",
         "none",
         "kind = \"flush-scripts\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"",
@@ -84,16 +74,6 @@ const FAULTS: [(&str, &str, &str); 16] = [
         "memory-full",
         "none",
         "kind = \"exhaust\"\nwhat = \"memory\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"0.5ttl\"",
-    ),
-    (
-        "connections-used-up",
-        "none",
-        "kind = \"exhaust\"\nwhat = \"connections\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"0.5ttl\"",
-    ),
-    (
-        "holder-cut-off",
-        "none",
-        "kind = \"partition\"\nwhen = { on = \"stock-read\" }\nworkers = \"same\"\nfor = \"0.5ttl\"",
     ),
     (
         "nodes-leap-back",
@@ -261,13 +241,33 @@ fn differences_between(scenario: &str, lock: &str, ran: &[(&str, Verdicts)]) -> 
     found
 }
 
+/// Real servers in two tests at a time would be in each other's way.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Scenarios that a test of all locks leaves out: five hundred processes a cell.
+const CROWDED: &str = "flash-sale";
+
+fn named(scenarios: &[&'static str]) -> Vec<&'static str> {
+    let flags = scenarios.iter().flat_map(|name| ["--scenario", name]);
+    flags.collect()
+}
+
 #[test]
 fn simulation_and_processes_agree_on_every_verdict() {
-    compare_matrix(&["sim", "process"], &[], 250);
+    let _alone = alone();
+    let scenarios: Vec<&str> = catalog::names().filter(|name| *name != CROWDED).collect();
+    compare_matrix(&["sim", "process"], &named(&scenarios), 500);
+    let crowd = ["--scenario", CROWDED, "--impl", "set-nx-px"];
+    compare_matrix(&["sim", "process"], &crowd, 2);
 }
 
 #[test]
 fn simulation_and_processes_agree_on_what_each_fault_does() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let files = FAULTS.map(|(name, persistence, fault)| {
         // Whose reply comes first is luck where several ask at once, and a loser's reply is no
@@ -294,6 +294,7 @@ fn simulation_and_processes_agree_on_what_each_fault_does() {
 /// that the worlds agree with it, not only with each other.
 #[test]
 fn wrong_clocks_break_those_who_believe_them() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let cases = [
         (
@@ -335,13 +336,21 @@ fn wrong_clocks_break_those_who_believe_them() {
     }
 }
 
+/// Two locks stand for all: what differs between the locks is the same program in each world.
 #[test]
 fn simulation_and_containers_agree_on_every_verdict() {
-    compare_matrix(
-        &["sim", "docker"],
-        &["--impl", "set-nx-px", "--impl", "redlock"],
-        50,
-    );
+    let _alone = alone();
+    // Thirteen containers, which three Sentinels watch closely, are more than a busy machine of two
+    // processors can carry: of these, one lock on one node is enough.
+    let watched = |name: &&str| !catalog::named(name).is_ok_and(|it| it.topology.sentinels == 0);
+    let all = catalog::names().filter(|name| *name != CROWDED);
+    let (watched, others): (Vec<&str>, Vec<&str>) = all.partition(watched);
+    let mut flags = named(&others);
+    flags.extend(["--impl", "set-nx-px", "--impl", "redlock"]);
+    compare_matrix(&["sim", "docker"], &flags, 90);
+    let mut flags = named(&watched);
+    flags.extend(["--impl", "set-nx-px"]);
+    compare_matrix(&["docker"], &flags, 2);
 }
 
 #[test]
