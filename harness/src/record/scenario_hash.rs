@@ -46,7 +46,7 @@ mod tests {
             "[workload]\nworkers = 4\n",
             "[topology]\nnodes = 5\n",
             "[judge]\nmin_grants = 3\n",
-            "[[fault]]\nkind = \"flush-all\"\nat = \"1s\"\n",
+            "[[fault]]\nkind = \"flush-all\"\nat = \"1s\"\nnodes = \"all\"\n",
         ] {
             assert_ne!(hash(PLAIN), hash(&format!("{PLAIN}{change}")), "{change}");
         }
