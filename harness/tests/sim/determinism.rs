@@ -49,7 +49,7 @@ fn for_the_whole_catalog(seeds: u64, check: impl Fn(&str, &Subject, u64) + Sync)
 
 #[test]
 fn a_second_run_gives_the_same_bytes() {
-    for_the_whole_catalog(seeds(6), |scenario, subject, seed| {
+    for_the_whole_catalog(seeds(2), |scenario, subject, seed| {
         let first = bytes(&simulate(scenario, subject, seed));
         let second = bytes(&simulate(scenario, subject, seed));
         assert!(
@@ -90,7 +90,7 @@ fn all_histories() -> Vec<u8> {
     let mut all = Vec::new();
     for scenario in catalog::names() {
         for strategy in STRATEGIES {
-            for seed in [3, 1 << 40] {
+            for seed in [1 << 40] {
                 all.extend(bytes(&simulate(scenario, &Subject::of(strategy), seed)));
             }
         }
