@@ -18,6 +18,11 @@ fn complaint(assert: impl FnOnce() + std::panic::UnwindSafe) -> String {
 #[test]
 fn what_the_catalog_expects_can_be_asserted() {
     for name in picklock_scenarios::catalog::names_in(&["sim"]) {
+        let scenario = picklock_scenarios::catalog::named(name).unwrap();
+        // Some are about a quorum.
+        if scenario.check_for(1).is_err() {
+            continue;
+        }
         let trial = Trial::of(name).unwrap().seeds(0..3);
         let ran = trial.run_subject(&strategy("set-nx-px")).unwrap();
         assert_eq!(ran.runs().len(), 3);
