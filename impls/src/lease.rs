@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::contract::LockError;
+use crate::contract::{Grant, LockError};
+use crate::stopwatch::Stopwatch;
 
 /// A lease time that Redis can take.
 #[derive(Debug, Clone, Copy)]
@@ -47,5 +48,22 @@ impl Lease {
     /// What is left of the lease after `elapsed`; never below zero.
     pub(crate) fn left_after(self, elapsed: Duration) -> Duration {
         self.duration().saturating_sub(elapsed)
+    }
+
+    /// The grant of a lock that was asked for then, and that counts no fencing tokens.
+    pub(crate) fn grant(self, token: impl Into<String>, asked: Stopwatch) -> Grant {
+        Grant {
+            token: token.into(),
+            fence: None,
+            valid_for: Some(self.left_after(asked.elapsed())),
+        }
+    }
+
+    /// The same hold, for longer: its extension was asked for then.
+    pub(crate) fn extended(self, grant: &Grant, asked: Stopwatch) -> Grant {
+        Grant {
+            valid_for: Some(self.left_after(asked.elapsed())),
+            ..grant.clone()
+        }
     }
 }

@@ -7,10 +7,11 @@
 //! - the contract: [`Lock`], [`Grant`], [`LockError`]
 //! - what a strategy is given: [`Node`] and [`Context`]
 //! - what its user can choose: [`OptionSpec`], and [`Options`] once they are checked
-//! - what strategies are made of: lease, patience, renewal, stopwatch, token, one
+//! - what strategies are made of: lease, attempts with patience, renewal, stopwatch, token, one
 //!   node or a quorum
 //! - [`STRATEGIES`], one file each, and [`MUTANTS`], which are broken on purpose
 
+mod attempts;
 mod context;
 mod contract;
 mod lease;
@@ -19,6 +20,7 @@ mod options;
 mod patience;
 mod quorum;
 mod renewal;
+mod renewing;
 mod single_node;
 mod span;
 mod stopwatch;

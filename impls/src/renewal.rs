@@ -6,9 +6,8 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
-use crate::Context;
 use crate::contract::{Grant, LockError, Notice};
-use crate::options::{OptionKind, OptionSpec, OptionValue};
+use crate::options::{OptionKind, OptionSpec, OptionValue, Options};
 use crate::patience::RETRY_DELAY;
 use crate::span::Span;
 use crate::stopwatch::Deadline;
@@ -83,7 +82,7 @@ impl Renewals {
     /// A grant that does not say how long it is valid is not renewed.
     pub(crate) fn begin(
         &mut self,
-        context: &Context,
+        options: &Options,
         grant: &Grant,
         ttl: Duration,
         renew: impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static,
@@ -93,8 +92,8 @@ impl Renewals {
         };
         let rhythm = Rhythm {
             habits: self.habits,
-            every: context.options.duration(&RENEW_EVERY, ttl),
-            retry: context.options.duration(&RETRY_DELAY, ttl),
+            every: options.duration(&RENEW_EVERY, ttl),
+            retry: options.duration(&RETRY_DELAY, ttl),
         };
         let token = grant.token.clone();
         let speak = self.speak.clone();

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use redis::{ExistenceCheck, SetOptions};
 
-use crate::Strategy;
+use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::token::random_token;
+use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "no-expiry",
@@ -25,6 +25,29 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 
 struct NoExpiry(SetNxPx);
 
+impl Attempts for NoExpiry {
+    fn context(&mut self) -> &mut Context {
+        &mut self.0.context
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        _lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let options = SetOptions::default().conditional_set(ExistenceCheck::NX);
+        let command = redis::Cmd::set_options(key, name, options);
+        let taken: bool = self.0.redis.ask(command).await?;
+        Ok(taken.then(|| Grant {
+            token: name.to_owned(),
+            fence: None,
+            // It holds until it is released, and says so by setting no limit.
+            valid_for: None,
+        }))
+    }
+}
+
 impl Lock for NoExpiry {
     async fn acquire(
         &mut self,
@@ -32,25 +55,7 @@ impl Lock for NoExpiry {
         ttl: Duration,
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        Lease::new(ttl)?;
-        let patience = self.0.context.patience(wait, ttl);
-        let token = random_token(&mut self.0.context.entropy);
-        let options = SetOptions::default().conditional_set(ExistenceCheck::NX);
-        loop {
-            let command = redis::Cmd::set_options(key, &token, options.clone());
-            let taken: bool = self.0.redis.ask(command).await?;
-            if taken {
-                return Ok(Some(Grant {
-                    token,
-                    fence: None,
-                    // It holds until it is released, and says so by setting no limit.
-                    valid_for: None,
-                }));
-            }
-            if !patience.another_attempt(&mut self.0.context.entropy).await {
-                return Ok(None);
-            }
-        }
+        attempts::acquire(self, key, ttl, wait).await
     }
 
     /// There is nothing to extend, so nothing is sent.

@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use redis::{Cmd, SetExpiry, SetOptions};
 
-use crate::contract::{Grant, Lock, LockError, Notice};
+use crate::Strategy;
+use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
+use crate::options::Options;
 use crate::renewal::Habits;
-use crate::strategies::watchdog::{OPTIONS, Watchdog};
-use crate::{Context, Node, Strategy};
+use crate::renewing::{Renewable, Renewing};
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::strategies::watchdog::OPTIONS;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "phantom-extend",
@@ -20,46 +23,52 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 1,
     replicas: 0,
     options: OPTIONS,
-    build: |nodes, context| Box::new(PhantomExtend::new(nodes, context)),
-};
-
-struct PhantomExtend(Watchdog);
-
-impl PhantomExtend {
-    fn new(nodes: Vec<Node>, context: Context) -> Self {
+    build: |nodes, context| {
         let habits = Habits {
             minds_the_lease: false,
             ..Habits::SOUND
         };
-        PhantomExtend(Watchdog::new(nodes, context, habits))
+        let blind = WritesAnew(SetNxPx::new(nodes, context));
+        Box::new(Renewing::new(blind, habits))
+    },
+};
+
+/// Extends without a look at what is there.
+struct WritesAnew(SetNxPx);
+
+fn write_anew(key: &str, grant: &Grant, lease: Lease) -> Cmd {
+    let options = SetOptions::default().with_expiration(SetExpiry::PX(lease.millis()));
+    Cmd::set_options(key, &grant.token, options)
+}
+
+impl Renewable for WritesAnew {
+    fn options(&self) -> &Options {
+        &self.0.context.options
     }
 
-    fn write_anew(key: &str, grant: &Grant, lease: Lease) -> Cmd {
-        let options = SetOptions::default().with_expiration(SetExpiry::PX(lease.millis()));
-        Cmd::set_options(key, &grant.token, options)
+    fn renewal(
+        &self,
+        key: &str,
+        grant: &Grant,
+        lease: Lease,
+    ) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static {
+        let mut redis = self.0.redis.apart();
+        let command = write_anew(key, grant, lease);
+        async move || {
+            redis.ask::<()>(command.clone()).await?;
+            Ok(Some(lease.duration()))
+        }
     }
 }
 
-impl Lock for PhantomExtend {
+impl Lock for WritesAnew {
     async fn acquire(
         &mut self,
         key: &str,
         ttl: Duration,
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let lock = &mut self.0.lock;
-        let grant = Lock::acquire(lock, key, ttl, wait).await?;
-        if let Some(grant) = &grant {
-            let mut redis = lock.redis.apart();
-            let command = Self::write_anew(key, grant, lease);
-            let renew = async move || {
-                redis.ask::<()>(command.clone()).await?;
-                Ok(Some(lease.duration()))
-            };
-            self.0.renewals.begin(&lock.context, grant, ttl, renew);
-        }
-        Ok(grant)
+        Lock::acquire(&mut self.0, key, ttl, wait).await
     }
 
     async fn extend(
@@ -69,8 +78,8 @@ impl Lock for PhantomExtend {
         ttl: Duration,
     ) -> Result<Option<Grant>, LockError> {
         let lease = Lease::new(ttl)?;
-        let command = Self::write_anew(key, grant, lease);
-        self.0.lock.redis.ask::<()>(command).await?;
+        let command = write_anew(key, grant, lease);
+        self.0.redis.ask::<()>(command).await?;
         Ok(Some(Grant {
             valid_for: Some(lease.duration()),
             ..grant.clone()
@@ -79,9 +88,5 @@ impl Lock for PhantomExtend {
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         Lock::release(&mut self.0, key, grant).await
-    }
-
-    async fn notice(&mut self) -> Notice {
-        Lock::notice(&mut self.0).await
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::Strategy;
 use crate::renewal::Habits;
-use crate::strategies::watchdog::{OPTIONS, Watchdog};
+use crate::strategies::watchdog::{OPTIONS, watchdog};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "watchdog-outlives-unlock",
@@ -19,6 +19,6 @@ pub(crate) const STRATEGY: Strategy = Strategy {
             ends_at_release: false,
             ..Habits::SOUND
         };
-        Box::new(Watchdog::new(nodes, context, habits))
+        Box::new(watchdog(nodes, context, habits))
     },
 };

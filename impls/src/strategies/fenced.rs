@@ -25,12 +25,12 @@ use std::time::Duration;
 
 use redis::Script;
 
+use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::token::random_token;
 use crate::{Context, Node, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -57,6 +57,33 @@ impl Fenced {
     }
 }
 
+impl Attempts for Fenced {
+    fn context(&mut self) -> &mut Context {
+        &mut self.rest.context
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let asked = Stopwatch::start();
+        let number: u64 = self
+            .take
+            .key(key)
+            .key(format!("{key}:fence"))
+            .arg(name)
+            .arg(lease.millis())
+            .invoke_async(self.rest.redis.connection()?)
+            .await?;
+        Ok((number > 0).then(|| Grant {
+            fence: Some(number),
+            ..lease.grant(name, asked)
+        }))
+    }
+}
+
 impl Lock for Fenced {
     async fn acquire(
         &mut self,
@@ -64,31 +91,7 @@ impl Lock for Fenced {
         ttl: Duration,
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let patience = self.rest.context.patience(wait, ttl);
-        let token = random_token(&mut self.rest.context.entropy);
-        loop {
-            let asked = Stopwatch::start();
-            let number: u64 = self
-                .take
-                .key(key)
-                .key(format!("{key}:fence"))
-                .arg(&token)
-                .arg(lease.millis())
-                .invoke_async(self.rest.redis.connection()?)
-                .await?;
-            if number > 0 {
-                return Ok(Some(Grant {
-                    token,
-                    fence: Some(number),
-                    valid_for: Some(lease.left_after(asked.elapsed())),
-                }));
-            }
-            let entropy = &mut self.rest.context.entropy;
-            if !patience.another_attempt(entropy).await {
-                return Ok(None);
-            }
-        }
+        attempts::acquire(self, key, ttl, wait).await
     }
 
     async fn extend(

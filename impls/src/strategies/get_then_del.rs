@@ -68,10 +68,7 @@ impl Lock for GetThenDel {
         let asked = Stopwatch::start();
         let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());
         let there: bool = self.0.redis.ask(command).await?;
-        Ok(there.then(|| Grant {
-            valid_for: Some(lease.left_after(asked.elapsed())),
-            ..grant.clone()
-        }))
+        Ok(there.then(|| lease.extended(grant, asked)))
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {

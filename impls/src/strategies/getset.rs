@@ -23,6 +23,7 @@
 
 use std::time::Duration;
 
+use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
@@ -76,14 +77,29 @@ impl GetSet {
         command.arg(key).arg(value);
         self.redis.ask(command).await
     }
+}
 
-    /// One attempt; the value under which the lock was taken, if it was.
-    async fn attempt(&mut self, key: &str, lease: Lease) -> Result<Option<Taken>, LockError> {
+impl Attempts for GetSet {
+    fn context(&mut self) -> &mut Context {
+        &mut self.context
+    }
+
+    /// The value names a time, not a holder: each attempt has its own.
+    fn name(&mut self) -> String {
+        String::new()
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        _name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
         let asked = Stopwatch::start();
         let value = self.new_value(lease);
         let taken: bool = self.redis.ask(redis::Cmd::set_nx(key, &value)).await?;
         if taken {
-            return Ok(Some(Taken { value, asked }));
+            return Ok(Some(lease.grant(value, asked)));
         }
         // A key that is gone again is left for the next attempt, as the articles do.
         let Some(expiry) = self.get(key).await?.as_deref().and_then(expiry_of) else {
@@ -98,14 +114,8 @@ impl GetSet {
             Some(old) => expiry_of(&old).is_some_and(|expiry| self.now_ms() > expiry),
             None => true,
         };
-        Ok(ours.then_some(Taken { value, asked }))
+        Ok(ours.then(|| lease.grant(value, asked)))
     }
-}
-
-/// A lock that was just taken, and since when at the earliest.
-struct Taken {
-    value: String,
-    asked: Stopwatch,
 }
 
 impl Lock for GetSet {
@@ -115,26 +125,13 @@ impl Lock for GetSet {
         ttl: Duration,
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let patience = self.context.patience(wait, ttl);
-        loop {
-            if let Some(taken) = self.attempt(key, lease).await? {
-                return Ok(Some(Grant {
-                    token: taken.value,
-                    fence: None,
-                    valid_for: Some(lease.left_after(taken.asked.elapsed())),
-                }));
-            }
-            if !patience.another_attempt(&mut self.context.entropy).await {
-                return Ok(None);
-            }
-        }
+        attempts::acquire(self, key, ttl, wait).await
     }
 
     async fn extend(
         &mut self,
         key: &str,
-        grant: &Grant,
+        _grant: &Grant,
         ttl: Duration,
     ) -> Result<Option<Grant>, LockError> {
         let lease = Lease::new(ttl)?;
@@ -145,11 +142,7 @@ impl Lock for GetSet {
         let asked = Stopwatch::start();
         let value = self.new_value(lease);
         self.getset(key, &value).await?;
-        Ok(Some(Grant {
-            token: value,
-            fence: grant.fence,
-            valid_for: Some(lease.left_after(asked.elapsed())),
-        }))
+        Ok(Some(lease.grant(value, asked)))
     }
 
     async fn release(&mut self, key: &str, _grant: &Grant) -> Result<bool, LockError> {

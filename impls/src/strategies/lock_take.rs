@@ -87,10 +87,7 @@ impl Lock for LockTake {
         let asked = Stopwatch::start();
         let prolong = Cmd::pexpire(key, lease.millis().cast_signed());
         let extended = self.if_ours(key, &grant.token, prolong).await?;
-        Ok(extended.then(|| Grant {
-            valid_for: Some(lease.left_after(asked.elapsed())),
-            ..grant.clone()
-        }))
+        Ok(extended.then(|| lease.extended(grant, asked)))
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {

@@ -23,13 +23,14 @@
 
 use std::time::Duration;
 
-use crate::contract::{Grant, Lock, LockError, Notice};
+use crate::Strategy;
+use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
-use crate::options::OptionSpec;
+use crate::options::{OptionSpec, Options};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
-use crate::renewal::{Habits, RENEW_EVERY, Renewals};
+use crate::renewal::{Habits, RENEW_EVERY};
+use crate::renewing::{Renewable, Renewing};
 use crate::strategies::redlock::{DRIFT_FACTOR, NODE_TIMEOUT, Redlock, Rules};
-use crate::{Context, Node, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "redlock-renewing",
@@ -37,7 +38,10 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 5,
     replicas: 0,
     options: OPTIONS,
-    build: |nodes, context| Box::new(RedlockRenewing::new(nodes, context)),
+    build: |nodes, context| {
+        let redlock = Redlock::new(nodes, context, Rules::PUBLISHED);
+        Box::new(Renewing::new(redlock, Habits::SOUND))
+    },
 };
 
 const OPTIONS: &[&OptionSpec] = &[
@@ -48,64 +52,20 @@ const OPTIONS: &[&OptionSpec] = &[
     &RENEW_EVERY,
 ];
 
-struct RedlockRenewing {
-    lock: Redlock,
-    renewals: Renewals,
-}
-
-impl RedlockRenewing {
-    fn new(nodes: Vec<Node>, context: Context) -> Self {
-        RedlockRenewing {
-            lock: Redlock::new(nodes, context, Rules::PUBLISHED),
-            renewals: Renewals::new(Habits::SOUND),
-        }
+impl Renewable for Redlock {
+    fn options(&self) -> &Options {
+        &self.context.options
     }
 
-    fn watch(&mut self, key: &str, grant: &Grant, lease: Lease) {
-        let terms = self.lock.terms(lease);
-        let mut nodes = self.lock.nodes_apart();
-        let (key, token) = (key.to_owned(), grant.token.clone());
-        let renew = async move || terms.extend(&mut nodes, &key, &token).await;
-        let context = &self.lock.context;
-        self.renewals.begin(context, grant, lease.duration(), renew);
-    }
-}
-
-impl Lock for RedlockRenewing {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let grant = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
-        if let Some(grant) = &grant {
-            self.watch(key, grant, lease);
-        }
-        Ok(grant)
-    }
-
-    async fn extend(
-        &mut self,
+    fn renewal(
+        &self,
         key: &str,
         grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let extended = Lock::extend(&mut self.lock, key, grant, ttl).await?;
-        if let Some(grant) = &extended {
-            self.watch(key, grant, lease);
-        }
-        Ok(extended)
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        self.renewals.end(grant);
-        Lock::release(&mut self.lock, key, grant).await
-    }
-
-    async fn notice(&mut self) -> Notice {
-        self.renewals.notice().await
+        lease: Lease,
+    ) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static {
+        let terms = self.terms(lease);
+        let mut nodes = self.nodes_apart();
+        let (key, token) = (key.to_owned(), grant.token.clone());
+        async move || terms.extend(&mut nodes, &key, &token).await
     }
 }

@@ -24,7 +24,7 @@
 
 use std::time::Duration;
 
-use crate::Strategy;
+use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::options::{OptionKind, OptionSpec, OptionValue};
@@ -33,6 +33,7 @@ use crate::span::Span;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::{SetNxPx, set_nx_px};
 use crate::token::random_token;
+use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "replicated",
@@ -91,6 +92,39 @@ impl Replicated {
     }
 }
 
+impl Attempts for Replicated {
+    fn context(&mut self) -> &mut Context {
+        &mut self.0.context
+    }
+
+    /// A new one for each attempt: an earlier one may have left its key behind.
+    fn name(&mut self) -> String {
+        String::new()
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        _name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let token = random_token(&mut self.0.context.entropy);
+        let asked = Stopwatch::start();
+        let taken: bool = self.0.redis.ask(set_nx_px(key, &token, lease)).await?;
+        if !taken {
+            return Ok(None);
+        }
+        let enough = self.acknowledged(lease.duration()).await?.is_enough();
+        let grant = lease.grant(token, asked);
+        if !enough {
+            Lock::release(&mut self.0, key, &grant)
+                .await
+                .map_err(|error| LockError::Ambiguous(error.to_string()))?;
+        }
+        Ok(enough.then_some(grant))
+    }
+}
+
 impl Lock for Replicated {
     async fn acquire(
         &mut self,
@@ -98,31 +132,7 @@ impl Lock for Replicated {
         ttl: Duration,
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let patience = self.0.context.patience(wait, ttl);
-        loop {
-            // A new one for each attempt: an earlier one may have left its key behind.
-            let token = random_token(&mut self.0.context.entropy);
-            let asked = Stopwatch::start();
-            let taken: bool = self.0.redis.ask(set_nx_px(key, &token, lease)).await?;
-            if taken {
-                let enough = self.acknowledged(ttl).await?.is_enough();
-                let grant = Grant {
-                    token,
-                    fence: None,
-                    valid_for: Some(lease.left_after(asked.elapsed())),
-                };
-                if enough {
-                    return Ok(Some(grant));
-                }
-                Lock::release(&mut self.0, key, &grant)
-                    .await
-                    .map_err(|error| LockError::Ambiguous(error.to_string()))?;
-            }
-            if !patience.another_attempt(&mut self.0.context.entropy).await {
-                return Ok(None);
-            }
-        }
+        attempts::acquire(self, key, ttl, wait).await
     }
 
     async fn extend(
@@ -144,10 +154,7 @@ impl Lock for Replicated {
                 said.by, said.wanted
             )));
         }
-        Ok(Some(Grant {
-            valid_for: Some(lease.left_after(asked.elapsed())),
-            ..grant.clone()
-        }))
+        Ok(Some(lease.extended(grant, asked)))
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {

@@ -20,12 +20,12 @@ use std::time::Duration;
 
 use redis::{ExistenceCheck, Script, SetExpiry, SetOptions};
 
+use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
-use crate::token::random_token;
 use crate::{Context, Node, Strategy};
 
 pub(crate) const COMPARE_AND_DELETE: &str = include_str!("compare_and_delete.lua");
@@ -101,6 +101,23 @@ impl SetNxPx {
     }
 }
 
+impl Attempts for SetNxPx {
+    fn context(&mut self) -> &mut Context {
+        &mut self.context
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let asked = Stopwatch::start();
+        let taken: bool = self.redis.ask(set_nx_px(key, name, lease)).await?;
+        Ok(taken.then(|| lease.grant(name, asked)))
+    }
+}
+
 impl Lock for SetNxPx {
     async fn acquire(
         &mut self,
@@ -108,23 +125,7 @@ impl Lock for SetNxPx {
         ttl: Duration,
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let patience = self.context.patience(wait, ttl);
-        let token = random_token(&mut self.context.entropy);
-        loop {
-            let asked = Stopwatch::start();
-            let taken: bool = self.redis.ask(set_nx_px(key, &token, lease)).await?;
-            if taken {
-                return Ok(Some(Grant {
-                    token,
-                    fence: None,
-                    valid_for: Some(lease.left_after(asked.elapsed())),
-                }));
-            }
-            if !patience.another_attempt(&mut self.context.entropy).await {
-                return Ok(None);
-            }
-        }
+        attempts::acquire(self, key, ttl, wait).await
     }
 
     async fn extend(
@@ -142,11 +143,7 @@ impl Lock for SetNxPx {
             .arg(lease.millis())
             .invoke_async::<bool>(self.redis.connection()?)
             .await?;
-        let extended = extended.then(|| lease.left_after(asked.elapsed()));
-        Ok(extended.map(|valid_for| Grant {
-            valid_for: Some(valid_for),
-            ..grant.clone()
-        }))
+        Ok(extended.then(|| lease.extended(grant, asked)))
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {

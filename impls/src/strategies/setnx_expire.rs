@@ -17,12 +17,12 @@
 
 use std::time::Duration;
 
+use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
-use crate::token::random_token;
 use crate::{Context, Node, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -57,6 +57,32 @@ impl SetnxExpire {
     }
 }
 
+impl Attempts for SetnxExpire {
+    fn context(&mut self) -> &mut Context {
+        &mut self.context
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let asked = Stopwatch::start();
+        let taken: bool = self.redis.ask(redis::Cmd::set_nx(key, name)).await?;
+        if !taken {
+            return Ok(None);
+        }
+        // The key is ours already, so whatever goes wrong now has left something behind: not even
+        // Redis's own refusal of EXPIRE makes the failure a definite one. That EXPIRE may answer
+        // "no such key" is a thing that the articles overlook.
+        self.expire(key, lease)
+            .await
+            .map_err(|error| LockError::Ambiguous(error.to_string()))?;
+        Ok(Some(lease.grant(name, asked)))
+    }
+}
+
 impl Lock for SetnxExpire {
     async fn acquire(
         &mut self,
@@ -64,29 +90,7 @@ impl Lock for SetnxExpire {
         ttl: Duration,
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let patience = self.context.patience(wait, ttl);
-        let token = random_token(&mut self.context.entropy);
-        loop {
-            let asked = Stopwatch::start();
-            let taken: bool = self.redis.ask(redis::Cmd::set_nx(key, &token)).await?;
-            if taken {
-                // The key is ours already, so whatever goes wrong now has left something behind:
-                // not even Redis's own refusal of EXPIRE makes the failure a definite one.
-                // That EXPIRE may answer "no such key" is a thing that the articles overlook.
-                self.expire(key, lease)
-                    .await
-                    .map_err(|error| LockError::Ambiguous(error.to_string()))?;
-                return Ok(Some(Grant {
-                    token,
-                    fence: None,
-                    valid_for: Some(lease.left_after(asked.elapsed())),
-                }));
-            }
-            if !patience.another_attempt(&mut self.context.entropy).await {
-                return Ok(None);
-            }
-        }
+        attempts::acquire(self, key, ttl, wait).await
     }
 
     async fn extend(
@@ -98,10 +102,7 @@ impl Lock for SetnxExpire {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let there = self.expire(key, lease).await?;
-        Ok(there.then(|| Grant {
-            valid_for: Some(lease.left_after(asked.elapsed())),
-            ..grant.clone()
-        }))
+        Ok(there.then(|| lease.extended(grant, asked)))
     }
 
     async fn release(&mut self, key: &str, _grant: &Grant) -> Result<bool, LockError> {

@@ -17,12 +17,12 @@ use std::time::Duration;
 
 use redis::Script;
 
+use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::token::random_token;
 use crate::{Context, Node, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -49,6 +49,29 @@ impl SetnxLua {
     }
 }
 
+impl Attempts for SetnxLua {
+    fn context(&mut self) -> &mut Context {
+        &mut self.rest.context
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let asked = Stopwatch::start();
+        let taken: bool = self
+            .take
+            .key(key)
+            .arg(name)
+            .arg(lease.millis())
+            .invoke_async(self.rest.redis.connection()?)
+            .await?;
+        Ok(taken.then(|| lease.grant(name, asked)))
+    }
+}
+
 impl Lock for SetnxLua {
     async fn acquire(
         &mut self,
@@ -56,30 +79,7 @@ impl Lock for SetnxLua {
         ttl: Duration,
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let patience = self.rest.context.patience(wait, ttl);
-        let token = random_token(&mut self.rest.context.entropy);
-        loop {
-            let asked = Stopwatch::start();
-            let taken: bool = self
-                .take
-                .key(key)
-                .arg(&token)
-                .arg(lease.millis())
-                .invoke_async(self.rest.redis.connection()?)
-                .await?;
-            if taken {
-                return Ok(Some(Grant {
-                    token,
-                    fence: None,
-                    valid_for: Some(lease.left_after(asked.elapsed())),
-                }));
-            }
-            let entropy = &mut self.rest.context.entropy;
-            if !patience.another_attempt(entropy).await {
-                return Ok(None);
-            }
-        }
+        attempts::acquire(self, key, ttl, wait).await
     }
 
     async fn extend(

@@ -22,11 +22,12 @@
 
 use std::time::Duration;
 
-use crate::contract::{Grant, Lock, LockError, Notice};
+use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
-use crate::options::OptionSpec;
+use crate::options::{OptionSpec, Options};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
-use crate::renewal::{Habits, RENEW_EVERY, Renewals};
+use crate::renewal::{Habits, RENEW_EVERY};
+use crate::renewing::{Renewable, Renewing};
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::{Context, Node, Strategy};
 
@@ -36,68 +37,28 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 1,
     replicas: 0,
     options: OPTIONS,
-    build: |nodes, context| Box::new(Watchdog::new(nodes, context, Habits::SOUND)),
+    build: |nodes, context| Box::new(watchdog(nodes, context, Habits::SOUND)),
 };
 
 /// What can be chosen of a lock that renews itself.
 pub(crate) const OPTIONS: &[&OptionSpec] = &[&RETRY_DELAY, &RETRY_JITTER, &RENEW_EVERY];
 
-pub(crate) struct Watchdog {
-    pub(crate) lock: SetNxPx,
-    pub(crate) renewals: Renewals,
+pub(crate) fn watchdog(nodes: Vec<Node>, context: Context, habits: Habits) -> Renewing<SetNxPx> {
+    Renewing::new(SetNxPx::new(nodes, context), habits)
 }
 
-impl Watchdog {
-    pub(crate) fn new(nodes: Vec<Node>, context: Context, habits: Habits) -> Self {
-        Watchdog {
-            lock: SetNxPx::new(nodes, context),
-            renewals: Renewals::new(habits),
-        }
+impl Renewable for SetNxPx {
+    fn options(&self) -> &Options {
+        &self.context.options
     }
 
-    fn watch(&mut self, key: &str, grant: &Grant, lease: Lease) {
-        let mut extension = self.lock.extension(key, &grant.token, lease);
-        let renew = async move || extension.ask().await;
-        let context = &self.lock.context;
-        self.renewals.begin(context, grant, lease.duration(), renew);
-    }
-}
-
-impl Lock for Watchdog {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let grant = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
-        if let Some(grant) = &grant {
-            self.watch(key, grant, lease);
-        }
-        Ok(grant)
-    }
-
-    async fn extend(
-        &mut self,
+    fn renewal(
+        &self,
         key: &str,
         grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        let lease = Lease::new(ttl)?;
-        let extended = Lock::extend(&mut self.lock, key, grant, ttl).await?;
-        if let Some(grant) = &extended {
-            self.watch(key, grant, lease);
-        }
-        Ok(extended)
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        self.renewals.end(grant);
-        Lock::release(&mut self.lock, key, grant).await
-    }
-
-    async fn notice(&mut self) -> Notice {
-        self.renewals.notice().await
+        lease: Lease,
+    ) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static {
+        let mut extension = self.extension(key, &grant.token, lease);
+        async move || extension.ask().await
     }
 }

@@ -1,0 +1,49 @@
+//! Trying for a lock until it is had or patience is over: what all locks share that take it by one
+//! attempt after another.
+
+use std::time::Duration;
+
+use crate::Context;
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::token::random_token;
+
+/// A lock that is taken by one attempt after another.
+pub(crate) trait Attempts {
+    /// What the lock was given.
+    fn context(&mut self) -> &mut Context;
+
+    /// The name under which all attempts of one acquisition want the lock. Empty for a lock that
+    /// makes one for each attempt.
+    fn name(&mut self) -> String {
+        random_token(&mut self.context().entropy)
+    }
+
+    /// One attempt; `None`: somebody else has it.
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError>;
+}
+
+/// Tries, with the pauses that the lock's options ask for, for at most `wait`.
+pub(crate) async fn acquire(
+    lock: &mut impl Attempts,
+    key: &str,
+    ttl: Duration,
+    wait: Duration,
+) -> Result<Option<Grant>, LockError> {
+    let lease = Lease::new(ttl)?;
+    let patience = lock.context().patience(wait, ttl);
+    let name = lock.name();
+    loop {
+        if let Some(grant) = lock.attempt(key, &name, lease).await? {
+            return Ok(Some(grant));
+        }
+        if !patience.another_attempt(&mut lock.context().entropy).await {
+            return Ok(None);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A lock that is renewed while its holder works: what a watchdog adds, whatever lock it is.
+
+use std::time::Duration;
+
+use crate::contract::{Grant, Lock, LockError, Notice};
+use crate::lease::Lease;
+use crate::options::Options;
+use crate::renewal::{Habits, Renewals};
+
+/// A lock whose lease a background task can renew.
+pub(crate) trait Renewable: Lock {
+    /// What the user chose.
+    fn options(&self) -> &Options;
+
+    /// Asks Redis once, over connections of its own: how long the lease is worth now, or that it
+    /// is gone.
+    fn renewal(
+        &self,
+        key: &str,
+        grant: &Grant,
+        lease: Lease,
+    ) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static;
+}
+
+/// The same lock, renewed from grant to release.
+pub(crate) struct Renewing<L> {
+    lock: L,
+    renewals: Renewals,
+}
+
+impl<L: Renewable> Renewing<L> {
+    pub(crate) fn new(lock: L, habits: Habits) -> Self {
+        Renewing {
+            lock,
+            renewals: Renewals::new(habits),
+        }
+    }
+
+    fn watch(&mut self, key: &str, grant: Option<&Grant>, lease: Lease) {
+        let Some(grant) = grant else { return };
+        let renewal = self.lock.renewal(key, grant, lease);
+        let options = self.lock.options();
+        self.renewals
+            .begin(options, grant, lease.duration(), renewal);
+    }
+}
+
+impl<L: Renewable> Lock for Renewing<L> {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let grant = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
+        self.watch(key, grant.as_ref(), lease);
+        Ok(grant)
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let extended = Lock::extend(&mut self.lock, key, grant, ttl).await?;
+        self.watch(key, extended.as_ref(), lease);
+        Ok(extended)
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        self.renewals.end(grant);
+        Lock::release(&mut self.lock, key, grant).await
+    }
+
+    async fn notice(&mut self) -> Notice {
+        self.renewals.notice().await
+    }
+}
