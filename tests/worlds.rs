@@ -8,12 +8,12 @@
     reason = "these are tests; clippy only knows functions marked as such"
 )]
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use picklock_scenarios::{Expectation, catalog};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
 
@@ -82,9 +82,6 @@ const FAULTS: [(&str, &str, &str); 12] = [
     ),
 ];
 
-/// The runs mostly wait; more at a time would be in each other's way.
-const AT_A_TIME: usize = 4;
-
 /// What a cell of the table came to: for each property its status and cause, as one text.
 type Verdicts = BTreeMap<String, String>;
 
@@ -127,7 +124,7 @@ fn is_open(scenario: &str, lock: &str, property: &str) -> bool {
 ///
 /// The simulation goes by itself, first, and is done in seconds: what it would take from the
 /// processors, real servers would miss.
-fn matrix(backends: &[&str], more: &[&str]) -> BTreeMap<(String, String, String), Value> {
+fn matrix(backends: &[&str], more: &[&str]) -> Cells {
     let mut cells = BTreeMap::new();
     for backend in backends {
         let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
@@ -154,13 +151,22 @@ fn matrix(backends: &[&str], more: &[&str]) -> BTreeMap<(String, String, String)
     cells
 }
 
+/// The cells of one matrix, by lock, scenario and world.
+type Cells = BTreeMap<(String, String, String), Value>;
+
 /// Each cell comes out as its scenario expects, and two worlds that both ran it say the same of
 /// every property that is not open.
-fn compare_matrix(backends: &[&str], more: &[&str], at_least: usize) {
+fn compare(backends: &[&str], more: &[&str], at_least: usize) {
     let cells = matrix(backends, more);
     assert!(cells.len() >= at_least, "only {} cells", cells.len());
+    let wrong = differences(&cells, backends[0]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is not as expected, and what is not as in the first world.
+fn differences(cells: &Cells, first_world: &str) -> Vec<String> {
     let mut wrong = Vec::new();
-    for ((lock, scenario, world), cell) in &cells {
+    for ((lock, scenario, world), cell) in cells {
         let title = format!("{lock} × {scenario} in the {world} world");
         if let Some(error) = cell["error"].as_str() {
             wrong.push(format!("{title}: {error}"));
@@ -169,7 +175,7 @@ fn compare_matrix(backends: &[&str], more: &[&str], at_least: usize) {
         for surprise in cell["surprises"].as_array().unwrap() {
             wrong.push(format!("{title}: {surprise}"));
         }
-        let first = (lock.clone(), scenario.clone(), backends[0].to_owned());
+        let first = (lock.clone(), scenario.clone(), first_world.to_owned());
         let Some(first) = cells.get(&first) else {
             continue;
         };
@@ -180,65 +186,13 @@ fn compare_matrix(backends: &[&str], more: &[&str], at_least: usize) {
                 .all(|field| verdict[field] == other[field]);
             if !same && !is_open(scenario, lock, property) {
                 wrong.push(format!(
-                    "{title}: {property} is {} {}, and {} {} in the {} world",
-                    verdict["status"],
-                    verdict["cause"],
-                    other["status"],
-                    other["cause"],
-                    backends[0]
+                    "{title}: {property} is {} {}, and {} {} in the {first_world} world",
+                    verdict["status"], verdict["cause"], other["status"], other["cause"],
                 ));
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// Runs these scenarios with every lock in these worlds.
-fn compare(scenarios: &[&str], backends: &[&str]) {
-    let cells = scenarios
-        .iter()
-        .flat_map(|scenario| LOCKS.map(|lock| (*scenario, lock)));
-    let cells: VecDeque<(&str, &str)> = cells.collect();
-    assert!(cells.len() >= 16);
-    let (todo, differences) = (Mutex::new(cells), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
-            scope.spawn(|| {
-                loop {
-                    let Some((scenario, lock)) = todo.lock().unwrap().pop_front() else {
-                        return;
-                    };
-                    let ran = backends
-                        .iter()
-                        .map(|world| (*world, run(scenario, lock, world)));
-                    let ran: Vec<(&str, Verdicts)> = ran.collect();
-                    let found = differences_between(scenario, lock, &ran);
-                    differences.lock().unwrap().extend(found);
-                }
-            });
-        }
-    });
-    let differences = differences.into_inner().unwrap();
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
-}
-
-fn differences_between(scenario: &str, lock: &str, ran: &[(&str, Verdicts)]) -> Vec<String> {
-    let mut found = Vec::new();
-    for property in ran[0].1.keys() {
-        let words: Vec<String> = ran
-            .iter()
-            .map(|(world, verdicts)| format!("{world}: {}", verdicts[property]))
-            .collect();
-        let first = &ran[0].1[property];
-        let agree = ran.iter().all(|(_, verdicts)| &verdicts[property] == first);
-        if !agree && !is_open(scenario, lock, property) {
-            found.push(format!(
-                "{lock} × {scenario}, {property}: {}",
-                words.join(", ")
-            ));
-        }
-    }
-    found
+    wrong
 }
 
 /// Real servers in two tests at a time would be in each other's way.
@@ -285,7 +239,7 @@ fn chosen(locks: &[&'static str]) -> (Vec<&'static str>, usize) {
 fn simulation_and_processes_agree_on_every_verdict() {
     let _alone = alone();
     let (flags, cells) = chosen(&SOME_LOCKS);
-    compare_matrix(&["sim", "process"], &flags, cells);
+    compare(&["sim", "process"], &flags, cells);
 }
 
 #[test]
@@ -309,8 +263,10 @@ fn simulation_and_processes_agree_on_what_each_fault_does() {
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     });
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    compare(&files, &["sim", "process"]);
+    let scenarios = files.iter().flat_map(|file| ["--scenario", file.as_str()]);
+    let locks = LOCKS.iter().flat_map(|lock| ["--impl", lock]);
+    let flags: Vec<&str> = scenarios.chain(locks).collect();
+    compare(&["sim", "process"], &flags, 2 * FAULTS.len() * LOCKS.len());
 }
 
 /// What theory says of each lock (single node, quorum, clients' clocks) when a clock is wrong, and
@@ -363,20 +319,38 @@ fn wrong_clocks_break_those_who_believe_them() {
 fn simulation_and_containers_agree_on_every_verdict() {
     let _alone = alone();
     let (flags, cells) = chosen(&["set-nx-px"]);
-    compare_matrix(&["sim", "docker"], &flags, cells);
+    compare(&["sim", "docker"], &flags, cells);
 }
 
 #[test]
 fn a_difference_is_found() {
-    let verdicts = |lease: &str| Verdicts::from([("lease".to_owned(), lease.to_owned())]);
-    let ran = [
-        ("sim", verdicts("held ")),
-        ("process", verdicts("violated race")),
-    ];
-    let found = differences_between("calm", "redlock", &ran);
+    let cell = |lease: &str, cause: Option<&str>, surprises: Value| {
+        json!({
+            "verdicts": {"lease": {"status": lease, "cause": cause}},
+            "surprises": surprises,
+        })
+    };
+    let found = |scenario: &str, lock: &str, process: Value| {
+        let key = |world: &str| (lock.to_owned(), scenario.to_owned(), world.to_owned());
+        let sim = cell("held", None, json!([]));
+        differences(
+            &Cells::from([(key("sim"), sim), (key("process"), process)]),
+            "sim",
+        )
+    };
+    let race = || cell("violated", Some("race"), json!([]));
     assert_eq!(
-        found,
-        ["redlock × calm, lease: sim: held , process: violated race"]
+        found("calm", "redlock", race()),
+        [
+            "redlock × calm in the process world: lease is \"violated\" \"race\", \
+             and \"held\" null in the sim world"
+        ]
     );
-    assert!(differences_between("gc-pause", "getset", &ran).is_empty());
+    assert_eq!(found("gc-pause", "getset", race()).len(), 0);
+    let same = cell("held", None, json!([]));
+    assert_eq!(found("calm", "redlock", same).len(), 0);
+    let surprising = cell("held", None, json!(["lease held, expected violated"]));
+    assert_eq!(found("calm", "redlock", surprising).len(), 1);
+    let failed = json!({"error": "no Redis"});
+    assert_eq!(found("calm", "redlock", failed).len(), 1);
 }
