@@ -156,6 +156,7 @@ fn trouble(history: &History) -> Vec<String> {
         What::NodeLost { node, reason } => {
             Some(format!("node {node} was lost by itself: {reason}"))
         }
+        What::Stalled { late_ms } => Some(format!("the machine stood still for {late_ms} ms")),
         _ => None,
     };
     history

@@ -58,6 +58,11 @@ pub trait World: 'static {
     /// `process`, `docker` or `sim`.
     fn name(&self) -> &'static str;
 
+    /// Whether the machine may let everybody in this world stand still; virtual time cannot.
+    fn can_stall(&self) -> bool {
+        true
+    }
+
     /// Starts a worker that does not run yet, and returns the line to it and the URLs under which
     /// it reaches the nodes. `incarnation` counts its starts.
     fn start_worker(

@@ -72,6 +72,7 @@ fn words(what: &What) -> Option<String> {
         } => format!("worker {worker} {}: {detail}", did(*kind)),
         What::FaultMissed { fault, reason, .. } => format!("fault {fault} never struck: {reason}"),
         What::NodeLost { node, reason } => format!("node {node} was lost by itself: {reason}"),
+        What::Stalled { late_ms } => format!("the machine stood still for {late_ms} ms"),
         What::KeyLeft {
             node, ttl_ms: -1, ..
         } => format!("node {node} still has the lock's key, and it never expires"),

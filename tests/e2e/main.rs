@@ -8,6 +8,7 @@
 //! - [`adapters`]: locks of other languages, well and ill behaved
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
 //! - [`leftovers`]: nothing outlives a run, however it ends
+//! - [`stalls`]: a machine that stands still is not the lock's fault
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`matrix`]: many cells, what is expected of them, and what stays
 //! - [`gate`]: what comes out, held against what the user wants
@@ -35,4 +36,5 @@ mod report;
 mod running;
 mod sentinels;
 mod slots;
+mod stalls;
 mod verdicts;

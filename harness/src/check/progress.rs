@@ -23,6 +23,9 @@
 //! A wrong clock may let a key live for longer than its TTL, by as much as the clock leaps back:
 //! where one was wrong, waiting for too long is `unknown` as well.
 //!
+//! A machine that stood still while somebody waited may have kept anybody from getting the lock:
+//! then waiting for too long is `unknown`, too.
+//!
 //! What a fault that never ended excuses is `unknown`: nobody got the lock, but no lock is
 //! obliged to be granted while its Redis is out of reach.
 
@@ -80,6 +83,8 @@ pub struct Progress {
     undecided: Option<String>,
     /// A node that went by itself, and how.
     lost_node: Option<String>,
+    /// When the machine stood still: from, until.
+    machine_stalls: Vec<(u64, u64)>,
 }
 
 impl Progress {
@@ -103,7 +108,24 @@ impl Progress {
             first: None,
             undecided: None,
             lost_node: None,
+            machine_stalls: Vec::new(),
         }
+    }
+
+    /// Why the first violation may be nobody's fault but the machine's.
+    fn excuse(&self, first: &Stall) -> Option<String> {
+        // Nobody knows since when a lost node was gone, so no waiting at all is the lock's fault.
+        if self.lost_node.is_some() {
+            return self.lost_node.clone();
+        }
+        let meanwhile = |(from_ns, until_ns): &&(u64, u64)| {
+            *from_ns <= first.at_ns && first.from_ns <= *until_ns
+        };
+        let (from_ns, until_ns) = self.machine_stalls.iter().find(meanwhile)?;
+        Some(format!(
+            "nobody got the lock for longer than the bound, but the machine stood still for {} ms of that",
+            (until_ns - from_ns) / 1_000_000
+        ))
     }
 
     /// Somebody wanted the key from `since_ns` until now: was that too long?
@@ -316,6 +338,9 @@ impl Checker for Progress {
                 self.lost_node
                     .get_or_insert_with(|| format!("node {node} was lost by itself: {reason}"));
             }
+            What::Stalled { late_ms } => self
+                .machine_stalls
+                .push((at_ns.saturating_sub(ms(*late_ms)), at_ns)),
             What::End { .. } => self.run_over(at_ns),
             _ => {}
         }
@@ -331,8 +356,7 @@ impl Checker for Progress {
             };
         };
         let immortal = self.keys[first.key as usize].immortal_ns.is_some();
-        if let (false, Some(reason)) = (immortal, self.lost_node) {
-            // Nobody knows since when it was gone, so nothing of the waiting is the lock's fault.
+        if let (false, Some(reason)) = (immortal, self.excuse(&first)) {
             return Verdict::unknown(reason);
         }
         let cause = if immortal {

@@ -5,5 +5,6 @@ mod conversation;
 mod probe;
 mod run;
 mod shelf;
+mod stall;
 
 pub use run::{Ran, RunError, Setup, run};

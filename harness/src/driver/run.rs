@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::buyer::Buyer;
 use super::probe::probe;
-use super::shelf;
+use super::{shelf, stall};
 use crate::clock::Clock;
 use crate::history::{EndReason, FORMAT, Header, History, What};
 use crate::nemesis::Nemesis;
@@ -91,6 +91,7 @@ pub async fn run<W: World>(
     let haunting = tokio::task::spawn_local(Rc::clone(&nemesis).haunt(setup.due, open));
     // A nemesis that is gone has nothing to wait for.
     opened.await.unwrap_or_default();
+    let watching = tokio::task::spawn_local(stall::watch(Rc::clone(&stage)));
     let reason = trade(&stage, buyers, interrupt).await;
     haunting.abort();
     nemesis.rest().await;
@@ -106,6 +107,7 @@ pub async fn run<W: World>(
     if reason != EndReason::Interrupted {
         probe(&stage).await;
     }
+    watching.abort();
     stage.recorder.write(What::End {
         reason,
         stock_left,

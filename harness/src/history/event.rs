@@ -155,6 +155,9 @@ pub enum What {
     KeyLeft { node: usize, key: u32, ttl_ms: i64 },
     /// After the run: a node does not answer, and no fault of the plan is the reason.
     NodeLost { node: usize, reason: String },
+    /// The machine kept the driver from running for so long, until now: everybody else may have
+    /// stood still as well.
+    Stalled { late_ms: u64 },
     /// The end: what the resource says.
     End {
         reason: EndReason,

@@ -202,7 +202,10 @@ fn around() -> impl Strategy<Value = What> {
 
 fn loss() -> impl Strategy<Value = What> {
     let node_and_reason = (any::<usize>(), any::<String>());
-    node_and_reason.prop_map(|(node, reason)| What::NodeLost { node, reason })
+    prop_oneof![
+        node_and_reason.prop_map(|(node, reason)| What::NodeLost { node, reason }),
+        any::<u64>().prop_map(|late_ms| What::Stalled { late_ms }),
+    ]
 }
 
 /// Any events at all in order of time; they need not make sense together.

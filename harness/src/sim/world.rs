@@ -157,6 +157,10 @@ impl World for Rc<SimWorld> {
         "sim"
     }
 
+    fn can_stall(&self) -> bool {
+        false
+    }
+
     async fn start_worker(
         &self,
         worker: usize,
