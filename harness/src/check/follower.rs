@@ -44,8 +44,12 @@ impl Follower {
                 key,
                 ttl_ms,
                 wait_ms,
+                intended_ns,
             } => {
-                let attempt = Attempt::asked(at_ns, *worker, *op, *key, *ttl_ms, *wait_ms);
+                let attempt = Attempt {
+                    intended_ns: *intended_ns,
+                    ..Attempt::asked(at_ns, *worker, *op, *key, *ttl_ms, *wait_ms)
+                };
                 see(&attempt, Step::Asked);
                 if let Some(open) = self.workers.get_mut(*worker) {
                     open.push(attempt);

@@ -39,14 +39,16 @@ fn asking() -> impl Strategy<Value = What> {
         option::of(any::<u64>()),
         option::of(0..9_u64),
     );
+    let intended = option::of(any::<u64>());
     prop_oneof![
-        (worker_op(), 0..KEYS, any::<u64>(), any::<u64>()).prop_map(
-            |((worker, op), key, ttl_ms, wait_ms)| What::Acquire {
+        (worker_op(), 0..KEYS, any::<(u64, u64)>(), intended).prop_map(
+            |((worker, op), key, (ttl_ms, wait_ms), intended_ns)| What::Acquire {
                 worker,
                 op,
                 key,
                 ttl_ms,
-                wait_ms
+                wait_ms,
+                intended_ns
             }
         ),
         (worker_op(), token, times).prop_map(
@@ -173,6 +175,7 @@ fn around() -> impl Strategy<Value = What> {
             }
         ),
         (0..4_u32).prop_map(|id| What::FaultEnded { id }),
+        any::<(u64, u64)>().prop_map(|(came, unserved)| What::Arrivals { came, unserved }),
         (fault(), any::<String>(), any::<bool>()).prop_map(|(fault, reason, optional)| {
             What::FaultMissed {
                 fault: fault.into(),

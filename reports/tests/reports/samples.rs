@@ -57,6 +57,7 @@ fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
             sold: 3,
             stock_start: 3,
             stock_left: 0,
+            ..Counts::default()
         },
         latency: latency::of_history(history),
         faults: Vec::new(),

@@ -41,6 +41,7 @@ impl Tape {
             key: 0,
             ttl_ms: 1_000,
             wait_ms: 3_000,
+            intended_ns: None,
         };
         self.at(at_ms, what)
     }
