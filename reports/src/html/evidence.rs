@@ -267,17 +267,17 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
     }
     let open = cell.latency.contains_key(ASKED);
     for (operation, latency) in cell.latency.iter().filter(|(_, latency)| latency.count > 0) {
-        let what = match operation.as_str() {
-            "acquire" if open => "acquire, from the intended start",
-            "acquire" => "acquire",
-            ASKED => "acquire, from asking",
-            "release" => "release",
+        let (what, from) = match operation.as_str() {
+            "acquire" if open => ("acquire", "; from the intended start"),
+            "acquire" => ("acquire", ""),
+            ASKED => ("asked", "; from asking"),
+            "release" => ("release", ""),
             _ => continue,
         };
         facts.push(fact(
             what,
             format!(
-                "median {}, 99 % {}, longest {}",
+                "median {}, 99 % {}, longest {}{from}",
                 span_us(latency.p50_us),
                 span_us(latency.p99_us),
                 span_us(latency.max_us)

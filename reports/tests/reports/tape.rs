@@ -46,6 +46,16 @@ impl Tape {
         self.at(at_ms, what)
     }
 
+    /// For a buyer of an open loop, who came at that time.
+    pub fn asked_for(mut self, at_ms: u64, worker: usize, op: u64, came_ms: u64) -> Self {
+        self = self.acquire(at_ms, worker, op);
+        let asked = self.history.events.last_mut().map(|event| &mut event.what);
+        if let Some(What::Acquire { intended_ns, .. }) = asked {
+            *intended_ns = Some(came_ms * 1_000_000);
+        }
+        self
+    }
+
     /// A grant of a subject that says for how long.
     pub fn granted(self, at_ms: u64, worker: usize, op: u64) -> Self {
         let mut events = self.history.events.iter().rev();
