@@ -175,7 +175,6 @@ fn around() -> impl Strategy<Value = What> {
             }
         ),
         (0..4_u32).prop_map(|id| What::FaultEnded { id }),
-        any::<(u64, u64)>().prop_map(|(came, unserved)| What::Arrivals { came, unserved }),
         (fault(), any::<String>(), any::<bool>()).prop_map(|(fault, reason, optional)| {
             What::FaultMissed {
                 fault: fault.into(),
@@ -208,10 +207,15 @@ fn loss() -> impl Strategy<Value = What> {
     node_and_reason.prop_map(|(node, reason)| What::NodeLost { node, reason })
 }
 
+fn arrivals() -> impl Strategy<Value = What> {
+    any::<(u64, u64)>().prop_map(|(came, unserved)| What::Arrivals { came, unserved })
+}
+
 /// Any events at all in order of time; they need not make sense together.
 fn histories() -> impl Strategy<Value = History> {
     let time = prop_oneof![4 => 0..3_000_000_000_u64, 1 => any::<u64>()];
-    let what = prop_oneof![6 => asking(), 6 => working(), 2 => around(), 1 => loss()];
+    let what =
+        prop_oneof![6 => asking(), 6 => working(), 2 => around(), 1 => loss(), 1 => arrivals()];
     vec((time, what), 0..40).prop_map(|mut timed| {
         timed.sort_by_key(|(at_ns, _)| *at_ns);
         let events = timed.into_iter();

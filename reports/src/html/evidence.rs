@@ -265,6 +265,13 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
         let came = format!("{arrived} came, {unserved} left unserved");
         facts.push(fact("buyers", came));
     }
+    facts.extend(latencies(cell));
+    facts
+}
+
+/// The figures of each operation, and in an open loop from when they count.
+fn latencies(cell: &Cell) -> Vec<Fact> {
+    let mut facts = Vec::new();
     let open = cell.latency.contains_key(ASKED);
     for (operation, latency) in cell.latency.iter().filter(|(_, latency)| latency.count > 0) {
         let (what, from) = match operation.as_str() {
