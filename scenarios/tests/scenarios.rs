@@ -190,6 +190,10 @@ fn an_open_loop_says_what_it_needs_and_what_makes_no_sense_in_it() {
        |            ^
       = help: lower the rate, or shorten `duration`
     "#);
+}
+
+#[test]
+fn an_open_loop_is_looked_at_again_when_its_lease_changes() {
     let text =
         "[workload]\narrivals = \"4/ttl\"\nduration = \"10ttl\"\nagain = \"20ms\"\nwait = \"0s\"\n";
     let scenario = Scenario::parse(&format!("{HEAD}{text}"), "mine.toml").unwrap();
