@@ -192,16 +192,27 @@ fn an_idle_worker_that_dies_and_comes_back_serves_again() {
     assert!((850..900).contains(&back_ms), "{back_ms} ms");
     let mut later = history.events.iter().rev();
     assert!(later.any(|event| matches!(event.what, What::Granted { worker: 1, .. })));
-    let by_itself = |what: &What| {
-        matches!(
-            what,
-            What::WorkerDown {
-                by_fault: false,
-                ..
-            }
-        )
-    };
-    assert!(!history.events.iter().any(|event| by_itself(&event.what)));
+    assert!(!somebody_died_by_himself(&history));
+}
+
+fn somebody_died_by_himself(history: &History) -> bool {
+    let by_itself = |what: &What| matches!(what, What::WorkerDown { by_fault, .. } if !by_fault);
+    history.events.iter().any(|event| by_itself(&event.what))
+}
+
+/// The same in a closed loop: a buyer who thinks while his worker dies and comes back must not take
+/// the new one for the old one, and accuse it of having died by itself.
+#[test]
+fn a_worker_that_dies_and_comes_back_while_its_buyer_thinks_is_not_accused() {
+    let text = workload(
+        "workers = 2\nstock = 10\nthink = \"300ms\"\nsection = \"5ms\"\n[[fault]]\nkind = \"crash-client\"\nat = \"150ms\"\nfor = \"50ms\"\nworkers = [1]",
+    );
+    let history = simulate(&text, "set-nx-px", 1);
+    assert!(!somebody_died_by_himself(&history));
+    let mut events = history.events.iter();
+    let back = events.find(|event| matches!(event.what, What::WorkerUp { incarnation: 1, .. }));
+    assert!(back.is_some());
+    assert!(events.any(|event| matches!(event.what, What::Granted { worker: 1, .. })));
 }
 
 #[test]
