@@ -8,7 +8,7 @@ use std::fmt::Write;
 use picklock_harness::check::Property;
 use picklock_impls::{MUTANTS, STRATEGIES, Strategy};
 use picklock_reports::listing::{Entry, Listing, text};
-use picklock_scenarios::{CAUSES, Expectation, PROPERTIES, Scenario, catalog, nearest};
+use picklock_scenarios::{CAUSES, Expectation, PROPERTIES, Scenario, Workload, catalog, nearest};
 use serde_json::Value;
 
 use crate::cli::ExplainArgs;
@@ -149,15 +149,8 @@ fn scenario_page(scenario: &Scenario) -> String {
         page.push_str(&wrapped(&format!("\nSource: {source}"), "  "));
     }
     let workload = &scenario.workload;
-    writeln!(
-        page,
-        "\n{} workers buy {} units; a lease of {}, a section of {}.",
-        workload.workers,
-        workload.stock,
-        in_word(&workload.ttl),
-        in_word(&workload.section)
-    )
-    .ok();
+    page.push('\n');
+    page.push_str(&wrapped(&workload_in_words(workload), ""));
     page.push_str("\nWhat goes wrong:\n");
     if scenario.faults.is_empty() {
         page.push_str("- nothing\n");
@@ -187,6 +180,27 @@ fn scenario_page(scenario: &Scenario) -> String {
         page.push_str(&wrapped(&line, "  "));
     }
     page
+}
+
+fn workload_in_words(workload: &Workload) -> String {
+    let (workers, stock) = (workload.workers, workload.stock);
+    let what = match (&workload.arrivals, &workload.duration) {
+        (Some(arrivals), Some(duration)) => format!(
+            "{} buyers come for {}, and {workers} workers serve them; {stock} units",
+            in_word(arrivals),
+            in_word(duration)
+        ),
+        _ => format!("{workers} workers buy {stock} units"),
+    };
+    let each = match workload.keys {
+        1 => String::new(),
+        keys => format!(" of each of {keys} locks"),
+    };
+    format!(
+        "{what}{each}; a lease of {}, a section of {}.",
+        in_word(&workload.ttl),
+        in_word(&workload.section)
+    )
 }
 
 /// `text` broken at blanks to 100 columns, as the pages are; every line but the first is indented.

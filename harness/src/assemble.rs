@@ -79,6 +79,10 @@ pub fn counts(history: &History) -> Counts {
             What::AcquireFailed { .. } | What::ReleaseFailed { .. } => counts.failed += 1,
             What::Extended { .. } => counts.extended += 1,
             What::Released { released: true, .. } => counts.released += 1,
+            What::Arrivals { came, unserved } => {
+                counts.arrived = Some(*came);
+                counts.unserved = Some(*unserved);
+            }
             What::End {
                 stock_left, sold, ..
             } => {

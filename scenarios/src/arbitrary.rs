@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use crate::fault::{
     Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Resource, Trigger, Who, Workers,
 };
+use crate::rate::{Per, Rate};
 use crate::scenario::{Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind};
 use crate::shift::Shift;
 use crate::span::Span;
@@ -164,10 +165,34 @@ fn may_last(kind: FaultKind) -> bool {
     )
 }
 
+/// How many come in how long, in an open loop: up to a few dozen altogether.
+pub fn arrivals() -> impl Strategy<Value = (Rate, Span)> {
+    let per = prop_oneof![
+        (1u32..8).prop_map(|count| Rate {
+            count: f64::from(count),
+            per: Per::Ttl
+        }),
+        (1u32..20).prop_map(|count| Rate {
+            count: f64::from(count) / 2.0,
+            per: Per::Second
+        }),
+        (1u32..4).prop_map(|count| Rate {
+            count: f64::from(count) / 256.0,
+            per: Per::Millisecond
+        }),
+    ];
+    let duration = prop_oneof![
+        (1u64..3_000).prop_map(|ms| Span::Absolute(Duration::from_millis(ms))),
+        (1u32..30).prop_map(|tenths| Span::Ttl(f64::from(tenths) / 10.0)),
+    ];
+    (per, duration)
+}
+
 /// A valid scenario with up to `faults` faults on `nodes` nodes.
 pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> {
-    (2usize..5, 1usize..3, 1i64..6, any::<bool>(), span()).prop_flat_map(
-        move |(workers, keys, stock, write, section)| {
+    let open = option::weighted(0.3, arrivals());
+    (2usize..5, 1usize..3, 1i64..6, any::<bool>(), span(), open).prop_flat_map(
+        move |(workers, keys, stock, write, section, open)| {
             vec(fault(workers, nodes), 0..=faults).prop_map(move |faults| Scenario {
                 name: "generated".into(),
                 summary: "A generated plan.".into(),
@@ -185,6 +210,8 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                     workers,
                     keys,
                     stock,
+                    arrivals: open.map(|(rate, _)| rate),
+                    duration: open.map(|(_, duration)| duration),
                     update: if write {
                         Update::Write
                     } else {

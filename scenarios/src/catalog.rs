@@ -13,6 +13,7 @@ pub const CATALOG: &[(&str, &str)] = &[
         include_str!("../catalog/flash-sale-20.toml"),
     ),
     ("flash-sale", include_str!("../catalog/flash-sale.toml")),
+    ("steady-load", include_str!("../catalog/steady-load.toml")),
     ("gc-pause", include_str!("../catalog/gc-pause.toml")),
     ("slow-section", include_str!("../catalog/slow-section.toml")),
     ("lost-update", include_str!("../catalog/lost-update.toml")),

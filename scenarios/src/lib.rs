@@ -9,6 +9,7 @@ pub mod catalog;
 mod fault;
 mod nearest;
 mod parse;
+mod rate;
 mod scenario;
 mod shift;
 mod span;
@@ -20,6 +21,7 @@ pub use fault::{
 };
 pub use nearest::nearest;
 pub use parse::ScenarioError;
+pub use rate::{BadRate, Per, Rate};
 pub use scenario::{
     Expectation, Judge, Opening, Persistence, Scenario, SoldOut, StockPlace, Topology, Update,
     Workload, WorkloadKind, WorldName,

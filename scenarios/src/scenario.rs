@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::FaultPlan;
+use crate::rate::Rate;
 use crate::span::Span;
 
 /// A scenario: topology, workload, faults, and what is expected of whom. Pure data.
@@ -165,6 +166,10 @@ pub enum Opening {
 
 /// What the buyers do. The `flash-sale` workload: until it is sold out, take the lock, read the
 /// stock, work for `section`, change the stock, give the lock back.
+///
+/// In a closed loop, the default, each worker buys as soon as it has bought. In an open loop
+/// (`arrivals`, `duration`) buyers come at a fixed rate, whether or not the lock keeps up with them,
+/// and the workers serve them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Workload {
@@ -179,6 +184,12 @@ pub struct Workload {
     /// How many units one buyer wants; left out: as many as there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purchases: Option<u32>,
+    /// How many come to buy in a unit of time, one purchase each; left out: a closed loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Rate>,
+    /// For how long they come; goes with `arrivals`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Span>,
     /// How a sale changes the stock.
     pub update: Update,
     /// Where the stock is kept.
@@ -194,7 +205,7 @@ pub struct Workload {
     /// For how long a buyer lets the lock try before it counts as refused and asks anew.
     pub wait: Span,
     /// A buyer that was refused, or failed, asks again after half as long to one and a half times as
-    /// long; zero: after 5 to 20 ms.
+    /// long; zero: after 5 to 20 ms. In an open loop zero means that it goes away instead.
     pub again: Span,
     /// Pause between two purchases of one buyer.
     pub think: Span,
@@ -221,6 +232,8 @@ impl Default for Workload {
             keys: 1,
             stock: 3,
             purchases: None,
+            arrivals: None,
+            duration: None,
             update: Update::Decrement,
             stock_in: StockPlace::Driver,
             sold_out: SoldOut::Seen,

@@ -1,5 +1,7 @@
 //! What the types alone cannot say about a scenario.
 
+mod open_loop;
+
 use std::time::Duration;
 
 use crate::fault::{EventKind, FaultKind, FaultPlan, Nodes, Trigger, Who, Workers};
@@ -58,6 +60,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         ));
     }
     workload(scenario)?;
+    open_loop::arrivals(&scenario.workload)?;
     sentinels(scenario)?;
     for (index, plan) in scenario.faults.iter().enumerate() {
         fault(scenario, plan).map_err(|mut fault| {

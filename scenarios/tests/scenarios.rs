@@ -1,6 +1,6 @@
 //! The vocabulary, its parser, its errors, and the catalog.
 
-use picklock_scenarios::{Scenario, Span, arbitrary, catalog, nearest};
+use picklock_scenarios::{Rate, Scenario, Span, arbitrary, catalog, nearest};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `update`, `stock_in`, `sold_out`, `opening`, `ttl`, `section`, `wait`, `again`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `opening`, `ttl`, `section`, `wait`, `again`, `think`, `command_timeout`, `limit`
        |
      4 | workrs = 3
        | ^
@@ -130,6 +130,83 @@ fn what_the_types_cannot_say_is_said_with_its_place() {
        |             ^
       = help: did you mean `exclusion`?
     "#);
+}
+
+#[test]
+fn an_open_loop_says_what_it_needs_and_what_makes_no_sense_in_it() {
+    let open = |rest: &str| error(&format!("[workload]\narrivals = \"40/s\"\n{rest}"));
+    insta::assert_snapshot!(error("[workload]\narrivals = \"40 an hour\"\n"), @r#"
+    mine.toml:4:12: `40 an hour` is not a rate; expected a number more than 0 and `/s`, `/ms` or `/ttl`: "40/s", "0.5/ms", or relative to the lease: "4/ttl"
+       |
+     4 | arrivals = "40 an hour"
+       |            ^
+    "#);
+    insta::assert_snapshot!(open(""), @r#"
+    mine.toml:4:12: `arrivals` without `duration`: they would never end
+       |
+     4 | arrivals = "40/s"
+       |            ^
+      = help: add `duration = "10ttl"`
+    "#);
+    insta::assert_snapshot!(error("[workload]\nduration = \"10ttl\"\n"), @r#"
+    mine.toml:4:12: `duration` without `arrivals`: a closed loop ends with the stock, with `purchases`, or at its `limit`
+       |
+     4 | duration = "10ttl"
+       |            ^
+      = help: add `arrivals = "4/ttl"`, or set `limit`
+    "#);
+    insta::assert_snapshot!(open("duration = \"0s\"\n"), @r#"
+    mine.toml:5:12: no time: nobody would come
+       |
+     5 | duration = "0s"
+       |            ^
+      = help: expected a time such as "10ttl"
+    "#);
+    insta::assert_snapshot!(open("duration = \"10ttl\"\npurchases = 2\n"), @"
+    mine.toml:6:13: `purchases` says when a buyer has enough, and here each arrival is one purchase by a buyer of its own
+       |
+     6 | purchases = 2
+       |             ^
+      = help: leave it out: `arrivals` and `duration` say how many there are
+    ");
+    insta::assert_snapshot!(open("duration = \"10ttl\"\nthink = \"5ms\"\n"), @r#"
+    mine.toml:6:9: `think` paces a closed loop, and here `arrivals` does: a worker that pauses would only keep the next buyer waiting
+       |
+     6 | think = "5ms"
+       |         ^
+      = help: leave it out, or make the work longer with `section`
+    "#);
+    insta::assert_snapshot!(open("duration = \"10ttl\"\nlimit = \"10s\"\n"), @r#"
+    mine.toml:6:9: the run would end at its limit of 10s while buyers still come (duration 10ttl)
+       |
+     6 | limit = "10s"
+       |         ^
+      = help: set `limit` beyond `duration`, so that those who wait can be served
+    "#);
+    insta::assert_snapshot!(error("[workload]\narrivals = \"1000/ms\"\nduration = \"1h\"\nlimit = \"2h\"\n"), @r#"
+    mine.toml:4:12: 3600000000 arrivals within 3600s: expected 1000000 at most
+       |
+     4 | arrivals = "1000/ms"
+       |            ^
+      = help: lower the rate, or shorten `duration`
+    "#);
+}
+
+#[test]
+fn an_open_loop_is_looked_at_again_when_its_lease_changes() {
+    let text =
+        "[workload]\narrivals = \"4/ttl\"\nduration = \"10ttl\"\nagain = \"20ms\"\nwait = \"0s\"\n";
+    let scenario = Scenario::parse(&format!("{HEAD}{text}"), "mine.toml").unwrap();
+    assert_eq!(scenario.workload.arrivals.unwrap().to_string(), "4/ttl");
+    // A longer lease makes the time longer that is relative to it, but not the limit.
+    let mut longer =
+        Scenario::parse(&format!("{HEAD}{text}limit = \"12s\"\n"), "mine.toml").unwrap();
+    longer.workload.ttl = "2s".parse().unwrap();
+    let error = longer.check_for(1).unwrap_err().to_string();
+    assert!(
+        error.contains("workload.limit: the run would end"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -265,6 +342,7 @@ proptest! {
     fn whatever_text_comes_is_parsed_or_refused(text in ".{0,200}") {
         let _ = Scenario::parse(&text, "any.toml");
         let _ = text.parse::<Span>();
+        let _ = text.parse::<Rate>();
     }
 
     #[test]

@@ -198,6 +198,63 @@ fn network_delay_in_containers() {
     all_held("network-delay", "docker");
 }
 
+fn everybody_is_served(backend: &str) {
+    for (lock, outcome) in as_expected("steady-load", backend) {
+        let counts = outcome.document()["counts"].clone();
+        for (what, count) in [
+            ("arrived", 60),
+            ("granted", 60),
+            ("sold", 60),
+            ("unserved", 0),
+        ] {
+            assert_eq!(counts[what], count, "{lock}: {counts}");
+        }
+    }
+}
+
+#[test]
+fn steady_load_in_the_simulation() {
+    everybody_is_served("sim");
+}
+
+#[test]
+fn steady_load_on_processes() {
+    everybody_is_served("process");
+}
+
+#[test]
+fn steady_load_in_containers() {
+    everybody_is_served("docker");
+}
+
+/// More buyers than one lock can serve until the limit.
+const TOO_MANY: &str = r#"
+name = "too-many"
+summary = "Two seconds of work come in one, and the run ends after a second and a half."
+[workload]
+stock = 100
+arrivals = "20/s"
+duration = "1s"
+section = "100ms"
+limit = "1500ms"
+"#;
+
+#[test]
+fn whoever_is_left_in_the_line_is_counted_in_every_world() {
+    for world in ["sim", "process", "docker"] {
+        let line = format!("scenario too-many.toml --impl set-nx-px --backend {world} --json");
+        let outcome = picklock(&line).file("too-many.toml", TOO_MANY).run();
+        let document = outcome.exits(0).document();
+        let (counts, latency) = (&document["counts"], &document["latency"]);
+        assert_eq!(counts["arrived"], 20, "{world}: {counts}");
+        // At most fifteen have been served, and at most three were being served.
+        let left = counts["unserved"].as_u64().unwrap();
+        assert!((2..15).contains(&left), "{world}: {counts}");
+        let p50_us = |operation: &str| latency[operation]["p50_us"].as_u64().unwrap();
+        assert!(p50_us("acquire") > p50_us("acquire_asked"), "{world}");
+    }
+}
+
 /// Two thirds of the votes are out of reach for some, one third for the others: a lock that counts
 /// to a majority lets nobody in twice, and one that does not must.
 const SPLIT: &str = r#"
@@ -245,6 +302,13 @@ fn locks_that_are_broken_on_purpose_are_caught() {
     let stolen = ("ownership", "stolen-release");
     std::thread::scope(|scope| {
         scope.spawn(|| caught("no-lock", "calm", &[("exclusion", ""), ("lease", "")]));
+        scope.spawn(|| {
+            caught(
+                "no-lock",
+                "steady-load",
+                &[("exclusion", ""), ("lease", "")],
+            )
+        });
         scope.spawn(|| caught("no-expiry", "holder-crash", &[("progress", "no-ttl")]));
         scope.spawn(|| caught("release-without-token", "gc-pause", &[stolen]));
         let eroded = [("exclusion", ""), ("lease", "")];

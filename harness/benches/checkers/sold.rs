@@ -121,6 +121,7 @@ fn asked(at_ns: u64, worker: usize, op: u64, key: usize) -> Event {
             key: key as u32,
             ttl_ms: TTL_MS,
             wait_ms: 3 * TTL_MS,
+            intended_ns: None,
         },
     }
 }

@@ -36,6 +36,8 @@ pub struct Attempt {
     pub key: u32,
     /// When the request was sent.
     pub acquire_ns: u64,
+    /// In an open loop: when whoever wants the lock came.
+    pub intended_ns: Option<u64>,
     /// The lease time that was asked for.
     pub ttl_ns: u64,
     /// For how long the subject may have tried.
@@ -116,6 +118,7 @@ impl Attempt {
             op,
             key,
             acquire_ns: at_ns,
+            intended_ns: None,
             ttl_ns: ms(ttl_ms),
             wait_ns: ms(wait_ms),
             begin_ns: None,

@@ -38,19 +38,7 @@ impl Follower {
     pub fn event(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
         let at_ns = event.at_ns;
         match &event.what {
-            What::Acquire {
-                worker,
-                op,
-                key,
-                ttl_ms,
-                wait_ms,
-            } => {
-                let attempt = Attempt::asked(at_ns, *worker, *op, *key, *ttl_ms, *wait_ms);
-                see(&attempt, Step::Asked);
-                if let Some(open) = self.workers.get_mut(*worker) {
-                    open.push(attempt);
-                }
-            }
+            What::Acquire { .. } => self.asked(event, see),
             What::Granted { .. } => self.granted(event, see),
             What::Refused { worker, op } => {
                 self.denied(*worker, *op, true, see);
@@ -110,6 +98,28 @@ impl Follower {
     pub fn close(&mut self, at_ns: u64, mut see: impl FnMut(&Attempt, Step)) {
         for attempt in self.workers.iter_mut().flatten() {
             end(attempt, at_ns, HoldEnd::Open, &mut see);
+        }
+    }
+
+    fn asked(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) {
+        let What::Acquire {
+            worker,
+            op,
+            key,
+            ttl_ms,
+            wait_ms,
+            intended_ns,
+        } = event.what
+        else {
+            return;
+        };
+        let attempt = Attempt {
+            intended_ns,
+            ..Attempt::asked(event.at_ns, worker, op, key, ttl_ms, wait_ms)
+        };
+        see(&attempt, Step::Asked);
+        if let Some(open) = self.workers.get_mut(worker) {
+            open.push(attempt);
         }
     }
 

@@ -4,6 +4,12 @@
 //! for the same one again soon: within a quarter of the bound on progress, so that every stretch
 //! of that length saw it ask several times. A buyer that thinks for long between two attempts
 //! gave the lock no chance in between, and its want begins anew.
+//!
+//! In an open loop the worker asks for one buyer after the other, and each of them is a want of its
+//! own: it begins when the worker first asks for that buyer, and ends when the worker asks for
+//! another one. A buyer who still stands in the line has asked for nothing (it is the workers that
+//! he waits for), and a worker that waits for a buyer wants nothing. So a run of many short refusals
+//! is no starvation here; whether the lock could be had at all, the probe after the run finds out.
 
 use super::attempt::Attempt;
 
@@ -15,6 +21,8 @@ struct Want {
     key: u32,
     op: u64,
     since_ns: u64,
+    /// In an open loop: for whom, by the time of his coming.
+    intended_ns: Option<u64>,
     /// When it was last denied; `None`: it is asking.
     denied_ns: Option<u64>,
 }
@@ -44,9 +52,12 @@ impl Wants {
             Some(Want {
                 key,
                 since_ns,
+                intended_ns,
                 denied_ns: Some(denied_ns),
                 ..
-            }) if key == attempt.key && at_ns.saturating_sub(denied_ns) <= self.patience_ns => {
+            }) if (key, intended_ns) == (attempt.key, attempt.intended_ns)
+                && at_ns.saturating_sub(denied_ns) <= self.patience_ns =>
+            {
                 since_ns
             }
             _ => at_ns,
@@ -56,6 +67,7 @@ impl Wants {
                 key: attempt.key,
                 op: attempt.op,
                 since_ns,
+                intended_ns: attempt.intended_ns,
                 denied_ns: None,
             });
             self.asking[attempt.key as usize] += 1;

@@ -3,32 +3,21 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{EventKind, Phase, SoldOut};
+use picklock_scenarios::SoldOut;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::conversation::{Conversation, Silence};
-use super::shelf::{self, Access};
-use crate::adapter::message::{Answer, Ask, PROTOCOL};
-use crate::entropy;
-use crate::history::{Misbehaviour, What};
-use crate::stage::{Happening, Introduction, Plan, Stage, millis};
-use crate::world::{Refusal, World};
+use crate::history::What;
+use crate::stage::Stage;
+use crate::world::World;
 
 /// Beyond everything that the scenario itself makes a worker wait for, it may take so long to
 /// answer before it counts as hung. Generous: a verdict must not depend on a busy machine.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// Workers start together, and each has to wait until the others have had the processors: so much
-/// longer for each of them.
-const START_EACH: Duration = Duration::from_millis(200);
-
-fn crowd(plan: &Plan) -> u32 {
-    u32::try_from(plan.scenario.workload.workers).unwrap_or(u32::MAX)
-}
-
 /// Why an attempt did not come to its end.
-enum Broken {
+pub(super) enum Broken {
     /// The nemesis killed the worker; that is in the history already.
     Struck,
     /// The worker went or hung by itself.
@@ -43,91 +32,36 @@ impl From<Silence> for Broken {
 
 /// One buyer with its line to its worker.
 pub struct Buyer<W> {
-    stage: Rc<Stage<W>>,
-    worker: usize,
-    talk: Conversation,
-    entropy: StdRng,
+    pub(super) stage: Rc<Stage<W>>,
+    pub(super) worker: usize,
+    /// Which of the worker's lives this is.
+    pub(super) incarnation: u32,
+    pub(super) talk: Conversation,
+    pub(super) entropy: StdRng,
     /// Keys that this buyer has not yet seen sold out.
-    open_keys: Vec<u32>,
+    pub(super) open_keys: Vec<u32>,
     /// Units that it bought so far.
-    bought: u32,
+    pub(super) bought: u32,
+}
+
+/// One purchase to be made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Errand {
+    /// Of which lock's stock.
+    pub(super) key: u32,
+    /// In an open loop: when whoever wants it came, nanoseconds since the run began.
+    pub(super) intended_ns: Option<u64>,
 }
 
 /// What a hold knows of itself.
-struct Hold {
-    op: u64,
-    key: u32,
-    token: String,
-    fence: Option<u64>,
+pub(super) struct Hold {
+    pub(super) op: u64,
+    pub(super) key: u32,
+    pub(super) token: String,
+    pub(super) fence: Option<u64>,
 }
 
 impl<W: World> Buyer<W> {
-    /// Starts a worker and introduces the run to it.
-    ///
-    /// # Errors
-    /// It could not be started, or did not say `ready`.
-    pub async fn start(
-        stage: &Rc<Stage<W>>,
-        worker: usize,
-        incarnation: u32,
-    ) -> Result<Self, Refusal> {
-        let plan = &stage.plan;
-        let (session, nodes) = stage.world.start_worker(worker, incarnation).await?;
-        let mut talk = Conversation::begin(stage, worker, session);
-        let purpose = format!("worker {worker}");
-        let init = Ask::Init {
-            protocol: PROTOCOL,
-            worker,
-            nodes,
-            timeout_ms: millis(plan.command_timeout()),
-            seed: entropy::derive(plan.seed, &purpose, u64::from(incarnation)),
-            options: plan.options.clone(),
-        };
-        let patience = GRACE + START_EACH * crowd(plan) + plan.longest_fault();
-        match talk.ask(stage, 0, init, patience).await {
-            Ok(Answer::Ready { name, version }) => {
-                let introduction = Introduction::new(name, version);
-                stage.introduction.set(Some(introduction));
-            }
-            Ok(Answer::Error { message, .. }) => {
-                return Err(Refusal::Failed(format!(
-                    "worker {worker} refused to begin: {message}"
-                )));
-            }
-            Ok(other) => {
-                return Err(Refusal::Failed(format!(
-                    "worker {worker} answered `init` with {other:?}; expected `ready`"
-                )));
-            }
-            Err(Silence::Gone(reason)) => {
-                return Err(Refusal::Failed(format!(
-                    "worker {worker} ended before it was ready: {reason}"
-                )));
-            }
-            Err(Silence::Hung) => {
-                return Err(Refusal::Failed(format!(
-                    "worker {worker} did not answer `init`"
-                )));
-            }
-        }
-        stage.recorder.write(What::WorkerUp {
-            worker,
-            incarnation,
-        });
-        Ok(Buyer {
-            stage: Rc::clone(stage),
-            worker,
-            talk,
-            entropy: entropy::stream(
-                plan.seed,
-                &format!("buyer {worker}"),
-                u64::from(incarnation),
-            ),
-            open_keys: (0..).take(plan.keys.len()).collect(),
-            bought: 0,
-        })
-    }
-
     /// Buys until everything is sold out, the worker is gone for good, or the future is dropped.
     pub async fn run(mut self) {
         self.stage.door.enter(self.worker).await;
@@ -155,30 +89,93 @@ impl<W: World> Buyer<W> {
 
     async fn shop(&mut self) -> Result<(), Broken> {
         let stage = Rc::clone(&self.stage);
-        let workload = &stage.plan.scenario.workload;
-        loop {
-            if workload.sold_out == SoldOut::Announced {
-                let stock = stage.stock.borrow();
-                self.open_keys.retain(|key| !stock.is_announced(*key));
+        let think = stage.plan.scenario.workload.think.resolve(stage.plan.ttl);
+        while let Some(errand) = self.errand().await? {
+            match stage.arrivals {
+                Some(_) => self.serve(errand).await?,
+                None => self.buy(errand).await?,
             }
-            let served = workload.purchases.is_some_and(|most| self.bought >= most);
-            if self.open_keys.is_empty() || served {
-                return Ok(());
-            }
-            let pick = self.entropy.random_range(0..self.open_keys.len());
-            let key = self.open_keys[pick];
-            match self.acquire(key).await? {
-                Some(hold) => self.purchase(hold).await?,
-                None => {
-                    let pause = self.pause_after_refusal();
-                    tokio::time::sleep(pause).await;
-                }
-            }
-            let think = workload.think.resolve(self.stage.plan.ttl);
             if !think.is_zero() {
                 tokio::time::sleep(think).await;
             }
         }
+        Ok(())
+    }
+
+    /// What is to be bought next; `None`: nothing any more. In an open loop it waits for somebody
+    /// who wants it.
+    async fn errand(&mut self) -> Result<Option<Errand>, Broken> {
+        let stage = Rc::clone(&self.stage);
+        let Some(arrivals) = &stage.arrivals else {
+            return Ok(self.pick().map(|key| Errand {
+                key,
+                intended_ns: None,
+            }));
+        };
+        let turn = tokio::select! {
+            biased;
+            () = stage.roster.death(self.worker, self.incarnation) => return Err(Broken::Struck),
+            turn = arrivals.turn() => turn,
+        };
+        // Who finds everything sold out leaves the buyer in the line: he was not served.
+        let Some(key) = self.pick() else {
+            return Ok(None);
+        };
+        Ok(arrivals.take(turn).map(|intended_ns| Errand {
+            key,
+            intended_ns: Some(intended_ns),
+        }))
+    }
+
+    /// A lock whose stock may not be sold out; `None`: there is none, or this buyer has enough.
+    fn pick(&mut self) -> Option<u32> {
+        self.heed_the_sign();
+        let most = self.stage.plan.scenario.workload.purchases;
+        let served = most.is_some_and(|most| self.bought >= most);
+        if self.open_keys.is_empty() || served {
+            return None;
+        }
+        let pick = self.entropy.random_range(0..self.open_keys.len());
+        Some(self.open_keys[pick])
+    }
+
+    /// Where it is announced that a key is sold out, nobody asks for it any more.
+    fn heed_the_sign(&mut self) {
+        if self.stage.plan.scenario.workload.sold_out == SoldOut::Announced {
+            let stock = self.stage.stock.borrow();
+            self.open_keys.retain(|key| !stock.is_announced(*key));
+        }
+    }
+
+    /// One attempt of a closed loop.
+    async fn buy(&mut self, errand: Errand) -> Result<(), Broken> {
+        match self.acquire(errand).await? {
+            Some(hold) => self.purchase(hold).await?,
+            None => {
+                let pause = self.pause_after_refusal();
+                tokio::time::sleep(pause).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody of an open loop. Refused, or failed, he goes away; with `again` he asks until he
+    /// gets the lock or reads the sign that all is sold.
+    async fn serve(&mut self, errand: Errand) -> Result<(), Broken> {
+        let plan = &self.stage.plan;
+        let stays = !plan.scenario.workload.again.resolve(plan.ttl).is_zero();
+        while self.open_keys.contains(&errand.key) {
+            if let Some(hold) = self.acquire(errand).await? {
+                return self.purchase(hold).await;
+            }
+            if !stays {
+                return Ok(());
+            }
+            let pause = self.pause_after_refusal();
+            tokio::time::sleep(pause).await;
+            self.heed_the_sign();
+        }
+        Ok(())
     }
 
     /// A lock that refuses at once must not make the buyer spin.
@@ -192,250 +189,12 @@ impl<W: World> Buyer<W> {
         Duration::from_millis(millis)
     }
 
-    async fn acquire(&mut self, key: u32) -> Result<Option<Hold>, Broken> {
-        let stage = Rc::clone(&self.stage);
-        let (worker, plan) = (self.worker, &stage.plan);
-        let wait = plan.scenario.workload.wait.resolve(plan.ttl);
-        let op = stage.next_op();
-        let ask = Ask::Acquire {
-            key: plan.keys[key as usize].clone(),
-            ttl_ms: plan.ttl_ms(),
-            wait_ms: millis(wait),
-        };
-        self.write(What::Acquire {
-            worker,
-            op,
-            key,
-            ttl_ms: plan.ttl_ms(),
-            wait_ms: millis(wait),
-        })?;
-        self.moment(EventKind::Acquire, None).await;
-        stage.world.set_phase(worker, op, Phase::Acquire);
-        let answer = self.talk.ask(&stage, op, ask, self.patience(wait)).await?;
-        stage.world.set_phase(worker, op, Phase::Idle);
-        stage.door.open();
-        match answer {
-            Answer::Granted {
-                token,
-                fence,
-                valid_ms,
-                elapsed_ms,
-            } => {
-                self.write(What::Granted {
-                    worker,
-                    op,
-                    token: token.clone(),
-                    fence,
-                    valid_ms,
-                    elapsed_ms,
-                })?;
-                self.moment(EventKind::Granted, None).await;
-                return Ok(Some(Hold {
-                    op,
-                    key,
-                    token,
-                    fence,
-                }));
-            }
-            Answer::Refused => self.write(What::Refused { worker, op })?,
-            Answer::Error { message, definite } => self.write(What::AcquireFailed {
-                worker,
-                op,
-                message,
-                definite,
-            })?,
-            other => {
-                self.out_of_turn("acquire", &other);
-                self.write(What::AcquireFailed {
-                    worker,
-                    op,
-                    message: format!("answered `acquire` with {other:?}"),
-                    definite: false,
-                })?;
-            }
-        }
-        Ok(None)
-    }
-
-    /// The critical section. Between its steps the worker must answer a ping, so that a frozen
-    /// worker really stops in the middle; the work itself is a wait, as for a payment service.
-    async fn purchase(&mut self, hold: Hold) -> Result<(), Broken> {
-        let section = self
-            .stage
-            .plan
-            .scenario
-            .workload
-            .section
-            .resolve(self.stage.plan.ttl);
-        self.ping(&hold).await?;
-        match self.read_stock(&hold).await? {
-            Some(stock) if stock > 0 => {
-                tokio::time::sleep(section).await;
-                self.ping(&hold).await?;
-                // A holder that was told of its loss in time must not touch the resource.
-                if !self.talk.has_lost(hold.op) {
-                    self.change_stock(&hold, stock).await?;
-                    self.ping(&hold).await?;
-                }
-            }
-            Some(_) => self.open_keys.retain(|key| *key != hold.key),
-            None => {}
-        }
-        self.release(hold).await
-    }
-
-    async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, Broken> {
-        let (worker, op, key) = (self.worker, hold.op, hold.key);
-        match shelf::read(&self.stage, key, hold.fence).await {
-            Access::Done(stock) => {
-                self.write(What::StockRead {
-                    worker,
-                    op,
-                    key,
-                    stock,
-                })?;
-                self.moment(EventKind::StockRead, Some(stock)).await;
-                if stock <= 0 {
-                    self.stage.stock.borrow_mut().announce_sold_out(key);
-                }
-                Ok(Some(stock))
-            }
-            Access::Failed => Ok(None),
-            Access::FencedOff(refused) => {
-                self.write(What::FencedOff {
-                    worker,
-                    op,
-                    key,
-                    fence: refused.fence,
-                    highest: refused.highest,
-                })?;
-                Ok(None)
-            }
-        }
-    }
-
-    async fn change_stock(&mut self, hold: &Hold, read: i64) -> Result<(), Broken> {
-        let (worker, op, key) = (self.worker, hold.op, hold.key);
-        match shelf::sell(&self.stage, key, read, hold.fence).await {
-            Access::Done(change) => {
-                self.bought += 1;
-                self.write(What::StockChanged {
-                    worker,
-                    op,
-                    key,
-                    from: change.from,
-                    to: change.to,
-                })?;
-                self.moment(EventKind::StockChanged, Some(change.to)).await;
-            }
-            Access::Failed => {}
-            Access::FencedOff(refused) => self.write(What::FencedOff {
-                worker,
-                op,
-                key,
-                fence: refused.fence,
-                highest: refused.highest,
-            })?,
-        }
-        Ok(())
-    }
-
-    async fn release(&mut self, hold: Hold) -> Result<(), Broken> {
-        let stage = Rc::clone(&self.stage);
-        let (worker, op) = (self.worker, hold.op);
-        self.write(What::Release { worker, op })?;
-        self.moment(EventKind::Release, None).await;
-        stage.world.set_phase(worker, op, Phase::Release);
-        let ask = Ask::Release {
-            key: stage.plan.keys[hold.key as usize].clone(),
-            token: hold.token,
-        };
-        let answer = self
-            .talk
-            .ask(&stage, op, ask, self.patience(Duration::ZERO))
-            .await?;
-        stage.world.set_phase(worker, op, Phase::Idle);
-        match answer {
-            Answer::Released { released } => self.write(What::Released {
-                worker,
-                op,
-                released,
-                last_command_ns: stage
-                    .world
-                    .last_command_ns(worker, op, Phase::Release, hold.key),
-            }),
-            Answer::Error { message, definite } => self.write(What::ReleaseFailed {
-                worker,
-                op,
-                message,
-                definite,
-            }),
-            other => {
-                self.out_of_turn("release", &other);
-                self.write(What::ReleaseFailed {
-                    worker,
-                    op,
-                    message: format!("answered `release` with {other:?}"),
-                    definite: false,
-                })
-            }
-        }
-    }
-
-    async fn ping(&mut self, hold: &Hold) -> Result<(), Broken> {
-        let stage = Rc::clone(&self.stage);
-        let answer = self
-            .talk
-            .ask(&stage, hold.op, Ask::Ping, self.patience(Duration::ZERO))
-            .await?;
-        if answer != Answer::Pong {
-            self.out_of_turn("ping", &answer);
-        }
-        Ok(())
-    }
-
-    fn patience(&self, wait: Duration) -> Duration {
-        let plan = &self.stage.plan;
-        wait + plan.command_timeout() * 2 + plan.longest_fault() + GRACE
-    }
-
-    async fn moment(&self, kind: EventKind, stock: Option<i64>) {
-        let happening = Happening {
-            kind,
-            worker: self.worker,
-            stock,
-        };
-        if let Some(gate) = self.stage.moments.happened(happening) {
-            gate.await;
-        }
-    }
-
-    /// Writes an event of this worker, unless the nemesis has killed it meanwhile: whatever was
-    /// still in the pipe came from a dead man.
-    fn write(&self, what: What) -> Result<(), Broken> {
-        self.alive()?;
-        self.stage.recorder.write(what);
-        Ok(())
-    }
-
-    fn alive(&self) -> Result<(), Broken> {
-        if self.stage.roster.is_down(self.worker) {
-            return Err(Broken::Struck);
-        }
-        Ok(())
-    }
-
-    fn out_of_turn(&self, asked: &str, answer: &Answer) {
-        self.stage.recorder.write(What::Misbehaved {
-            worker: self.worker,
-            kind: Misbehaviour::OutOfTurn,
-            detail: format!("answered `{asked}` with {answer:?}"),
-        });
-    }
-
     async fn bury(&self, broken: Broken) {
         // Whoever was to come first will not be answered any more.
         self.stage.door.open();
+        if self.stage.roster.is_over(self.worker, self.incarnation) {
+            return;
+        }
         let reason = match broken {
             Broken::Struck => return,
             Broken::Silent(Silence::Gone(reason)) => reason,

@@ -1,9 +1,12 @@
 //! The driver: competing buyers under a lock, the same code in every world.
 
+mod asking;
 mod buyer;
 mod conversation;
+mod hiring;
 mod probe;
 mod run;
+mod section;
 mod shelf;
 mod stall;
 

@@ -93,6 +93,12 @@ pub async fn run<W: World>(
     opened.await.unwrap_or_default();
     let watching = tokio::task::spawn_local(stall::watch(Rc::clone(&stage)));
     let reason = trade(&stage, buyers, interrupt).await;
+    if let Some(arrivals) = &stage.arrivals {
+        stage.recorder.write(What::Arrivals {
+            came: arrivals.came(),
+            unserved: arrivals.waiting(),
+        });
+    }
     haunting.abort();
     nemesis.rest().await;
     for worker in 0..stage.plan.scenario.workload.workers {
@@ -166,11 +172,16 @@ async fn trade<W: World>(
     interrupt: impl Future<Output = ()>,
 ) -> EndReason {
     let limit = stage.plan.scenario.workload.limit.resolve(stage.plan.ttl);
+    // The first buyer stands in the line before anybody is there to serve him.
+    let mut coming = tokio::task::JoinSet::new();
+    if stage.arrivals.is_some() {
+        coming.spawn_local(let_them_come(Rc::clone(stage)));
+    }
     let mut trading = tokio::task::JoinSet::new();
     for buyer in buyers {
         trading.spawn_local(buyer.run());
     }
-    // The buyers are dropped with the set when one of the others wins.
+    // The buyers are dropped with the sets when one of the others wins.
     tokio::select! {
         biased;
         _ = async { while trading.join_next().await.is_some() {} } => {
@@ -185,6 +196,12 @@ async fn trade<W: World>(
         }
         () = tokio::time::sleep(limit) => EndReason::Limit,
         () = interrupt => EndReason::Interrupted,
+    }
+}
+
+async fn let_them_come<W>(stage: Rc<Stage<W>>) {
+    if let Some(arrivals) = &stage.arrivals {
+        arrivals.come(&stage.clock).await;
     }
 }
 

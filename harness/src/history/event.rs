@@ -33,6 +33,10 @@ pub enum What {
         key: u32,
         ttl_ms: u64,
         wait_ms: u64,
+        /// In an open loop: when whoever wants the lock came, and the attempt was to begin,
+        /// nanoseconds since the run began. All attempts for one buyer carry the same time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        intended_ns: Option<u64>,
     },
     /// A grant arrived: the hold begins.
     Granted {
@@ -145,6 +149,9 @@ pub enum What {
         reason: String,
         optional: bool,
     },
+    /// The buyers of an open loop are done. `came`: how many came in all. `unserved`: how many of
+    /// them still waited, without a worker that had begun to serve them.
+    Arrivals { came: u64, unserved: u64 },
     /// After the buyers were done: one more attempt to take the lock, by a client of its own.
     Probe {
         key: u32,
@@ -229,6 +236,6 @@ pub enum EndReason {
     Interrupted,
     /// No worker was left.
     NoWorkers,
-    /// Every buyer had all that it wanted.
+    /// Every buyer had all that it wanted; in an open loop, everybody who came was served.
     Served,
 }

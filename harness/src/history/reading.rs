@@ -39,14 +39,16 @@ fn asking() -> impl Strategy<Value = What> {
         option::of(any::<u64>()),
         option::of(0..9_u64),
     );
+    let intended = option::of(any::<u64>());
     prop_oneof![
-        (worker_op(), 0..KEYS, any::<u64>(), any::<u64>()).prop_map(
-            |((worker, op), key, ttl_ms, wait_ms)| What::Acquire {
+        (worker_op(), 0..KEYS, any::<(u64, u64)>(), intended).prop_map(
+            |((worker, op), key, (ttl_ms, wait_ms), intended_ns)| What::Acquire {
                 worker,
                 op,
                 key,
                 ttl_ms,
-                wait_ms
+                wait_ms,
+                intended_ns
             }
         ),
         (worker_op(), token, times).prop_map(
@@ -208,10 +210,15 @@ fn loss() -> impl Strategy<Value = What> {
     ]
 }
 
+fn arrivals() -> impl Strategy<Value = What> {
+    any::<(u64, u64)>().prop_map(|(came, unserved)| What::Arrivals { came, unserved })
+}
+
 /// Any events at all in order of time; they need not make sense together.
 fn histories() -> impl Strategy<Value = History> {
     let time = prop_oneof![4 => 0..3_000_000_000_u64, 1 => any::<u64>()];
-    let what = prop_oneof![6 => asking(), 6 => working(), 2 => around(), 1 => loss()];
+    let what =
+        prop_oneof![6 => asking(), 6 => working(), 2 => around(), 1 => loss(), 1 => arrivals()];
     vec((time, what), 0..40).prop_map(|mut timed| {
         timed.sort_by_key(|(at_ns, _)| *at_ns);
         let events = timed.into_iter();

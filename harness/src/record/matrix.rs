@@ -89,7 +89,7 @@ pub struct Cell {
     pub surprises: Vec<Surprise>,
     /// Counts of the run that is shown.
     pub counts: Counts,
-    /// Of all runs together, by operation: `acquire`, `release`.
+    /// Of all runs together, by operation, as in a run record.
     pub latency: BTreeMap<String, Latency>,
     /// Why the cell could not be run, or not in full; nothing else in it counts then.
     #[serde(default, skip_serializing_if = "Option::is_none")]

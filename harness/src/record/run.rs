@@ -41,7 +41,8 @@ pub struct RunRecord {
     pub verdicts: Verdicts,
     /// How often what happened.
     pub counts: Counts,
-    /// By operation: `acquire`, `release`.
+    /// By operation: `acquire`, `release`; in an open loop `acquire` counts from when the buyer
+    /// came, and `acquire_asked` from when the worker asked.
     pub latency: BTreeMap<String, Latency>,
     /// Faults as they struck.
     pub faults: Vec<StruckFault>,
@@ -95,6 +96,13 @@ pub struct Counts {
     pub stock_start: i64,
     /// Units left, all keys together.
     pub stock_left: i64,
+    /// Buyers who came; only in an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrived: Option<u64>,
+    /// Of those, how many were still in the line when the run ended, with no worker that had begun
+    /// to serve them; only in an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unserved: Option<u64>,
 }
 
 /// Latency of one operation, from its HdrHistogram.

@@ -1,5 +1,6 @@
 //! The stage: what driver and nemesis share, and the only way in which they meet.
 
+mod arrivals;
 mod moments;
 mod opening;
 mod plan;
@@ -8,6 +9,7 @@ mod roster;
 mod setting;
 mod stock;
 
+pub use arrivals::{Arrivals, Turn};
 pub use moments::{Happening, Moments, Site, Strike};
 pub use opening::Door;
 pub use plan::{Plan, millis};

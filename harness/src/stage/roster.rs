@@ -16,6 +16,7 @@ struct Slot {
 pub struct Roster {
     slots: RefCell<Vec<Slot>>,
     revived: Vec<Notify>,
+    felled: Vec<Notify>,
 }
 
 impl Roster {
@@ -24,6 +25,7 @@ impl Roster {
         Roster {
             slots: RefCell::new(vec![Slot::default(); workers]),
             revived: (0..workers).map(|_| Notify::new()).collect(),
+            felled: (0..workers).map(|_| Notify::new()).collect(),
         }
     }
 
@@ -36,12 +38,26 @@ impl Roster {
         }
         slot.down = true;
         slot.comes_back = comes_back;
+        self.felled[worker].notify_one();
         true
     }
 
     /// True while the worker is dead.
     pub fn is_down(&self, worker: usize) -> bool {
         self.slots.borrow()[worker].down
+    }
+
+    /// True when that life of the worker is over, whether or not it may begin another.
+    pub fn is_over(&self, worker: usize, incarnation: u32) -> bool {
+        let slot = self.slots.borrow()[worker];
+        slot.down || slot.incarnation != incarnation
+    }
+
+    /// Waits until that life of the worker is over.
+    pub async fn death(&self, worker: usize, incarnation: u32) {
+        while !self.is_over(worker, incarnation) {
+            self.felled[worker].notified().await;
+        }
     }
 
     /// Lets whoever waits in [`Roster::revival`] start the worker anew.

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::arrivals::Arrivals;
 use super::moments::Moments;
 use super::opening::Door;
 use super::plan::Plan;
@@ -28,6 +29,8 @@ pub struct Stage<W> {
     pub roster: Roster,
     /// Who may begin.
     pub door: Door,
+    /// Who comes to buy, in an open loop.
+    pub arrivals: Option<Arrivals>,
     /// The protected resource.
     pub stock: RefCell<Stock>,
     /// How the subject calls itself.
@@ -75,6 +78,7 @@ impl<W> Stage<W> {
         Rc::new(Stage {
             roster: Roster::new(workload.workers),
             door: Door::of(workload.opening),
+            arrivals: Arrivals::of(workload, plan.ttl),
             stock: RefCell::new(stock),
             world,
             plan,

@@ -7,6 +7,7 @@
 //! - [`determinism`]: the same seed, the same bytes
 //! - [`replicas`]: WAIT, beside real servers
 //! - [`trouble`]: subjects that cannot be simulated
+//! - [`open_loop`]: buyers who come at a rate, whether or not anybody is free
 //! - [`properties`]: any scenario, and nobody accused who keeps its word
 //! - [`trials`], [`verdicts`]: the library's front door, and the catalog
 
@@ -24,6 +25,7 @@ mod determinism;
 mod links;
 mod moments;
 mod nodes;
+mod open_loop;
 mod properties;
 mod replicas;
 mod trials;

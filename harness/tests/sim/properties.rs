@@ -9,6 +9,7 @@ use picklock_scenarios::{FaultKind, Persistence, Scenario, arbitrary};
 use proptest::prelude::*;
 
 use crate::determinism::bytes;
+use crate::open_loop::account;
 use crate::plan;
 
 fn simulate(scenario: &Scenario, lock: &str, seed: u64) -> History {
@@ -75,6 +76,10 @@ proptest! {
         let read = read_history(first.as_slice());
         prop_assert_eq!(read.as_ref().ok(), Some(&history), "{:?}", read.as_ref().err());
         prop_assert_eq!(judge(&history).len(), Property::ALL.len());
+        if let Some(account) = account(&history) {
+            let known = account.asked_for.len() as u64 + account.unserved;
+            prop_assert_eq!(known, account.came, "{:?}", account);
+        }
         let second = bytes(&simulate(&scenario, lock, seed));
         prop_assert!(first == second, "the second run differs");
     }

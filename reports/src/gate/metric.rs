@@ -1,6 +1,7 @@
 //! What a limit can be about.
 
 use picklock_harness::check::Property;
+use picklock_harness::latency::ASKED;
 use picklock_harness::record::{Cell, Latency};
 
 /// A figure of a cell.
@@ -19,7 +20,10 @@ pub enum Metric {
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
+    /// In an open loop from the buyer's coming.
     Acquire,
+    /// Only in an open loop: from the worker's request.
+    AcquireAsked,
     Release,
 }
 
@@ -41,10 +45,13 @@ pub enum Counted {
     Refused,
     Failed,
     Sold,
+    /// Only in an open loop.
+    Unserved,
 }
 
-const OPERATIONS: [(Operation, &str); 2] = [
+const OPERATIONS: [(Operation, &str); 3] = [
     (Operation::Acquire, "acquire"),
+    (Operation::AcquireAsked, ASKED),
     (Operation::Release, "release"),
 ];
 
@@ -57,11 +64,12 @@ const FIGURES: [(Figure, &str); 6] = [
     (Figure::Count, "count"),
 ];
 
-const COUNTED: [(Counted, &str); 4] = [
+const COUNTED: [(Counted, &str); 5] = [
     (Counted::Granted, "granted"),
     (Counted::Refused, "refused"),
     (Counted::Failed, "failed"),
     (Counted::Sold, "sold"),
+    (Counted::Unserved, "unserved"),
 ];
 
 impl Metric {
@@ -124,6 +132,7 @@ impl Metric {
             Metric::Count(Counted::Refused) => counts.refused as f64,
             Metric::Count(Counted::Failed) => counts.failed as f64,
             Metric::Count(Counted::Sold) => counts.sold as f64,
+            Metric::Count(Counted::Unserved) => counts.unserved? as f64,
         };
         Some(value)
     }
@@ -168,7 +177,7 @@ mod tests {
     #[test]
     fn every_word_names_its_metric() {
         let all = Metric::all();
-        assert_eq!(all.len(), 12 + 6 + 6 + 4);
+        assert_eq!(all.len(), 18 + 6 + 6 + 5);
         for (metric, word) in all {
             assert_eq!(Metric::named(&word), Some(metric), "{word}");
             assert_eq!(metric.word(), word);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use picklock_harness::check::{Property, Status, Verdicts};
+use picklock_harness::latency::ASKED;
 use picklock_harness::record::Cell;
 
 use super::embed;
@@ -260,16 +261,30 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
             counts.stock_start, counts.sold, counts.stock_left
         ),
     ));
+    if let (Some(arrived), Some(unserved)) = (counts.arrived, counts.unserved) {
+        let came = format!("{arrived} came, {unserved} left unserved");
+        facts.push(fact("buyers", came));
+    }
+    facts.extend(latencies(cell));
+    facts
+}
+
+/// The figures of each operation, and in an open loop from when they count.
+fn latencies(cell: &Cell) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let open = cell.latency.contains_key(ASKED);
     for (operation, latency) in cell.latency.iter().filter(|(_, latency)| latency.count > 0) {
-        let what = match operation.as_str() {
-            "acquire" => "acquire",
-            "release" => "release",
+        let (what, from) = match operation.as_str() {
+            "acquire" if open => ("acquire", "; from the intended start"),
+            "acquire" => ("acquire", ""),
+            ASKED => ("asked", "; from asking"),
+            "release" => ("release", ""),
             _ => continue,
         };
         facts.push(fact(
             what,
             format!(
-                "median {}, 99 % {}, longest {}",
+                "median {}, 99 % {}, longest {}{from}",
                 span_us(latency.p50_us),
                 span_us(latency.p99_us),
                 span_us(latency.max_us)

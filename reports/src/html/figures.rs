@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use picklock_harness::history::History;
+use picklock_harness::latency::ASKED;
 use picklock_harness::record::Cell;
 
 use super::name::{Name, sentence};
@@ -10,6 +11,11 @@ use crate::distribution::decode;
 use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, cost, measure};
 use crate::units::{moment_ns, span_ns};
 use crate::wire_log::{Cost, WireLog};
+
+/// What the curves are called.
+const ALL_RUNS: &str = "all runs";
+const FROM_INTENDED: &str = "from the intended start";
+const FROM_ASKING: &str = "from asking";
 
 /// Rows of a table beyond this are left out.
 const MOST_ROWS: usize = 50;
@@ -80,16 +86,38 @@ pub(super) fn of_cell(cell: &Cell) -> Figures {
         decode(cell, operation, latency).ok()
     };
     let mut drawings = Vec::new();
-    for (title, operation) in [("acquire", "acquire"), ("release", "release")] {
-        if let Some(histogram) = decoded(operation) {
-            drawings.extend(drawing(title, &[(0, "all runs", &histogram)]));
-        }
+    let acquire = decoded("acquire");
+    match (&acquire, decoded(ASKED)) {
+        (Some(intended), Some(asked)) => drawings.extend(open_loop(intended, &asked)),
+        (Some(acquire), None) => drawings.extend(drawing("acquire", &[(0, ALL_RUNS, acquire)])),
+        (None, _) => {}
+    }
+    if let Some(release) = decoded("release") {
+        drawings.extend(drawing("release", &[(0, ALL_RUNS, &release)]));
     }
     Figures {
         drawings,
         drawn_from: "all runs of the cell together",
         ..Figures::default()
     }
+}
+
+/// What an open loop shows, and a closed one would have hidden: one beside the other.
+fn open_loop(intended: &Histogram<u64>, asked: &Histogram<u64>) -> Option<Drawing> {
+    let series = [(0, FROM_INTENDED, intended), (1, FROM_ASKING, asked)];
+    drawing("acquire", &series)
+}
+
+/// All of a run's acquisitions, once from the one and once from the other.
+fn whole_run(speeds: &[Speed]) -> Option<Drawing> {
+    let sum = |of: fn(&Speed) -> &Histogram<u64>| {
+        let mut parts = speeds.iter().map(of);
+        let mut sum = parts.next()?.clone();
+        parts.for_each(|part| sum += part);
+        Some(sum)
+    };
+    let asked = sum(|speed| &speed.asked_us).filter(|asked| !asked.is_empty())?;
+    open_loop(&sum(|speed| &speed.acquire.latency_us)?, &asked)
 }
 
 fn drawings(speeds: &[Speed]) -> Vec<Drawing> {
@@ -101,10 +129,17 @@ fn drawings(speeds: &[Speed]) -> Vec<Drawing> {
         };
     let acquire = series(|speed| &speed.acquire.latency_us);
     let release = series(|speed| &speed.release.latency_us);
-    [drawing("acquire", &acquire), drawing("release", &release)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let whole_run = whole_run(speeds);
+    let by_phase = match whole_run {
+        Some(_) => "acquire, from the intended start",
+        None => "acquire",
+    };
+    let all = [
+        whole_run,
+        drawing(by_phase, &acquire),
+        drawing("release", &release),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 fn speed_row(speed: &Speed) -> SpeedRow {

@@ -19,6 +19,7 @@ fn acquire(worker: usize, op: u64) -> What {
         key: 0,
         ttl_ms: 100,
         wait_ms: 0,
+        intended_ns: None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! what was violated, the table of subjects × scenarios, then the stories with their commands.
 //! Whatever came from a subject or a scenario is text here, never Markdown or HTML.
 
+mod open_loops;
 mod page;
 pub(crate) mod quoted;
 mod sections;
@@ -42,13 +43,14 @@ pub fn summary(material: &Material) -> String {
     sections::not_run(&mut page, material);
     sections::violated(&mut page, material);
     sections::table(&mut page, material);
+    open_loops::open_loops(&mut page, material);
     sections::stories(&mut page, material);
     sections::left_out(&mut page, material);
     sections::how(&mut page, material);
     page.done()
 }
 
-/// The same for a comment: no table of what was violated as expected, at most five stories, and no
+/// The same for a comment: no table of what was violated as expected, none of open loops, at most five stories, and no
 /// more than [`COMMENT_BYTES`].
 pub fn comment(material: &Material) -> String {
     let mut page = Page::new(COMMENT_BYTES);

@@ -23,7 +23,7 @@ fn with(material: &Material, wanted: Standing) -> Vec<&Cell> {
     cells.filter(|cell| standing::of(cell) == wanted).collect()
 }
 
-fn place(cell: &Cell) -> String {
+pub(super) fn place(cell: &Cell) -> String {
     format!(
         "{} | {} | {}",
         code(&cell.subject.name),
@@ -86,7 +86,7 @@ fn surprise(cell: &Cell, failure: &Surprise) -> String {
     )
 }
 
-fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Vec<String>) {
+pub(super) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Vec<String>) {
     let mut rows = rows.into_iter();
     let Some(first) = rows.next() else {
         return;

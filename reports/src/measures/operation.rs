@@ -10,10 +10,20 @@ pub(super) struct Request {
     pub(super) worker: usize,
     pub(super) key: u32,
     pub(super) asked_ns: u64,
+    /// In an open loop: when whoever wanted it came.
+    pub(super) intended_ns: Option<u64>,
     /// When it was answered, its worker was gone, or the history ended.
     pub(super) over_ns: u64,
     pub(super) asked: Asked,
     pub(super) outcome: Outcome,
+}
+
+impl Request {
+    /// Since when it was wanted: in an open loop before it was asked for.
+    pub(super) fn wanted_ns(&self) -> u64 {
+        self.intended_ns
+            .map_or(self.asked_ns, |intended_ns| intended_ns.min(self.asked_ns))
+    }
 }
 
 /// What was asked for.
@@ -65,12 +75,18 @@ impl Reader {
     fn read(&mut self, at_ns: u64, what: &What) {
         match what {
             What::Acquire {
-                worker, op, key, ..
+                worker,
+                op,
+                key,
+                intended_ns,
+                ..
             } => {
                 self.keys.insert(*worker, *key);
-                self.ask(at_ns, *worker, *op, Asked::ToAcquire);
+                self.ask(at_ns, *worker, *op, Asked::ToAcquire, *intended_ns);
             }
-            What::Release { worker, op } => self.ask(at_ns, *worker, *op, Asked::ToRelease),
+            What::Release { worker, op } => {
+                self.ask(at_ns, *worker, *op, Asked::ToRelease, None);
+            }
             What::Granted { worker, op, .. } | What::Released { worker, op, .. } => {
                 self.close(at_ns, *worker, Some(*op), Outcome::Done);
             }
@@ -87,11 +103,12 @@ impl Reader {
         }
     }
 
-    fn ask(&mut self, at_ns: u64, worker: usize, op: u64, asked: Asked) {
+    fn ask(&mut self, at_ns: u64, worker: usize, op: u64, asked: Asked, intended_ns: Option<u64>) {
         let request = Request {
             worker,
             key: self.keys.get(&worker).copied().unwrap_or(0),
             asked_ns: at_ns,
+            intended_ns,
             over_ns: at_ns,
             asked,
             outcome: Outcome::Unanswered,

@@ -15,8 +15,11 @@ pub struct Speed {
     pub phase: Phase,
     /// How long the run was in it, nanoseconds.
     pub length_ns: u64,
-    /// Acquisitions, from request to grant.
+    /// Acquisitions, from request to grant; in an open loop from the buyer's coming.
     pub acquire: Operation,
+    /// In an open loop: latencies of the same acquisitions from the request, microseconds; else
+    /// nothing is in it.
+    pub asked_us: Histogram<u64>,
     /// Releases, from request to answer.
     pub release: Operation,
 }
@@ -34,11 +37,15 @@ pub struct Operation {
     pub unanswered: u64,
 }
 
+fn empty() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_US, 3)
+        .expect("the bounds are constants that the histogram accepts")
+}
+
 impl Operation {
     fn new() -> Self {
         Operation {
-            latency_us: Histogram::new_with_bounds(1, LONGEST_US, 3)
-                .expect("the bounds are constants that the histogram accepts"),
+            latency_us: empty(),
             refused: 0,
             failed: 0,
             unanswered: 0,
@@ -48,7 +55,7 @@ impl Operation {
     fn take(&mut self, request: &Request) {
         match request.outcome {
             Outcome::Done => {
-                let took_ns = request.over_ns.saturating_sub(request.asked_ns);
+                let took_ns = request.over_ns.saturating_sub(request.wanted_ns());
                 self.latency_us.saturating_record(took_ns / 1_000);
             }
             Outcome::Refused => self.refused += 1,
@@ -59,6 +66,13 @@ impl Operation {
 }
 
 impl Speed {
+    fn take_asked(&mut self, request: &Request) {
+        if request.intended_ns.is_some() && request.outcome == Outcome::Done {
+            let took_ns = request.over_ns.saturating_sub(request.asked_ns);
+            self.asked_us.saturating_record(took_ns / 1_000);
+        }
+    }
+
     /// Grants a second while the phase lasted; `None` if it had no length.
     pub fn grants_per_s(&self) -> Option<f64> {
         let grants = self.acquire.latency_us.len();
@@ -67,18 +81,25 @@ impl Speed {
 }
 
 /// One for each phase that lasted, or in which something was asked.
+///
+/// What belongs to which phase goes by all of the time in which it was wanted: whoever stood in the
+/// line of an open loop while a fault was on has met it.
 pub(super) fn speeds(requests: &[Request], phases: &Phases) -> Vec<Speed> {
     let mut speeds = Phase::ALL.map(|phase| Speed {
         phase,
         length_ns: phases.length_ns(phase),
         acquire: Operation::new(),
+        asked_us: empty(),
         release: Operation::new(),
     });
     for request in requests {
-        let phase = phases.of_span(request.asked_ns, request.over_ns);
+        let phase = phases.of_span(request.wanted_ns(), request.over_ns);
         let speed = &mut speeds[phase as usize];
         match request.asked {
-            Asked::ToAcquire => speed.acquire.take(request),
+            Asked::ToAcquire => {
+                speed.acquire.take(request);
+                speed.take_asked(request);
+            }
             Asked::ToRelease => speed.release.take(request),
         }
     }

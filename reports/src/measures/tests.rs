@@ -35,8 +35,19 @@ impl Tape {
             key: 0,
             ttl_ms: 100,
             wait_ms: 0,
+            intended_ns: None,
         };
         self.at(at_ms, what)
+    }
+
+    fn asked_for(self, at_ms: u64, worker: usize, op: u64, intended_ms: u64) -> Self {
+        let mut tape = self.acquire(at_ms, worker, op);
+        if let Some(What::Acquire { intended_ns, .. }) =
+            tape.0.events.last_mut().map(|event| &mut event.what)
+        {
+            *intended_ns = Some(intended_ms * MS);
+        }
+        tape
     }
 
     fn granted(self, at_ms: u64, worker: usize, op: u64) -> Self {
@@ -326,4 +337,48 @@ fn a_release_that_failed_may_leave_an_orphan_too() {
     };
     assert_eq!((orphan.granted_ns, orphan.died), (None, false));
     assert_eq!(orphan.blocked_ns, 70 * MS);
+}
+
+#[test]
+fn who_stood_in_the_line_during_a_fault_has_met_it() {
+    let measures = Tape::new(1)
+        .asked_for(0, 0, 1, 0)
+        .granted(1, 0, 1)
+        .fault(5, 0, "pause-client")
+        .over(300, 0)
+        .release(310, 0, 1)
+        // He came before the fault was over, and was asked for long after it and its aftermath.
+        .asked_for(450, 0, 2, 200)
+        .granted(452, 0, 2)
+        .release(460, 0, 2)
+        .asked_for(470, 0, 3, 465)
+        .granted(472, 0, 3)
+        .measured();
+    assert_eq!(
+        acquisitions(&measures),
+        [
+            (Phase::Healthy, 2, 7, 77),
+            (Phase::Faulty, 1, 252, 295),
+            (Phase::Recovering, 0, 0, 100),
+        ]
+    );
+    let asked = |index: usize| &measures.speeds[index].asked_us;
+    assert_eq!((asked(0).len(), asked(0).max() / 1_000), (2, 2));
+    assert_eq!((asked(1).len(), asked(1).max() / 1_000), (1, 2));
+}
+
+#[test]
+fn in_an_open_loop_every_buyer_waits_for_himself() {
+    let measures = Tape::new(1)
+        .asked_for(100, 0, 1, 20)
+        .refused(150, 0, 1)
+        // Another one, then the same again.
+        .asked_for(160, 0, 2, 110)
+        .refused(170, 0, 2)
+        .asked_for(180, 0, 3, 110)
+        .granted(200, 0, 3)
+        .measured();
+    let longest = measures.fairness.longest_wait.unwrap();
+    assert_eq!((longest.from_ns, longest.waited_ns), (20 * MS, 130 * MS));
+    assert!(!longest.granted);
 }

@@ -1,5 +1,6 @@
 //! Counts, latency and the run's phases.
 
+use picklock_harness::latency::ASKED;
 use picklock_harness::record::{Counts, Latency, RunRecord};
 
 use super::line::Line;
@@ -18,8 +19,11 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     if !measured.is_empty() {
         lines.push(latency_head());
     }
-    for (operation, latency) in measured {
+    for (operation, latency) in &measured {
         lines.push(latency_row(operation, latency).cut(width));
+    }
+    if measured.iter().any(|(operation, _)| *operation == ASKED) {
+        lines.extend(what_is_measured().wrap(width, NAME_COLUMN));
     }
     lines.extend(phases(record).wrap(width, 12));
     lines
@@ -41,6 +45,10 @@ fn counts(counts: &Counts, width: usize) -> Vec<Line> {
     );
     let adds_up = counts.stock_left >= 0
         && counts.sold.checked_add(counts.stock_left) == Some(counts.stock_start);
+    if let (Some(arrived), Some(unserved)) = (counts.arrived, counts.unserved) {
+        attempts.insert(0, format!("{arrived} came"));
+        attempts.insert(1, format!("{unserved} unserved"));
+    }
     let line = Line::new()
         .styled(FAINT, "  counts")
         .pad_to(NAME_COLUMN)
@@ -62,6 +70,10 @@ fn latency_head() -> Line {
 }
 
 fn latency_row(operation: &str, latency: &Latency) -> Line {
+    let operation = match operation {
+        ASKED => "· asked",
+        other => other,
+    };
     let name = Line::new().plain("  ").plain(operation);
     let mut row = name.cut(NAME_COLUMN - 1).pad_to(NAME_COLUMN);
     for us in [
@@ -74,6 +86,12 @@ fn latency_row(operation: &str, latency: &Latency) -> Line {
         row = row.plain(&format!("{:>COLUMN$}", cell(us)));
     }
     row.plain(&format!("{:>COLUMN$}", latency.count))
+}
+
+/// Two rows of one thing want to be told apart.
+fn what_is_measured() -> Line {
+    let words = "acquire counts from when its buyer came, asked from when a worker asked for him";
+    Line::new().pad_to(NAME_COLUMN).styled(FAINT, words)
 }
 
 fn cell(us: u64) -> String {

@@ -41,6 +41,7 @@ fn purchase(op: u64) -> [Event; 6] {
         key: 0,
         ttl_ms: 1_000,
         wait_ms: 0,
+        intended_ns: None,
     };
     let granted = What::Granted {
         worker,

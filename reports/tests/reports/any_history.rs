@@ -43,6 +43,7 @@ fn of_lock() -> impl Strategy<Value = What> {
                 key,
                 ttl_ms: ms,
                 wait_ms: other_ms,
+                intended_ns: flag.then_some(other_ms),
             },
             3..6 => What::Granted {
                 worker,

@@ -16,6 +16,7 @@ mod junit;
 mod limits;
 mod markdown;
 mod matrix;
+mod open_loop;
 mod samples;
 mod tape;
 mod terminal;

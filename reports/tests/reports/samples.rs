@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use picklock_harness::assemble::counts;
 use picklock_harness::check::{Cause, Property, Status, Verdict, Verdicts};
-use picklock_harness::history::{History, Misbehaviour, What};
+use picklock_harness::history::{EndReason, History, Misbehaviour, What};
 use picklock_harness::latency;
 use picklock_harness::record::{Counts, FORMAT, Phases, Redis, RunRecord, StruckFault, Subject};
 
@@ -57,6 +58,7 @@ fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
             sold: 3,
             stock_start: 3,
             stock_left: 0,
+            ..Counts::default()
         },
         latency: latency::of_history(history),
         faults: Vec::new(),
@@ -86,6 +88,49 @@ pub fn calm() -> Sample {
         .purchase(220, 0, 3, 0)
         .done();
     let record = record("calm", "Nothing goes wrong.", &history);
+    (record, history)
+}
+
+/// Somebody comes every 100 ms; one of two workers freezes within the lock for half a second, and
+/// the run ends before all are served.
+pub fn rush() -> Sample {
+    let mut tape = Tape::new(2)
+        .asked_for(0, 0, 1, 0)
+        .granted(2, 0, 1)
+        .fault(10, 0, "pause-client", 0)
+        .asked_for(100, 1, 2, 100)
+        .fault_over(510, 0)
+        .sold(520, 0, 1, 2)
+        .released(522, 0, 1)
+        .granted(524, 1, 2)
+        .sold(526, 1, 2, 1)
+        .released(528, 1, 2);
+    for (op, came_ms) in (3..).zip([200, 300, 400, 500]) {
+        let at_ms = 500 + 10 * op;
+        tape = tape
+            .asked_for(at_ms, 0, op, came_ms)
+            .granted(at_ms + 2, 0, op)
+            .released(at_ms + 5, 0, op);
+    }
+    let history = tape
+        .at(
+            700,
+            What::Arrivals {
+                came: 8,
+                unserved: 2,
+            },
+        )
+        .at(
+            701,
+            What::End {
+                reason: EndReason::Limit,
+                stock_left: vec![1],
+                sold: vec![2],
+            },
+        )
+        .done();
+    let mut record = record("rush", "Somebody comes every 100 ms.", &history);
+    record.counts = counts(&history);
     (record, history)
 }
 

@@ -41,8 +41,19 @@ impl Tape {
             key: 0,
             ttl_ms: 1_000,
             wait_ms: 3_000,
+            intended_ns: None,
         };
         self.at(at_ms, what)
+    }
+
+    /// For a buyer of an open loop, who came at that time.
+    pub fn asked_for(mut self, at_ms: u64, worker: usize, op: u64, came_ms: u64) -> Self {
+        self = self.acquire(at_ms, worker, op);
+        let asked = self.history.events.last_mut().map(|event| &mut event.what);
+        if let Some(What::Acquire { intended_ns, .. }) = asked {
+            *intended_ns = Some(came_ms * 1_000_000);
+        }
+        self
     }
 
     /// A grant of a subject that says for how long.

@@ -154,6 +154,8 @@ impl Player {
             key: u32::from(how) % self.keys,
             ttl_ms: TTL_MS,
             wait_ms: u64::from(how % 3),
+            // Some ask for one of two buyers of an open loop, over and over.
+            intended_ns: (how >= 192).then_some(u64::from(how % 2)),
         });
         State::Asking {
             op,

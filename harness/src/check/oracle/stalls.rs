@@ -70,10 +70,19 @@ fn asking_since(past: &[Event], of_key: u32, of_worker: usize, patience_ns: u64)
     let mut since_ns = None;
     let mut asking = false;
     let mut denied_ns = None;
+    let mut buyer = None;
     for event in past {
         match event.what {
-            What::Acquire { worker, key, .. } if worker == of_worker => {
-                let soon = denied_ns.is_some_and(|denied| event.at_ns - denied <= patience_ns);
+            What::Acquire {
+                worker,
+                key,
+                intended_ns,
+                ..
+            } if worker == of_worker => {
+                // Whoever it asked for before, this may be another buyer of an open loop.
+                let soon = denied_ns.is_some_and(|denied| event.at_ns - denied <= patience_ns)
+                    && buyer == intended_ns;
+                buyer = intended_ns;
                 asking = key == of_key;
                 since_ns = match (asking, since_ns, soon) {
                     (false, _, _) => None,

@@ -1,0 +1,93 @@
+//! The critical section: what a buyer does while it holds the lock.
+
+use picklock_scenarios::EventKind;
+
+use super::buyer::{Broken, Buyer, Hold};
+use super::shelf::{self, Access};
+use crate::history::What;
+use crate::world::World;
+
+impl<W: World> Buyer<W> {
+    /// The critical section. Between its steps the worker must answer a ping, so that a frozen
+    /// worker really stops in the middle; the work itself is a wait, as for a payment service.
+    pub(super) async fn purchase(&mut self, hold: Hold) -> Result<(), Broken> {
+        let section = self
+            .stage
+            .plan
+            .scenario
+            .workload
+            .section
+            .resolve(self.stage.plan.ttl);
+        self.ping(&hold).await?;
+        match self.read_stock(&hold).await? {
+            Some(stock) if stock > 0 => {
+                tokio::time::sleep(section).await;
+                self.ping(&hold).await?;
+                // A holder that was told of its loss in time must not touch the resource.
+                if !self.talk.has_lost(hold.op) {
+                    self.change_stock(&hold, stock).await?;
+                    self.ping(&hold).await?;
+                }
+            }
+            Some(_) => self.open_keys.retain(|key| *key != hold.key),
+            None => {}
+        }
+        self.release(hold).await
+    }
+
+    async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, Broken> {
+        let (worker, op, key) = (self.worker, hold.op, hold.key);
+        match shelf::read(&self.stage, key, hold.fence).await {
+            Access::Done(stock) => {
+                self.write(What::StockRead {
+                    worker,
+                    op,
+                    key,
+                    stock,
+                })?;
+                self.moment(EventKind::StockRead, Some(stock)).await;
+                if stock <= 0 {
+                    self.stage.stock.borrow_mut().announce_sold_out(key);
+                }
+                Ok(Some(stock))
+            }
+            Access::Failed => Ok(None),
+            Access::FencedOff(refused) => {
+                self.write(What::FencedOff {
+                    worker,
+                    op,
+                    key,
+                    fence: refused.fence,
+                    highest: refused.highest,
+                })?;
+                Ok(None)
+            }
+        }
+    }
+
+    async fn change_stock(&mut self, hold: &Hold, read: i64) -> Result<(), Broken> {
+        let (worker, op, key) = (self.worker, hold.op, hold.key);
+        match shelf::sell(&self.stage, key, read, hold.fence).await {
+            Access::Done(change) => {
+                self.bought += 1;
+                self.write(What::StockChanged {
+                    worker,
+                    op,
+                    key,
+                    from: change.from,
+                    to: change.to,
+                })?;
+                self.moment(EventKind::StockChanged, Some(change.to)).await;
+            }
+            Access::Failed => {}
+            Access::FencedOff(refused) => self.write(What::FencedOff {
+                worker,
+                op,
+                key,
+                fence: refused.fence,
+                highest: refused.highest,
+            })?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! Open loops: both clocks in every output, told apart, and whoever was left in the line counted.
+
+use picklock_harness::latency::ASKED;
+use picklock_reports::gate::Metric;
+use picklock_reports::gather::of_run;
+use picklock_reports::html::page;
+use picklock_reports::json::run_json;
+use picklock_reports::markdown::{comment, summary};
+use picklock_reports::material::Material;
+use picklock_reports::terminal;
+
+use crate::cells::file;
+use crate::samples;
+use crate::terminal::plain;
+
+fn rush() -> Material {
+    let (record, history) = samples::rush();
+    of_run(record, Some(history))
+}
+
+#[test]
+fn the_terminal_tells_when_each_clock_began() {
+    let (record, history) = samples::rush();
+    let text = plain(&terminal::run(&record, &history, 100));
+    let from = text.find("  counts").unwrap();
+    insta::assert_snapshot!(text[from..].trim_end(), @"
+    counts    8 came · 2 unserved · 6 granted · 0 refused · 0 failed · 6 released · 2 sold of 3, 1
+              left
+    latency        p50     p90     p99   p99.9     max   count
+    acquire     152 ms  424 ms  424 ms  424 ms  424 ms       6
+    · asked       2 ms  424 ms  424 ms  424 ms  424 ms       6
+    release       1 ms    1 ms    1 ms    1 ms    1 ms       6
+              acquire counts from when its buyer came, asked from when a worker asked for him
+    took      setup 12 ms · workload 3.41 s · teardown 3 ms
+
+    See it again
+      picklock scenario rush --impl set-nx-px --backend sim --seed 7 --workers 2
+    ");
+    let narrow = plain(&terminal::run(&record, &history, 60));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60));
+}
+
+#[test]
+fn the_record_has_both_and_who_was_left() {
+    let (record, _) = samples::rush();
+    let json: serde_json::Value = serde_json::from_str(&run_json(&record)).unwrap();
+    assert_eq!(json["counts"]["arrived"], 8);
+    assert_eq!(json["counts"]["unserved"], 2);
+    let p50_us = |operation: &str| json["latency"][operation]["p50_us"].as_u64().unwrap();
+    assert!(p50_us("acquire") > 150_000 && p50_us(ASKED) < 3_000);
+    // In a closed loop nothing of it is there.
+    let (closed, _) = samples::calm();
+    let json = run_json(&closed);
+    for word in [ASKED, "arrived", "unserved"] {
+        assert!(!json.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn the_page_draws_both_curves() {
+    let material = rush();
+    let shown = page(&material).unwrap();
+    let mut kept = material;
+    kept.evidence[0].history = None;
+    let kept = page(&kept).unwrap();
+    for page in [&shown, &kept] {
+        for words in ["> from the intended start</th>", "> from asking</th>"] {
+            assert_eq!(page.matches(words).count(), 1, "{words}");
+        }
+        assert!(page.contains("8 came, 2 left unserved"));
+        assert!(page.contains("longest 424 ms; from asking"));
+    }
+    assert!(shown.contains("<figcaption>acquire, from the intended start</figcaption>"));
+    let (record, history) = samples::calm();
+    let closed = page(&of_run(record, Some(history))).unwrap();
+    assert!(!closed.contains("from asking") && closed.contains("<figcaption>acquire</figcaption>"));
+}
+
+#[test]
+fn markdown_has_a_row_for_it() {
+    let text = summary(&rush());
+    let from = text.find("### Open loops").unwrap();
+    let table = text[from..].split("\n\n").take(3).collect::<Vec<_>>();
+    insta::assert_snapshot!(table.join("\n\n"), @"
+    ### Open loops
+
+    Time to get the lock (median / 99 % / longest): from the intended start, when the buyer came; and from asking, when a worker asked for him.
+
+    | subject | scenario | world | came | unserved | from the intended start | from asking |
+    |---|---|---|---:|---:|---|---|
+    | <code>set-nx-px</code> | <code>rush</code> | <code>process</code> | 8 | 2 | 152 ms / 424 ms / 424 ms | 2 ms / 424 ms / 424 ms |
+    ");
+    assert!(!comment(&rush()).contains("Open loops"));
+    let (record, history) = samples::calm();
+    assert!(!summary(&of_run(record, Some(history))).contains("Open loops"));
+}
+
+#[test]
+fn histograms_of_both_are_files() {
+    let of = |operation: &str| {
+        let name = format!("latency/set-nx-px-rush-process-{operation}.hgrm");
+        file(&rush(), "hgrm", &name)
+    };
+    assert!(of("acquire").contains("Total count    =            6"));
+    assert!(of("acquire_asked").contains("Total count    =            6"));
+    assert_ne!(of("acquire"), of("acquire_asked"));
+    let log = file(&rush(), "hlog", "latency.hlog");
+    assert!(
+        log.contains("Tag=set-nx-px-rush-process-acquire_asked,"),
+        "{log}"
+    );
+}
+
+#[test]
+fn the_gate_can_watch_both_and_who_was_left() {
+    let material = rush();
+    let cell = &material.matrix.cells[0];
+    let value = |word: &str| Metric::named(word).unwrap().of(cell);
+    assert!(value("acquire.p50").unwrap() > 150_000.0);
+    assert!(value("acquire_asked.p50").unwrap() < 3_000.0);
+    assert_eq!(value("acquire_asked.count"), Some(6.0));
+    assert_eq!(value("unserved"), Some(2.0));
+    let (record, history) = samples::calm();
+    let closed = &of_run(record, Some(history)).matrix.cells[0];
+    for word in ["acquire_asked.p50", "acquire_asked.count", "unserved"] {
+        assert_eq!(Metric::named(word).unwrap().of(closed), None, "{word}");
+    }
+}
