@@ -184,7 +184,7 @@ fn stories(verdicts: &Verdicts) -> Vec<Story> {
     told.into_iter().map(story).collect()
 }
 
-fn story_line(line: &str) -> StoryLine {
+pub(super) fn story_line(line: &str) -> StoryLine {
     // Most begin with a moment: `1.204 s  worker 0 ...`.
     let (at, text) = match line.split_once("  ") {
         Some((at, text)) if at.ends_with('s') && at.len() < 16 => (at, text),

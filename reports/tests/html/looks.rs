@@ -20,18 +20,18 @@ const SCENARIOS: [&str; 5] = [
 ];
 
 /// Where pages and pictures are left for whoever wants to look at them.
-fn place(name: &str) -> PathBuf {
+pub fn place(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-fn written(name: &str, text: &str) -> PathBuf {
+pub fn written(name: &str, text: &str) -> PathBuf {
     let path = place(name);
     std::fs::write(&path, text).expect("the file can be written");
     path
 }
 
 /// Pictures go beside the page; with `PICKLOCK_PICTURES` set, into that folder as well.
-fn keep(name: &str, picture: &[u8]) {
+pub fn keep(name: &str, picture: &[u8]) {
     assert!(picture.len() < 300_000, "{name}: {} bytes", picture.len());
     std::fs::write(place(name), picture).expect("the file can be written");
     if let Some(folder) = std::env::var_os("PICKLOCK_PICTURES") {
@@ -53,7 +53,7 @@ fn length((from, to): (f64, f64)) -> f64 {
 }
 
 /// Nothing may be wider than the window, which would move the whole page sideways.
-fn assert_no_overflow(sheet: &Sheet) {
+pub fn assert_no_overflow(sheet: &Sheet) {
     let wide = sheet.number("document.documentElement.scrollWidth - innerWidth");
     assert!(wide <= 0.0, "{wide} pixels too wide");
 }
