@@ -9,7 +9,7 @@ use picklock_harness::latency;
 use picklock_harness::real::RunDir;
 use picklock_harness::record::{Phases, Redis, RunRecord};
 use picklock_harness::wire::Wire;
-use picklock_reports::{json, terminal};
+use picklock_reports::{json, repro, terminal};
 
 use crate::backend::{self, Chosen, Place, Wanted};
 use crate::cli::ScenarioArgs;
@@ -47,6 +47,22 @@ pub struct Left {
 /// Wrong usage, or a machine that cannot do it. A violated property is no error.
 pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
     let order = Order::understand(args)?;
+    Ok(code_of(&carry_out(&order).await?))
+}
+
+/// The exit code for a run.
+pub fn code_of(record: &RunRecord) -> u8 {
+    match record.interrupted {
+        true => exit::INTERRUPTED,
+        false => verdict::code_of(&record.verdicts),
+    }
+}
+
+/// As [`run`], for an order that is understood.
+///
+/// # Errors
+/// As [`run`].
+pub async fn carry_out(order: &Order) -> Result<RunRecord, Failure> {
     let out = match &order.args.out {
         Some(path) => Some(RunDirectory::create(path)?),
         None => None,
@@ -55,30 +71,27 @@ pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
     let chosen = backend::choose(Wanted {
         backend: order.args.backend,
-        image: order.args.image.as_deref(),
-        redis_server: order.args.redis_server.as_deref(),
+        image: order.args.servers.image.as_deref(),
+        redis_server: order.args.servers.redis_server.as_deref(),
         can_simulate: order.subject.is_built_in,
         scenario: Some(&order.scenario),
     })
     .await?;
-    announce(&order, &chosen);
+    announce(order, &chosen);
     let ran = match &chosen.place {
-        Place::Real(world) => real_run::run(&order, world, &interrupt).await?,
-        Place::Sim => sim_run::run(&order)?,
+        Place::Real(world) => real_run::run(order, world, &interrupt).await?,
+        Place::Sim => sim_run::run(order)?,
     };
-    let record = record(&order, &chosen, &ran);
+    let record = record(order, &chosen, &ran);
     if let Some(out) = &out {
-        keep(out, &ran, &record)?;
+        keep(out, order, &ran, &record)?;
     }
     if order.args.json {
         print::out(&format!("{}\n", json::run_json(&record)));
     } else {
         print::out(&terminal::run(&record, &ran.history, print::width()));
     }
-    Ok(match record.interrupted {
-        true => exit::INTERRUPTED,
-        false => verdict::code_of(&record.verdicts),
-    })
+    Ok(record)
 }
 
 /// The first line says what was chosen and why.
@@ -118,12 +131,20 @@ pub fn record(order: &Order, chosen: &Chosen, ran: &Ran) -> RunRecord {
 ///
 /// # Errors
 /// The disk is full, or the directory went away.
-pub fn keep(out: &RunDirectory, ran: &Ran, record: &RunRecord) -> Result<(), Failure> {
+pub fn keep(
+    out: &RunDirectory,
+    order: &Order,
+    ran: &Ran,
+    record: &RunRecord,
+) -> Result<(), Failure> {
     if let Some(left) = &ran.left {
         out.copy_logs(left.dir.path())?;
         out.write("wire.jsonl", |file| left.wire.log().write(file))?;
     }
     out.write("history.jsonl", |file| write_history(&ran.history, file))?;
+    let text = repro::text(&crate::repro::of(order, record))
+        .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", repro::FILE)))?;
+    out.write(repro::FILE, |file| file.write_all(text.as_bytes()))?;
     // Last: a directory with a run.json in it is whole.
     out.write("run.json", |file| {
         writeln!(file, "{}", json::run_json(record))

@@ -225,5 +225,10 @@ fn keep_simulated(
 ) -> Result<(), Failure> {
     let order = task.order.with_seed(seed);
     let ran = sim_run::run(&order)?;
-    keep(&keeping.shown(task)?, &ran, &record(&order, world, &ran))
+    keep(
+        &keeping.shown(task)?,
+        &order,
+        &ran,
+        &record(&order, world, &ran),
+    )
 }

@@ -293,6 +293,7 @@ fn a_long_history_can_be_walked_through() {
         record,
         history: Some(history),
         wire: None,
+        has_repro: false,
     }];
     let file = written("long.html", &page(&material).unwrap());
     let sheet = Sheet::open(&file, 1280, 900);

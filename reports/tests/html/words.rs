@@ -146,6 +146,7 @@ fn words_of_strangers_stay_words() {
         record,
         history: Some(history),
         wire: None,
+        has_repro: false,
     }];
     let page = page(&material).unwrap();
     assert!(!page.contains("<img"), "markup got through");

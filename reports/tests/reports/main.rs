@@ -16,6 +16,7 @@ mod junit;
 mod limits;
 mod markdown;
 mod matrix;
+mod repro;
 mod samples;
 mod tape;
 mod terminal;
