@@ -169,7 +169,8 @@ fn around() -> impl Strategy<Value = What> {
                 fault: fault.into(),
                 detail,
                 workers,
-                nodes: Vec::new()
+                nodes: Vec::new(),
+                clock: None,
             }
         ),
         (0..4_u32).prop_map(|id| What::FaultEnded { id }),

@@ -30,6 +30,7 @@ mod scene;
 mod sight;
 mod tile;
 mod track;
+mod wrong_clock;
 
 use askama::Template;
 

@@ -405,3 +405,43 @@ fn a_page_that_calls_home_is_caught() {
         "{complaints}"
     );
 }
+
+/// What a lane says in the middle of the run.
+fn heard_in(sheet: &Sheet, lane: &str) -> String {
+    let canvas = sheet.tab.find_element(".exhibit[open] canvas");
+    let canvas = canvas.expect("a timeline");
+    canvas.focus().expect("the browser does what it is told");
+    for _ in 0..12 {
+        press(sheet, "ArrowDown");
+        let heard = text(sheet, ".said");
+        if heard.starts_with(lane) {
+            return heard;
+        }
+    }
+    panic!("no {lane}")
+}
+
+/// A wrong clock stands with its number in the lane of whoever it belongs to.
+#[test]
+fn a_clock_that_is_off_says_by_how_much() {
+    for (subject, scenario, lane, said) in [
+        (
+            "getset",
+            "clock-skew",
+            "worker 1",
+            "wall clock +2 s off: clock-skew of worker 1",
+        ),
+        ("set-nx-px", "clock-jump", "node 0", "wall clock +"),
+    ] {
+        let page = page(&runs::matrix(&[subject], &[scenario], 1)).unwrap();
+        let file = written(&format!("{scenario}.html"), &page);
+        let sheet = Sheet::open(&file, 1280, 900);
+        sheet.prefer("light");
+        sheet.value("document.querySelector('.timeline').scrollIntoView({block: 'center'})");
+        std::fs::write(place(&format!("{scenario}.png")), sheet.picture())
+            .expect("the file can be written");
+        let heard = heard_in(&sheet, lane);
+        assert!(heard.contains(said), "{heard}");
+        assert_eq!(sheet.complaints(), Vec::<String>::new());
+    }
+}

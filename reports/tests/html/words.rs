@@ -123,6 +123,7 @@ fn words_of_strangers_stay_words() {
         detail: attack.into(),
         workers: vec![0],
         nodes: vec![0],
+        clock: None,
     };
     let at_ns = history.events.last().unwrap().at_ns;
     history
