@@ -8,7 +8,7 @@ use picklock_harness::history::{History, write_history};
 use picklock_harness::latency;
 use picklock_harness::real::RunDir;
 use picklock_harness::record::{Phases, Redis, RunRecord};
-use picklock_harness::wire::Wire;
+use picklock_harness::wire::WireLog;
 use picklock_reports::{json, repro, terminal};
 
 use crate::backend::{self, Chosen, Place, Wanted};
@@ -29,16 +29,10 @@ pub struct Ran {
     pub phases: Phases,
     /// The subject's version, if it tells.
     pub subject_version: Option<String>,
-    /// What real worlds leave besides.
-    pub left: Option<Left>,
-}
-
-/// What real worlds leave: the command log, and the directory with the logs.
-pub struct Left {
-    /// For its log.
-    pub wire: Wire,
-    /// Removed when it is dropped.
-    pub dir: RunDir,
+    /// The command log; a simulation has one only if it is to be kept.
+    pub wire: Option<WireLog>,
+    /// What workers and servers of real worlds wrote; removed when it is dropped.
+    pub logs: Option<RunDir>,
 }
 
 /// Runs it, judges it, prints it, keeps it.
@@ -80,7 +74,7 @@ pub async fn carry_out(order: &Order) -> Result<RunRecord, Failure> {
     announce(order, &chosen);
     let ran = match &chosen.place {
         Place::Real(world) => real_run::run(order, world, &interrupt).await?,
-        Place::Sim => sim_run::run(order)?,
+        Place::Sim => sim_run::run(order, out.is_some())?,
     };
     let record = record(order, &chosen, &ran);
     if let Some(out) = &out {
@@ -137,9 +131,11 @@ pub fn keep(
     ran: &Ran,
     record: &RunRecord,
 ) -> Result<(), Failure> {
-    if let Some(left) = &ran.left {
-        out.copy_logs(left.dir.path())?;
-        out.write("wire.jsonl", |file| left.wire.log().write(file))?;
+    if let Some(logs) = &ran.logs {
+        out.copy_logs(logs.path())?;
+    }
+    if let Some(wire) = &ran.wire {
+        out.write("wire.jsonl", |file| wire.write(file))?;
     }
     out.write("history.jsonl", |file| write_history(&ran.history, file))?;
     let text = repro::text(&crate::repro::of(order, record))

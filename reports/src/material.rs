@@ -27,7 +27,7 @@ pub struct Evidence {
     pub record: RunRecord,
     /// Its history; `None` where the directory has none that can be read.
     pub history: Option<History>,
-    /// Its command log; `None` where there is none that can be read: the simulation keeps none.
+    /// Its command log; `None` where there is none that can be read.
     pub wire: Option<WireLog>,
     /// A repro file stands beside the record: `picklock replay` takes the directory.
     pub has_repro: bool,

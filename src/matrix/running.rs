@@ -224,7 +224,7 @@ fn keep_simulated(
     world: &Chosen,
 ) -> Result<(), Failure> {
     let order = task.order.with_seed(seed);
-    let ran = sim_run::run(&order)?;
+    let ran = sim_run::run(&order, true)?;
     keep(
         &keeping.shown(task)?,
         &order,

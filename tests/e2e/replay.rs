@@ -42,7 +42,7 @@ fn the_simulation_repeats_to_the_byte_even_when_the_scenario_is_gone() {
     let again = picklock(&format!("replay {} --json --out again", run.display()))
         .run()
         .exits(1);
-    for name in ["history.jsonl"] {
+    for name in ["history.jsonl", "wire.jsonl"] {
         let (then, now) = (
             bytes(&run.join(name)),
             bytes(&again.home().join("again").join(name)),

@@ -6,6 +6,7 @@
 //! - [`commands`]: Redis through simulated connections
 //! - [`determinism`]: the same seed, the same bytes
 //! - [`replicas`]: WAIT, beside real servers
+//! - [`wire_log`]: what is kept of what passed
 //! - [`trouble`]: subjects that cannot be simulated
 //! - [`properties`]: any scenario, and nobody accused who keeps its word
 //! - [`trials`], [`verdicts`]: the library's front door, and the catalog
@@ -29,6 +30,7 @@ mod replicas;
 mod trials;
 mod trouble;
 mod verdicts;
+mod wire_log;
 
 use picklock_harness::history::History;
 use picklock_harness::sim::{Simulation, Subject, run};
@@ -56,5 +58,10 @@ pub fn simulate(scenario: &str, subject: &Subject, seed: u64) -> History {
     let scenario = catalog::named(scenario).unwrap();
     let plan = plan(scenario, subject.nodes(), seed);
     let subject = subject.clone();
-    run(Simulation { plan, subject }).unwrap()
+    run(Simulation {
+        plan,
+        subject,
+        log: None,
+    })
+    .unwrap()
 }
