@@ -132,6 +132,8 @@ fn each_cell_of_a_matrix_can_be_replayed() {
         .exits(0);
     let page = report.text_file("picklock-report/report.html");
     assert!(page.contains("picklock replay set-nx-px/gc-pause/sim"));
+    // The simulation keeps what was said on the wire, too.
+    assert!(page.contains("data-do=\"messages\""));
 }
 
 #[test]

@@ -74,8 +74,8 @@ fn before_and_after() -> (Material, Material) {
 }
 
 fn page((before, after): &(Material, Material)) -> String {
-    let comparison = compare(&before.matrix, &after.matrix).unwrap();
-    comparison_page(before, after, &comparison).unwrap()
+    let comparison = compare(&before.matrix, &after.matrix).expect("histograms decode");
+    comparison_page(before, after, &comparison).expect("the page can be filled in")
 }
 
 #[test]
@@ -204,11 +204,12 @@ fn marks_stand_where_their_numbers_say(sheet: &Sheet) {
             one: Number(row.querySelector('.one').getAttribute('x1')),
         })))",
     );
-    let rows: Vec<serde_json::Value> = serde_json::from_str(rows.as_str().unwrap()).unwrap();
+    let rows = rows.as_str().expect("a text");
+    let rows: Vec<serde_json::Value> = serde_json::from_str(rows).expect("JSON");
     assert!(rows.len() > 10, "{}", rows.len());
     let (mut slower, mut faster) = (0, 0);
     for row in &rows {
-        let number = |value: &serde_json::Value| value.as_f64().unwrap();
+        let number = |value: &serde_json::Value| value.as_f64().expect("a number");
         let (low, high) = (number(&row["bar"][0]), number(&row["bar"][1]));
         let (dot, one) = (number(&row["dot"]), number(&row["one"]));
         assert!(low <= dot && dot <= high, "{row}");
@@ -219,7 +220,7 @@ fn marks_stand_where_their_numbers_say(sheet: &Sheet) {
         assert!(low > one || high < one, "{row}");
         slower += usize::from(low > one);
         faster += usize::from(high < one);
-        let words = row["words"].as_str().unwrap();
+        let words = row["words"].as_str().expect("a text");
         assert_eq!(low > one, !words.starts_with("× 0."), "{row}");
     }
     assert!(slower > 0 && faster > 0, "{slower} slower, {faster} faster");
