@@ -27,6 +27,7 @@ Exit codes:
 Try:
   picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
   picklock matrix --backend sim                 every lock, every scenario, one table
+  picklock replay run-1                         a run that --out has kept, once more
   picklock list                                 what can be tested, and how";
 
 /// The commands.
@@ -34,6 +35,8 @@ Try:
 pub enum Command {
     /// Run one scenario against one lock, and judge what happened.
     Scenario(ScenarioArgs),
+    /// Run a kept run again, and say whether the same comes out.
+    Replay(ReplayArgs),
     /// Run many locks under many scenarios, and hold what comes out against what is expected.
     Matrix(MatrixArgs),
     /// Hold what comes out against picklock.toml and its baseline: for CI.
@@ -97,21 +100,29 @@ pub struct ScenarioArgs {
     /// Lease time, instead of the scenario's: "500ms", "2s".
     #[arg(long, value_name = "DURATION")]
     pub ttl: Option<Span>,
+    #[command(flatten)]
+    pub servers: ServerArgs,
+    /// Print one JSON document (format picklock-run/1) instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, the logs of all, and
+    /// repro.toml, from which `picklock replay` runs it again.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// No live progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Which servers the real worlds start: the same for every command that starts some.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServerArgs {
     /// Docker image of the Redis nodes.
     #[arg(long, value_name = "REF")]
     pub image: Option<String>,
     /// The redis-server or valkey-server binary of the process world.
     #[arg(long, value_name = "PATH")]
     pub redis_server: Option<PathBuf>,
-    /// Print one JSON document (format picklock-run/1) instead of text.
-    #[arg(long)]
-    pub json: bool,
-    /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, the logs of all.
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// No live progress.
-    #[arg(long, short)]
-    pub quiet: bool,
 }
 
 const SCENARIO_HELP: &str = "\
@@ -137,6 +148,7 @@ pub enum BackendChoice {
 
 pub use crate::gate::cli::GateArgs;
 pub use crate::matrix::cli::MatrixArgs;
+pub use crate::replay::ReplayArgs;
 
 /// `picklock list`.
 #[derive(Debug, Args)]

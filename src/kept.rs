@@ -9,6 +9,7 @@ use picklock_harness::record::{MatrixRecord, RunRecord};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::gather::{merge, of_run};
 use picklock_reports::material::{Evidence, Material};
+use picklock_reports::repro;
 use picklock_reports::standing;
 use picklock_reports::wire_log::{self, WireLog};
 
@@ -82,6 +83,7 @@ fn document(file: &Path, dir: &Path) -> Result<Material, String> {
             let wire = wire(dir, &mut skipped);
             for evidence in &mut material.evidence {
                 evidence.wire.clone_from(&wire);
+                evidence.has_repro = dir.join(repro::FILE).exists();
             }
             material.skipped = skipped;
             Ok(material)
@@ -164,6 +166,7 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
             run_dir: run_dir.to_owned(),
             history: history(&dir, &record, skipped),
             wire: wire(&dir, skipped),
+            has_repro: dir.join(repro::FILE).exists(),
             record: *record,
         }),
         Document::Matrix(_) => Err("a matrix is in it, not a run".to_owned()),

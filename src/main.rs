@@ -7,11 +7,13 @@
 //! - [`order`]: what the user ordered, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report; [`real_run`], [`sim_run`]: where
 //! - [`matrix`]: many of them, and one table
+//! - [`replay`]: a kept run once more, from its [`repro`] file
 //! - [`gate`]: what came out, held against what the user wants
 //! - [`listing`], [`judge`]: the smaller commands
 //! - [`report`]: reports from what runs have left, which [`kept`] reads
 //! - [`explain`], [`completions`]: what people and shells want to know
 //! - [`worker`]: the hidden end of the adapter protocol
+//! - [`source`]: what is wrong in a file of the user's, and where
 //! - [`live`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
 
 mod backend;
@@ -31,9 +33,12 @@ mod order;
 mod output;
 mod print;
 mod real_run;
+mod replay;
 mod report;
+mod repro;
 mod scenario;
 mod sim_run;
+mod source;
 mod subject;
 mod worker;
 
@@ -47,6 +52,7 @@ use exit::Failure;
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Scenario(args) => on_one_thread(scenario::run(args)),
+        Command::Replay(args) => on_one_thread(replay::run(args)),
         Command::Matrix(args) => on_one_thread(matrix::run(args)),
         Command::Gate(args) => on_one_thread(gate::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),

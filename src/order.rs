@@ -29,6 +29,8 @@ pub struct Order {
     pub ttl: Duration,
     /// Seed of the run.
     pub seed: u64,
+    /// The repro file that alone has the scenario any more.
+    replayed: Option<PathBuf>,
 }
 
 impl Order {
@@ -37,12 +39,23 @@ impl Order {
     /// # Errors
     /// What is wrong with it, or with the scenario file.
     pub fn understand(args: ScenarioArgs) -> Result<Order, Failure> {
+        Order::of(args, load)
+    }
+
+    /// Understands the command line, with a scenario from elsewhere than its name leads to.
+    ///
+    /// # Errors
+    /// As [`Order::understand`].
+    pub fn of(
+        args: ScenarioArgs,
+        scenario: impl FnOnce(&str) -> Result<Scenario, Failure>,
+    ) -> Result<Order, Failure> {
         let program = std::env::current_exe().map_err(|error| {
             Failure::Environment(format!("cannot find this program again: {error}"))
         })?;
         let subject = Subject::named(&args.subject, &program)?;
         check_options(&args, &subject)?;
-        let scenario = fitted(load(&args.scenario)?, &args, &subject)?;
+        let scenario = fitted(scenario(&args.scenario)?, &args, &subject)?;
         let Span::Absolute(ttl) = scenario.workload.ttl else {
             return Err(Failure::Usage(
                 "--ttl: expected a time such as 500ms or 2s".into(),
@@ -61,7 +74,17 @@ impl Order {
             program,
             ttl,
             seed,
+            replayed: None,
         })
+    }
+
+    /// The same; what repeats it is the replay of a file, because nothing else has its scenario.
+    #[must_use]
+    pub fn replaying(self, file: PathBuf) -> Order {
+        Order {
+            replayed: Some(file),
+            ..self
+        }
     }
 
     /// The same with another seed.
@@ -90,6 +113,10 @@ impl Order {
     /// The command that repeats the run.
     pub fn reproduce(&self, backend: &str) -> String {
         let args = &self.args;
+        if let Some(file) = &self.replayed {
+            let file = file.display().to_string();
+            return quoted(&["picklock", "replay", &file, "--backend", backend]);
+        }
         let mut words = vec![
             "picklock".to_owned(),
             "scenario".to_owned(),
@@ -107,12 +134,10 @@ impl Order {
             ("workers", args.workers.map(|workers| workers.to_string())),
             ("nodes", args.nodes.map(|nodes| nodes.to_string())),
             ("ttl", args.ttl.map(|ttl| ttl.to_string())),
-            ("image", args.image.clone()),
+            ("image", args.servers.image.clone()),
             (
                 "redis-server",
-                args.redis_server
-                    .as_ref()
-                    .map(|path| path.display().to_string()),
+                (args.servers.redis_server.as_ref()).map(|path| path.display().to_string()),
             ),
         ];
         for (name, value) in given {
@@ -120,12 +145,14 @@ impl Order {
                 flag(name, value);
             }
         }
-        let quoted: Vec<String> = words
-            .iter()
-            .map(|word| shell_words::quote(word).into())
-            .collect();
-        quoted.join(" ")
+        quoted(&words)
     }
+}
+
+/// The words as a shell reads them.
+fn quoted(words: &[impl AsRef<str>]) -> String {
+    let words = words.iter().map(AsRef::as_ref);
+    words.map(shell_words::quote).collect::<Vec<_>>().join(" ")
 }
 
 /// Holds the options against what the lock declares. What a program of the user's own knows, only

@@ -20,7 +20,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::live::Live;
 use crate::order::Order;
-use crate::scenario::{Left, Ran};
+use crate::scenario::Ran;
 
 /// Starts servers and workers, runs the scenario, and takes everything down again.
 ///
@@ -66,7 +66,8 @@ pub async fn run(order: &Order, world: &World, interrupt: &Interrupt) -> Result<
             workload_ms: millis(ran.workload),
             teardown_ms: millis(clock.elapsed().saturating_sub(before)),
         },
-        left: Some(Left { wire, dir }),
+        wire: Some(wire.log().clone()),
+        logs: Some(dir),
     })
 }
 

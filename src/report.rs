@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use picklock_reports::comparison::{self, Comparison, compare};
 use picklock_reports::formats::{self, File, Format};
+use picklock_reports::html;
 use picklock_reports::material::Material;
 
 use crate::cli::ReportArgs;
@@ -39,11 +40,11 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         true => None,
         false => Some(against(args, &material)?),
     };
-    if let Some(compared) = &compared {
-        files.extend(comparison_files(compared, &chosen));
+    if let Some((before, compared)) = &compared {
+        files.extend(comparison_files(before, &material, compared, &chosen)?);
     }
     place(&args.out, &files)?;
-    if let Some(compared) = &compared {
+    if let Some((_, compared)) = &compared {
         print::out(&format!("{}\n", comparison::text(compared)));
     }
     let listed: String = files.iter().map(|file| line(&args.out, file)).collect();
@@ -59,7 +60,7 @@ fn say_skipped(material: &Material) {
 }
 
 /// `--against` names what was before; the report itself is about what came after.
-fn against(args: &ReportArgs, after: &Material) -> Result<Comparison, Failure> {
+fn against(args: &ReportArgs, after: &Material) -> Result<(Material, Comparison), Failure> {
     let before = kept::gather(&args.against)?;
     say_skipped(&before);
     let compared = compare(&before.matrix, &after.matrix)
@@ -71,12 +72,21 @@ fn against(args: &ReportArgs, after: &Material) -> Result<Comparison, Failure> {
                 .to_owned(),
         ));
     }
-    Ok(compared)
+    Ok((before, compared))
 }
 
-fn comparison_files(compared: &Comparison, chosen: &[&Format]) -> Vec<File> {
+fn comparison_files(
+    before: &Material,
+    after: &Material,
+    compared: &Comparison,
+    chosen: &[&Format],
+) -> Result<Vec<File>, Failure> {
     let wanted = |name| chosen.iter().any(|format| format.name == name);
     let mut files = Vec::new();
+    if wanted("html") {
+        let page = html::comparison_file(before, after, compared);
+        files.push(page.map_err(|error| Failure::Usage(error.to_string()))?);
+    }
     if wanted("md") {
         files.push(File {
             name: "comparison.md".to_owned(),
@@ -89,7 +99,7 @@ fn comparison_files(compared: &Comparison, chosen: &[&Format]) -> Vec<File> {
             bytes: comparison::json(compared).into_bytes(),
         });
     }
-    files
+    Ok(files)
 }
 
 fn line(out: &Path, file: &File) -> String {

@@ -4,19 +4,26 @@ use picklock_harness::history::{History, What};
 use picklock_harness::model::ServerVersion;
 use picklock_harness::record::{Phases, Redis};
 use picklock_harness::sim::{SimError, Simulation, Subject, run as simulate};
+use picklock_harness::wire::WireLog;
 use picklock_impls::find;
 
 use crate::exit::Failure;
 use crate::order::Order;
 use crate::scenario::Ran;
 
-/// Simulates the run. It takes no time to speak of, so there is no progress to show.
+/// Simulates the run. It takes no time to speak of, so there is no progress to show. `kept`: what
+/// passes between workers and nodes is written down, for a run that is to be kept.
 ///
 /// # Errors
 /// The subject is not one of ours, or cannot be simulated.
-pub fn run(order: &Order) -> Result<Ran, Failure> {
-    let history = simulate(simulation(order)?).map_err(failure)?;
-    Ok(ran(history))
+pub fn run(order: &Order, kept: bool) -> Result<Ran, Failure> {
+    let simulation = simulation(order)?;
+    let log = kept.then(|| WireLog::new(&simulation.plan.keys));
+    let history = simulate(Simulation {
+        log: log.clone(),
+        ..simulation
+    });
+    Ok(ran(history.map_err(failure)?, log))
 }
 
 /// What shall be simulated.
@@ -33,6 +40,7 @@ pub fn simulation(order: &Order) -> Result<Simulation, Failure> {
     Ok(Simulation {
         plan: order.plan(),
         subject: Subject::of(strategy),
+        log: None,
     })
 }
 
@@ -44,7 +52,7 @@ fn failure(error: SimError) -> Failure {
     }
 }
 
-fn ran(history: History) -> Ran {
+fn ran(history: History, wire: Option<WireLog>) -> Ran {
     let ended = history.events.iter().rev();
     let end_ns = ended
         .filter(|event| matches!(event.what, What::End { .. }))
@@ -63,6 +71,7 @@ fn ran(history: History) -> Ran {
         },
         history,
         subject_version: None,
-        left: None,
+        wire,
+        logs: None,
     }
 }

@@ -291,7 +291,7 @@ fn every_command_of_the_docs_is_run_or_listed() {
 }
 
 /// Runs a command as a reader would who has installed picklock, and holds its exit code against
-/// what it is about: a `scenario gc-pause` ends in a violation.
+/// what it is about: a `scenario gc-pause`, and its replay, end in a violation.
 fn shell(dir: &Path, command: &str) {
     let binary = Path::new(env!("CARGO_BIN_EXE_picklock"));
     let folder = binary.parent().expect("a folder").display();
@@ -303,7 +303,8 @@ fn shell(dir: &Path, command: &str) {
         .env("HOME", dir)
         .output()
         .expect("a shell");
-    let expected = i32::from(command.starts_with("picklock scenario gc-pause"));
+    let violates = ["picklock scenario gc-pause", "picklock replay run-1"];
+    let expected = i32::from(violates.iter().any(|begin| command.starts_with(begin)));
     assert_eq!(
         output.status.code(),
         Some(expected),

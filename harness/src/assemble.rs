@@ -106,6 +106,7 @@ fn faults(history: &History) -> Vec<StruckFault> {
                 detail,
                 workers,
                 nodes,
+                ..
             } => {
                 ids.push(Some(*id));
                 faults.push(StruckFault {

@@ -215,8 +215,12 @@ impl Trial {
     fn run_one(&self, subject: &Subject, seed: u64) -> Result<TrialRun, TrialError> {
         let plan = self.plan(subject.nodes(), seed);
         let subject = subject.clone();
-        let history = run(Simulation { plan, subject })
-            .map_err(|source| TrialError::Simulation { seed, source })?;
+        let history = run(Simulation {
+            plan,
+            subject,
+            log: None,
+        })
+        .map_err(|source| TrialError::Simulation { seed, source })?;
         Ok(TrialRun {
             seed,
             verdicts: judge(&history),

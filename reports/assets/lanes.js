@@ -19,6 +19,7 @@ function workerRow(track, lane, laneIndex, height) {
         band(pen, view, from, to, half, colours.hatch.frozen, colours.frozen);
       }
       for (const gone of lane.dead) band(pen, view, gone.from_ns, gone.to_ns, box, colours.hatch.dead, null);
+      drawClock(pen, lane.clock, { top: box.top + box.height - Math.min(4, box.height / 3), height: Math.min(4, box.height / 3) }, box, view, colours);
       drawOverlaps(pen, lane, box, view, colours);
       drawMarks(pen, marks, box, view, colours);
     },
@@ -150,6 +151,7 @@ function describeLane(track, lane, marks, time, reach) {
   for (const [from, to] of lane.frozen) {
     if (from <= time && time <= to) lines.push(`frozen from ${moment(from)} to ${moment(to)}, ${span(to - from)}`);
   }
+  lines.push(...describeClock(lane.clock, time));
   for (const gone of lane.dead) {
     if (gone.from_ns <= time && time <= gone.to_ns) lines.push(`dead since ${moment(gone.from_ns)}: ${gone.words}`);
   }
@@ -161,6 +163,24 @@ function pieceAt(track, lane, time, reach) {
   const index = firstIndex(lane.first, lane.end, (i) => track.to[i] > time);
   if (index < lane.end && track.from[index] - reach <= time) return index;
   return index > lane.first && track.to[index - 1] + reach >= time ? index - 1 : -1;
+}
+
+// A clock that is off: a strip along its lane, and by how much, where there is room for words.
+function drawClock(pen, spans, strip, box, view, colours) {
+  pen.font = '11px system-ui, sans-serif';
+  for (const off of spans) {
+    if (off.to_ns < view.from || off.from_ns > view.to) continue;
+    band(pen, view, off.from_ns, off.to_ns, strip, colours.surface, null);
+    band(pen, view, off.from_ns, off.to_ns, strip, colours.hatch.fault, colours.fault);
+    if (box.height < 12) continue;
+    const left = Math.max(view.x(off.from_ns), view.left), right = Math.min(view.x(off.to_ns), view.right);
+    label(pen, `clock ${off.by}`, left, box.top, Math.max(0, right - left), Math.min(15, box.height), view, colours);
+  }
+}
+
+function describeClock(spans, time) {
+  const here = spans.filter((off) => off.from_ns <= time && time <= off.to_ns);
+  return here.map((off) => `${off.words} (from ${moment(off.from_ns)} to ${moment(off.to_ns)})`);
 }
 
 function describePiece(track, index) {
@@ -188,10 +208,13 @@ function nodeRow(node, height) {
         else if (part.state === 'frozen') band(pen, view, part.from_ns, part.to_ns, box, colours.hatch.frozen, colours.frozen);
         else flag(pen, view, part, box, colours);
       }
+      drawClock(pen, node.clock, box, box, view, colours);
     },
     at(time, reach) {
       const here = node.spans.filter((part) => part.from_ns - reach <= time && time <= part.to_ns + reach);
-      return here.length ? here.map((part) => `${part.state}: ${part.words} (since ${moment(part.from_ns)})`) : ['up'];
+      const lines = here.map((part) => `${part.state}: ${part.words} (since ${moment(part.from_ns)})`);
+      lines.push(...describeClock(node.clock, time));
+      return lines.length ? lines : ['up'];
     },
   };
 }

@@ -52,6 +52,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> Material {
         record,
         history,
         wire: None,
+        has_repro: false,
     }];
     Material {
         matrix,

@@ -30,7 +30,9 @@ pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
                 suites.len() - 1
             }
         };
-        suites[index].1.add_test_case(case(cell));
+        suites[index]
+            .1
+            .add_test_case(case(cell, material.replayable(cell)));
     }
     let mut report = Report::new("picklock");
     report.add_test_suites(suites.into_iter().map(|(_, suite)| suite));
@@ -49,7 +51,7 @@ fn conforming(text: &str, skipped: usize) -> String {
     text.replacen(&format!(r#" skipped="{skipped}""#), "", 1)
 }
 
-fn case(cell: &Cell) -> TestCase {
+fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
     let failures = failures(cell);
     let mut status = if let Some(reason) = &cell.error {
         let mut status = TestCaseStatus::skipped();
@@ -69,7 +71,7 @@ fn case(cell: &Cell) -> TestCase {
         status
     };
     if !failures.is_empty() && cell.error.is_none() {
-        status.set_description(clean(&evidence(cell, &failures)));
+        status.set_description(clean(&evidence(cell, &failures, replayable)));
     }
     let mut case = TestCase::new(
         clean(&format!("{} ({})", cell.scenario, cell.backend)),
@@ -95,7 +97,7 @@ fn in_words(failure: &Surprise) -> String {
     }
 }
 
-fn evidence(cell: &Cell, failures: &[Surprise]) -> String {
+fn evidence(cell: &Cell, failures: &[Surprise], replayable: Option<&str>) -> String {
     let mut text = String::from("\n");
     let mut told: Vec<&[String]> = Vec::new();
     for failure in failures {
@@ -115,6 +117,9 @@ fn evidence(cell: &Cell, failures: &[Surprise]) -> String {
         told.push(story);
     }
     writeln!(text, "See it again:\n  {}", cell.reproduce).ok();
+    if let Some(run_dir) = replayable {
+        writeln!(text, "From its repro.toml:\n  picklock replay {run_dir}").ok();
+    }
     text
 }
 

@@ -12,6 +12,7 @@
 //! - [`material`]: what comparisons and report files are made of; [`documents`]: how it is read,
 //!   [`gather`]: how several become one, [`standing`]: what in it is to be read first
 //! - [`measures`]: what a history says in numbers, beyond verdicts
+//! - [`repro`]: all that it takes to run a run again, as the text of a file
 //! - [`wire_log`]: the command log of a run, read again
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
 //!   [`trace`], [`document_files`]
@@ -42,6 +43,7 @@ pub mod matrix;
 pub mod meaning;
 pub mod measures;
 pub mod progress;
+pub mod repro;
 pub mod standing;
 pub mod terminal;
 pub mod trace;

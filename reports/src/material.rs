@@ -3,7 +3,7 @@
 //! A single run is a matrix of one cell, so that each format is written once.
 
 use picklock_harness::history::History;
-use picklock_harness::record::{MatrixRecord, RunRecord};
+use picklock_harness::record::{Cell, MatrixRecord, RunRecord};
 
 use crate::wire_log::WireLog;
 
@@ -27,6 +27,24 @@ pub struct Evidence {
     pub record: RunRecord,
     /// Its history; `None` where the directory has none that can be read.
     pub history: Option<History>,
-    /// Its command log; `None` where there is none that can be read: the simulation keeps none.
+    /// Its command log; `None` where there is none that can be read.
     pub wire: Option<WireLog>,
+    /// A repro file stands beside the record: `picklock replay` takes the directory.
+    pub has_repro: bool,
+}
+
+impl Material {
+    /// What the shown run of a cell left.
+    pub fn of(&self, cell: &Cell) -> Option<&Evidence> {
+        let run_dir = cell.run_dir.as_ref()?;
+        let mut evidence = self.evidence.iter();
+        evidence.find(|evidence| evidence.run_dir == *run_dir)
+    }
+
+    /// The directory that `picklock replay` takes to run a cell's shown run again, seen from where
+    /// the cells are kept; `None`: there is no repro file.
+    pub fn replayable(&self, cell: &Cell) -> Option<&str> {
+        let evidence = self.of(cell).filter(|evidence| evidence.has_repro);
+        evidence.map(|evidence| evidence.run_dir.as_str())
+    }
 }

@@ -1,5 +1,5 @@
 //! The command log of a kept run, read again: what each attempt said to the nodes, and what became
-//! of it. The simulation keeps none.
+//! of it.
 //!
 //! It is evidence and not judged: a log that was cut short still shows what is in it, and says how
 //! many of its oldest lines had to make room.

@@ -13,9 +13,9 @@ use toml::{Spanned, Value};
 
 use super::measure::Plan;
 use super::subjects::{self, Named};
-use super::trouble::Source;
-use crate::cli::{BackendChoice, MatrixArgs};
+use crate::cli::{BackendChoice, MatrixArgs, ServerArgs};
 use crate::exit::Failure;
+use crate::source::Source;
 
 /// How many pairs of runs, where the configuration does not say.
 const PAIRS: usize = 15;
@@ -440,8 +440,10 @@ fn matrix_args(
         seeds: 1,
         seed: 1,
         jobs: None,
-        image: file.image.clone(),
-        redis_server: file.redis_server.clone(),
+        servers: ServerArgs {
+            image: file.image.clone(),
+            redis_server: file.redis_server.clone(),
+        },
         json: true,
         out: None,
         quiet: true,

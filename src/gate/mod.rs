@@ -1,7 +1,7 @@
 //! `picklock gate`: what comes out, held against what the user wants, for CI.
 //!
 //! - [`cli`]: what can be typed
-//! - [`config`]: `picklock.toml`, understood and checked; [`trouble`]: what is wrong in it, and where
+//! - [`config`]: `picklock.toml`, understood and checked
 //! - [`measure`]: the runs, those in pairs with a control among them
 //! - [`baseline`]: the file of what came out when the user was content
 //!
@@ -12,7 +12,6 @@ pub mod cli;
 mod config;
 mod measure;
 mod subjects;
-mod trouble;
 
 use std::io::Write;
 use std::path::Path;

@@ -6,9 +6,9 @@ use picklock_impls::{MUTANTS, OptionError, STRATEGIES, find};
 use picklock_scenarios::catalog;
 use toml::{Spanned, Value};
 
-use super::trouble::Source;
 use crate::cli::BackendChoice;
 use crate::exit::Failure;
+use crate::source::Source;
 
 /// A subject as the configuration names it.
 #[derive(Debug, Clone)]

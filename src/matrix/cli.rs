@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::{BackendChoice, key_value, whole};
+use crate::cli::{BackendChoice, ServerArgs, key_value, whole};
 
 /// `picklock matrix`.
 #[derive(Debug, Clone, Args)]
@@ -35,12 +35,8 @@ pub struct MatrixArgs {
     /// as many (process: such runs mostly wait).
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub jobs: Option<usize>,
-    /// Docker image of the Redis nodes.
-    #[arg(long, value_name = "REF")]
-    pub image: Option<String>,
-    /// The redis-server or valkey-server binary of the process world.
-    #[arg(long, value_name = "PATH")]
-    pub redis_server: Option<PathBuf>,
+    #[command(flatten)]
+    pub servers: ServerArgs,
     /// Print one JSON document (format picklock-matrix/1) instead of a table. In the simulation it
     /// is the same for the same arguments, byte for byte.
     #[arg(long)]

@@ -49,12 +49,12 @@ pub struct Key {
 impl Key {
     /// Of the runs that these arguments ask for.
     pub fn of(args: &MatrixArgs) -> Key {
-        let server = args.redis_server.as_ref();
+        let server = args.servers.redis_server.as_ref();
         Key {
             picklock: env!("CARGO_PKG_VERSION").to_owned(),
             seed: args.seed,
             seeds: args.seeds,
-            image: args.image.clone(),
+            image: args.servers.image.clone(),
             redis_server: server.map(|path| path.display().to_string()),
         }
     }

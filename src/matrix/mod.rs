@@ -103,8 +103,8 @@ async fn choose(args: &MatrixArgs, can_simulate: bool) -> Result<Vec<Chosen>, Fa
     for backend in all {
         let chosen = backend::choose(Wanted {
             backend: *backend,
-            image: args.image.as_deref(),
-            redis_server: args.redis_server.as_deref(),
+            image: args.servers.image.as_deref(),
+            redis_server: args.servers.redis_server.as_deref(),
             can_simulate,
             scenario: None,
         })
@@ -166,10 +166,10 @@ fn reproduce(args: &MatrixArgs, worlds: &[Chosen]) -> String {
     }
     flag("seeds", args.seeds.to_string());
     flag("seed", args.seed.to_string());
-    if let Some(image) = &args.image {
+    if let Some(image) = &args.servers.image {
         flag("image", image.clone());
     }
-    if let Some(path) = &args.redis_server {
+    if let Some(path) = &args.servers.redis_server {
         flag("redis-server", path.display().to_string());
     }
     let quoted = words.iter().map(|word| shell_words::quote(word).into());

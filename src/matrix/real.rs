@@ -128,10 +128,10 @@ fn command(order: &Order) -> Command {
     if let Some(world) = clap::ValueEnum::to_possible_value(&args.backend) {
         command.args(["--backend", world.get_name()]);
     }
-    if let Some(image) = &args.image {
+    if let Some(image) = &args.servers.image {
         command.args(["--image", image]);
     }
-    if let Some(path) = &args.redis_server {
+    if let Some(path) = &args.servers.redis_server {
         command.arg("--redis-server").arg(path);
     }
     command

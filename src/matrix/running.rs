@@ -224,6 +224,11 @@ fn keep_simulated(
     world: &Chosen,
 ) -> Result<(), Failure> {
     let order = task.order.with_seed(seed);
-    let ran = sim_run::run(&order)?;
-    keep(&keeping.shown(task)?, &ran, &record(&order, world, &ran))
+    let ran = sim_run::run(&order, true)?;
+    keep(
+        &keeping.shown(task)?,
+        &order,
+        &ran,
+        &record(&order, world, &ran),
+    )
 }

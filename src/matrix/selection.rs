@@ -1,7 +1,5 @@
 //! Which cells there are: subjects × scenarios × worlds, less those that make no sense.
 
-use std::path::Path;
-
 use picklock_harness::expectation::{Expected, Standing};
 use picklock_harness::record::{SkippedCell, scenario_hash};
 use picklock_impls::STRATEGIES;
@@ -9,7 +7,7 @@ use picklock_scenarios::{Scenario, catalog};
 
 use super::cli::MatrixArgs;
 use crate::backend::{Chosen, Place};
-use crate::cli::{BackendChoice, ScenarioArgs};
+use crate::cli::{BackendChoice, ScenarioArgs, ServerArgs};
 use crate::exit::Failure;
 use crate::order::{Order, load};
 use crate::subject::Subject;
@@ -192,8 +190,7 @@ fn task(
         workers: None,
         nodes: None,
         ttl: None,
-        image: args.image.clone().filter(|_| world.name() == "docker"),
-        redis_server: redis_server(args.redis_server.as_deref(), world),
+        servers: servers(&args.servers, world),
         json: true,
         out: None,
         quiet: true,
@@ -211,10 +208,14 @@ fn task(
     })
 }
 
-fn redis_server(named: Option<&Path>, world: &Chosen) -> Option<std::path::PathBuf> {
-    named
-        .filter(|_| world.name() == "process")
-        .map(Path::to_owned)
+/// What of it is of this world.
+fn servers(named: &ServerArgs, world: &Chosen) -> ServerArgs {
+    let image = named.image.clone();
+    let redis_server = named.redis_server.clone();
+    ServerArgs {
+        image: image.filter(|_| world.name() == "docker"),
+        redis_server: redis_server.filter(|_| world.name() == "process"),
+    }
 }
 
 /// The world that was found, by its own name: `auto` must not choose anew for each cell.

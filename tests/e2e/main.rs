@@ -12,6 +12,7 @@
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`matrix`]: many cells, what is expected of them, and what stays
 //! - [`gate`]: what comes out, held against what the user wants
+//! - [`replay`]: a kept run once more
 //! - [`report`]: files from what runs have left
 //! - [`manual`]: explanations, completions, manual pages
 //! - [`commands`]: what the help says
@@ -32,6 +33,7 @@ mod machine_contract;
 mod manual;
 mod matrix;
 mod proc_table;
+mod replay;
 mod report;
 mod running;
 mod sentinels;

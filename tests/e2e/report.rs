@@ -242,7 +242,7 @@ fn two_sets_side_by_side() {
     worse["verdicts"] = broken["verdicts"].clone();
     spoilt(at, "worse", &worse.to_string());
     let outcome = report(&format!(
-        "{0}/worse --against {0}/calm --format md,json",
+        "{0}/worse --against {0}/calm --format html,md,json",
         at.display()
     ));
     assert_eq!(outcome.code, Some(0), "{}", outcome.all());
@@ -253,6 +253,8 @@ fn two_sets_side_by_side() {
     let document: Value = serde_json::from_slice(&document).unwrap();
     assert_eq!(document["verdicts"][0]["direction"], "worse");
     assert!(out.join("comparison.md").exists());
+    let page = std::fs::read_to_string(out.join("comparison.html")).unwrap();
+    assert!(page.contains("Got worse") && page.contains("violated: outlived-lease"));
     let outcome = report(&format!("{0}/broken --against {0}/calm", at.display()));
     assert_eq!(outcome.code, Some(2), "{}", outcome.all());
     assert!(

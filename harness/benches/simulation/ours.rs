@@ -36,6 +36,7 @@ fn judged<T: Send + 'static>(
     let simulations = shape.plans(runs).into_iter().map(|plan| Simulation {
         plan,
         subject: subject.clone(),
+        log: None,
     });
     let look = move |history: History| {
         must_hold(&history);
@@ -73,6 +74,7 @@ pub fn crowd(strategy: &str, runs: u64) {
             scenario: scenario.clone(),
         },
         subject: Subject::of(strategy),
+        log: None,
     });
     for ran in run_many(simulations.collect(), |history| must_hold(&history)) {
         ran.expect("the simulation runs");

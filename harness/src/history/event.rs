@@ -140,6 +140,10 @@ pub enum What {
         workers: Vec<usize>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         nodes: Vec<usize>,
+        /// What it does to the wall clocks of those that it strikes; left out by all other faults,
+        /// and by histories that are older than this field.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clock: Option<ClockShift>,
     },
     /// A fault is over.
     FaultEnded { id: u32 },
@@ -210,6 +214,16 @@ impl What {
             _ => None,
         }
     }
+}
+
+/// By how much a fault sets wall clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockShift {
+    /// Forward, in nanoseconds; less than nothing: back. Faults of one clock add up.
+    pub by_ns: i64,
+    /// True where nothing puts it right again: that the fault is over means only that it has struck.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_good: bool,
 }
 
 /// What a worker did wrong.

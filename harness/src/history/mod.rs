@@ -6,7 +6,7 @@ mod header;
 #[cfg(test)]
 mod reading;
 
-pub use event::{EndReason, Event, Misbehaviour, What};
+pub use event::{ClockShift, EndReason, Event, Misbehaviour, What};
 pub use file::{HistoryError, read_history, write_history};
 pub use header::{FORMAT, Header};
 

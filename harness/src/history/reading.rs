@@ -6,8 +6,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::{
-    EndReason, Event, FORMAT, Header, History, HistoryError, Misbehaviour, What, read_history,
-    write_history,
+    ClockShift, EndReason, Event, FORMAT, Header, History, HistoryError, Misbehaviour, What,
+    read_history, write_history,
 };
 
 const WORKERS: usize = 3;
@@ -131,16 +131,37 @@ fn working() -> impl Strategy<Value = What> {
     ]
 }
 
+fn fault() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "failover",
+        "crash-node",
+        "pause-client",
+        "clock-skew",
+        "?",
+    ])
+}
+
+fn began() -> impl Strategy<Value = What> {
+    let clock = (any::<i64>(), any::<bool>());
+    let clock = option::of(clock.prop_map(|(by_ns, for_good)| ClockShift { by_ns, for_good }));
+    (
+        0..4_u32,
+        fault(),
+        any::<String>(),
+        vec(0..WORKERS, 0..3),
+        clock,
+    )
+        .prop_map(|(id, fault, detail, workers, clock)| What::FaultBegan {
+            id,
+            fault: fault.into(),
+            detail,
+            workers,
+            nodes: Vec::new(),
+            clock,
+        })
+}
+
 fn around() -> impl Strategy<Value = What> {
-    let fault = || {
-        prop::sample::select(vec![
-            "failover",
-            "crash-node",
-            "pause-client",
-            "clock-skew",
-            "?",
-        ])
-    };
     let kind = prop::sample::select(vec![
         Misbehaviour::Garbage,
         Misbehaviour::Hung,
@@ -165,15 +186,7 @@ fn around() -> impl Strategy<Value = What> {
             kind,
             detail
         }),
-        (0..4_u32, fault(), any::<String>(), vec(0..WORKERS, 0..3)).prop_map(
-            |(id, fault, detail, workers)| What::FaultBegan {
-                id,
-                fault: fault.into(),
-                detail,
-                workers,
-                nodes: Vec::new()
-            }
-        ),
+        began(),
         (0..4_u32).prop_map(|id| What::FaultEnded { id }),
         (fault(), any::<String>(), any::<bool>()).prop_map(|(fault, reason, optional)| {
             What::FaultMissed {

@@ -6,7 +6,7 @@ use super::clocks::Whose;
 use super::strike::Nemesis;
 use super::target::Target;
 use super::undo::Undo;
-use crate::history::What;
+use crate::history::{ClockShift, What};
 use crate::stage::Site;
 use crate::wire::{Effect, LinkFault};
 use crate::world::{Refusal, Tampering, World};
@@ -124,6 +124,14 @@ impl<W: World> Nemesis<W> {
         Ok(Undo::Replenish(nodes, resource))
     }
 
+    /// What a fault of clocks does to them.
+    pub(super) fn clock_shift(&self, plan: &FaultPlan) -> Option<ClockShift> {
+        plan.kind.is_of_a_clock().then(|| ClockShift {
+            by_ns: plan.by.map_or(0, |by| by.resolve_ns(self.stage.plan.ttl)),
+            for_good: plan.duration.is_none(),
+        })
+    }
+
     /// Where one clock cannot be shifted, those that came before it are put right.
     async fn shift_clocks(
         &self,
@@ -131,7 +139,7 @@ impl<W: World> Nemesis<W> {
         plan: &FaultPlan,
         target: &Target,
     ) -> Result<Undo, Refusal> {
-        let by_ns = plan.by.map_or(0, |by| by.resolve_ns(self.stage.plan.ttl));
+        let by_ns = self.clock_shift(plan).map_or(0, |shift| shift.by_ns);
         let workers = target.workers.iter().copied().map(Whose::Worker);
         let nodes = target.nodes.iter().copied().map(Whose::Node);
         let all: Vec<Whose> = workers.chain(nodes).collect();

@@ -82,6 +82,7 @@ impl<W: World> Nemesis<W> {
             detail: format!("{fault} of node{}{detail}", numbers(nodes)),
             workers: Vec::new(),
             nodes: nodes.to_vec(),
+            clock: None,
         });
         id
     }

@@ -127,6 +127,7 @@ impl<W: World> Nemesis<W> {
             detail: describe(&plan, &target, self.stage.plan.ttl),
             workers: target.workers.clone(),
             nodes: target.nodes.clone(),
+            clock: self.clock_shift(&plan),
         });
         match self.begin(id, &plan, &target, site).await {
             Ok(undo) => self.ongoing.borrow_mut().push((id, undo)),

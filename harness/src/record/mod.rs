@@ -2,11 +2,14 @@
 //!
 //! - [`run`](self): one run, `picklock-run/1`
 //! - [`matrix`](self): many cells of subject, scenario and world, `picklock-matrix/1`
+//! - [`repro`](self): all that it takes to run a run again, `picklock-repro/1`
 
 mod matrix;
+mod repro;
 mod run;
 mod scenario_hash;
 
 pub use matrix::{Cell, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally};
+pub use repro::{Outcome, Overrides, REPRO_FORMAT, Repro, ReproSubject};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;

@@ -7,7 +7,7 @@ use super::node::Node;
 use super::port::{Args, Lost};
 use super::traffic::{Arrival, Cargo, Frame};
 use crate::model::{ClientId, Reply};
-use crate::wire::LinkId;
+use crate::wire::{LinkId, Outcome};
 
 /// Carries a command out at a node.
 fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
@@ -54,6 +54,7 @@ impl Network {
         }
         let node = &mut ledger.nodes[link.node];
         if !node.up {
+            self.note_unreachable(frame.conn, at_ns);
             let back = at_ns + LATENCY.start;
             let refused = Arrival::Refused(frame.conn, Lost::Refused);
             ledger.agenda.add(back, 0, refused);
@@ -85,6 +86,7 @@ impl Network {
                 let known = ledger.forget(conn);
                 drop(ledger);
                 if let Some(known) = known {
+                    self.note_lost(conn, &known, at_ns + 1, Outcome::Cut);
                     known.fail(&self.port, Lost::Reset);
                 }
                 return;

@@ -7,9 +7,10 @@ use rand::rngs::StdRng;
 
 use super::ledger::Ledger;
 use super::network::{LATENCY, Network, Way};
+use super::pen::Pen;
 use super::traffic::{Agenda, Arrival, Cargo, Conn, Frame, Leaving, Outlet};
 use crate::model::Reply;
-use crate::wire::{Gate, LinkId, Ruling, Sight};
+use crate::wire::{Gate, LinkId, Outcome, Ruling, Sight};
 
 impl Network {
     /// Sends a message. Most find nothing in their way, and leave without stopping.
@@ -19,16 +20,18 @@ impl Network {
             conns,
             agenda,
             entropy,
+            names,
             ..
         } = &mut *ledger;
         let Some(known) = conns.get_mut(conn) else {
             return;
         };
-        let established = known.established;
+        let (link, established) = (known.link, known.established);
         let outlet = known.outlet(direction);
         let free = established && outlet.is_free(now_ns) && !self.watcher.armed();
         if free && outlet.view.is_quiet() {
-            outlet.depart(frame, now_ns, entropy, agenda);
+            let pen = self.pen(link, names, now_ns, Outcome::Forwarded);
+            outlet.depart(frame, now_ns, entropy, agenda, pen);
             return;
         }
         outlet.coming.push_back(frame);
@@ -81,8 +84,16 @@ impl Network {
             Ruling::default()
         };
         if ruling.drop {
+            if let Some(pen) = self.pen(link, names, now_ns, Outcome::Dropped) {
+                pen.note(&frame, None);
+            }
             return true;
         }
+        let outcome = match () {
+            () if !ruling.holds.is_empty() => Outcome::Held,
+            () if !ruling.delay.is_zero() => Outcome::Delayed,
+            () => Outcome::Forwarded,
+        };
         if !ruling.delay.is_zero() {
             let delay_ns = u64::try_from(ruling.delay.as_nanos()).unwrap_or(u64::MAX);
             outlet.latest_due_ns = outlet.latest_due_ns.max(now_ns.saturating_add(delay_ns));
@@ -92,6 +103,8 @@ impl Network {
             due_ns: outlet.latest_due_ns,
             holds: ruling.holds,
             stopped: false,
+            came_ns: now_ns,
+            outcome,
         });
         true
     }
@@ -103,11 +116,13 @@ impl Network {
             conns,
             agenda,
             entropy,
+            names,
             ..
         } = &mut *ledger;
         let Some(known) = conns.get_mut(way.0) else {
             return false;
         };
+        let link = known.link;
         if known.outlet(way.1).leaving.is_empty() || !known.can_meet() {
             return false;
         }
@@ -117,16 +132,18 @@ impl Network {
         };
         head.stopped = outlet.view.is_partitioned(!head.stopped);
         if head.stopped || outlet.view.holds(&head.holds) {
+            head.outcome = Outcome::Held;
             return false;
         }
         if head.due_ns > now_ns {
             agenda.add(head.due_ns, entropy.random(), Arrival::Due(way));
             return false;
         }
-        let Some(Leaving { frame, .. }) = outlet.leaving.pop_front() else {
+        let Some(leaving) = outlet.leaving.pop_front() else {
             return false;
         };
-        outlet.depart(frame, now_ns, entropy, agenda);
+        let pen = self.pen(link, names, leaving.came_ns, leaving.outcome);
+        outlet.depart(leaving.frame, now_ns, entropy, agenda, pen);
         true
     }
 
@@ -155,9 +172,19 @@ impl Outlet {
         empty && self.latest_due_ns <= now_ns
     }
 
-    fn depart(&mut self, frame: Frame, now_ns: u64, entropy: &mut StdRng, agenda: &mut Agenda) {
+    fn depart(
+        &mut self,
+        frame: Frame,
+        now_ns: u64,
+        entropy: &mut StdRng,
+        agenda: &mut Agenda,
+        pen: Option<Pen<'_>>,
+    ) {
         let at_ns = (now_ns + entropy.random_range(LATENCY)).max(self.last_ns + 1);
         self.last_ns = at_ns;
+        if let Some(pen) = pen {
+            pen.note(&frame, Some(at_ns));
+        }
         agenda.add(at_ns, entropy.random(), Arrival::Frame(frame));
     }
 }

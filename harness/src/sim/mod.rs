@@ -8,6 +8,7 @@
 //! - `network`: the task that carries messages; `departure` and `delivery` are its two ends,
 //!   `ledger` what it knows
 //! - `traffic`: what is on the way, past gates and faults, in an order drawn from the seed
+//! - `pen`: writes what passes into a command log, where one is wanted
 //! - `node`: one Redis server: the model, its wall clock, and what its disk keeps
 //!
 //! Time is tokio's paused clock, which jumps to the next event. The network keeps its own times in
@@ -25,6 +26,7 @@ mod host;
 mod ledger;
 mod network;
 mod node;
+mod pen;
 mod port;
 mod runner;
 mod subject;

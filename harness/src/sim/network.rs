@@ -19,7 +19,7 @@ use super::node::Node;
 use super::port::{Args, Handed, Lost, Place, Port};
 use super::traffic::{Asked, Cargo, Frame, Outlet};
 use crate::clock::Clock;
-use crate::wire::{Faults, LinkId, Watcher};
+use crate::wire::{Faults, LinkId, Outcome, Watcher, WireLog};
 
 /// How long a message travels, one way: as between machines of one data centre.
 pub(super) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
@@ -38,6 +38,8 @@ pub(super) struct Network {
     /// The run's clock, which is.
     pub(super) run_clock: Clock,
     seed: u64,
+    /// What passes is written down here, if anybody wants to know.
+    pub(super) log: Option<WireLog>,
     /// For what will be handed over next.
     spare: Cell<Vec<Handed>>,
 }
@@ -50,6 +52,7 @@ pub(super) struct Wiring {
     pub(super) watcher: Arc<dyn Watcher>,
     pub(super) clock: Clock,
     pub(super) run_clock: Clock,
+    pub(super) log: Option<WireLog>,
 }
 
 impl Network {
@@ -63,6 +66,7 @@ impl Network {
             clock: wiring.clock,
             run_clock: wiring.run_clock,
             seed: wiring.seed,
+            log: wiring.log,
             spare: Cell::default(),
         })
     }
@@ -187,6 +191,7 @@ impl Network {
             if let Some(known) = ledger.forget(*conn) {
                 ledger.broken.insert(*conn);
                 drop(ledger);
+                self.note_lost(*conn, &known, self.clock.now_ns() + 1, Outcome::Cut);
                 known.fail(&self.port, lost);
             }
         }

@@ -15,6 +15,7 @@ use crate::clock::{self, Clock};
 use crate::driver::{self, RunError, Setup};
 use crate::history::{History, What};
 use crate::stage::{Moments, Plan};
+use crate::wire::WireLog;
 
 /// What shall be simulated.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct Simulation {
     pub plan: Plan,
     /// The lock.
     pub subject: Subject,
+    /// Where to write down what passes between workers and nodes; `None`: nowhere, at no cost.
+    pub log: Option<WireLog>,
 }
 
 /// Why a simulation gave no history.
@@ -72,7 +75,7 @@ pub(super) fn run_here(simulation: Simulation, beat: Beat) -> Result<History, Si
 }
 
 async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
-    let Simulation { plan, subject } = simulation;
+    let Simulation { plan, subject, log } = simulation;
     let clock = Clock::start();
     let (moments, due) = Moments::of(&plan.scenario.faults);
     let moments = Arc::new(moments);
@@ -86,6 +89,7 @@ async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
         seed: plan.seed,
         run_clock: clock.clone(),
         watcher: moments.clone(),
+        log,
         beat,
         subject: subject.clone(),
     }));

@@ -8,7 +8,7 @@ use picklock_scenarios::{Direction, Phase};
 use super::network::Way;
 use super::port::{Args, Lost, Place, Port};
 use crate::model::{ClientId, Reply};
-use crate::wire::{FaultView, ImposedId, LinkId};
+use crate::wire::{FaultView, ImposedId, LinkId, Outcome};
 
 /// A command, with everything that its links know about it.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +65,9 @@ pub(super) struct Leaving {
     pub(super) holds: Vec<ImposedId>,
     /// It was stopped by a partition, which was counted.
     pub(super) stopped: bool,
+    /// When it came, and what became of it since: for the command log.
+    pub(super) came_ns: u64,
+    pub(super) outcome: Outcome,
 }
 
 /// One direction of one connection: nothing overtakes in it.

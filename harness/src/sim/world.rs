@@ -23,7 +23,7 @@ use crate::adapter::serve::{Init, answer_messages};
 use crate::clock::Clock;
 use crate::entropy;
 use crate::model::{Reply, ServerVersion};
-use crate::wire::{ImposedId, LinkFault, LinkId, Watcher};
+use crate::wire::{ImposedId, LinkFault, LinkId, Watcher, WireLog};
 use crate::world::{Refusal, Session, Tampering, World};
 
 /// How far away the store is, one way.
@@ -41,6 +41,7 @@ pub(super) struct Parts {
     pub(super) seed: u64,
     pub(super) run_clock: Clock,
     pub(super) watcher: Arc<dyn Watcher>,
+    pub(super) log: Option<WireLog>,
     pub(super) beat: Beat,
 }
 
@@ -71,6 +72,7 @@ impl SimWorld {
             watcher: parts.watcher,
             clock: clock.clone(),
             run_clock: parts.run_clock,
+            log: parts.log,
         });
         SimWorld {
             subject: parts.subject,

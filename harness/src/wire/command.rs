@@ -24,7 +24,7 @@ impl CommandName {
         letters: [0; LONGEST_NAME],
     };
 
-    fn new(word: &[u8]) -> Self {
+    pub(super) fn new(word: &[u8]) -> Self {
         let mut name = CommandName::NONE;
         for (slot, byte) in name.letters.iter_mut().zip(word) {
             *slot = match byte.to_ascii_uppercase() {

@@ -31,6 +31,9 @@ const PREVIEW: usize = 80;
 /// Attempts of one worker whose last commands are remembered.
 const REMEMBERED: usize = 4096;
 
+/// So many of the newest lines are looked at when a connection breaks.
+const MOST_ON_THEIR_WAY: usize = 16 * SEGMENT;
+
 /// A line of the log as it is kept: nothing in it is allocated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record {
@@ -95,7 +98,8 @@ pub struct WireLog {
 }
 
 impl WireLog {
-    pub(super) fn new(keys: &[String]) -> Self {
+    /// An empty log; lines name keys by their position.
+    pub fn new(keys: &[String]) -> Self {
         WireLog {
             state: Arc::default(),
             keys: keys.into(),
@@ -134,6 +138,21 @@ impl WireLog {
             }
         }
         by_node.into_values().min()
+    }
+
+    /// What of a connection was still to arrive at this time, or later, never did. Only what was
+    /// written down not long ago can be on its way.
+    pub(crate) fn take_back(&self, conn: u64, from_ns: u64, outcome: Outcome) {
+        let mut state = self.state();
+        let lines = state.segments.iter_mut().rev();
+        let lines = lines.flat_map(|segment| segment.lines.iter_mut().rev());
+        let on_its_way = |line: &&mut Line| {
+            line.conn == conn && line.sent_ns >= from_ns && line.sent_ns != u64::MAX
+        };
+        for line in lines.take(MOST_ON_THEIR_WAY).filter(on_its_way) {
+            line.sent_ns = u64::MAX;
+            line.outcome = outcome;
+        }
     }
 
     /// How many of the oldest entries had to make room.

@@ -56,6 +56,7 @@ mod link;
 mod log;
 mod outlet;
 mod passage;
+mod passed;
 mod pending;
 mod pump;
 mod reply_scan;
@@ -74,5 +75,6 @@ pub use log::{FORMAT, WireLog};
 pub use sentinel_link::SentinelAt;
 pub use watch::{Gate, NoWatcher, Sight, Watcher};
 
-// The simulated network rules on its frames by the same faults.
+// The simulated network rules on its frames by the same faults, and writes the same log.
+pub(crate) use passed::Passed;
 pub(crate) use ruling::{FaultView, Faults, Ruling};

@@ -6,10 +6,10 @@ use super::scan::Shape;
 use super::stamp::Stamp;
 
 /// Words of a command that the log shows.
-const WORDS: usize = 12;
+pub(super) const WORDS: usize = 12;
 
 /// So much of each word: a script's text must not hide the keys behind it.
-const WORD: usize = 40;
+pub(super) const WORD: usize = 40;
 
 /// A frame on its way through the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -201,7 +201,12 @@ where
         }
     });
     let plan = plan(scenario, nodes, 1);
-    let history = run(Simulation { plan, subject }).unwrap();
+    let history = run(Simulation {
+        plan,
+        subject,
+        log: None,
+    })
+    .unwrap();
     let lines = seen.lock().unwrap().clone();
     Seen { lines, history }
 }

@@ -6,6 +6,7 @@
 //! - [`commands`]: Redis through simulated connections
 //! - [`determinism`]: the same seed, the same bytes
 //! - [`replicas`]: WAIT, beside real servers
+//! - [`wire_log`]: what is kept of what passed
 //! - [`trouble`]: subjects that cannot be simulated
 //! - [`open_loop`]: buyers who come at a rate, whether or not anybody is free
 //! - [`properties`]: any scenario, and nobody accused who keeps its word
@@ -31,6 +32,7 @@ mod replicas;
 mod trials;
 mod trouble;
 mod verdicts;
+mod wire_log;
 
 use picklock_harness::history::History;
 use picklock_harness::sim::{Simulation, Subject, run};
@@ -58,5 +60,10 @@ pub fn simulate(scenario: &str, subject: &Subject, seed: u64) -> History {
     let scenario = catalog::named(scenario).unwrap();
     let plan = plan(scenario, subject.nodes(), seed);
     let subject = subject.clone();
-    run(Simulation { plan, subject }).unwrap()
+    run(Simulation {
+        plan,
+        subject,
+        log: None,
+    })
+    .unwrap()
 }

@@ -16,7 +16,12 @@ fn simulate(text: &str, lock: &str, seed: u64) -> History {
     let scenario = Scenario::parse(text, "open.toml").unwrap_or_else(|error| panic!("{error}"));
     let plan = plan(scenario, strategy.nodes, seed);
     let subject = Subject::of(strategy);
-    run(Simulation { plan, subject }).unwrap()
+    run(Simulation {
+        plan,
+        subject,
+        log: None,
+    })
+    .unwrap()
 }
 
 fn workload(lines: &str) -> String {

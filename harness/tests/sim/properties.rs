@@ -16,7 +16,12 @@ fn simulate(scenario: &Scenario, lock: &str, seed: u64) -> History {
     let strategy = find(lock).unwrap();
     let plan = plan(scenario.clone(), strategy.nodes, seed);
     let subject = Subject::of(strategy);
-    run(Simulation { plan, subject }).unwrap_or_else(|error| panic!("{error}\n{scenario:#?}"))
+    run(Simulation {
+        plan,
+        subject,
+        log: None,
+    })
+    .unwrap_or_else(|error| panic!("{error}\n{scenario:#?}"))
 }
 
 /// A scenario and the lock that it is for.

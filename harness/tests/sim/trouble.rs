@@ -64,6 +64,7 @@ fn troublesome(deed: Deed) -> Simulation {
     Simulation {
         plan: plan(scenario, 1, 1),
         subject,
+        log: None,
     }
 }
 
@@ -275,6 +276,11 @@ fn a_fault_that_never_struck_is_no_success() {
     let scenario = Scenario::parse(text, "the test").unwrap();
     let subject = Subject::of(find("set-nx-px").unwrap());
     let plan = plan(scenario, 1, 1);
-    let history = run(Simulation { plan, subject }).unwrap();
+    let history = run(Simulation {
+        plan,
+        subject,
+        log: None,
+    })
+    .unwrap();
     assert_eq!(judge(&history)[&Property::Lease].status, Status::Unknown);
 }

@@ -38,6 +38,7 @@ fn main() {
             record,
             history: Some(history),
             wire: None,
+            has_repro: false,
         }];
         let clock = Clock::start();
         let page = page(&material).expect("a page");

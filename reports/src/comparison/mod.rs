@@ -18,6 +18,7 @@ use crate::distribution::decode;
 use crate::formats::FormatError;
 
 pub use quantile::Estimate;
+pub(crate) use words::{METHOD, percentile, ratio_in_words};
 pub use words::{json, markdown, text};
 
 /// Format and version of the JSON document.
@@ -64,6 +65,9 @@ pub struct Place {
 pub enum Direction {
     /// Violated where it held, undecided where it was decided, not run where it was.
     Worse,
+    /// An expected violation that no longer shows: the alarm has gone dead, or the lock was mended.
+    #[serde(rename = "alarm-gone-dead")]
+    Dead,
     /// Violated by another cause.
     Other,
     /// The other way round.
@@ -83,8 +87,14 @@ pub struct Change {
     pub before: String,
     /// How it came out after.
     pub after: String,
+    /// What the scenario expects of the property, if it expects anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
     /// Which way.
     pub direction: Direction,
+    /// Where the cell stands among those after.
+    #[serde(skip)]
+    pub(crate) after_index: usize,
 }
 
 /// A latency after, divided by that before.
@@ -143,7 +153,7 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         {
             comparison.other_scenario.push(place(cell));
         }
-        comparison.verdicts.extend(changes(cell, other));
+        comparison.verdicts.extend(changes(cell, other, index));
         comparison.latency.extend(ratios(cell, other)?);
     }
     let mut left: Vec<usize> = left.into_values().flatten().collect();
@@ -169,22 +179,36 @@ fn place(cell: &Cell) -> Place {
     }
 }
 
+/// The rank of an [`Outcome`] that is a violation.
+const VIOLATED: u8 = 2;
+
+fn direction(before: u8, after: u8, expected: Option<&str>) -> Direction {
+    let is_alarm = expected.is_some_and(|wanted| wanted.starts_with(Status::Violated.word()));
+    match before.cmp(&after) {
+        std::cmp::Ordering::Less => Direction::Worse,
+        std::cmp::Ordering::Equal => Direction::Other,
+        std::cmp::Ordering::Greater if before == VIOLATED && is_alarm => Direction::Dead,
+        std::cmp::Ordering::Greater => Direction::Better,
+    }
+}
+
 /// How bad it is, and in which words.
 type Outcome = (u8, String);
 
-fn changes(before: &Cell, after: &Cell) -> Vec<Change> {
-    let change = |property, one: Outcome, other: Outcome| {
-        let direction = match one.0.cmp(&other.0) {
-            std::cmp::Ordering::Less => Direction::Worse,
-            std::cmp::Ordering::Equal => Direction::Other,
-            std::cmp::Ordering::Greater => Direction::Better,
-        };
+fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
+    let change = |property: Option<Property>, one: Outcome, other: Outcome| {
+        let expected = property.and_then(|property| {
+            let of = |cell: &Cell| cell.expected.get(&property).cloned();
+            of(after).or_else(|| of(before))
+        });
         Change {
             place: place(before),
             property,
+            direction: direction(one.0, other.0, expected.as_deref()),
             before: one.1,
             after: other.1,
-            direction,
+            expected,
+            after_index,
         }
     };
     let ran = |cell: &Cell| match &cell.error {
@@ -237,7 +261,7 @@ fn came_out(cell: &Cell, property: Property) -> Outcome {
         let cause = most.map(|(cause, _)| cause.clone());
         let cause = cause.or_else(|| shown.map(|cause| cause.word().to_owned()));
         let cause = cause.map_or(String::new(), |cause| format!(": {cause}"));
-        return (2, format!("violated{cause}{}", rate(tally.violated)));
+        return (VIOLATED, format!("violated{cause}{}", rate(tally.violated)));
     }
     if tally.unknown > 0 || shown == Some(Status::Unknown) {
         return (1, format!("unknown{}", rate(tally.unknown)));

@@ -8,7 +8,7 @@ use crate::markdown::quoted::{code, shortened};
 use crate::markdown::{COMMENT_BYTES, Page};
 use crate::units::span_us;
 
-const METHOD: &str = "Bounds are distribution-free 99 % intervals of each quantile, from binomial \
+pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of each quantile, from binomial \
                       order statistics; \"within noise\" is where they meet. They bound the noise \
                       of the count, not of the machine.";
 
@@ -74,6 +74,7 @@ fn named(place: &Place) -> String {
 fn sign(direction: Direction) -> &'static str {
     match direction {
         Direction::Worse => "✘ worse ",
+        Direction::Dead => "‼ dead  ",
         Direction::Other => "≠ other ",
         Direction::Better => "✔ better",
     }
@@ -87,19 +88,26 @@ fn tally(comparison: &Comparison) -> String {
     match comparison.verdicts.len() {
         0 => "nothing came out otherwise than before".to_owned(),
         _ => format!(
-            "{} worse, {} by another cause, {} better",
+            "{} worse, {}{} by another cause, {} better",
             count(Direction::Worse),
+            match count(Direction::Dead) {
+                0 => String::new(),
+                1 => "1 alarm gone dead, ".to_owned(),
+                alarms => format!("{alarms} alarms gone dead, "),
+            },
             count(Direction::Other),
             count(Direction::Better)
         ),
     }
 }
 
-fn percentile(quantile: f64) -> String {
+/// `p99`.
+pub(crate) fn percentile(quantile: f64) -> String {
     format!("p{}", (quantile * 1_000.0).round() / 10.0)
 }
 
-fn ratio_in_words(ratio: &Ratio) -> String {
+/// `× 1.52 (1.3 to 1.8), 2 ms → 3.04 ms`.
+pub(crate) fn ratio_in_words(ratio: &Ratio) -> String {
     let times = ratio
         .ratio
         .map_or("from nothing".to_owned(), |times| format!("× {times:.2}"));

@@ -45,6 +45,8 @@ pub(super) struct Exhibit {
     /// nobody should paste that into a shell.
     pub(super) command: String,
     pub(super) run_dir: Option<Name>,
+    /// With a file in it from which the run can be repeated.
+    pub(super) has_repro: bool,
     pub(super) facts: Vec<Fact>,
     pub(super) trouble: Vec<Name>,
     pub(super) faults: Vec<FaultRow>,
@@ -95,11 +97,7 @@ pub(super) fn exhibits(material: &Material) -> Vec<Exhibit> {
         messages: messages::share(cells.len()),
     };
     let exhibit = |(index, cell): (usize, &Cell)| {
-        let found = cell.run_dir.as_ref().and_then(|run_dir| {
-            let mut evidence = material.evidence.iter();
-            evidence.find(|evidence| evidence.run_dir == *run_dir)
-        });
-        let mut exhibit = exhibit(index, cell, found, room);
+        let mut exhibit = exhibit(index, cell, material.of(cell), room);
         exhibit.open = cells.len() == 1;
         exhibit
     };
@@ -130,6 +128,7 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> E
             Cow::Owned(_) => String::new(),
         },
         run_dir: cell.run_dir.as_ref().map(|run_dir| name(run_dir)),
+        has_repro: found.is_some_and(|evidence| evidence.has_repro),
         facts: facts(cell, found),
         trouble: record.map_or_else(Vec::new, |record| {
             let trouble = record.trouble.iter().take(MOST_TROUBLES);
@@ -185,7 +184,7 @@ fn stories(verdicts: &Verdicts) -> Vec<Story> {
     told.into_iter().map(story).collect()
 }
 
-fn story_line(line: &str) -> StoryLine {
+pub(super) fn story_line(line: &str) -> StoryLine {
     // Most begin with a moment: `1.204 s  worker 0 ...`.
     let (at, text) = match line.split_once("  ") {
         Some((at, text)) if at.ends_with('s') && at.len() < 16 => (at, text),

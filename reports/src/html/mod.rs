@@ -5,6 +5,7 @@
 //! server. What strangers said is escaped where it becomes HTML, and again where it becomes JSON.
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `evidence.rs`: what the templates in `templates/` are given
+//! - `before_after.rs`, `interval.rs`: another page, two sets side by side
 //! - `track.rs` and what it names: histories as columns of numbers, for the timeline
 //! - `percentiles.rs`: latency curves
 //! - `assets/*.css`, `assets/*.js`: how it looks, and the timeline
@@ -12,6 +13,7 @@
 //! A page has some 10 MB at most: what could not be seen is drawn together (`bunch.rs`), and the
 //! page says so.
 
+mod before_after;
 mod bunch;
 mod column;
 mod curve;
@@ -19,6 +21,7 @@ mod embed;
 mod evidence;
 mod figures;
 mod grid;
+mod interval;
 mod messages;
 mod name;
 mod page;
@@ -27,11 +30,14 @@ mod scene;
 mod sight;
 mod tile;
 mod track;
+mod wrong_clock;
 
 use askama::Template;
 
 use crate::formats::{File, FormatError};
 use crate::material::Material;
+
+pub use before_after::{comparison_file, comparison_page};
 
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
@@ -54,13 +60,20 @@ pub fn page(material: &Material) -> Result<String, HtmlError> {
 /// # Errors
 /// As [`page`].
 pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
-    let refused = |error: HtmlError| FormatError::Refused {
-        format: "html",
-        reason: error.to_string(),
-    };
     let page = page(material).map_err(refused)?;
     Ok(vec![File {
         name: "report.html".to_owned(),
         bytes: page.into_bytes(),
     }])
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what `map_err` hands over it hands over whole"
+)]
+fn refused(error: HtmlError) -> FormatError {
+    FormatError::Refused {
+        format: "html",
+        reason: error.to_string(),
+    }
 }

@@ -154,7 +154,8 @@ fn counts(material: &Material) -> Vec<Count> {
     all.map(count).into_iter().filter(some).collect()
 }
 
-fn facts(material: &Material) -> Vec<Fact> {
+/// How it was run.
+pub(super) fn facts(material: &Material) -> Vec<Fact> {
     let matrix = &material.matrix;
     let mut facts = vec![fact("picklock", &matrix.picklock)];
     if matrix.processors > 0 {

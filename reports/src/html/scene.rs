@@ -7,6 +7,7 @@ use picklock_harness::history::{History, What};
 use serde::Serialize;
 
 use super::name::sentence;
+use super::wrong_clock::Off;
 
 /// Nodes beyond this have no lane.
 const MOST_NODES: usize = 64;
@@ -21,6 +22,9 @@ pub(super) struct Fault {
     pub(super) detail: String,
     #[serde(skip)]
     nodes: Vec<usize>,
+    /// The history says by how much it sets clocks: their lanes do.
+    #[serde(skip)]
+    tells_offset: bool,
 }
 
 /// What became of a node.
@@ -28,6 +32,8 @@ pub(super) struct Fault {
 pub(super) struct Node {
     node: usize,
     spans: Vec<Span>,
+    /// When its wall clock was off.
+    clock: Vec<Off>,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,6 +66,7 @@ pub(super) fn faults(history: &History) -> Vec<Fault> {
                 fault,
                 detail,
                 nodes,
+                clock,
                 ..
             } => {
                 let once = strikes_once(fault) && fault != "crash-client";
@@ -70,6 +77,7 @@ pub(super) fn faults(history: &History) -> Vec<Fault> {
                     kind: super::name::name(fault).shown,
                     detail: sentence(detail).shown,
                     nodes: nodes.clone(),
+                    tells_offset: clock.is_some(),
                 });
             }
             What::FaultEnded { id } => {
@@ -85,15 +93,19 @@ pub(super) fn faults(history: &History) -> Vec<Fault> {
 }
 
 /// One for each node.
-pub(super) fn nodes(history: &History) -> Vec<Node> {
+pub(super) fn nodes(history: &History, clocks: &mut BTreeMap<usize, Vec<Off>>) -> Vec<Node> {
     let end_ns = history.events.last().map_or(0, |event| event.at_ns);
     let mut nodes: Vec<Node> = (0..history.header.nodes.min(MOST_NODES))
         .map(|node| Node {
             node,
             spans: Vec::new(),
+            clock: clocks.remove(&node).unwrap_or_default(),
         })
         .collect();
     for fault in faults(history) {
+        if fault.tells_offset {
+            continue;
+        }
         let state = match fault.kind.as_str() {
             "pause-node" => "frozen",
             "crash-node" => "down",
@@ -191,20 +203,24 @@ mod tests {
             detail: format!("{fault} in words"),
             workers: vec![],
             nodes: nodes.to_vec(),
+            clock: None,
         }
     }
 
     #[test]
     fn a_node_is_frozen_or_down_for_a_while_and_promoted_for_good() {
-        let nodes = nodes(&history(vec![
-            (10, began(0, "pause-node", &[0])),
-            (20, began(1, "failover", &[1])),
-            (20, What::FaultEnded { id: 1 }),
-            (30, What::FaultEnded { id: 0 }),
-            (40, began(2, "crash-node", &[0])),
-            (50, began(3, "partition", &[0, 1])),
-            (90, What::Refused { worker: 0, op: 1 }),
-        ]));
+        let nodes = nodes(
+            &history(vec![
+                (10, began(0, "pause-node", &[0])),
+                (20, began(1, "failover", &[1])),
+                (20, What::FaultEnded { id: 1 }),
+                (30, What::FaultEnded { id: 0 }),
+                (40, began(2, "crash-node", &[0])),
+                (50, began(3, "partition", &[0, 1])),
+                (90, What::Refused { worker: 0, op: 1 }),
+            ]),
+            &mut BTreeMap::new(),
+        );
         let seen = |node: usize| -> Vec<(u64, u64, &str)> {
             let spans = nodes[node].spans.iter();
             spans.map(|s| (s.from_ns, s.to_ns, s.state)).collect()

@@ -12,6 +12,7 @@ use super::curve;
 use super::messages::{Messages, messages};
 use super::scene::{self, Dead, Fault, Node};
 use super::sight::{self, Sight};
+use super::wrong_clock::{Off, wrong_clocks};
 use crate::escape::visible;
 use crate::lanes::{Doing, Lane, Moment, lanes, overlaps_by_key};
 use crate::units::span_ns;
@@ -69,6 +70,8 @@ struct LaneHead {
     pieces: usize,
     frozen: Vec<(u64, u64)>,
     dead: Vec<Dead>,
+    /// When its wall clock was off.
+    clock: Vec<Off>,
 }
 
 /// How much a track may have.
@@ -109,12 +112,14 @@ pub(super) fn track(
     };
     let columns = Columns::of(&pieces, unit_ns);
     let mut dead = scene::dead(history);
+    let mut clocks = wrong_clocks(history);
     let heads = lanes.iter().zip(&pieces);
     let heads = heads.map(|((worker, lane), pieces)| LaneHead {
         worker: *worker,
         pieces: pieces.len(),
         frozen: lane.frozen_ns.clone(),
         dead: dead.remove(worker).unwrap_or_default(),
+        clock: clocks.workers.remove(worker).unwrap_or_default(),
     });
     Track {
         end_ns,
@@ -130,7 +135,7 @@ pub(super) fn track(
         bunches: columns.bunches.text(),
         marks: marks(&lanes, unit_ns, &mut left_out),
         tokens: tokens(history, &overlaps, &mut left_out),
-        nodes: scene::nodes(history),
+        nodes: scene::nodes(history, &mut clocks.nodes),
         faults: scene::faults(history),
         messages: wire
             .map(|log| messages(log, &together(&lanes, &kept), room.messages, &mut left_out)),

@@ -216,13 +216,16 @@ pub fn stories(page: &mut Page, material: &Material) {
     let mut is_first = true;
     for cell in failed {
         let head = if is_first { "### Stories\n\n" } else { "" };
-        if page.add("stories", &format!("{head}{}", story(cell))) {
+        if page.add(
+            "stories",
+            &format!("{head}{}", story(cell, material.replayable(cell))),
+        ) {
             is_first = false;
         }
     }
 }
 
-fn story(cell: &Cell) -> String {
+fn story(cell: &Cell, replayable: Option<&str>) -> String {
     let failures = failures(cell);
     let mut lines: Vec<String> = Vec::new();
     let mut told: Vec<&[String]> = Vec::new();
@@ -242,8 +245,12 @@ fn story(cell: &Cell) -> String {
     let blame = blame(&cell.verdicts).map_or(String::new(), |blame| format!("{blame}\n\n"));
     let summary: Vec<String> = failures.iter().map(|f| f.property.to_string()).collect();
     let title = shortened(&standing::title(cell), 200);
+    let replay = replayable.map_or(String::new(), |run_dir| {
+        let command = code(&format!("picklock replay {run_dir}"));
+        format!("\n\nIts <code>repro.toml</code> is kept: {command}")
+    });
     format!(
-        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{blame}See it again:\n\n{}\n\n</details>\n\n",
+        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{blame}See it again:\n\n{}{replay}\n\n</details>\n\n",
         code(&title),
         summary.join(", "),
         prose(&cell.summary),

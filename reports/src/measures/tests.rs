@@ -90,6 +90,7 @@ impl Tape {
             detail: format!("{fault} in words"),
             workers: vec![0],
             nodes: vec![],
+            clock: None,
         };
         self.at(at_ms, what)
     }

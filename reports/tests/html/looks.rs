@@ -20,18 +20,18 @@ const SCENARIOS: [&str; 5] = [
 ];
 
 /// Where pages and pictures are left for whoever wants to look at them.
-fn place(name: &str) -> PathBuf {
+pub fn place(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-fn written(name: &str, text: &str) -> PathBuf {
+pub fn written(name: &str, text: &str) -> PathBuf {
     let path = place(name);
     std::fs::write(&path, text).expect("the file can be written");
     path
 }
 
 /// Pictures go beside the page; with `PICKLOCK_PICTURES` set, into that folder as well.
-fn keep(name: &str, picture: &[u8]) {
+pub fn keep(name: &str, picture: &[u8]) {
     assert!(picture.len() < 300_000, "{name}: {} bytes", picture.len());
     std::fs::write(place(name), picture).expect("the file can be written");
     if let Some(folder) = std::env::var_os("PICKLOCK_PICTURES") {
@@ -53,7 +53,7 @@ fn length((from, to): (f64, f64)) -> f64 {
 }
 
 /// Nothing may be wider than the window, which would move the whole page sideways.
-fn assert_no_overflow(sheet: &Sheet) {
+pub fn assert_no_overflow(sheet: &Sheet) {
     let wide = sheet.number("document.documentElement.scrollWidth - innerWidth");
     assert!(wide <= 0.0, "{wide} pixels too wide");
 }
@@ -293,6 +293,7 @@ fn a_long_history_can_be_walked_through() {
         record,
         history: Some(history),
         wire: None,
+        has_repro: false,
     }];
     let file = written("long.html", &page(&material).unwrap());
     let sheet = Sheet::open(&file, 1280, 900);
@@ -403,4 +404,44 @@ fn a_page_that_calls_home_is_caught() {
         complaints.contains("network request: http://127.0.0.1:9/spy.png"),
         "{complaints}"
     );
+}
+
+/// What a lane says in the middle of the run.
+fn heard_in(sheet: &Sheet, lane: &str) -> String {
+    let canvas = sheet.tab.find_element(".exhibit[open] canvas");
+    let canvas = canvas.expect("a timeline");
+    canvas.focus().expect("the browser does what it is told");
+    for _ in 0..12 {
+        press(sheet, "ArrowDown");
+        let heard = text(sheet, ".said");
+        if heard.starts_with(lane) {
+            return heard;
+        }
+    }
+    panic!("no {lane}")
+}
+
+/// A wrong clock stands with its number in the lane of whoever it belongs to.
+#[test]
+fn a_clock_that_is_off_says_by_how_much() {
+    for (subject, scenario, lane, said) in [
+        (
+            "getset",
+            "clock-skew",
+            "worker 1",
+            "wall clock +2 s off: clock-skew of worker 1",
+        ),
+        ("set-nx-px", "clock-jump", "node 0", "wall clock +"),
+    ] {
+        let page = page(&runs::matrix(&[subject], &[scenario], 1)).unwrap();
+        let file = written(&format!("{scenario}.html"), &page);
+        let sheet = Sheet::open(&file, 1280, 900);
+        sheet.prefer("light");
+        sheet.value("document.querySelector('.timeline').scrollIntoView({block: 'center'})");
+        std::fs::write(place(&format!("{scenario}.png")), sheet.picture())
+            .expect("the file can be written");
+        let heard = heard_in(&sheet, lane);
+        assert!(heard.contains(said), "{heard}");
+        assert_eq!(sheet.complaints(), Vec::<String>::new());
+    }
 }

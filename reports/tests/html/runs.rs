@@ -93,6 +93,7 @@ fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
         record,
         history: Some(run.history.clone()),
         wire: None,
+        has_repro: false,
     };
     (cell, Some(evidence))
 }

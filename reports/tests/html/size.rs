@@ -20,6 +20,7 @@ fn a_million_events_fit_into_ten_megabytes_and_the_page_says_what_it_left_out() 
         record,
         history: Some(history),
         wire: None,
+        has_repro: false,
     }];
     let page = page(&material).unwrap();
     assert!(page.len() < 10_000_000, "{} bytes", page.len());

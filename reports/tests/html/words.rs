@@ -123,6 +123,7 @@ fn words_of_strangers_stay_words() {
         detail: attack.into(),
         workers: vec![0],
         nodes: vec![0],
+        clock: None,
     };
     let at_ns = history.events.last().unwrap().at_ns;
     history
@@ -146,6 +147,7 @@ fn words_of_strangers_stay_words() {
         record,
         history: Some(history),
         wire: None,
+        has_repro: false,
     }];
     let page = page(&material).unwrap();
     assert!(!page.contains("<img"), "markup got through");

@@ -101,6 +101,7 @@ fn of_others() -> impl Strategy<Value = What> {
             detail: "d".into(),
             workers: vec![worker; op as usize],
             nodes: vec![worker],
+            clock: None,
         },
         5 => What::FaultEnded { id: key },
         6 => What::Misbehaved {

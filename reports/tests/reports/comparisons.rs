@@ -76,8 +76,8 @@ fn verdict_changes_come_first_and_the_worse_before_the_better() {
         directions,
         [
             Direction::Worse,
+            Direction::Dead,
             Direction::Other,
-            Direction::Better,
             Direction::Better
         ]
     );
@@ -86,6 +86,33 @@ fn verdict_changes_come_first_and_the_worse_before_the_better() {
     insta::assert_snapshot!("before_and_after_markdown", markdown(&comparison));
     let document: serde_json::Value = serde_json::from_str(&json(&comparison)).unwrap();
     assert_eq!(document["format"], "picklock-comparison/1");
+    let dead = &document["verdicts"][1];
+    assert_eq!(dead["direction"], "alarm-gone-dead");
+    assert_eq!(dead["expected"], "violated: outlived-lease");
+}
+
+#[test]
+fn only_an_expected_violation_is_an_alarm() {
+    let before = matrix().matrix;
+    let mut after = matrix().matrix;
+    // Expected to hold, and violated before: that it holds now is better, and nothing else.
+    let mended = &mut after.cells[2];
+    mended.verdicts.insert(Property::Ownership, Verdict::held());
+    mended.tally.clear();
+    // Expected, and now undecided: the alarm does not sound any more.
+    let muted = &mut after.cells[1];
+    let unknown = Verdict::unknown("too few grants: 1 of 3");
+    muted.verdicts.insert(Property::Exclusion, unknown);
+    muted.tally.clear();
+    let comparison = compare(&before, &after).unwrap();
+    let directions = |property| {
+        let changes = comparison.verdicts.iter();
+        let of = changes.filter(move |change| change.property == Some(property));
+        of.map(|change| change.direction).collect::<Vec<_>>()
+    };
+    assert_eq!(directions(Property::Ownership), [Direction::Better]);
+    assert_eq!(directions(Property::Exclusion), [Direction::Dead]);
+    assert!(text(&comparison).contains("1 alarm gone dead"));
 }
 
 #[test]

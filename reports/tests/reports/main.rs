@@ -17,6 +17,7 @@ mod limits;
 mod markdown;
 mod matrix;
 mod open_loop;
+mod repro;
 mod samples;
 mod tape;
 mod terminal;

@@ -110,6 +110,7 @@ impl Tape {
             detail: format!("{fault} of worker {worker}"),
             workers: vec![worker],
             nodes: vec![],
+            clock: None,
         };
         self.at(at_ms, what)
     }

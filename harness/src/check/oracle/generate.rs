@@ -243,6 +243,7 @@ impl Player {
                     detail: "failover of node 0".into(),
                     workers: Vec::new(),
                     nodes: vec![0],
+                    clock: None,
                 });
                 state
             }

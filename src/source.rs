@@ -1,4 +1,4 @@
-//! What is wrong in `picklock.toml`, and where.
+//! What is wrong in a file of the user's, and where.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use picklock_scenarios::{ScenarioError, nearest};
 
 use crate::exit::Failure;
 
-/// A configuration file, to which errors are tied.
+/// A file, to which errors are tied.
 pub struct Source {
     /// As it was typed.
     pub file: String,
@@ -57,7 +57,8 @@ impl Source {
         let word = quoted.next().unwrap_or_default().to_owned();
         let known: Vec<String> = quoted.map(str::to_owned).collect();
         let at = error.span().map_or(0, |span: Range<usize>| span.start);
-        match message.starts_with("unknown field") {
+        let is_a_word = ["unknown field", "unknown variant"];
+        match is_a_word.iter().any(|it| message.starts_with(it)) {
             true => self.unknown(at, message.clone(), &word, known.iter().map(String::as_str)),
             false => self.wrong(at, message, None),
         }

@@ -1,0 +1,142 @@
+//! The repro: all that it takes to run a run again, in one document.
+
+use std::collections::BTreeMap;
+
+use picklock_scenarios::{Scenario, Span, WorldName};
+use serde::de::{Deserializer, Error as _, Unexpected};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::check::{Cause, Property, Status, Verdicts};
+
+/// Format and version of a repro.
+pub const REPRO_FORMAT: &str = "picklock-repro/1";
+
+/// All that it takes to run a run again, and what came out. The scenario is in it as it was: what
+/// becomes of the catalog, or of the file that it came from, does not matter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repro {
+    /// Always [`REPRO_FORMAT`].
+    pub format: String,
+    /// Version of picklock that ran it.
+    pub picklock: String,
+    /// The world in which it ran.
+    pub backend: WorldName,
+    /// Seed of the run. As a text where it is larger than the whole numbers of TOML.
+    #[serde(serialize_with = "write_seed", deserialize_with = "read_seed")]
+    pub seed: u64,
+    /// What was typed for the scenario: a name of the catalog, or a path.
+    pub scenario_given: String,
+    /// The lock.
+    pub subject: ReproSubject,
+    /// What the command line changed.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub overrides: Overrides,
+    /// What came out.
+    pub verdicts: BTreeMap<Property, Outcome>,
+    /// The scenario, with the overrides in it.
+    pub scenario: Scenario,
+}
+
+/// The lock of a repro.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReproSubject {
+    /// As given after `--impl`: a built-in lock, or `exec:` and the command of its adapter.
+    pub name: String,
+    /// The adapter's own version, or picklock's for built-in locks.
+    pub version: String,
+    /// What was given as `--impl-option`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+}
+
+/// What the command line changed in the scenario and in the world.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overrides {
+    /// Number of competing workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<usize>,
+    /// Number of independent nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<usize>,
+    /// Lease time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// Docker image of the nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// The server's binary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redis_server: Option<String>,
+}
+
+impl Overrides {
+    fn is_empty(&self) -> bool {
+        *self == Overrides::default()
+    }
+}
+
+/// How one property came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outcome {
+    /// The verdict.
+    pub status: Status,
+    /// Why it was violated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+}
+
+impl Outcome {
+    /// Of each property, without the story.
+    pub fn of(verdicts: &Verdicts) -> BTreeMap<Property, Outcome> {
+        let outcomes = verdicts.iter().map(|(property, verdict)| {
+            let outcome = Outcome {
+                status: verdict.status,
+                cause: verdict.cause,
+            };
+            (*property, outcome)
+        });
+        outcomes.collect()
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.status.word())?;
+        match self.cause {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands every field over by reference"
+)]
+fn write_seed<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    match i64::try_from(*seed) {
+        Ok(seed) => serializer.serialize_i64(seed),
+        Err(_) => serializer.collect_str(seed),
+    }
+}
+
+fn read_seed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(i64),
+        Text(String),
+    }
+    let expected = &"a whole number, 0 or more";
+    match Written::deserialize(deserializer)? {
+        Written::Number(seed) => u64::try_from(seed)
+            .map_err(|_| D::Error::invalid_value(Unexpected::Signed(seed), expected)),
+        Written::Text(text) => text
+            .parse()
+            .map_err(|_| D::Error::invalid_value(Unexpected::Str(&text), expected)),
+    }
+}

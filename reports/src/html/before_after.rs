@@ -1,0 +1,418 @@
+//! The page that puts two sets of runs side by side: what came out otherwise, then how much slower.
+
+use askama::Template;
+use picklock_harness::check::Property;
+use picklock_harness::record::Cell;
+
+use super::HtmlError;
+use super::evidence::{Story, story_line};
+use super::interval::{Axis, Mark, Tick};
+use super::name::{Name, name, sentence};
+use super::page::facts;
+use super::tile;
+use crate::comparison::{
+    Change, Comparison, Direction, METHOD, Place, Ratio, percentile, ratio_in_words,
+};
+use crate::escape::visible;
+use crate::formats::{File, FormatError};
+use crate::material::Material;
+use crate::standing;
+
+const STYLE: &str = concat!(
+    include_str!("../../assets/base.css"),
+    include_str!("../../assets/matrix.css"),
+    include_str!("../../assets/evidence.css"),
+    include_str!("../../assets/before_after.css"),
+    include_str!("../../assets/print.css"),
+    include_str!("../../assets/before_after_print.css"),
+);
+
+const SCRIPT: &str = concat!(
+    "(() => {\n'use strict';\n",
+    include_str!("../../assets/theme.js"),
+    include_str!("../../assets/navigation.js"),
+    "startTheme();\nstartNavigation();\n})();\n",
+);
+
+/// Changes of one direction, and ratios of one kind, beyond this are only counted.
+const MOST_ROWS: usize = 1_000;
+/// Cells of one set beyond this are only counted.
+const MOST_PLACES: usize = 200;
+
+#[derive(Template)]
+#[template(path = "before_after.html")]
+struct BeforeAfter {
+    style: &'static str,
+    script: &'static str,
+    picklock: Name,
+    cells: usize,
+    counts: Vec<Count>,
+    notices: Vec<Name>,
+    groups: Vec<Group>,
+    lists: Vec<PlaceList>,
+    width: f64,
+    height: f64,
+    ticks: Vec<Tick>,
+    ratios: Vec<RatioTable>,
+    compared: Vec<Compared>,
+    commands: Vec<(&'static str, Name)>,
+    method: &'static str,
+}
+
+/// How many of what.
+struct Count {
+    tone: &'static str,
+    sign: &'static str,
+    number: usize,
+    words: &'static str,
+}
+
+/// Changes of one direction.
+struct Group {
+    title: &'static str,
+    about: &'static str,
+    tone: &'static str,
+    sign: &'static str,
+    rows: Vec<Changed>,
+    more: usize,
+}
+
+/// One property of one cell.
+struct Changed {
+    subject: Name,
+    scenario: Name,
+    backend: Name,
+    letter: Option<char>,
+    property: &'static str,
+    before: Name,
+    after: Name,
+    expected: Option<Name>,
+    open: bool,
+    story: Option<Story>,
+    reproduce: Name,
+    command: String,
+}
+
+/// Cells that are not in both sets, or not the same in both.
+struct PlaceList {
+    title: &'static str,
+    about: &'static str,
+    places: Vec<Name>,
+    more: usize,
+}
+
+/// Ratios of one kind.
+struct RatioTable {
+    title: String,
+    about: &'static str,
+    /// Folded away: nothing in it has changed.
+    is_noise: bool,
+    rows: Vec<RatioRow>,
+    more: usize,
+}
+
+struct RatioRow {
+    subject: Name,
+    scenario: Name,
+    backend: Name,
+    operation: Name,
+    percentile: String,
+    words: String,
+    tone: &'static str,
+    mark: Mark,
+}
+
+/// Something about how both sets were run.
+struct Compared {
+    what: &'static str,
+    before: Name,
+    after: Name,
+    differ: bool,
+}
+
+/// The page, a whole HTML document. The comparison is that of the two materials' matrices.
+///
+/// # Errors
+/// The template engine's own; none is known that could come up here.
+pub fn comparison_page(
+    before: &Material,
+    after: &Material,
+    comparison: &Comparison,
+) -> Result<String, HtmlError> {
+    Ok(view(before, after, comparison).render()?)
+}
+
+/// The page as a report's file, `comparison.html`.
+///
+/// # Errors
+/// As [`comparison_page`].
+pub fn comparison_file(
+    before: &Material,
+    after: &Material,
+    comparison: &Comparison,
+) -> Result<File, FormatError> {
+    let page = comparison_page(before, after, comparison).map_err(super::refused)?;
+    Ok(File {
+        name: "comparison.html".to_owned(),
+        bytes: page.into_bytes(),
+    })
+}
+
+fn view(before: &Material, after: &Material, comparison: &Comparison) -> BeforeAfter {
+    let axis = Axis::of(&comparison.latency);
+    BeforeAfter {
+        style: STYLE,
+        script: SCRIPT,
+        picklock: name(&after.matrix.picklock),
+        cells: comparison.cells,
+        counts: counts(comparison),
+        notices: notices(before, after),
+        groups: groups(comparison, &after.matrix.cells),
+        lists: lists(comparison),
+        width: axis.width,
+        height: axis.height,
+        ticks: axis.ticks(),
+        ratios: tables(comparison, axis),
+        compared: compared(before, after),
+        commands: vec![
+            ("before", sentence(&before.matrix.reproduce)),
+            ("after", sentence(&after.matrix.reproduce)),
+        ],
+        method: METHOD,
+    }
+}
+
+fn counts(comparison: &Comparison) -> Vec<Count> {
+    let of = |direction| {
+        let changes = comparison.verdicts.iter();
+        changes
+            .filter(|change| change.direction == direction)
+            .count()
+    };
+    let beyond = |tone| {
+        let ratios = comparison.latency.iter();
+        ratios.filter(|ratio| self::tone(ratio) == tone).count()
+    };
+    let one_sided = comparison.only_before.len() + comparison.only_after.len();
+    let all = [
+        ("lock", "✗", of(Direction::Worse), "got worse"),
+        ("surprise", "‼", of(Direction::Dead), "alarms gone dead"),
+        ("client", "≠", of(Direction::Other), "by another cause"),
+        ("held", "✓", of(Direction::Better), "got better"),
+        ("client", "▲", beyond("client"), "latencies grew"),
+        ("held", "▼", beyond("held"), "latencies fell"),
+        ("unknown", "◐", one_sided, "cells on one side only"),
+    ];
+    let count = |(tone, sign, number, words)| Count {
+        tone,
+        sign,
+        number,
+        words,
+    };
+    // That nothing got worse is worth a number; that nothing happened elsewhere is not.
+    let some = |count: &Count| count.number > 0 || count.tone == "lock";
+    all.map(count).into_iter().filter(some).collect()
+}
+
+fn notices(before: &Material, after: &Material) -> Vec<Name> {
+    let mut notices = Vec::new();
+    for (side, material) in [("Before", before), ("After", after)] {
+        if material.matrix.interrupted {
+            notices.push(sentence(&format!(
+                "{side}: the user interrupted it: cells are missing."
+            )));
+        }
+        let skipped = material.skipped.iter();
+        notices.extend(skipped.map(|words| sentence(&format!("{side}, left out: {words}"))));
+    }
+    notices
+}
+
+fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
+    let kinds = [
+        (
+            Direction::Worse,
+            "Got worse",
+            "Violated where it held, undecided where it was decided, not run where it was.",
+            ("lock", "✗"),
+        ),
+        (
+            Direction::Dead,
+            "Alarms gone dead",
+            "The scenario expects this violation, and it no longer shows: the lock was mended, or \
+             the scenario no longer strikes it.",
+            ("surprise", "‼"),
+        ),
+        (
+            Direction::Other,
+            "Violated by another cause",
+            "",
+            ("client", "≠"),
+        ),
+        (Direction::Better, "Got better", "", ("held", "✓")),
+    ];
+    let group = |(direction, title, about, (tone, sign))| {
+        let of_kind = || {
+            let changes = comparison.verdicts.iter();
+            changes.filter(move |change| change.direction == direction)
+        };
+        let changed = |change: &Change| changed(change, after.get(change.after_index));
+        let mut rows: Vec<Changed> = of_kind().take(MOST_ROWS).map(changed).collect();
+        if let [only] = &mut rows[..] {
+            only.open = only.story.is_some();
+        }
+        Group {
+            title,
+            about,
+            tone,
+            sign,
+            more: of_kind().count() - rows.len(),
+            rows,
+        }
+    };
+    let groups = kinds.into_iter().map(group);
+    groups.filter(|group| !group.rows.is_empty()).collect()
+}
+
+fn changed(change: &Change, after: Option<&Cell>) -> Changed {
+    let story = |property: Property| {
+        let lines = standing::story(after?, property);
+        let own = after?.verdicts.get(&property)?.story == lines;
+        (own && !lines.is_empty()).then(|| Story {
+            properties: property.word().to_owned(),
+            lines: lines.iter().map(|line| story_line(line)).collect(),
+        })
+    };
+    let reproduce = after.map_or("", |cell| cell.reproduce.as_str());
+    let is_plain = matches!(visible(reproduce), std::borrow::Cow::Borrowed(_));
+    Changed {
+        subject: name(&change.place.subject),
+        scenario: name(&change.place.scenario),
+        backend: name(&change.place.backend),
+        letter: change.property.map(tile::letter),
+        property: change.property.map_or("cell", Property::word),
+        before: sentence(&change.before),
+        after: sentence(&change.after),
+        expected: change.expected.as_ref().map(|expected| name(expected)),
+        open: false,
+        story: change.property.and_then(story),
+        reproduce: sentence(reproduce),
+        command: if is_plain {
+            reproduce.to_owned()
+        } else {
+            String::new()
+        },
+    }
+}
+
+fn lists(comparison: &Comparison) -> Vec<PlaceList> {
+    let all = [
+        (
+            "Only before",
+            "Cells that were run before, and are not in the set after.",
+            &comparison.only_before,
+        ),
+        (
+            "Only after",
+            "Cells with nothing to compare to.",
+            &comparison.only_after,
+        ),
+        (
+            "Another scenario than before",
+            "The name is the same, the content is not: what changed may be the scenario’s doing.",
+            &comparison.other_scenario,
+        ),
+    ];
+    let list = |(title, about, places): (_, _, &Vec<Place>)| PlaceList {
+        title,
+        about,
+        places: places.iter().take(MOST_PLACES).map(place).collect(),
+        more: places.len().saturating_sub(MOST_PLACES),
+    };
+    let lists = all.map(list).into_iter();
+    lists.filter(|list| !list.places.is_empty()).collect()
+}
+
+fn place(place: &Place) -> Name {
+    sentence(&format!(
+        "{} × {} × {}",
+        place.subject, place.scenario, place.backend
+    ))
+}
+
+/// What a ratio says: `client` (slower), `held` (faster), `unknown` (nothing).
+fn tone(ratio: &Ratio) -> &'static str {
+    match ratio.ratio {
+        _ if ratio.within_noise => "unknown",
+        Some(times) if times < 1.0 => "held",
+        _ => "client",
+    }
+}
+
+fn tables(comparison: &Comparison, axis: Axis) -> Vec<RatioTable> {
+    let table = |is_noise: bool, title: &str, about| {
+        let of_kind = || {
+            let ratios = comparison.latency.iter();
+            ratios.filter(move |ratio| ratio.within_noise == is_noise)
+        };
+        let number = of_kind().count();
+        let rows = of_kind().take(MOST_ROWS);
+        let rows: Vec<RatioRow> = rows.map(|ratio| ratio_row(ratio, axis)).collect();
+        RatioTable {
+            title: format!("{title}: {number} of {}", comparison.latency.len()),
+            about,
+            is_noise,
+            more: number - rows.len(),
+            rows,
+        }
+    };
+    let tables = [
+        table(
+            false,
+            "Beyond noise",
+            "The intervals before and after do not meet.",
+        ),
+        table(true, "Within noise", "Nothing is shown to have changed."),
+    ];
+    tables
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .collect()
+}
+
+fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {
+    RatioRow {
+        subject: name(&ratio.place.subject),
+        scenario: name(&ratio.place.scenario),
+        backend: name(&ratio.place.backend),
+        operation: name(&ratio.operation),
+        percentile: percentile(ratio.quantile),
+        words: ratio_in_words(ratio),
+        tone: tone(ratio),
+        mark: axis.mark(ratio),
+    }
+}
+
+/// How both sets were run, line by line; what is not the same is marked, because it may be why
+/// something changed.
+fn compared(before: &Material, after: &Material) -> Vec<Compared> {
+    let (before, mut after) = (facts(before), facts(after));
+    let mut rows = Vec::new();
+    for one in before {
+        let place = after.iter().position(|other| other.what == one.what);
+        let other = place.map_or_else(Name::default, |place| after.remove(place).value);
+        rows.push(Compared {
+            what: one.what,
+            differ: one.value != other && one.what != "took",
+            before: one.value,
+            after: other,
+        });
+    }
+    rows.extend(after.into_iter().map(|fact| Compared {
+        what: fact.what,
+        before: Name::default(),
+        after: fact.value,
+        differ: true,
+    }));
+    rows
+}

@@ -1,0 +1,165 @@
+//! Ratios and their noise as marks on one common axis: 1 in the middle, twice as slow as far from it
+//! as twice as fast.
+
+use crate::comparison::Ratio;
+
+/// Width and height of a row, in its own units.
+const WIDTH: f64 = 300.0;
+const HEIGHT: f64 = 22.0;
+/// Room for the ends of the axis.
+const MARGIN: f64 = 14.0;
+/// The axis reaches at least to twice and half, and at most to 64 times and a 64th: beyond that an
+/// interval only leads off the edge.
+const LEAST_DOUBLINGS: f64 = 1.0;
+const MOST_DOUBLINGS: f64 = 6.0;
+
+/// The axis that all rows share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Axis {
+    /// How many doublings it reaches to each side.
+    doublings: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+/// A number on the axis.
+#[derive(Debug, PartialEq)]
+pub(super) struct Tick {
+    pub(super) at: f64,
+    pub(super) words: String,
+    /// True where nothing changed: at 1.
+    pub(super) is_one: bool,
+}
+
+/// One ratio on the axis.
+#[derive(Debug, PartialEq)]
+pub(super) struct Mark {
+    /// From here to there the true ratio may lie.
+    pub(super) low: f64,
+    pub(super) high: f64,
+    /// The bound lies beyond the edge, or there is none.
+    pub(super) open_low: bool,
+    pub(super) open_high: bool,
+    /// The ratio as measured; `None`: nothing was measured before.
+    pub(super) dot: Option<f64>,
+}
+
+impl Axis {
+    /// One on which the bounds of all ratios have room, so far as it may reach.
+    pub(super) fn of<'a>(ratios: impl IntoIterator<Item = &'a Ratio>) -> Axis {
+        let mut doublings = LEAST_DOUBLINGS;
+        for ratio in ratios {
+            let bounds = [ratio.ratio, Some(ratio.ratio_low), ratio.ratio_high];
+            for bound in bounds.into_iter().flatten().filter(|bound| *bound > 0.0) {
+                doublings = doublings.max(bound.log2().abs());
+            }
+        }
+        Axis {
+            doublings: doublings.ceil().min(MOST_DOUBLINGS),
+            width: WIDTH,
+            height: HEIGHT,
+        }
+    }
+
+    /// Where a ratio stands; at the edge, if it lies beyond.
+    fn x(&self, ratio: f64) -> f64 {
+        let half = WIDTH / 2.0 - MARGIN;
+        let share = (ratio.max(f64::MIN_POSITIVE).log2() / self.doublings).clamp(-1.0, 1.0);
+        // To a tenth: nobody sees more, and pages are short.
+        ((WIDTH / 2.0 + half * share) * 10.0).round() / 10.0
+    }
+
+    pub(super) fn ticks(&self) -> Vec<Tick> {
+        let reach = self.doublings as i32;
+        // Not more than some seven numbers.
+        let step = if reach > 3 { 2 } else { 1 };
+        let places = (-reach..=reach).filter(|doubling| doubling % step == 0);
+        places
+            .map(|doubling| Tick {
+                at: self.x(2f64.powi(doubling)),
+                words: match doubling {
+                    0.. => format!("×{}", 1_u64 << doubling),
+                    _ => format!("×1/{}", 1_u64 << -doubling),
+                },
+                is_one: doubling == 0,
+            })
+            .collect()
+    }
+
+    pub(super) fn mark(&self, ratio: &Ratio) -> Mark {
+        let reach = 2f64.powf(self.doublings);
+        let high = ratio.ratio_high.unwrap_or(f64::INFINITY);
+        Mark {
+            low: self.x(ratio.ratio_low),
+            high: self.x(high.min(reach)),
+            open_low: ratio.ratio_low < 1.0 / reach,
+            open_high: high > reach,
+            dot: ratio.ratio.map(|ratio| self.x(ratio)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::{Estimate, Place};
+
+    fn ratio(low: f64, middle: Option<f64>, high: Option<f64>) -> Ratio {
+        let estimate = Estimate {
+            count: 1,
+            value_us: 1,
+            low_us: 1,
+            high_us: None,
+        };
+        Ratio {
+            place: Place {
+                subject: String::new(),
+                scenario: String::new(),
+                backend: String::new(),
+            },
+            operation: String::new(),
+            quantile: 0.5,
+            before: estimate,
+            after: estimate,
+            ratio: middle,
+            ratio_low: low,
+            ratio_high: high,
+            within_noise: true,
+        }
+    }
+
+    #[test]
+    fn one_is_in_the_middle_and_everything_stays_inside() {
+        let cases = [
+            ratio(0.9, Some(1.0), Some(1.1)),
+            ratio(0.0, Some(3.0), None),
+            ratio(0.0, None, None),
+            ratio(0.001, Some(1e9), Some(1e12)),
+        ];
+        let axis = Axis::of(&cases);
+        assert_eq!(axis.doublings, MOST_DOUBLINGS);
+        for case in &cases {
+            let mark = axis.mark(case);
+            let places = [Some(mark.low), mark.dot, Some(mark.high)];
+            let places: Vec<f64> = places.into_iter().flatten().collect();
+            assert!(places.is_sorted(), "{mark:?}");
+            assert!(
+                places.iter().all(|at| (0.0..=WIDTH).contains(at)),
+                "{mark:?}"
+            );
+        }
+        let middle = axis.ticks().into_iter().find(|tick| tick.is_one).unwrap();
+        assert_eq!((middle.at, middle.words.as_str()), (WIDTH / 2.0, "×1"));
+    }
+
+    #[test]
+    fn a_bound_that_is_not_there_leads_off_the_edge() {
+        let few = ratio(0.0, Some(1.5), None);
+        let axis = Axis::of([&few]);
+        let mark = axis.mark(&few);
+        assert!(mark.open_low && mark.open_high);
+        let tight = axis.mark(&ratio(1.2, Some(1.5), Some(1.8)));
+        assert!(!tight.open_low && !tight.open_high);
+        assert!(tight.low > WIDTH / 2.0 && tight.high < WIDTH);
+    }
+}

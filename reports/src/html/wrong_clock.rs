@@ -1,0 +1,270 @@
+//! When whose wall clock was off, and by how much: faults of one clock add up.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::history::{ClockShift, Event, History, What};
+use serde::Serialize;
+
+use super::name::sentence;
+use crate::units::span_ns;
+
+/// A time in which a wall clock was off by the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Off {
+    from_ns: u64,
+    to_ns: u64,
+    /// By how much: `+1.5 s`.
+    by: String,
+    /// The same, and the faults that did it.
+    words: String,
+}
+
+/// Whose clocks were off.
+#[derive(Debug, Default)]
+pub(super) struct WrongClocks {
+    pub(super) workers: BTreeMap<usize, Vec<Off>>,
+    pub(super) nodes: BTreeMap<usize, Vec<Off>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Whose {
+    Worker(usize),
+    Node(usize),
+}
+
+/// Each clock's doings. A history that says by how much only in words gives none.
+pub(super) fn wrong_clocks(history: &History) -> WrongClocks {
+    let mut book = Book::default();
+    let mut last = None;
+    for event in &history.events {
+        book.see(event, last);
+        last = Some(&event.what);
+    }
+    let end_ns = history.events.last().map_or(0, |event| event.at_ns);
+    let mut clocks = WrongClocks::default();
+    for (whose, mut dial) in book.dials {
+        dial.close(end_ns);
+        match whose {
+            Whose::Worker(worker) => clocks.workers.insert(worker, dial.off),
+            Whose::Node(node) => clocks.nodes.insert(node, dial.off),
+        };
+    }
+    clocks
+}
+
+#[derive(Default)]
+struct Book {
+    dials: BTreeMap<Whose, Dial>,
+    /// Faults of clocks that are not over: kind, and whether they leave clocks wrong for good.
+    faults: BTreeMap<u32, (String, bool)>,
+}
+
+impl Book {
+    fn see(&mut self, event: &Event, last: Option<&What>) {
+        match &event.what {
+            What::FaultBegan {
+                id,
+                fault,
+                detail,
+                workers,
+                nodes,
+                clock: Some(shift),
+            } => {
+                self.faults.insert(*id, (fault.clone(), shift.for_good));
+                let workers = workers.iter().copied().map(Whose::Worker);
+                for whose in workers.chain(nodes.iter().copied().map(Whose::Node)) {
+                    let dial = self.dials.entry(whose).or_default();
+                    dial.set(event.at_ns, *id, Some((*shift, detail)));
+                }
+            }
+            What::FaultEnded { id } => {
+                if let Some((_, false)) = self.faults.get(id) {
+                    self.put_right(event.at_ns, *id);
+                }
+            }
+            // A fault that could not be done ends where it began, and this says so.
+            What::FaultMissed { fault, .. } => {
+                if let Some(What::FaultEnded { id }) = last
+                    && self.faults.get(id).is_some_and(|(kind, _)| kind == fault)
+                {
+                    self.put_right(event.at_ns, *id);
+                }
+            }
+            // The new master's clock is right.
+            What::FaultBegan { fault, nodes, .. } if fault == "failover" => {
+                for node in nodes {
+                    if let Some(dial) = self.dials.get_mut(&Whose::Node(*node)) {
+                        dial.close(event.at_ns);
+                        dial.shifts.clear();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn put_right(&mut self, at_ns: u64, id: u32) {
+        for dial in self.dials.values_mut() {
+            dial.set(at_ns, id, None);
+        }
+    }
+}
+
+/// One clock.
+#[derive(Default)]
+struct Dial {
+    since_ns: u64,
+    /// By fault: by how much, and in which words.
+    shifts: BTreeMap<u32, (i64, String)>,
+    off: Vec<Off>,
+}
+
+impl Dial {
+    fn set(&mut self, at_ns: u64, id: u32, shift: Option<(ClockShift, &String)>) {
+        self.close(at_ns);
+        match shift {
+            Some((shift, detail)) => self.shifts.insert(id, (shift.by_ns, detail.clone())),
+            None => self.shifts.remove(&id),
+        };
+    }
+
+    /// What was so far is over now.
+    fn close(&mut self, at_ns: u64) {
+        let from_ns = std::mem::replace(&mut self.since_ns, at_ns);
+        let sum_ns =
+            (self.shifts.values()).fold(0_i64, |sum, (by_ns, _)| sum.saturating_add(*by_ns));
+        if sum_ns == 0 || from_ns >= at_ns {
+            return;
+        }
+        let by = signed(sum_ns);
+        let faults: Vec<&str> = self
+            .shifts
+            .values()
+            .map(|(_, detail)| detail.as_str())
+            .collect();
+        let words = sentence(&format!("wall clock {by} off: {}", faults.join("; "))).shown;
+        match self.off.last_mut() {
+            // Another fault came or went, and the hands did not move.
+            Some(last) if last.to_ns == from_ns && last.words == words => last.to_ns = at_ns,
+            _ => self.off.push(Off {
+                from_ns,
+                to_ns: at_ns,
+                by,
+                words,
+            }),
+        }
+    }
+}
+
+/// `+1.5 s`, `−200 ms`.
+fn signed(ns: i64) -> String {
+    let sign = if ns < 0 { '−' } else { '+' };
+    format!("{sign}{}", span_ns(ns.unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_harness::history::read_history;
+
+    use super::*;
+
+    fn history(events: Vec<(u64, What)>) -> History {
+        let header = concat!(
+            r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+            r#""seed":1,"workers":2,"nodes":2,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,
+            r#""update":"decrement","min_grants":0,"progress_within_ms":3000}"#,
+        );
+        let mut history = read_history(header.as_bytes()).unwrap();
+        let event = |(at_ns, what)| Event { at_ns, what };
+        history.events = events.into_iter().map(event).collect();
+        history
+    }
+
+    fn began(id: u32, fault: &str, whose: Whose, clock: Option<ClockShift>) -> What {
+        let (workers, nodes) = match whose {
+            Whose::Worker(worker) => (vec![worker], vec![]),
+            Whose::Node(node) => (vec![], vec![node]),
+        };
+        What::FaultBegan {
+            id,
+            fault: fault.into(),
+            detail: format!("{fault} {id}"),
+            workers,
+            nodes,
+            clock,
+        }
+    }
+
+    fn shift(by_ms: i64, for_good: bool) -> Option<ClockShift> {
+        Some(ClockShift {
+            by_ns: by_ms * 1_000_000,
+            for_good,
+        })
+    }
+
+    fn seen(off: &[Off]) -> Vec<(u64, u64, &str)> {
+        off.iter()
+            .map(|off| (off.from_ns, off.to_ns, off.by.as_str()))
+            .collect()
+    }
+
+    const END: What = What::Refused { worker: 0, op: 1 };
+
+    #[test]
+    fn a_leap_stays_and_a_skew_that_ends_does_not() {
+        let (node, worker) = (Whose::Node(1), Whose::Worker(0));
+        let clocks = wrong_clocks(&history(vec![
+            (10, began(0, "clock-jump", node, shift(1_500, true))),
+            (10, What::FaultEnded { id: 0 }),
+            (20, began(1, "clock-skew", worker, shift(-200, false))),
+            (50, What::FaultEnded { id: 1 }),
+            (90, END),
+        ]));
+        assert_eq!(seen(&clocks.nodes[&1]), [(10, 90, "+1.5 s")]);
+        assert_eq!(seen(&clocks.workers[&0]), [(20, 50, "−200 ms")]);
+        assert_eq!(
+            clocks.nodes[&1][0].words,
+            "wall clock +1.5 s off: clock-jump 0"
+        );
+    }
+
+    #[test]
+    fn faults_of_one_clock_add_up_until_another_master_comes() {
+        let node = Whose::Node(0);
+        let clocks = wrong_clocks(&history(vec![
+            (10, began(0, "clock-jump", node, shift(1_000, false))),
+            (20, began(1, "clock-jump", node, shift(500, false))),
+            (30, began(2, "clock-jump", node, shift(-1_500, false))),
+            (40, What::FaultEnded { id: 2 }),
+            (50, What::FaultEnded { id: 0 }),
+            (60, began(3, "failover", node, None)),
+            (70, What::FaultEnded { id: 1 }),
+            (90, END),
+        ]));
+        let expected = [
+            (10, 20, "+1 s"),
+            (20, 30, "+1.5 s"),
+            (40, 50, "+1.5 s"),
+            (50, 60, "+500 ms"),
+        ];
+        assert_eq!(seen(&clocks.nodes[&0]), expected);
+    }
+
+    #[test]
+    fn what_could_not_be_done_or_is_not_told_is_not_drawn() {
+        let missed = What::FaultMissed {
+            fault: "clock-skew".into(),
+            reason: "no such clock".into(),
+            optional: false,
+        };
+        let clocks = wrong_clocks(&history(vec![
+            (10, began(0, "clock-skew", Whose::Worker(0), shift(5, true))),
+            (10, What::FaultEnded { id: 0 }),
+            (10, missed),
+            (20, began(1, "clock-skew", Whose::Worker(1), None)),
+            (90, END),
+        ]));
+        assert_eq!(seen(&clocks.workers[&0]), []);
+        assert!(!clocks.workers.contains_key(&1));
+    }
+}

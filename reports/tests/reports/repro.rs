@@ -1,0 +1,142 @@
+//! The repro file: whatever is in it comes back, and a stranger's name ends no comment.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::check::{Cause, Property, Status};
+use picklock_harness::record::{Outcome, Overrides, REPRO_FORMAT, Repro, ReproSubject};
+use picklock_reports::html::page;
+use picklock_reports::markdown::summary;
+use picklock_reports::material::Material;
+use picklock_reports::repro::{compared, text};
+use picklock_scenarios::{Scenario, WorldName, arbitrary, catalog};
+use proptest::prelude::*;
+
+use crate::cells::{HOSTILE, file, matrix};
+
+fn outcome(status: Status, cause: Option<Cause>) -> Outcome {
+    Outcome { status, cause }
+}
+
+fn repro(scenario: Scenario) -> Repro {
+    Repro {
+        format: REPRO_FORMAT.into(),
+        picklock: "0.1.0".into(),
+        backend: WorldName::Process,
+        seed: 7,
+        scenario_given: scenario.name.clone(),
+        subject: ReproSubject {
+            name: "redlock".into(),
+            version: "0.1.0".into(),
+            options: BTreeMap::from([("retry_delay".into(), "50ms".into())]),
+        },
+        overrides: Overrides::default(),
+        verdicts: BTreeMap::from([
+            (
+                Property::Exclusion,
+                outcome(Status::Violated, Some(Cause::OutlivedLease)),
+            ),
+            (Property::Lease, outcome(Status::Held, None)),
+            (Property::Progress, outcome(Status::Unknown, None)),
+        ]),
+        scenario,
+    }
+}
+
+fn again(repro: &Repro) -> Repro {
+    toml::from_str(&text(repro).unwrap()).unwrap()
+}
+
+#[test]
+fn the_file_reads_as_written_down() {
+    let scenario = catalog::named("lost-reply").unwrap();
+    let mut repro = repro(scenario);
+    repro.overrides.workers = Some(3);
+    insta::assert_snapshot!(text(&repro).unwrap());
+}
+
+#[test]
+fn every_scenario_of_the_catalog_comes_back() {
+    for (name, _) in catalog::CATALOG {
+        let repro = repro(catalog::named(name).unwrap());
+        assert_eq!(again(&repro), repro, "{name}");
+    }
+}
+
+#[test]
+fn every_seed_comes_back() {
+    for seed in [0, 1, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX] {
+        let mut repro = repro(catalog::named("calm").unwrap());
+        repro.seed = seed;
+        assert_eq!(again(&repro).seed, seed);
+    }
+    let wrong = text(&repro(catalog::named("calm").unwrap())).unwrap();
+    for seed in ["-1", "1.5", "\"many\"", "true"] {
+        let wrong = wrong.replace("\nseed = 7\n", &format!("\nseed = {seed}\n"));
+        assert!(toml::from_str::<Repro>(&wrong).is_err(), "{seed}");
+    }
+}
+
+#[test]
+fn words_of_strangers_end_no_comment() {
+    let mut repro = repro(catalog::named("calm").unwrap());
+    repro.subject.name = format!("exec:{HOSTILE}\nformat = \"mine\"\r\n[subject]");
+    repro.scenario_given = HOSTILE.into();
+    repro.scenario.summary = HOSTILE.into();
+    repro.picklock = "0.1.0\nseed = 8".into();
+    assert_eq!(again(&repro), repro);
+    let text = text(&repro).unwrap();
+    let (head, _) = text.split_once("\n\n").unwrap();
+    assert!(head.lines().all(|line| line.starts_with('#')), "{head}");
+    assert!(!text.contains('\u{1b}') && !head.contains('\u{202e}'));
+    assert!(head.contains("Look at it first"), "{head}");
+}
+
+#[test]
+fn the_same_and_what_differs_are_told_apart() {
+    let then = repro(catalog::named("calm").unwrap());
+    let mut now = then.verdicts.clone();
+    assert_eq!(
+        compared(&then, &now, "0.1.0"),
+        "replay: the same verdicts came out"
+    );
+    now.insert(
+        Property::Exclusion,
+        outcome(Status::Violated, Some(Cause::Race)),
+    );
+    now.insert(Property::Lease, outcome(Status::Violated, None));
+    now.remove(&Property::Progress);
+    assert_eq!(
+        compared(&then, &now, "0.2.0"),
+        "replay: otherwise than then: exclusion violated: race, was violated: outlived-lease; \
+         lease violated, was held; progress not judged, was unknown (then picklock 0.1.0, now 0.2.0)"
+    );
+}
+
+proptest! {
+    #[test]
+    fn every_scenario_comes_back(scenario in arbitrary::scenario(3, 4)) {
+        let repro = repro(scenario);
+        prop_assert_eq!(again(&repro), repro);
+    }
+}
+
+#[test]
+fn reports_say_where_a_run_can_be_replayed_and_only_there() {
+    let mut material = matrix();
+    let told = |material: &Material| {
+        [
+            summary(material),
+            file(material, "junit", "junit.xml"),
+            page(material).unwrap(),
+        ]
+    };
+    for text in told(&material) {
+        assert!(!text.contains("picklock replay"), "{text}");
+    }
+    for evidence in &mut material.evidence {
+        evidence.has_repro = true;
+    }
+    for text in told(&material) {
+        assert!(text.contains("picklock replay runs/3/."), "{text}");
+    }
+}

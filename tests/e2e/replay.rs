@@ -1,0 +1,266 @@
+//! A kept run is run again: the same in the simulation, to the byte; elsewhere with the same
+//! verdicts; and what cannot be replayed is said, where, and why.
+
+use std::path::Path;
+
+use crate::running::{Outcome, picklock};
+
+const OWN: &str = r#"
+name = "mine"
+summary = "The holder freezes after the last unit was read."
+[workload]
+stock = 2
+section = "0.8ttl"
+ttl = "300ms"
+[[fault]]
+kind = "pause-client"
+when = { on = "stock-read", stock = 1 }
+for = "450ms"
+[judge]
+min_grants = 3
+"#;
+
+/// The bytes of a file of a run.
+#[track_caller]
+fn bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A run in the simulation, kept in `run`, of a scenario file that is gone now.
+fn kept() -> Outcome {
+    let line = "scenario mine.toml --impl redlock --backend sim --seed 18446744073709551615 \
+                --workers 4 --impl-option retry_delay=15ms --json --out run";
+    let outcome = picklock(line).file("mine.toml", OWN).run().exits(1);
+    std::fs::remove_file(outcome.home().join("mine.toml")).unwrap();
+    outcome
+}
+
+#[test]
+fn the_simulation_repeats_to_the_byte_even_when_the_scenario_is_gone() {
+    let first = kept();
+    let run = first.home().join("run");
+    let again = picklock(&format!("replay {} --json --out again", run.display()))
+        .run()
+        .exits(1);
+    for name in ["history.jsonl", "wire.jsonl"] {
+        let (then, now) = (
+            bytes(&run.join(name)),
+            bytes(&again.home().join("again").join(name)),
+        );
+        assert!(then.len() > 1_000 && then == now, "{name}");
+    }
+    let said = "replay: the same verdicts came out";
+    assert!(again.stderr.contains(said), "{}", again.all());
+    let (before, after) = (first.document(), again.document());
+    for key in ["verdicts", "counts", "seed", "latency", "workers", "impl"] {
+        assert_eq!(before[key], after[key], "{key}");
+    }
+    // The name leads nowhere any more: what repeats it is the file.
+    let command = after["reproduce"].as_str().unwrap();
+    assert!(command.starts_with("picklock replay "), "{command}");
+    let once_more = picklock(command.strip_prefix("picklock ").unwrap())
+        .run()
+        .exits(1);
+    assert!(once_more.stdout.contains(said), "{}", once_more.all());
+}
+
+#[test]
+fn a_scenario_of_the_catalog_keeps_its_full_command() {
+    let first = picklock(
+        "scenario gc-pause --impl redlock --backend sim --ttl 2s --seed 5 --json --out run",
+    )
+    .run()
+    .exits(1);
+    let repro = first.home().join("run/repro.toml");
+    let again = picklock(&format!("replay {} --json", repro.display()))
+        .run()
+        .exits(1);
+    assert_eq!(first.document(), again.document());
+    let command = again.document()["reproduce"].to_string();
+    assert!(
+        command.contains("picklock scenario gc-pause --impl redlock --backend sim --seed 5")
+            && command.contains("--ttl 2s"),
+        "{command}"
+    );
+}
+
+#[test]
+fn a_changed_catalog_does_not_matter_and_is_seen() {
+    let first = picklock("scenario calm --impl set-nx-px --backend sim --seed 5 --out run")
+        .run()
+        .exits(0);
+    let repro = first.text_file("run/repro.toml");
+    let changed = repro.replace("\nstock = ", "\nstock = 1");
+    assert_ne!(repro, changed);
+    let again = picklock("replay mine.toml --json")
+        .file("mine.toml", &changed)
+        .run();
+    assert_eq!(again.code, Some(0), "{}", again.all());
+    let command = again.document()["reproduce"].to_string();
+    assert!(command.contains("picklock replay mine.toml"), "{command}");
+}
+
+#[test]
+fn each_cell_of_a_matrix_can_be_replayed() {
+    let matrix = picklock(
+        "matrix --backend sim --impl set-nx-px --scenario calm --scenario gc-pause --seeds 3 \
+         --quiet --out table",
+    )
+    .run()
+    .exits(0);
+    let table = matrix.home().join("table");
+    for (scenario, code) in [("calm", 0), ("gc-pause", 1)] {
+        let cell = table.join("set-nx-px").join(scenario).join("sim");
+        let again = picklock(&format!("replay {} --out again", cell.display()))
+            .run()
+            .exits(code);
+        let history = "history.jsonl";
+        let repeated = bytes(&again.home().join("again").join(history));
+        assert_eq!(bytes(&cell.join(history)), repeated, "{scenario}");
+    }
+    let outcome = picklock(&format!("replay {}", table.display()))
+        .run()
+        .exits(2);
+    assert!(
+        outcome.stderr.contains("a matrix is in it"),
+        "{}",
+        outcome.all()
+    );
+    // Reports say that it can be done, where a run is told.
+    let report = picklock(&format!("report {} --format html", table.display()))
+        .run()
+        .exits(0);
+    let page = report.text_file("picklock-report/report.html");
+    assert!(page.contains("picklock replay set-nx-px/gc-pause/sim"));
+    // The simulation keeps what was said on the wire, too.
+    assert!(page.contains("data-do=\"messages\""));
+}
+
+#[test]
+fn another_world_comes_to_the_same_verdicts() {
+    let first = kept();
+    let run = first.home().join("run");
+    let again = picklock(&format!(
+        "replay {} --backend process --out real",
+        run.display()
+    ))
+    .run()
+    .exits(1);
+    assert!(
+        again.stdout.contains("backend process (asked for"),
+        "{}",
+        again.all()
+    );
+    let said = "replay: the same verdicts came out";
+    assert!(again.stdout.trim_end().ends_with(said), "{}", again.all());
+    // And from there in the world of that run, without being told.
+    let real = again.home().join("real");
+    let third = picklock(&format!("replay {}", real.display()))
+        .run()
+        .exits(1);
+    assert!(
+        third.stdout.contains("backend process (asked for"),
+        "{}",
+        third.all()
+    );
+    assert!(third.stdout.trim_end().ends_with(said), "{}", third.all());
+}
+
+#[test]
+fn a_program_of_the_users_own_is_replayed_with_its_command() {
+    let polite = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/adapters/polite.py");
+    let exec = shell_words::quote(&format!("exec:python3 {}", polite.display())).into_owned();
+    let line =
+        format!("scenario calm --impl {exec} --backend process --ttl 300ms --seed 1 --out run");
+    let first = picklock(&line).run();
+    let repro = first.home().join("run/repro.toml");
+    let text = first.text_file("run/repro.toml");
+    assert!(
+        text.contains("Look at it first") && text.contains("polite.py"),
+        "{text}"
+    );
+    let again = picklock(&format!("replay {} --quiet", repro.display())).run();
+    assert_eq!(again.code, first.code, "{}", again.all());
+    assert!(again.stdout.contains("replay: "), "{}", again.all());
+    let simulated = picklock(&format!("replay {} --backend sim", repro.display()))
+        .run()
+        .exits(2);
+    assert!(
+        simulated.stderr.contains("cannot be simulated"),
+        "{}",
+        simulated.all()
+    );
+}
+
+#[test]
+fn other_verdicts_are_named() {
+    let text = kept().text_file("run/repro.toml");
+    let lease = "[verdicts.lease]\nstatus = \"held\"";
+    assert!(text.contains(lease), "{text}");
+    let other = text.replace(
+        lease,
+        "[verdicts.lease]\nstatus = \"violated\"\ncause = \"race\"",
+    );
+    let outcome = picklock("replay mine.toml")
+        .file("mine.toml", &other)
+        .run()
+        .exits(1);
+    let said = "replay: otherwise than then: lease held, was violated: race";
+    assert!(outcome.stdout.contains(said), "{}", outcome.all());
+}
+
+/// What is said about a repro that is not as it should be.
+#[track_caller]
+fn refused(text: &str) -> String {
+    let outcome = picklock("replay mine.toml")
+        .file("mine.toml", text)
+        .run()
+        .exits(2);
+    assert_eq!(outcome.stdout, "", "{}", outcome.all());
+    outcome.stderr
+}
+
+#[test]
+fn what_cannot_be_replayed_is_said_where_and_why() {
+    let text = kept().text_file("run/repro.toml");
+    let changed = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from} in\n{text}");
+        refused(&text.replacen(from, to, 1))
+    };
+    let said = [
+        changed("picklock-repro/1", "picklock-repro/2"),
+        changed("picklock-repro/1", "somebody-else/1"),
+        refused(OWN),
+        changed("workers = 4", "wrokers = 4"),
+        changed("kind = \"pause-client\"", "kind = \"pause-cleint\""),
+        changed("name = \"redlock\"", "name = \"redlokc\""),
+        changed("retry_delay", "retry_dely"),
+        changed("status = \"violated\"", "status = \"broken\""),
+        changed("backend = \"sim\"", "backend = \"cloud\""),
+        changed("for = \"450ms\"", "for = \"450ms\"\nworkers = [9]"),
+        refused(&text[..text.len() - 40]),
+        refused(""),
+    ];
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn a_path_that_leads_to_no_repro_says_what_is_there() {
+    let kept = kept();
+    let run = kept.home().join("run");
+    let ask = |path: &Path| {
+        picklock(&format!("replay {}", path.display()))
+            .run()
+            .exits(2)
+            .stderr
+    };
+    let file = ask(&run.join("run.json"));
+    assert!(file.contains("name the directory that it is in"), "{file}");
+    let missing = ask(&kept.home().join("missing"));
+    assert!(missing.contains("cannot read the repro"), "{missing}");
+    let empty = ask(&kept.home().join("tmp"));
+    assert!(empty.contains("there is no repro.toml in it"), "{empty}");
+    std::fs::remove_file(run.join("repro.toml")).unwrap();
+    let older = ask(&run);
+    assert!(older.contains("an older picklock kept it"), "{older}");
+}
