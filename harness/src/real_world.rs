@@ -227,8 +227,8 @@ impl RealWorld {
 pub struct ProcessSession(WorkerProcess);
 
 impl Session for ProcessSession {
-    async fn send(&mut self, request: &Request) -> Result<(), Refusal> {
-        self.0.send(request).await.map_err(failed)
+    async fn send(&mut self, request: Request) -> Result<(), Refusal> {
+        self.0.send(&request).await.map_err(failed)
     }
 
     async fn next(&mut self) -> Heard {

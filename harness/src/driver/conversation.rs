@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-
+use crate::adapter::mailbox::{Reader, Writer, mailbox};
 use crate::adapter::message::{Answer, Ask, Notification, Request, Said};
 use crate::adapter::process::Heard;
 use crate::history::{Misbehaviour, What};
@@ -36,8 +35,8 @@ struct Grants {
 pub struct Conversation {
     worker: usize,
     next_id: u64,
-    requests: mpsc::UnboundedSender<Request>,
-    answers: mpsc::UnboundedReceiver<Result<(u64, Answer), String>>,
+    requests: Writer<Request>,
+    answers: Reader<Result<(u64, Answer), String>>,
     grants: Rc<RefCell<Grants>>,
     listener: tokio::task::JoinHandle<()>,
 }
@@ -52,8 +51,8 @@ impl Drop for Conversation {
 impl Conversation {
     /// Begins to listen. Everything unprompted goes into the history as it comes.
     pub fn begin<W: World>(stage: &Rc<Stage<W>>, worker: usize, session: W::Session) -> Self {
-        let (requests, to_send) = mpsc::unbounded_channel();
-        let (heard, answers) = mpsc::unbounded_channel();
+        let (requests, to_send) = mailbox();
+        let (heard, answers) = mailbox();
         let grants = Rc::new(RefCell::new(Grants::default()));
         let ear = Ear {
             stage: Rc::clone(stage),
@@ -85,7 +84,7 @@ impl Conversation {
         self.next_id += 1;
         let id = self.next_id;
         self.grants.borrow_mut().asked = Some((id, op));
-        // A closed channel means that the listener ended; what it heard last is in `answers`.
+        // A mailbox that nobody reads means that the listener ended; what it heard last is in `answers`.
         self.requests.send(Request { id, ask }).ok();
         let answer = tokio::time::timeout(patience, self.answer_to(stage, id)).await;
         match answer {
@@ -105,7 +104,7 @@ impl Conversation {
 
     async fn answer_to<W: World>(&mut self, stage: &Stage<W>, id: u64) -> Result<Answer, Silence> {
         loop {
-            match self.answers.recv().await {
+            match self.answers.next().await {
                 Some(Ok((answered, answer))) if answered == id => return Ok(answer),
                 Some(Ok((answered, answer))) => {
                     let detail =
@@ -124,18 +123,18 @@ struct Ear<W> {
     stage: Rc<Stage<W>>,
     worker: usize,
     grants: Rc<RefCell<Grants>>,
-    heard: mpsc::UnboundedSender<Result<(u64, Answer), String>>,
+    heard: Writer<Result<(u64, Answer), String>>,
 }
 
 impl<W: World> Ear<W> {
-    async fn listen(self, mut session: W::Session, mut to_send: mpsc::UnboundedReceiver<Request>) {
+    async fn listen(self, mut session: W::Session, mut to_send: Reader<Request>) {
         loop {
             // In a fixed order, here as everywhere: a coin of tokio's is not drawn from the seed.
             tokio::select! {
                 biased;
-                request = to_send.recv() => match request {
+                request = to_send.next() => match request {
                     // A failed send is followed by an exit, which `next` tells.
-                    Some(request) => drop(session.send(&request).await),
+                    Some(request) => drop(session.send(request).await),
                     None => return,
                 },
                 heard = session.next() => {

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, LocalSet};
 
 use super::watchdog::Beat;
+use crate::adapter::mailbox::Writer;
 use crate::adapter::process::Heard;
 use crate::clock::Clock;
 
@@ -40,7 +40,7 @@ impl Host {
         worker: usize,
         clock: Clock,
         beat: Beat,
-        heard: mpsc::UnboundedSender<Heard>,
+        heard: Writer<Heard>,
         work: impl Future<Output = String> + 'static,
     ) -> Self {
         let last_words = heard.clone();
@@ -143,7 +143,7 @@ struct Turns {
     worker: usize,
     clock: Clock,
     beat: Beat,
-    heard: mpsc::UnboundedSender<Heard>,
+    heard: Writer<Heard>,
     last_ns: u64,
     count: u32,
 }

@@ -14,8 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use tokio::sync::Notify;
-
 use crate::model::Reply;
 use crate::wire::LinkId;
 
@@ -109,6 +107,10 @@ struct Desk {
     deadlines: VecDeque<(u64, Place)>,
     /// Used again, so that a command costs no allocation.
     spare: Vec<Args>,
+    /// Something was handed over since the network last looked, or the bell was rung.
+    rung: bool,
+    /// The network.
+    carrier: Option<Waker>,
 }
 
 /// More unused commands than this are not kept.
@@ -118,7 +120,6 @@ const MOST_SPARE: usize = 64;
 #[derive(Default)]
 pub(super) struct Port {
     desk: Mutex<Desk>,
-    bell: Notify,
     conns: AtomicU64,
 }
 
@@ -126,6 +127,15 @@ impl Desk {
     fn slot(&mut self, place: Place) -> Option<&mut Slot> {
         let slot = self.slots.get_mut(place.index)?;
         (slot.serial == place.serial).then_some(slot)
+    }
+
+    /// Calls the network. It is only marked as woken here: nothing comes back to the desk.
+    fn ring(&mut self) {
+        if !std::mem::replace(&mut self.rung, true)
+            && let Some(carrier) = &self.carrier
+        {
+            carrier.wake_by_ref();
+        }
     }
 
     /// The earliest deadline of a command that has no answer yet.
@@ -183,29 +193,37 @@ impl Port {
             }
         };
         let place = Place { index, serial };
-        let later = desk.deadlines.iter().rev();
-        let later = later.take_while(|(at_ns, _)| *at_ns > deadline_ns).count();
-        let behind = desk.deadlines.len() - later;
-        desk.deadlines.insert(behind, (deadline_ns, place));
+        let last = desk.deadlines.back();
+        if last.is_none_or(|(at_ns, _)| *at_ns <= deadline_ns) {
+            desk.deadlines.push_back((deadline_ns, place));
+        } else {
+            let behind = desk
+                .deadlines
+                .partition_point(|(at_ns, _)| *at_ns <= deadline_ns);
+            desk.deadlines.insert(behind, (deadline_ns, place));
+        }
         desk.handed.push(Handed::Command {
             conn,
             link,
             args,
             place,
         });
+        desk.ring();
         drop(desk);
-        self.bell.notify_one();
         Answer { port: self, place }
     }
 
     pub(super) fn close(&self, conn: u64) {
-        self.lock().handed.push(Handed::Close { conn });
-        self.bell.notify_one();
+        let mut desk = self.lock();
+        desk.handed.push(Handed::Close { conn });
+        desk.ring();
     }
 
-    /// Takes what was handed over; `empty` takes its place.
+    /// Takes what was handed over; `empty` takes its place. The bell is silent again.
     pub(super) fn take(&self, empty: Vec<Handed>) -> Vec<Handed> {
-        std::mem::replace(&mut self.lock().handed, empty)
+        let mut desk = self.lock();
+        desk.rung = false;
+        std::mem::replace(&mut desk.handed, empty)
     }
 
     /// Lays an answer down. Whoever gave up waiting does not want to know.
@@ -219,31 +237,43 @@ impl Port {
         }
     }
 
-    /// When the next command will have waited long enough.
-    pub(super) fn next_deadline_ns(&self) -> Option<u64> {
-        self.lock().next_deadline().map(|(at_ns, _)| at_ns)
-    }
-
-    /// Tells those who have waited long enough. An answer that comes later, and still before they
-    /// have looked, takes the place of this one: a client that is frozen knows no better.
-    pub(super) fn time_out(&self, now_ns: u64) {
+    /// Tells those who have waited long enough; when the next one will have. An answer that comes
+    /// later, and still before they have looked, takes the place of this one: a client that is
+    /// frozen knows no better.
+    pub(super) fn time_out(&self, now_ns: u64) -> Option<u64> {
         loop {
-            let next = self.lock().next_deadline();
-            match next.filter(|(at_ns, _)| *at_ns <= now_ns) {
-                Some((_, place)) => self.answer(place, Err(Lost::TimedOut)),
-                None => return,
+            let (at_ns, place) = self.lock().next_deadline()?;
+            if at_ns > now_ns {
+                return Some(at_ns);
             }
+            self.answer(place, Err(Lost::TimedOut));
         }
     }
 
     /// Makes the network look again.
     pub(super) fn ring(&self) {
-        self.bell.notify_one();
+        self.lock().ring();
     }
 
-    /// Ready when something was handed over, or the bell was rung.
-    pub(super) async fn rung(&self) {
-        self.bell.notified().await;
+    /// True when something was handed over, or the bell was rung, since the network last looked.
+    /// Else its task is woken when that happens.
+    pub(super) fn is_rung(&self, context: &Context<'_>) -> bool {
+        let mut desk = self.lock();
+        let known = desk.carrier.as_ref();
+        if known.is_none_or(|known| !known.will_wake(context.waker())) {
+            let before = desk.carrier.replace(context.waker().clone());
+            let rung = desk.rung;
+            drop(desk);
+            drop(before);
+            return rung;
+        }
+        desk.rung
+    }
+
+    /// The network has gone: nobody is called any more.
+    pub(super) fn leave(&self) {
+        let carrier = self.lock().carrier.take();
+        drop(carrier);
     }
 
     fn lock(&self) -> MutexGuard<'_, Desk> {

@@ -50,11 +50,10 @@ impl Beat {
     pub(super) fn begin(&self, worker: usize) -> Running {
         // The upper half counts turns, so that two turns never look the same.
         let turns = (self.0.turn.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        let before = Reading::fresh(roughly_now());
+        let (since, before) = Reading::fresh(roughly_now());
         let running = Running {
             beat: self.clone(),
-            // A look itself is not part of the turn.
-            since: roughly_now(),
+            since,
             before,
         };
         self.0
@@ -153,18 +152,20 @@ struct Reading {
 }
 
 impl Reading {
-    /// Not older than [`FRESH`]: reading takes longer than a turn does.
-    fn fresh(now: Duration) -> Self {
+    /// Not older than [`FRESH`]: reading takes longer than a turn does. Also what time it is
+    /// afterwards: a reading itself is not part of the turn.
+    fn fresh(now: Duration) -> (Duration, Self) {
         LAST.with(|last| {
-            let reading = last
-                .get()
-                .filter(|last| now.saturating_sub(last.at) < FRESH);
-            let reading = reading.unwrap_or_else(|| Reading {
+            let reading = last.get();
+            if let Some(reading) = reading.filter(|last| now.saturating_sub(last.at) < FRESH) {
+                return (now, reading);
+            }
+            let reading = Reading {
                 at: now,
                 usage: Usage::of_this_thread(),
-            });
+            };
             last.set(Some(reading));
-            reading
+            (roughly_now(), reading)
         })
     }
 

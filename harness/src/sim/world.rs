@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use picklock_impls::{Context, DynLock, Node as Connection};
 use picklock_scenarios::{Persistence, Phase};
-use tokio::sync::mpsc;
 
 use super::connection::SimConnection;
 use super::host::Host;
@@ -17,6 +16,7 @@ use super::node::Node;
 use super::subject::Subject;
 use super::wall::SimWall;
 use super::watchdog::Beat;
+use crate::adapter::mailbox::{Reader, Writer, mailbox};
 use crate::adapter::message::Request;
 use crate::adapter::process::Heard;
 use crate::adapter::serve::{Init, answer_messages};
@@ -124,18 +124,18 @@ impl SimWorld {
 
 /// The driver's line to a simulated worker.
 pub struct SimSession {
-    requests: mpsc::UnboundedSender<Request>,
-    heard: mpsc::UnboundedReceiver<Heard>,
+    requests: Writer<Request>,
+    heard: Reader<Heard>,
 }
 
 impl Session for SimSession {
-    async fn send(&mut self, request: &Request) -> Result<(), Refusal> {
-        let sent = self.requests.send(request.clone());
+    async fn send(&mut self, request: Request) -> Result<(), Refusal> {
+        let sent = self.requests.send(request);
         sent.map_err(|_| Refusal::Failed("the worker is gone".into()))
     }
 
     async fn next(&mut self) -> Heard {
-        match self.heard.recv().await {
+        match self.heard.next().await {
             Some(heard) => heard,
             None => Heard::Exited("killed".into()),
         }
@@ -162,8 +162,8 @@ impl World for Rc<SimWorld> {
         worker: usize,
         _incarnation: u32,
     ) -> Result<(SimSession, Vec<String>), Refusal> {
-        let (requests, inbox) = mpsc::unbounded_channel();
-        let (outbox, heard) = mpsc::unbounded_channel();
+        let (requests, inbox) = mailbox();
+        let (outbox, heard) = mailbox();
         let world = Rc::clone(self);
         let said = outbox.clone();
         let build = move |init: Init| async move { world.client(worker, &init) };
