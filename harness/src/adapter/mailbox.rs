@@ -88,6 +88,11 @@ impl<T> Reader<T> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
 
+    /// The next message, if there is one already.
+    pub fn take(&mut self) -> Option<T> {
+        self.0.borrow_mut().messages.pop_front()
+    }
+
     fn poll_next(&mut self, context: &Context<'_>) -> Poll<Option<T>> {
         let mut shelf = self.0.borrow_mut();
         if let Some(message) = shelf.messages.pop_front() {

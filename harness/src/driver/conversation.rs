@@ -2,8 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use tokio::time::Sleep;
 
 use crate::adapter::mailbox::{Reader, Writer, mailbox};
 use crate::adapter::message::{Answer, Ask, Notification, Request, Said};
@@ -39,6 +43,8 @@ pub struct Conversation {
     answers: Reader<Result<(u64, Answer), String>>,
     grants: Rc<RefCell<Grants>>,
     listener: tokio::task::JoinHandle<()>,
+    /// For how long an answer is waited for; set anew for each.
+    patience: Pin<Box<Sleep>>,
 }
 
 impl Drop for Conversation {
@@ -67,6 +73,7 @@ impl Conversation {
             answers,
             grants,
             listener: tokio::task::spawn_local(ear.listen(session, to_send)),
+            patience: Box::pin(tokio::time::sleep(Duration::ZERO)),
         }
     }
 
@@ -86,10 +93,13 @@ impl Conversation {
         self.grants.borrow_mut().asked = Some((id, op));
         // A mailbox that nobody reads means that the listener ended; what it heard last is in `answers`.
         self.requests.send(Request { id, ask }).ok();
-        let answer = tokio::time::timeout(patience, self.answer_to(stage, id)).await;
-        match answer {
-            Ok(answer) => answer,
-            Err(_) => {
+        let deadline_ns = stage.clock.now_ns().saturating_add(nanos(patience));
+        let deadline = stage.clock.instant(deadline_ns);
+        self.patience.as_mut().reset(deadline);
+        let answer = pin!(answer_to(&mut self.answers, stage, self.worker, id));
+        match select(answer, self.patience.as_mut()).await {
+            Either::Left((answer, _)) => answer,
+            Either::Right(_) => {
                 let detail = format!("no answer within {:.1} s; killed", patience.as_secs_f64());
                 note_misbehaviour(stage, self.worker, Misbehaviour::Hung, detail);
                 Err(Silence::Hung)
@@ -101,19 +111,28 @@ impl Conversation {
     pub fn has_lost(&self, op: u64) -> bool {
         self.grants.borrow().lost.contains(&op)
     }
+}
 
-    async fn answer_to<W: World>(&mut self, stage: &Stage<W>, id: u64) -> Result<Answer, Silence> {
-        loop {
-            match self.answers.next().await {
-                Some(Ok((answered, answer))) if answered == id => return Ok(answer),
-                Some(Ok((answered, answer))) => {
-                    let detail =
-                        format!("answer to request {answered} while {id} was asked: {answer:?}");
-                    note_misbehaviour(stage, self.worker, Misbehaviour::OutOfTurn, detail);
-                }
-                Some(Err(reason)) => return Err(Silence::Gone(reason)),
-                None => return Err(Silence::Gone("the line is closed".into())),
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+async fn answer_to<W>(
+    answers: &mut Reader<Result<(u64, Answer), String>>,
+    stage: &Stage<W>,
+    worker: usize,
+    id: u64,
+) -> Result<Answer, Silence> {
+    loop {
+        match answers.next().await {
+            Some(Ok((answered, answer))) if answered == id => return Ok(answer),
+            Some(Ok((answered, answer))) => {
+                let detail =
+                    format!("answer to request {answered} while {id} was asked: {answer:?}");
+                note_misbehaviour(stage, worker, Misbehaviour::OutOfTurn, detail);
             }
+            Some(Err(reason)) => return Err(Silence::Gone(reason)),
+            None => return Err(Silence::Gone("the line is closed".into())),
         }
     }
 }

@@ -55,6 +55,8 @@ pub(super) struct Network {
     seed: u64,
     /// For what will be handed over next.
     spare: Cell<Vec<Handed>>,
+    /// Commands that were carried out, and whose room can be used again.
+    pub(super) used: RefCell<Vec<Args>>,
 }
 
 /// What a network is made of.
@@ -79,6 +81,7 @@ impl Network {
             run_clock: wiring.run_clock,
             seed: wiring.seed,
             spare: Cell::default(),
+            used: RefCell::default(),
         })
     }
 
@@ -118,7 +121,8 @@ impl Network {
     }
 
     fn take_in(&self) {
-        let mut handed = self.port.take(self.spare.take());
+        let used = &mut self.used.borrow_mut();
+        let mut handed = self.port.take(self.spare.take(), used);
         for handed in handed.drain(..) {
             match handed {
                 Handed::Command {

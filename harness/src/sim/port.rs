@@ -109,6 +109,10 @@ struct Desk {
     spare: Vec<Args>,
     /// Something was handed over since the network last looked, or the bell was rung.
     rung: bool,
+    /// A host has its turn: the network is called when that is over.
+    quiet: bool,
+    /// The network has been called since it last looked.
+    called: bool,
     /// The network.
     carrier: Option<Waker>,
 }
@@ -131,11 +135,20 @@ impl Desk {
 
     /// Calls the network. It is only marked as woken here: nothing comes back to the desk.
     fn ring(&mut self) {
-        if !std::mem::replace(&mut self.rung, true)
+        self.rung = true;
+        if !self.quiet
+            && !std::mem::replace(&mut self.called, true)
             && let Some(carrier) = &self.carrier
         {
             carrier.wake_by_ref();
         }
+    }
+
+    /// The place is nobody's from now on. What lay there must not be dropped under the lock:
+    /// nobody knows what goes with the last waker of a task.
+    fn vacate(&mut self, place: Place) -> Slot {
+        self.free.push(place.index);
+        std::mem::take(&mut self.slots[place.index])
     }
 
     /// The earliest deadline of a command that has no answer yet.
@@ -160,22 +173,18 @@ impl Port {
         self.conns.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// For a command's words.
-    pub(super) fn args(&self) -> Args {
-        self.lock().spare.pop().unwrap_or_default()
-    }
-
-    /// Takes back what is no longer needed.
-    pub(super) fn give_back(&self, args: Args) {
+    /// Hands a command over, which `write` writes down. Its answer is waited for until
+    /// `deadline_ns`.
+    pub(super) fn ask(
+        &self,
+        conn: u64,
+        link: LinkId,
+        deadline_ns: u64,
+        write: impl FnOnce(&mut Args),
+    ) -> Answer<'_> {
         let mut desk = self.lock();
-        if desk.spare.len() < MOST_SPARE {
-            desk.spare.push(args.cleared());
-        }
-    }
-
-    /// Hands a command over. Its answer is waited for until `deadline_ns`.
-    pub(super) fn ask(&self, conn: u64, link: LinkId, args: Args, deadline_ns: u64) -> Answer<'_> {
-        let mut desk = self.lock();
+        let mut args = desk.spare.pop().unwrap_or_default();
+        write(&mut args);
         desk.serial += 1;
         let serial = desk.serial;
         let slot = Slot {
@@ -210,7 +219,11 @@ impl Port {
         });
         desk.ring();
         drop(desk);
-        Answer { port: self, place }
+        Answer {
+            port: self,
+            place,
+            given: false,
+        }
     }
 
     pub(super) fn close(&self, conn: u64) {
@@ -219,10 +232,14 @@ impl Port {
         desk.ring();
     }
 
-    /// Takes what was handed over; `empty` takes its place. The bell is silent again.
-    pub(super) fn take(&self, empty: Vec<Handed>) -> Vec<Handed> {
+    /// Takes what was handed over; `empty` takes its place, and `used` is used again. The bell is
+    /// silent from now on.
+    pub(super) fn take(&self, empty: Vec<Handed>, used: &mut Vec<Args>) -> Vec<Handed> {
         let mut desk = self.lock();
-        desk.rung = false;
+        (desk.rung, desk.called) = (false, false);
+        let room = MOST_SPARE.saturating_sub(desk.spare.len());
+        used.truncate(room);
+        desk.spare.extend(used.drain(..).map(Args::cleared));
         std::mem::replace(&mut desk.handed, empty)
     }
 
@@ -270,6 +287,22 @@ impl Port {
         desk.rung
     }
 
+    /// Lets a host have its turn, and calls the network after it if it has something for it.
+    ///
+    /// Within the turn a call would come from among the host's own tasks, and tokio would take it
+    /// for one from outside: it would poll everything once more, for nothing.
+    pub(super) fn quietly<T>(&self, turn: impl FnOnce() -> T) -> T {
+        self.lock().quiet = true;
+        let done = turn();
+        let mut desk = self.lock();
+        desk.quiet = false;
+        if desk.rung {
+            desk.ring();
+        }
+        drop(desk);
+        done
+    }
+
     /// The network has gone: nobody is called any more.
     pub(super) fn leave(&self) {
         let carrier = self.lock().carrier.take();
@@ -285,17 +318,23 @@ impl Port {
 pub(super) struct Answer<'a> {
     port: &'a Port,
     place: Place,
+    given: bool,
 }
 
 impl Future for Answer<'_> {
     type Output = Result<Reply, Lost>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut desk = self.port.lock();
-        let Some(slot) = desk.slot(self.place) else {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let (port, place) = (self.port, self.place);
+        let mut desk = port.lock();
+        let Some(slot) = desk.slot(place) else {
             return Poll::Ready(Err(Lost::Reset));
         };
         if let Some(answer) = slot.answer.take() {
+            let slot = desk.vacate(place);
+            drop(desk);
+            drop(slot);
+            self.given = true;
             return Poll::Ready(answer);
         }
         let known = slot.waiting.as_ref();
@@ -311,11 +350,11 @@ impl Future for Answer<'_> {
 
 impl Drop for Answer<'_> {
     fn drop(&mut self) {
+        if self.given {
+            return;
+        }
         let mut desk = self.port.lock();
-        let index = self.place.index;
-        // Nobody's from now on.
-        let slot = std::mem::take(&mut desk.slots[index]);
-        desk.free.push(index);
+        let slot = desk.vacate(self.place);
         drop(desk);
         drop(slot);
     }

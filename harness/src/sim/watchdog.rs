@@ -32,7 +32,6 @@ struct Mark {
 
 /// Which worker's turn it is, and since when.
 pub(super) struct Running {
-    beat: Beat,
     since: Duration,
     before: Reading,
 }
@@ -51,15 +50,24 @@ impl Beat {
         // The upper half counts turns, so that two turns never look the same.
         let turns = (self.0.turn.load(Ordering::Relaxed) >> 32).wrapping_add(1);
         let (since, before) = Reading::fresh(roughly_now());
-        let running = Running {
-            beat: self.clone(),
-            since,
-            before,
-        };
         self.0
             .turn
             .store((turns << 32) | (worker as u64 + 1), Ordering::Release);
-        running
+        Running { since, before }
+    }
+
+    /// The turn is over. `Some`: why its subject cannot be simulated.
+    pub(super) fn end(&self, running: Running) -> Option<String> {
+        let mark = self.0.turn.load(Ordering::Relaxed);
+        self.0.turn.store(mark & !0xffff_ffff, Ordering::Release);
+        let took = roughly_now().saturating_sub(running.since);
+        if took < LONG_TURN || !running.before.slept_for_most_of(took) {
+            return None;
+        }
+        Some(format!(
+            "refused: it slept for {} ms of real time in one turn (std::thread::sleep, or a call that blocks). A simulation's time stands still meanwhile; wait with tokio::time instead",
+            took.as_millis()
+        ))
     }
 
     /// What the mark shows: unchanged and not idle means the same turn.
@@ -74,25 +82,6 @@ impl Beat {
         let thread = self.0.thread.get();
         let reading = thread.and_then(|thread| Usage::read(thread));
         reading.map_or(Duration::ZERO, |usage| usage.kept_waiting)
-    }
-}
-
-impl Running {
-    /// The turn is over. `Some`: why its subject cannot be simulated.
-    pub(super) fn end(self) -> Option<String> {
-        let mark = self.beat.0.turn.load(Ordering::Relaxed);
-        self.beat
-            .0
-            .turn
-            .store(mark & !0xffff_ffff, Ordering::Release);
-        let took = roughly_now().saturating_sub(self.since);
-        if took < LONG_TURN || !self.before.slept_for_most_of(took) {
-            return None;
-        }
-        Some(format!(
-            "refused: it slept for {} ms of real time in one turn (std::thread::sleep, or a call that blocks). A simulation's time stands still meanwhile; wait with tokio::time instead",
-            took.as_millis()
-        ))
     }
 }
 

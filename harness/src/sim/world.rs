@@ -10,7 +10,7 @@ use picklock_impls::{Context, DynLock, Node as Connection};
 use picklock_scenarios::{Persistence, Phase};
 
 use super::connection::SimConnection;
-use super::host::Host;
+use super::host::{Around, Host};
 use super::network::{Network, Wiring};
 use super::node::Node;
 use super::subject::Subject;
@@ -165,13 +165,17 @@ impl World for Rc<SimWorld> {
         let (requests, inbox) = mailbox();
         let (outbox, heard) = mailbox();
         let world = Rc::clone(self);
-        let said = outbox.clone();
         let build = move |init: Init| async move { world.client(worker, &init) };
-        let work = async move {
+        let work = |said: Writer<Heard>| async move {
             answer_messages(inbox, build, |one| said.send(Heard::Said(one)).is_ok()).await;
             "ended with its driver".to_owned()
         };
-        let host = Host::start(worker, self.clock.clone(), self.beat.clone(), outbox, work);
+        let around = Around {
+            clock: self.clock.clone(),
+            beat: self.beat.clone(),
+            port: Arc::clone(&self.network.port),
+        };
+        let host = Host::start(worker, around, outbox, work);
         self.hosts.borrow_mut().insert(worker, host);
         let urls = (0..self.nodes).map(|node| format!("sim://node-{node}"));
         Ok((SimSession { requests, heard }, urls.collect()))
