@@ -6,8 +6,8 @@
 #![expect(clippy::disallowed_methods, reason = "this is the module that may")]
 
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -16,6 +16,8 @@ use tokio::time::Instant;
 #[derive(Debug, Clone)]
 pub struct Clock {
     origin: Instant,
+    /// The same in numbers: see [`number_of`].
+    origin_ns: i64,
     /// What the clock showed when it was set to zero; everything before reads as zero.
     zero_ns: Arc<AtomicU64>,
 }
@@ -23,8 +25,10 @@ pub struct Clock {
 impl Clock {
     /// A clock that begins now.
     pub fn start() -> Self {
+        let origin = now();
         Clock {
-            origin: now(),
+            origin,
+            origin_ns: number_of(origin),
             zero_ns: Arc::default(),
         }
     }
@@ -53,17 +57,33 @@ impl Clock {
     }
 
     fn raw_ns(&self) -> u64 {
-        u64::try_from((now() - self.origin).as_nanos()).unwrap_or(u64::MAX)
+        let now_ns = HELD
+            .get()
+            .map_or_else(|| number_of(Instant::now()), |held| held.1);
+        u64::try_from(now_ns - self.origin_ns).unwrap_or(0)
     }
 }
 
 thread_local! {
-    /// What all clocks of this thread show while they are held.
-    static HELD: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// What all clocks of this thread show while they are held, also as a number.
+    static HELD: Cell<Option<(Instant, i64)>> = const { Cell::new(None) };
 }
 
 fn now() -> Instant {
-    HELD.get().unwrap_or_else(Instant::now)
+    HELD.get().map_or_else(Instant::now, |held| held.0)
+}
+
+/// An instant in nanoseconds, counted from one that is the same for all: clocks that are held are
+/// read so often that even the difference of two instants would be seen in a profile.
+fn number_of(instant: Instant) -> i64 {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let first = *FIRST.get_or_init(|| instant);
+    let number = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
+    // Not every thread's clock was ahead of the one that happened to come first.
+    match instant.checked_duration_since(first) {
+        Some(later) => number(later),
+        None => -number(first - instant),
+    }
 }
 
 /// Does some work during which no clock of this thread moves.
@@ -80,7 +100,8 @@ pub(crate) fn holding<T>(work: impl FnOnce() -> T) -> T {
         }
     }
 
-    HELD.set(Some(Instant::now()));
+    let now = Instant::now();
+    HELD.set(Some((now, number_of(now))));
     let _held = Held;
     work()
 }

@@ -43,7 +43,7 @@ pub enum Tampering {
 /// The driver's line to one worker.
 pub trait Session {
     /// Sends a request. An error means that the worker is gone; `next` will say how.
-    fn send(&mut self, request: &Request) -> impl Future<Output = Result<(), Refusal>>;
+    fn send(&mut self, request: Request) -> impl Future<Output = Result<(), Refusal>>;
 
     /// The next thing that the worker says or does. After [`Heard::Exited`] there is nothing more.
     /// Cancel-safe.

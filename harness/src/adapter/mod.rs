@@ -2,6 +2,7 @@
 //!
 //! - [`message`]: what is said
 //! - [`lines`]: how it is cut into lines, with a limit
+//! - [`mailbox`]: how it goes from task to task where no process is between them
 //! - [`process`]: the driver's end, a worker process to talk to
 //! - [`control`]: power over it: freeze, thaw, kill
 //! - [`command_line`]: which program that is, for `exec:` subjects
@@ -14,6 +15,7 @@ pub mod control;
 mod draft;
 mod exit;
 pub mod lines;
+pub mod mailbox;
 pub mod message;
 pub mod process;
 mod process_group;

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use picklock_impls::{DynLock, Grant, Notice};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
 
 use super::draft::{Draft, Numberless, failed, wrong};
 use super::lines::{Line, Lines};
+use super::mailbox::Reader;
 use super::message::{Answer, Ask, Notification, PROTOCOL, Request, Said};
 use crate::clock::Clock;
 
@@ -95,7 +95,7 @@ where
 ///
 /// Ends when there are no more requests, or `say` returns false: nobody listens.
 pub async fn answer_messages<B, F>(
-    mut requests: mpsc::UnboundedReceiver<Request>,
+    mut requests: Reader<Request>,
     build: B,
     mut say: impl FnMut(Said) -> bool,
 ) where
@@ -104,7 +104,7 @@ pub async fn answer_messages<B, F>(
 {
     let mut worker = Worker::new(build);
     loop {
-        let next = async { Ok(requests.recv().await) };
+        let next = async { Ok(requests.next().await) };
         let draft = match worker.next(next).await {
             Ok(Incoming::Request(request)) => {
                 let read_at = worker.clock.elapsed();

@@ -2,11 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use futures_util::future::{Either, select};
+use tokio::time::Sleep;
 
+use crate::adapter::mailbox::{Reader, Writer, mailbox};
 use crate::adapter::message::{Answer, Ask, Notification, Request, Said};
 use crate::adapter::process::Heard;
 use crate::history::{Misbehaviour, What};
@@ -36,10 +39,12 @@ struct Grants {
 pub struct Conversation {
     worker: usize,
     next_id: u64,
-    requests: mpsc::UnboundedSender<Request>,
-    answers: mpsc::UnboundedReceiver<Result<(u64, Answer), String>>,
+    requests: Writer<Request>,
+    answers: Reader<Result<(u64, Answer), String>>,
     grants: Rc<RefCell<Grants>>,
     listener: tokio::task::JoinHandle<()>,
+    /// For how long an answer is waited for; set anew for each.
+    patience: Pin<Box<Sleep>>,
 }
 
 impl Drop for Conversation {
@@ -52,8 +57,8 @@ impl Drop for Conversation {
 impl Conversation {
     /// Begins to listen. Everything unprompted goes into the history as it comes.
     pub fn begin<W: World>(stage: &Rc<Stage<W>>, worker: usize, session: W::Session) -> Self {
-        let (requests, to_send) = mpsc::unbounded_channel();
-        let (heard, answers) = mpsc::unbounded_channel();
+        let (requests, to_send) = mailbox();
+        let (heard, answers) = mailbox();
         let grants = Rc::new(RefCell::new(Grants::default()));
         let ear = Ear {
             stage: Rc::clone(stage),
@@ -68,6 +73,7 @@ impl Conversation {
             answers,
             grants,
             listener: tokio::task::spawn_local(ear.listen(session, to_send)),
+            patience: Box::pin(tokio::time::sleep(Duration::ZERO)),
         }
     }
 
@@ -85,12 +91,15 @@ impl Conversation {
         self.next_id += 1;
         let id = self.next_id;
         self.grants.borrow_mut().asked = Some((id, op));
-        // A closed channel means that the listener ended; what it heard last is in `answers`.
+        // A mailbox that nobody reads means that the listener ended; what it heard last is in `answers`.
         self.requests.send(Request { id, ask }).ok();
-        let answer = tokio::time::timeout(patience, self.answer_to(stage, id)).await;
-        match answer {
-            Ok(answer) => answer,
-            Err(_) => {
+        let deadline_ns = stage.clock.now_ns().saturating_add(nanos(patience));
+        let deadline = stage.clock.instant(deadline_ns);
+        self.patience.as_mut().reset(deadline);
+        let answer = pin!(answer_to(&mut self.answers, stage, self.worker, id));
+        match select(answer, self.patience.as_mut()).await {
+            Either::Left((answer, _)) => answer,
+            Either::Right(_) => {
                 let detail = format!("no answer within {:.1} s; killed", patience.as_secs_f64());
                 note_misbehaviour(stage, self.worker, Misbehaviour::Hung, detail);
                 Err(Silence::Hung)
@@ -102,19 +111,28 @@ impl Conversation {
     pub fn has_lost(&self, op: u64) -> bool {
         self.grants.borrow().lost.contains(&op)
     }
+}
 
-    async fn answer_to<W: World>(&mut self, stage: &Stage<W>, id: u64) -> Result<Answer, Silence> {
-        loop {
-            match self.answers.recv().await {
-                Some(Ok((answered, answer))) if answered == id => return Ok(answer),
-                Some(Ok((answered, answer))) => {
-                    let detail =
-                        format!("answer to request {answered} while {id} was asked: {answer:?}");
-                    note_misbehaviour(stage, self.worker, Misbehaviour::OutOfTurn, detail);
-                }
-                Some(Err(reason)) => return Err(Silence::Gone(reason)),
-                None => return Err(Silence::Gone("the line is closed".into())),
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+async fn answer_to<W>(
+    answers: &mut Reader<Result<(u64, Answer), String>>,
+    stage: &Stage<W>,
+    worker: usize,
+    id: u64,
+) -> Result<Answer, Silence> {
+    loop {
+        match answers.next().await {
+            Some(Ok((answered, answer))) if answered == id => return Ok(answer),
+            Some(Ok((answered, answer))) => {
+                let detail =
+                    format!("answer to request {answered} while {id} was asked: {answer:?}");
+                note_misbehaviour(stage, worker, Misbehaviour::OutOfTurn, detail);
             }
+            Some(Err(reason)) => return Err(Silence::Gone(reason)),
+            None => return Err(Silence::Gone("the line is closed".into())),
         }
     }
 }
@@ -124,18 +142,18 @@ struct Ear<W> {
     stage: Rc<Stage<W>>,
     worker: usize,
     grants: Rc<RefCell<Grants>>,
-    heard: mpsc::UnboundedSender<Result<(u64, Answer), String>>,
+    heard: Writer<Result<(u64, Answer), String>>,
 }
 
 impl<W: World> Ear<W> {
-    async fn listen(self, mut session: W::Session, mut to_send: mpsc::UnboundedReceiver<Request>) {
+    async fn listen(self, mut session: W::Session, mut to_send: Reader<Request>) {
         loop {
             // In a fixed order, here as everywhere: a coin of tokio's is not drawn from the seed.
             tokio::select! {
                 biased;
-                request = to_send.recv() => match request {
+                request = to_send.next() => match request {
                     // A failed send is followed by an exit, which `next` tells.
-                    Some(request) => drop(session.send(&request).await),
+                    Some(request) => drop(session.send(request).await),
                     None => return,
                 },
                 heard = session.next() => {

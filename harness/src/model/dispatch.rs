@@ -31,8 +31,9 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
             return refusal.into();
         }
     };
-    if !NEVER_QUEUED.contains(&spec.name)
-        && let Some(transaction) = transaction(&mut server.state, client)
+    // Names are compared last: few commands are in a transaction.
+    if let Some(transaction) = transaction(&mut server.state, client)
+        && !NEVER_QUEUED.contains(&spec.name)
     {
         let words = args.iter().map(|word| word.to_vec()).collect();
         transaction.queue.push(words);

@@ -68,6 +68,11 @@ impl Server {
             .is_some_and(|session| session.resp3)
     }
 
+    /// True when there is something for [`Server::take_messages`].
+    pub fn has_messages(&self) -> bool {
+        !self.state.messages.is_empty()
+    }
+
     /// Messages that have become due for connections out of turn: publications, and late replies
     /// to blocking commands. Each is handed out once, in order.
     pub fn take_messages(&mut self) -> Vec<(ClientId, Reply)> {

@@ -23,8 +23,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(10);
 pub struct ProcessSession(WorkerProcess);
 
 impl Session for ProcessSession {
-    async fn send(&mut self, request: &Request) -> Result<(), Refusal> {
-        self.0.send(request).await.map_err(failed)
+    async fn send(&mut self, request: Request) -> Result<(), Refusal> {
+        self.0.send(&request).await.map_err(failed)
     }
 
     async fn next(&mut self) -> Heard {

@@ -67,8 +67,8 @@ impl Line {
     async fn ask(&self, cmd: &Cmd) -> RedisResult<Value> {
         let deadline_ns = self.deadline_ns();
         let suspect = self.connected(deadline_ns).await?;
-        let args = self.args_of(cmd);
-        let answer = self.port.ask(suspect.conn, self.link, args, deadline_ns);
+        let write = |args: &mut Args| write_words(args, cmd);
+        let answer = self.port.ask(suspect.conn, self.link, deadline_ns, write);
         let value = self.value(answer.await)?;
         suspect.clear();
         value.extract_error()
@@ -78,7 +78,10 @@ impl Line {
     async fn ask_all(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
         let deadline_ns = self.deadline_ns();
         let suspect = self.connected(deadline_ns).await?;
-        let ask = |args| self.port.ask(suspect.conn, self.link, args, deadline_ns);
+        let ask = |command| {
+            let write = |args: &mut Args| *args = command;
+            self.port.ask(suspect.conn, self.link, deadline_ns, write)
+        };
         let answers: Vec<_> = commands.into_iter().map(ask).collect();
         let answers = join_all(answers).await.into_iter();
         let values: RedisResult<Vec<Value>> = answers.map(|answer| self.value(answer)).collect();
@@ -89,20 +92,36 @@ impl Line {
 
     /// The connection, opened if there is none; suspect until everything is answered.
     async fn connected(&self, deadline_ns: u64) -> RedisResult<Suspect<'_>> {
-        let refused_at = self.live().refused_at.take();
-        if let Some(refused_at) = refused_at {
-            let pause = (refused_at + PAUSE).saturating_sub(self.clock.elapsed());
-            // Boxed, because few commands need it, and all would have room for it.
-            Box::pin(tokio::time::sleep(pause)).await;
-            if self.clock.now_ns() >= deadline_ns {
-                return Err(self.timed_out());
+        let conn = match self.open_unless_refused() {
+            Ok(conn) => conn,
+            Err(refused_at) => {
+                let pause = (refused_at + PAUSE).saturating_sub(self.clock.elapsed());
+                // Boxed, because few commands need it, and all would have room for it.
+                Box::pin(tokio::time::sleep(pause)).await;
+                if self.clock.now_ns() >= deadline_ns {
+                    return Err(self.timed_out());
+                }
+                self.open(&mut self.live())
             }
-        }
+        };
         Ok(Suspect {
             line: self,
-            conn: *self.live().conn.get_or_insert_with(|| self.port.open()),
+            conn,
             cleared: false,
         })
+    }
+
+    /// The connection's number; where the last attempt was refused, when that was.
+    fn open_unless_refused(&self) -> Result<u64, Duration> {
+        let mut live = self.live();
+        match live.refused_at.take() {
+            Some(refused_at) => Err(refused_at),
+            None => Ok(self.open(&mut live)),
+        }
+    }
+
+    fn open(&self, live: &mut Live) -> u64 {
+        *live.conn.get_or_insert_with(|| self.port.open())
     }
 
     fn value(&self, answer: Result<Reply, Lost>) -> RedisResult<Value> {
@@ -129,18 +148,22 @@ impl Line {
             format!("no answer within {:?}", self.timeout),
         )
     }
+}
 
-    fn args_of(&self, cmd: &Cmd) -> Args {
-        let mut args = self.port.args();
-        for arg in cmd.args_iter() {
-            match arg {
-                Arg::Simple(bytes) => args.push(bytes),
-                // The place of a SCAN cursor that begins at zero.
-                _ => args.push(b"0"),
-            }
+fn write_words(args: &mut Args, cmd: &Cmd) {
+    for arg in cmd.args_iter() {
+        match arg {
+            Arg::Simple(bytes) => args.push(bytes),
+            // The place of a SCAN cursor that begins at zero.
+            _ => args.push(b"0"),
         }
-        args
     }
+}
+
+fn words(cmd: &Cmd) -> Args {
+    let mut args = Args::default();
+    write_words(&mut args, cmd);
+    args
 }
 
 fn io(kind: ErrorKind, text: impl Into<String>) -> RedisError {
@@ -200,7 +223,7 @@ impl ConnectionLike for SimConnection {
         offset: usize,
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        let mut commands: Vec<Args> = pipeline.cmd_iter().map(|cmd| self.0.args_of(cmd)).collect();
+        let mut commands: Vec<Args> = pipeline.cmd_iter().map(words).collect();
         // redis-rs asks for the reply of EXEC alone when the pipeline is a transaction, and the
         // replies before it are those of MULTI and of each queued command.
         let atomic = offset == commands.len() + 1;

@@ -95,7 +95,7 @@ impl Network {
         let client = known.client;
         ledger.remember(link, &asked, self.run_ns(at_ns));
         let reply = execute(&mut ledger.nodes[link.node], client, &args, at_ns);
-        self.port.give_back(args);
+        self.used.borrow_mut().push(args);
         match reply {
             Reply::Blocked => {
                 ledger.block(conn, asked, at_ns);
@@ -106,7 +106,11 @@ impl Network {
                 self.send(ledger, Frame { conn, asked, cargo }, at_ns);
             }
         }
-        self.answer_blocked(at_ns, link.node);
+        // Seldom: most commands have an answer for nobody but their client.
+        let late = self.ledger.borrow().nodes[link.node].has_messages();
+        if late {
+            self.answer_blocked(at_ns, link.node);
+        }
     }
 
     /// Lets those who wait for it have what a node has for them, and goes on with what they had

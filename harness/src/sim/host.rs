@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, LocalSet};
 
+use super::port::Port;
 use super::watchdog::Beat;
+use crate::adapter::mailbox::{Reader, Writer, mailbox};
 use crate::adapter::process::Heard;
 use crate::clock::Clock;
 
@@ -27,6 +28,13 @@ struct Switch {
     waker: RefCell<Option<Waker>>,
 }
 
+/// What a host finds around it.
+pub(super) struct Around {
+    pub(super) clock: Clock,
+    pub(super) beat: Beat,
+    pub(super) port: Arc<Port>,
+}
+
 /// A handle on a host; dropping it drops the host.
 pub(super) struct Host {
     switch: Rc<Switch>,
@@ -35,23 +43,28 @@ pub(super) struct Host {
 
 impl Host {
     /// Starts a worker that does `work`, and whatever that spawns with `spawn_local`. `heard`
-    /// learns how it ended.
-    pub(super) fn start(
+    /// learns what it says, and how it ended.
+    pub(super) fn start<W>(
         worker: usize,
-        clock: Clock,
-        beat: Beat,
-        heard: mpsc::UnboundedSender<Heard>,
-        work: impl Future<Output = String> + 'static,
-    ) -> Self {
-        let last_words = heard.clone();
+        around: Around,
+        heard: Writer<Heard>,
+        work: impl FnOnce(Writer<Heard>) -> W,
+    ) -> Self
+    where
+        W: Future<Output = String> + 'static,
+    {
+        let (mouth, said) = mailbox();
+        let last_words = mouth.clone();
+        let work = AssertUnwindSafe(work(mouth)).catch_unwind();
         let work = async move {
-            let ended = match AssertUnwindSafe(work).catch_unwind().await {
+            let ended = match work.await {
                 Ok(how) => how,
                 Err(panic) => format!("panicked: {}", words_of(panic.as_ref())),
             };
-            // The driver may have gone first.
+            // Read at the end of this very turn.
             last_words.send(Heard::Exited(ended)).ok();
         };
+        let Around { clock, beat, port } = around;
         let switch = Rc::<Switch>::default();
         let turns = Turns {
             switch: Rc::clone(&switch),
@@ -61,6 +74,8 @@ impl Host {
             worker,
             clock,
             beat,
+            port,
+            said,
             heard,
             last_ns: 0,
             count: 0,
@@ -143,7 +158,11 @@ struct Turns {
     worker: usize,
     clock: Clock,
     beat: Beat,
-    heard: mpsc::UnboundedSender<Heard>,
+    port: Arc<Port>,
+    /// What the work has said in its turn. It is handed on when the turn is over, for the reason
+    /// that [`Port::quietly`] gives.
+    said: Reader<Heard>,
+    heard: Writer<Heard>,
     last_ns: u64,
     count: u32,
 }
@@ -170,8 +189,13 @@ impl Future for Turns {
             return Poll::Ready(());
         }
         let running = self.beat.begin(self.worker);
-        self.turn(context);
-        if let Some(blocked) = running.end() {
+        let port = Arc::clone(&self.port);
+        port.quietly(|| self.turn(context));
+        while let Some(said) = self.said.take() {
+            // The driver may have gone first.
+            self.heard.send(said).ok();
+        }
+        if let Some(blocked) = self.beat.end(running) {
             self.heard.send(Heard::Exited(blocked)).ok();
             return Poll::Ready(());
         }
@@ -194,7 +218,8 @@ impl Turns {
 
     /// Lets the background tasks go on, if they were called.
     fn background(&mut self, context: &Context<'_>) {
-        if self.called.yes.swap(false, Ordering::AcqRel) {
+        if self.called.yes.load(Ordering::Acquire) {
+            self.called.yes.store(false, Ordering::Release);
             self.called.answer_to(context.waker());
             let waker = Waker::from(Arc::clone(&self.called));
             // That there are none at the moment does not mean that there will be none.

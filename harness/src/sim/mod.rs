@@ -18,6 +18,7 @@
 //! What this room does not do: it opens no socket, reads no real clock into a history, and starts
 //! no process. What does not follow from seed and scenario does not reach the history.
 
+mod alarm;
 mod batch;
 mod connection;
 mod delivery;

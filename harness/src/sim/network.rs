@@ -8,12 +8,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use picklock_scenarios::{Direction, Phase};
 
+use super::alarm::Alarm;
 use super::ledger::Ledger;
 use super::node::Node;
 use super::port::{Args, Handed, Lost, Place, Port};
@@ -26,6 +29,18 @@ pub(super) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
 
 /// Which connection, and which way.
 pub(super) type Way = (u64, Direction);
+
+/// Gates that have not opened yet, and what stands before them.
+type Gates = FuturesUnordered<LocalBoxFuture<'static, Way>>;
+
+/// The network is carried; when that ends, nobody needs to call it.
+struct Carrying<'a>(&'a Port);
+
+impl Drop for Carrying<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
 
 /// The network of one simulation.
 pub(super) struct Network {
@@ -42,6 +57,8 @@ pub(super) struct Network {
     pub(super) log: Option<WireLog>,
     /// For what will be handed over next.
     spare: Cell<Vec<Handed>>,
+    /// Commands that were carried out, and whose room can be used again.
+    pub(super) used: RefCell<Vec<Args>>,
 }
 
 /// What a network is made of.
@@ -68,42 +85,48 @@ impl Network {
             seed: wiring.seed,
             log: wiring.log,
             spare: Cell::default(),
+            used: RefCell::default(),
         })
     }
 
     /// Carries messages for as long as it is polled.
     pub(super) async fn carry(self: Rc<Self>) {
-        let mut gates = FuturesUnordered::new();
-        loop {
-            self.take_in();
-            self.deliver();
-            self.port.time_out(self.clock.now_ns());
-            for (way, gate) in std::mem::take(&mut self.ledger.borrow_mut().gates) {
-                gates.push(async move {
-                    gate.await;
-                    way
-                });
-            }
-            let arrives = self.ledger.borrow().agenda.next_ns();
-            let too_late = self.port.next_deadline_ns();
-            let next_ns = arrives.into_iter().chain(too_late).min();
-            let arrival = async {
-                match next_ns {
-                    Some(at_ns) => tokio::time::sleep_until(self.clock.instant(at_ns)).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                biased;
-                Some(way) = gates.next() => self.gate_opened(way),
-                () = self.port.rung() => {}
-                () = arrival => {}
-            }
+        let _carrying = Carrying(&self.port);
+        let (mut gates, mut alarm) = (Gates::new(), Alarm::new(&self.clock));
+        std::future::poll_fn(|context| {
+            while self.turn(&mut gates, &mut alarm, context) {}
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Does what there is to do now. True: there is more already.
+    fn turn(&self, gates: &mut Gates, alarm: &mut Alarm, context: &mut Context<'_>) -> bool {
+        self.take_in();
+        self.deliver();
+        let too_late = self.port.time_out(self.clock.now_ns());
+        let arrives = {
+            let mut ledger = self.ledger.borrow_mut();
+            let closed = ledger.gates.drain(..);
+            gates.extend(closed.map(|(way, gate)| gate.map(move |()| way).boxed_local()));
+            ledger.agenda.next_ns()
+        };
+        if !gates.is_empty()
+            && let Poll::Ready(Some(way)) = gates.poll_next_unpin(context)
+        {
+            self.gate_opened(way);
+            return true;
         }
+        if self.port.is_rung(context) {
+            return true;
+        }
+        let next_ns = arrives.into_iter().chain(too_late).min();
+        next_ns.is_some_and(|at_ns| alarm.is_over(at_ns, context))
     }
 
     fn take_in(&self) {
-        let mut handed = self.port.take(self.spare.take());
+        let used = &mut self.used.borrow_mut();
+        let mut handed = self.port.take(self.spare.take(), used);
         for handed in handed.drain(..) {
             match handed {
                 Handed::Command {

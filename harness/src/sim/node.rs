@@ -175,6 +175,11 @@ impl Node {
         true
     }
 
+    /// True when there are any for [`Node::messages`].
+    pub(super) fn has_messages(&self) -> bool {
+        self.server.has_messages()
+    }
+
     /// Late replies to blocking commands, and publications.
     pub(super) fn messages(&mut self) -> Vec<(ClientId, Reply)> {
         self.server.take_messages()

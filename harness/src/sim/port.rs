@@ -14,8 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use tokio::sync::Notify;
-
 use crate::model::Reply;
 use crate::wire::LinkId;
 
@@ -109,6 +107,14 @@ struct Desk {
     deadlines: VecDeque<(u64, Place)>,
     /// Used again, so that a command costs no allocation.
     spare: Vec<Args>,
+    /// Something was handed over since the network last looked, or the bell was rung.
+    rung: bool,
+    /// A host has its turn: the network is called when that is over.
+    quiet: bool,
+    /// The network has been called since it last looked.
+    called: bool,
+    /// The network.
+    carrier: Option<Waker>,
 }
 
 /// More unused commands than this are not kept.
@@ -118,7 +124,6 @@ const MOST_SPARE: usize = 64;
 #[derive(Default)]
 pub(super) struct Port {
     desk: Mutex<Desk>,
-    bell: Notify,
     conns: AtomicU64,
 }
 
@@ -126,6 +131,24 @@ impl Desk {
     fn slot(&mut self, place: Place) -> Option<&mut Slot> {
         let slot = self.slots.get_mut(place.index)?;
         (slot.serial == place.serial).then_some(slot)
+    }
+
+    /// Calls the network. It is only marked as woken here: nothing comes back to the desk.
+    fn ring(&mut self) {
+        self.rung = true;
+        if !self.quiet
+            && !std::mem::replace(&mut self.called, true)
+            && let Some(carrier) = &self.carrier
+        {
+            carrier.wake_by_ref();
+        }
+    }
+
+    /// The place is nobody's from now on. What lay there must not be dropped under the lock:
+    /// nobody knows what goes with the last waker of a task.
+    fn vacate(&mut self, place: Place) -> Slot {
+        self.free.push(place.index);
+        std::mem::take(&mut self.slots[place.index])
     }
 
     /// The earliest deadline of a command that has no answer yet.
@@ -150,22 +173,18 @@ impl Port {
         self.conns.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// For a command's words.
-    pub(super) fn args(&self) -> Args {
-        self.lock().spare.pop().unwrap_or_default()
-    }
-
-    /// Takes back what is no longer needed.
-    pub(super) fn give_back(&self, args: Args) {
+    /// Hands a command over, which `write` writes down. Its answer is waited for until
+    /// `deadline_ns`.
+    pub(super) fn ask(
+        &self,
+        conn: u64,
+        link: LinkId,
+        deadline_ns: u64,
+        write: impl FnOnce(&mut Args),
+    ) -> Answer<'_> {
         let mut desk = self.lock();
-        if desk.spare.len() < MOST_SPARE {
-            desk.spare.push(args.cleared());
-        }
-    }
-
-    /// Hands a command over. Its answer is waited for until `deadline_ns`.
-    pub(super) fn ask(&self, conn: u64, link: LinkId, args: Args, deadline_ns: u64) -> Answer<'_> {
-        let mut desk = self.lock();
+        let mut args = desk.spare.pop().unwrap_or_default();
+        write(&mut args);
         desk.serial += 1;
         let serial = desk.serial;
         let slot = Slot {
@@ -183,29 +202,45 @@ impl Port {
             }
         };
         let place = Place { index, serial };
-        let later = desk.deadlines.iter().rev();
-        let later = later.take_while(|(at_ns, _)| *at_ns > deadline_ns).count();
-        let behind = desk.deadlines.len() - later;
-        desk.deadlines.insert(behind, (deadline_ns, place));
+        let last = desk.deadlines.back();
+        if last.is_none_or(|(at_ns, _)| *at_ns <= deadline_ns) {
+            desk.deadlines.push_back((deadline_ns, place));
+        } else {
+            let behind = desk
+                .deadlines
+                .partition_point(|(at_ns, _)| *at_ns <= deadline_ns);
+            desk.deadlines.insert(behind, (deadline_ns, place));
+        }
         desk.handed.push(Handed::Command {
             conn,
             link,
             args,
             place,
         });
+        desk.ring();
         drop(desk);
-        self.bell.notify_one();
-        Answer { port: self, place }
+        Answer {
+            port: self,
+            place,
+            given: false,
+        }
     }
 
     pub(super) fn close(&self, conn: u64) {
-        self.lock().handed.push(Handed::Close { conn });
-        self.bell.notify_one();
+        let mut desk = self.lock();
+        desk.handed.push(Handed::Close { conn });
+        desk.ring();
     }
 
-    /// Takes what was handed over; `empty` takes its place.
-    pub(super) fn take(&self, empty: Vec<Handed>) -> Vec<Handed> {
-        std::mem::replace(&mut self.lock().handed, empty)
+    /// Takes what was handed over; `empty` takes its place, and `used` is used again. The bell is
+    /// silent from now on.
+    pub(super) fn take(&self, empty: Vec<Handed>, used: &mut Vec<Args>) -> Vec<Handed> {
+        let mut desk = self.lock();
+        (desk.rung, desk.called) = (false, false);
+        let room = MOST_SPARE.saturating_sub(desk.spare.len());
+        used.truncate(room);
+        desk.spare.extend(used.drain(..).map(Args::cleared));
+        std::mem::replace(&mut desk.handed, empty)
     }
 
     /// Lays an answer down. Whoever gave up waiting does not want to know.
@@ -219,31 +254,59 @@ impl Port {
         }
     }
 
-    /// When the next command will have waited long enough.
-    pub(super) fn next_deadline_ns(&self) -> Option<u64> {
-        self.lock().next_deadline().map(|(at_ns, _)| at_ns)
-    }
-
-    /// Tells those who have waited long enough. An answer that comes later, and still before they
-    /// have looked, takes the place of this one: a client that is frozen knows no better.
-    pub(super) fn time_out(&self, now_ns: u64) {
+    /// Tells those who have waited long enough; when the next one will have. An answer that comes
+    /// later, and still before they have looked, takes the place of this one: a client that is
+    /// frozen knows no better.
+    pub(super) fn time_out(&self, now_ns: u64) -> Option<u64> {
         loop {
-            let next = self.lock().next_deadline();
-            match next.filter(|(at_ns, _)| *at_ns <= now_ns) {
-                Some((_, place)) => self.answer(place, Err(Lost::TimedOut)),
-                None => return,
+            let (at_ns, place) = self.lock().next_deadline()?;
+            if at_ns > now_ns {
+                return Some(at_ns);
             }
+            self.answer(place, Err(Lost::TimedOut));
         }
     }
 
     /// Makes the network look again.
     pub(super) fn ring(&self) {
-        self.bell.notify_one();
+        self.lock().ring();
     }
 
-    /// Ready when something was handed over, or the bell was rung.
-    pub(super) async fn rung(&self) {
-        self.bell.notified().await;
+    /// True when something was handed over, or the bell was rung, since the network last looked.
+    /// Else its task is woken when that happens.
+    pub(super) fn is_rung(&self, context: &Context<'_>) -> bool {
+        let mut desk = self.lock();
+        let known = desk.carrier.as_ref();
+        if known.is_none_or(|known| !known.will_wake(context.waker())) {
+            let before = desk.carrier.replace(context.waker().clone());
+            let rung = desk.rung;
+            drop(desk);
+            drop(before);
+            return rung;
+        }
+        desk.rung
+    }
+
+    /// Lets a host have its turn, and calls the network after it if it has something for it.
+    ///
+    /// Within the turn a call would come from among the host's own tasks, and tokio would take it
+    /// for one from outside: it would poll everything once more, for nothing.
+    pub(super) fn quietly<T>(&self, turn: impl FnOnce() -> T) -> T {
+        self.lock().quiet = true;
+        let done = turn();
+        let mut desk = self.lock();
+        desk.quiet = false;
+        if desk.rung {
+            desk.ring();
+        }
+        drop(desk);
+        done
+    }
+
+    /// The network has gone: nobody is called any more.
+    pub(super) fn leave(&self) {
+        let carrier = self.lock().carrier.take();
+        drop(carrier);
     }
 
     fn lock(&self) -> MutexGuard<'_, Desk> {
@@ -255,17 +318,23 @@ impl Port {
 pub(super) struct Answer<'a> {
     port: &'a Port,
     place: Place,
+    given: bool,
 }
 
 impl Future for Answer<'_> {
     type Output = Result<Reply, Lost>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut desk = self.port.lock();
-        let Some(slot) = desk.slot(self.place) else {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let (port, place) = (self.port, self.place);
+        let mut desk = port.lock();
+        let Some(slot) = desk.slot(place) else {
             return Poll::Ready(Err(Lost::Reset));
         };
         if let Some(answer) = slot.answer.take() {
+            let slot = desk.vacate(place);
+            drop(desk);
+            drop(slot);
+            self.given = true;
             return Poll::Ready(answer);
         }
         let known = slot.waiting.as_ref();
@@ -281,11 +350,11 @@ impl Future for Answer<'_> {
 
 impl Drop for Answer<'_> {
     fn drop(&mut self) {
+        if self.given {
+            return;
+        }
         let mut desk = self.port.lock();
-        let index = self.place.index;
-        // Nobody's from now on.
-        let slot = std::mem::take(&mut desk.slots[index]);
-        desk.free.push(index);
+        let slot = desk.vacate(self.place);
         drop(desk);
         drop(slot);
     }

@@ -68,7 +68,12 @@ pub(super) fn run_here(simulation: Simulation, beat: Beat) -> Result<History, Si
         .build()
         .map_err(|error| SimError::Broken(error.to_string()))?;
     let tasks = tokio::task::LocalSet::new();
-    let mut played = std::pin::pin!(tasks.run_until(play(simulation, beat)));
+    // As a task: what is run on a set of tasks is polled whenever any of them is.
+    let playing = async move {
+        let played = tokio::task::spawn_local(play(simulation, beat)).await;
+        played.unwrap_or_else(|error| Err(SimError::Broken(error.to_string())))
+    };
+    let mut played = std::pin::pin!(tasks.run_until(playing));
     // Time moves between two polls of everything, and at no other moment.
     let turns = std::future::poll_fn(|context| clock::holding(|| played.as_mut().poll(context)));
     runtime.block_on(turns)

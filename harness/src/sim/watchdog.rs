@@ -32,7 +32,6 @@ struct Mark {
 
 /// Which worker's turn it is, and since when.
 pub(super) struct Running {
-    beat: Beat,
     since: Duration,
     before: Reading,
 }
@@ -50,17 +49,25 @@ impl Beat {
     pub(super) fn begin(&self, worker: usize) -> Running {
         // The upper half counts turns, so that two turns never look the same.
         let turns = (self.0.turn.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        let before = Reading::fresh(roughly_now());
-        let running = Running {
-            beat: self.clone(),
-            // A look itself is not part of the turn.
-            since: roughly_now(),
-            before,
-        };
+        let (since, before) = Reading::fresh(roughly_now());
         self.0
             .turn
             .store((turns << 32) | (worker as u64 + 1), Ordering::Release);
-        running
+        Running { since, before }
+    }
+
+    /// The turn is over. `Some`: why its subject cannot be simulated.
+    pub(super) fn end(&self, running: Running) -> Option<String> {
+        let mark = self.0.turn.load(Ordering::Relaxed);
+        self.0.turn.store(mark & !0xffff_ffff, Ordering::Release);
+        let took = roughly_now().saturating_sub(running.since);
+        if took < LONG_TURN || !running.before.slept_for_most_of(took) {
+            return None;
+        }
+        Some(format!(
+            "refused: it slept for {} ms of real time in one turn (std::thread::sleep, or a call that blocks). A simulation's time stands still meanwhile; wait with tokio::time instead",
+            took.as_millis()
+        ))
     }
 
     /// What the mark shows: unchanged and not idle means the same turn.
@@ -75,25 +82,6 @@ impl Beat {
         let thread = self.0.thread.get();
         let reading = thread.and_then(|thread| Usage::read(thread));
         reading.map_or(Duration::ZERO, |usage| usage.kept_waiting)
-    }
-}
-
-impl Running {
-    /// The turn is over. `Some`: why its subject cannot be simulated.
-    pub(super) fn end(self) -> Option<String> {
-        let mark = self.beat.0.turn.load(Ordering::Relaxed);
-        self.beat
-            .0
-            .turn
-            .store(mark & !0xffff_ffff, Ordering::Release);
-        let took = roughly_now().saturating_sub(self.since);
-        if took < LONG_TURN || !self.before.slept_for_most_of(took) {
-            return None;
-        }
-        Some(format!(
-            "refused: it slept for {} ms of real time in one turn (std::thread::sleep, or a call that blocks). A simulation's time stands still meanwhile; wait with tokio::time instead",
-            took.as_millis()
-        ))
     }
 }
 
@@ -153,18 +141,20 @@ struct Reading {
 }
 
 impl Reading {
-    /// Not older than [`FRESH`]: reading takes longer than a turn does.
-    fn fresh(now: Duration) -> Self {
+    /// Not older than [`FRESH`]: reading takes longer than a turn does. Also what time it is
+    /// afterwards: a reading itself is not part of the turn.
+    fn fresh(now: Duration) -> (Duration, Self) {
         LAST.with(|last| {
-            let reading = last
-                .get()
-                .filter(|last| now.saturating_sub(last.at) < FRESH);
-            let reading = reading.unwrap_or_else(|| Reading {
+            let reading = last.get();
+            if let Some(reading) = reading.filter(|last| now.saturating_sub(last.at) < FRESH) {
+                return (now, reading);
+            }
+            let reading = Reading {
                 at: now,
                 usage: Usage::of_this_thread(),
-            });
+            };
             last.set(Some(reading));
-            reading
+            (roughly_now(), reading)
         })
     }
 

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use picklock_impls::{Context, DynLock, Node as Connection};
 use picklock_scenarios::{Persistence, Phase};
-use tokio::sync::mpsc;
 
 use super::connection::SimConnection;
-use super::host::Host;
+use super::host::{Around, Host};
 use super::network::{Network, Wiring};
 use super::node::Node;
 use super::subject::Subject;
 use super::wall::SimWall;
 use super::watchdog::Beat;
+use crate::adapter::mailbox::{Reader, Writer, mailbox};
 use crate::adapter::message::Request;
 use crate::adapter::process::Heard;
 use crate::adapter::serve::{Init, answer_messages};
@@ -126,18 +126,18 @@ impl SimWorld {
 
 /// The driver's line to a simulated worker.
 pub struct SimSession {
-    requests: mpsc::UnboundedSender<Request>,
-    heard: mpsc::UnboundedReceiver<Heard>,
+    requests: Writer<Request>,
+    heard: Reader<Heard>,
 }
 
 impl Session for SimSession {
-    async fn send(&mut self, request: &Request) -> Result<(), Refusal> {
-        let sent = self.requests.send(request.clone());
+    async fn send(&mut self, request: Request) -> Result<(), Refusal> {
+        let sent = self.requests.send(request);
         sent.map_err(|_| Refusal::Failed("the worker is gone".into()))
     }
 
     async fn next(&mut self) -> Heard {
-        match self.heard.recv().await {
+        match self.heard.next().await {
             Some(heard) => heard,
             None => Heard::Exited("killed".into()),
         }
@@ -168,16 +168,20 @@ impl World for Rc<SimWorld> {
         worker: usize,
         _incarnation: u32,
     ) -> Result<(SimSession, Vec<String>), Refusal> {
-        let (requests, inbox) = mpsc::unbounded_channel();
-        let (outbox, heard) = mpsc::unbounded_channel();
+        let (requests, inbox) = mailbox();
+        let (outbox, heard) = mailbox();
         let world = Rc::clone(self);
-        let said = outbox.clone();
         let build = move |init: Init| async move { world.client(worker, &init) };
-        let work = async move {
+        let work = |said: Writer<Heard>| async move {
             answer_messages(inbox, build, |one| said.send(Heard::Said(one)).is_ok()).await;
             "ended with its driver".to_owned()
         };
-        let host = Host::start(worker, self.clock.clone(), self.beat.clone(), outbox, work);
+        let around = Around {
+            clock: self.clock.clone(),
+            beat: self.beat.clone(),
+            port: Arc::clone(&self.network.port),
+        };
+        let host = Host::start(worker, around, outbox, work);
         self.hosts.borrow_mut().insert(worker, host);
         let urls = (0..self.nodes).map(|node| format!("sim://node-{node}"));
         Ok((SimSession { requests, heard }, urls.collect()))

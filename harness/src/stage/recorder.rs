@@ -8,6 +8,9 @@ use crate::history::{Event, Misbehaviour, What};
 /// Who wants to see events as they happen: the live progress of a front end.
 pub type Listener = Box<dyn Fn(&Event)>;
 
+/// So many events a small run has.
+const USUAL: usize = 256;
+
 /// Stamps and keeps events.
 pub struct Recorder {
     clock: Clock,
@@ -20,7 +23,7 @@ impl Recorder {
     pub fn new(clock: Clock, listener: Listener) -> Self {
         Recorder {
             clock,
-            events: RefCell::new(Vec::new()),
+            events: RefCell::new(Vec::with_capacity(USUAL)),
             listener,
         }
     }
