@@ -26,33 +26,47 @@ mod span;
 mod stopwatch;
 mod token;
 
-/// The locks.
-mod strategies {
-    pub(crate) mod fenced;
-    pub(crate) mod get_then_del;
-    pub(crate) mod getset;
-    pub(crate) mod lock_take;
-    pub(crate) mod redlock;
-    pub(crate) mod redlock_renewing;
-    pub(crate) mod replicated;
-    pub(crate) mod set_nx_px;
-    pub(crate) mod setnx_expire;
-    pub(crate) mod setnx_lua;
-    pub(crate) mod watchdog;
+/// One line for each file of a folder: declares it, and lists the strategy that is in it.
+macro_rules! strategies {
+    ($(#[$about:meta])* $list:ident in $folder:ident: $($file:ident,)*) => {
+        mod $folder {
+            $(pub(crate) mod $file;)*
+        }
+
+        $(#[$about])*
+        pub const $list: &[Strategy] = &[$($folder::$file::STRATEGY),*];
+    };
 }
 
-/// Locks that are broken on purpose: the positive controls.
-mod mutants {
-    pub(crate) mod expired_is_held;
-    pub(crate) mod fence_per_client;
-    pub(crate) mod no_expiry;
-    pub(crate) mod no_lock;
-    pub(crate) mod phantom_extend;
-    pub(crate) mod redlock_no_quorum;
-    pub(crate) mod release_without_token;
-    pub(crate) mod twice_as_slow;
-    pub(crate) mod watchdog_outlives_unlock;
-    pub(crate) mod watchdog_silent;
+strategies! {
+    /// The built-in strategies, the simplest first.
+    STRATEGIES in strategies:
+    setnx_expire,
+    setnx_lua,
+    getset,
+    get_then_del,
+    set_nx_px,
+    watchdog,
+    lock_take,
+    redlock,
+    redlock_renewing,
+    fenced,
+    replicated,
+}
+
+strategies! {
+    /// Locks that are broken on purpose, each in one way: what a check must be able to catch.
+    MUTANTS in mutants:
+    no_lock,
+    no_expiry,
+    release_without_token,
+    expired_is_held,
+    redlock_no_quorum,
+    phantom_extend,
+    watchdog_silent,
+    watchdog_outlives_unlock,
+    fence_per_client,
+    twice_as_slow,
 }
 
 pub use context::{Context, WallClock};
@@ -89,35 +103,6 @@ impl Strategy {
         Options::read(self.options, given)
     }
 }
-
-/// The built-in strategies, the simplest first.
-pub const STRATEGIES: &[Strategy] = &[
-    strategies::setnx_expire::STRATEGY,
-    strategies::setnx_lua::STRATEGY,
-    strategies::getset::STRATEGY,
-    strategies::get_then_del::STRATEGY,
-    strategies::set_nx_px::STRATEGY,
-    strategies::watchdog::STRATEGY,
-    strategies::lock_take::STRATEGY,
-    strategies::redlock::STRATEGY,
-    strategies::redlock_renewing::STRATEGY,
-    strategies::fenced::STRATEGY,
-    strategies::replicated::STRATEGY,
-];
-
-/// Locks that are broken on purpose, each in one way: what a check must be able to catch.
-pub const MUTANTS: &[Strategy] = &[
-    mutants::no_lock::STRATEGY,
-    mutants::no_expiry::STRATEGY,
-    mutants::release_without_token::STRATEGY,
-    mutants::expired_is_held::STRATEGY,
-    mutants::redlock_no_quorum::STRATEGY,
-    mutants::phantom_extend::STRATEGY,
-    mutants::watchdog_silent::STRATEGY,
-    mutants::watchdog_outlives_unlock::STRATEGY,
-    mutants::fence_per_client::STRATEGY,
-    mutants::twice_as_slow::STRATEGY,
-];
 
 /// The strategy or mutant of that name.
 pub fn find(name: &str) -> Option<&'static Strategy> {
