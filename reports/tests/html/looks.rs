@@ -40,7 +40,7 @@ pub fn keep(name: &str, picture: &[u8]) {
 }
 
 /// The window of time of the timeline that is open.
-fn window(sheet: &Sheet) -> (f64, f64) {
+pub fn window(sheet: &Sheet) -> (f64, f64) {
     let edge = |name: &str| {
         let of = "document.querySelector('.exhibit[open] .timeline').dataset";
         sheet.number(&format!("Number({of}.{name})"))
@@ -48,7 +48,7 @@ fn window(sheet: &Sheet) -> (f64, f64) {
     (edge("from"), edge("to"))
 }
 
-fn length((from, to): (f64, f64)) -> f64 {
+pub fn length((from, to): (f64, f64)) -> f64 {
     to - from
 }
 
@@ -59,7 +59,7 @@ pub fn assert_no_overflow(sheet: &Sheet) {
 }
 
 /// Clicks what a selector finds within the exhibit that is open.
-fn click(sheet: &Sheet, selector: &str) {
+pub fn click(sheet: &Sheet, selector: &str) {
     let selector = format!(".exhibit[open] {selector}");
     let element = sheet
         .tab
@@ -78,7 +78,7 @@ fn press(sheet: &Sheet, key: &str) {
 }
 
 /// The text of what a selector finds within the exhibit that is open.
-fn text(sheet: &Sheet, selector: &str) -> String {
+pub fn text(sheet: &Sheet, selector: &str) -> String {
     let text = sheet.value(&format!(
         "document.querySelector('.exhibit[open] {selector}').textContent"
     ));

@@ -6,4 +6,5 @@ mod histories;
 mod looks;
 mod runs;
 mod size;
+mod whole_table;
 mod words;

@@ -11,8 +11,9 @@ use picklock_harness::record::{
     Cell, MATRIX_FORMAT, MatrixRecord, Redis, RunRecord, Surprise, Tally,
 };
 use picklock_harness::sim::Subject;
-use picklock_impls::find;
+use picklock_impls::{STRATEGIES, find};
 use picklock_reports::material::{Evidence, Material};
+use picklock_scenarios::catalog;
 
 /// A matrix of real runs in the simulation.
 pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> Material {
@@ -22,6 +23,23 @@ pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> Material {
             let (cell, evidence) = cell(subject, scenario, seeds);
             material.matrix.cells.push(cell);
             material.evidence.extend(evidence);
+        }
+    }
+    material
+}
+
+/// Every lock under every scenario that can be simulated.
+pub fn whole_table() -> Material {
+    let mut material = nothing(1);
+    for scenario in catalog::names() {
+        let known = catalog::named(scenario).expect("a scenario of the catalog");
+        let least = known.topology.min_nodes.unwrap_or(0);
+        for strategy in STRATEGIES.iter().filter(|one| one.nodes >= least) {
+            if known.runs_in("sim") {
+                let (cell, evidence) = cell(strategy.name, scenario, 1);
+                material.matrix.cells.push(cell);
+                material.evidence.extend(evidence);
+            }
         }
     }
     material
