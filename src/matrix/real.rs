@@ -19,6 +19,7 @@ use picklock_harness::stage::millis;
 use picklock_reports::json;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::gathering::{Looked, Measured};
@@ -29,8 +30,15 @@ use crate::exit;
 use crate::interrupt::Interrupt;
 use crate::order::Order;
 
+/// More workers than this are a crowd: two crowds on a small machine are in each other's way, until
+/// no node answers in time and nobody gets a lock.
+const CROWD: usize = 100;
+
 /// What is left to do, and who wants to know.
 struct Work {
+    /// Room for as many runs as may go on at a time.
+    room: Semaphore,
+    jobs: usize,
     runs: RefCell<VecDeque<(usize, Arc<Task>, u64)>>,
     keeping: Option<Keeping>,
     interrupt: Interrupt,
@@ -54,6 +62,8 @@ pub fn start(
         }
     }
     let work = Rc::new(Work {
+        room: Semaphore::new(jobs),
+        jobs,
         runs: RefCell::new(runs),
         keeping: keeping.cloned(),
         interrupt: interrupt.clone(),
@@ -71,6 +81,10 @@ impl Work {
             let Some((index, task, seed)) = next else {
                 return;
             };
+            // The room is never closed.
+            let Ok(_room) = self.room.acquire_many(self.needs(&task.order)).await else {
+                return;
+            };
             if self.interrupt.is_wanted() || self.tell.send(News::Begun(index)).is_err() {
                 return;
             }
@@ -84,6 +98,13 @@ impl Work {
                 return;
             }
         }
+    }
+
+    /// How much of the room a run takes: a crowd wants it for itself.
+    fn needs(&self, order: &Order) -> u32 {
+        let crowd = order.scenario.workload.workers > CROWD;
+        let needs = if crowd { self.jobs } else { 1 };
+        u32::try_from(needs).unwrap_or(u32::MAX)
     }
 
     /// One run; nothing, if the user ended it.
