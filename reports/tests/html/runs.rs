@@ -11,9 +11,8 @@ use picklock_harness::record::{
     Cell, MATRIX_FORMAT, MatrixRecord, Redis, RunRecord, Surprise, Tally,
 };
 use picklock_harness::sim::Subject;
-use picklock_impls::{STRATEGIES, find};
+use picklock_impls::find;
 use picklock_reports::material::{Evidence, Material};
-use picklock_scenarios::catalog;
 
 /// A matrix of real runs in the simulation.
 pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> Material {
@@ -23,23 +22,6 @@ pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> Material {
             let (cell, evidence) = cell(subject, scenario, seeds);
             material.matrix.cells.push(cell);
             material.evidence.extend(evidence);
-        }
-    }
-    material
-}
-
-/// Every lock under every scenario that can be simulated.
-pub fn whole_table() -> Material {
-    let mut material = nothing(1);
-    for scenario in catalog::names() {
-        let known = catalog::named(scenario).expect("a scenario of the catalog");
-        let least = known.topology.min_nodes.unwrap_or(0);
-        for strategy in STRATEGIES.iter().filter(|one| one.nodes >= least) {
-            if known.runs_in("sim") {
-                let (cell, evidence) = cell(strategy.name, scenario, 1);
-                material.matrix.cells.push(cell);
-                material.evidence.extend(evidence);
-            }
         }
     }
     material
@@ -66,7 +48,8 @@ pub fn nothing(seeds: u64) -> Material {
     }
 }
 
-fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
+/// A cell, and the run that it shows.
+pub fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
     let trial = Trial::of(scenario)
         .expect("a scenario of the catalog")
         .seeds(1..=seeds);
