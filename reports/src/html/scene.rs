@@ -179,12 +179,13 @@ pub(super) fn dead(history: &History) -> BTreeMap<usize, Vec<Dead>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use picklock_harness::history::{Event, read_history};
 
     use super::*;
 
-    fn history(events: Vec<(u64, What)>) -> History {
+    /// A history of two workers, two nodes and one lock.
+    pub fn history(events: Vec<(u64, What)>) -> History {
         let header = concat!(
             r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
             r#""seed":1,"workers":2,"nodes":2,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,

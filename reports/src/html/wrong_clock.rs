@@ -164,21 +164,8 @@ fn signed(ns: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use picklock_harness::history::read_history;
-
     use super::*;
-
-    fn history(events: Vec<(u64, What)>) -> History {
-        let header = concat!(
-            r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
-            r#""seed":1,"workers":2,"nodes":2,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,
-            r#""update":"decrement","min_grants":0,"progress_within_ms":3000}"#,
-        );
-        let mut history = read_history(header.as_bytes()).unwrap();
-        let event = |(at_ns, what)| Event { at_ns, what };
-        history.events = events.into_iter().map(event).collect();
-        history
-    }
+    use crate::html::scene::tests::history;
 
     fn began(id: u32, fault: &str, whose: Whose, clock: Option<ClockShift>) -> What {
         let (workers, nodes) = match whose {
