@@ -1,10 +1,11 @@
 //! Asking several Redis nodes at once, and counting what they say.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use redis::Script;
+use redis::{Cmd, ErrorKind, RedisResult, Script, ServerErrorKind};
 
 use crate::Node;
 use crate::contract::LockError;
@@ -23,16 +24,16 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    fn count(answers: Vec<Result<bool, LockError>>) -> Self {
-        let mut counted = Answers::default();
-        for answer in answers {
-            match answer {
-                Ok(true) => counted.yes += 1,
-                Ok(false) => counted.no += 1,
-                Err(error) => counted.failed.push(error),
-            }
+    fn add(&mut self, answer: Result<bool, LockError>) {
+        match answer {
+            Ok(true) => self.yes += 1,
+            Ok(false) => self.no += 1,
+            Err(error) => self.failed.push(error),
         }
-        counted
+    }
+
+    fn total(&self) -> usize {
+        self.yes + self.no + self.failed.len()
     }
 
     /// Whether at least `quorum` nodes did it.
@@ -52,7 +53,7 @@ impl Answers {
     /// The failures in one: definite only if no node did anything, or may have.
     pub(crate) fn into_error(self) -> LockError {
         let definite = self.yes == 0 && self.failed.iter().all(LockError::is_definite);
-        let total = self.yes + self.no + self.failed.len();
+        let total = self.total();
         let mut reasons: Vec<String> = self.failed.iter().map(LockError::to_string).collect();
         reasons.sort();
         reasons.dedup();
@@ -70,34 +71,26 @@ impl Answers {
 }
 
 /// Independent nodes that are always asked all together.
-pub(crate) struct Nodes {
-    nodes: Vec<Node>,
-    delete: Script,
-    prolong: Script,
-}
+pub(crate) struct Nodes(Vec<Node>);
 
 impl Nodes {
     pub(crate) fn new(nodes: Vec<Node>) -> Self {
-        Nodes {
-            nodes,
-            delete: Script::new(COMPARE_AND_DELETE),
-            prolong: Script::new(COMPARE_AND_PEXPIRE),
-        }
+        Nodes(nodes)
     }
 
     /// The same nodes over connections of their own, for a background task.
     pub(crate) fn apart(&self) -> Self {
-        Nodes::new(self.nodes.iter().map(Node::apart).collect())
+        Nodes::new(self.0.iter().map(Node::apart).collect())
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+        self.0.len()
     }
 
     /// # Errors
     /// [`LockError::BadCall`] if there is no node to ask.
     pub(crate) fn must_not_be_empty(&self) -> Result<(), LockError> {
-        if self.nodes.is_empty() {
+        if self.0.is_empty() {
             return Err(LockError::BadCall(
                 "the lock was given no Redis node".into(),
             ));
@@ -113,14 +106,9 @@ impl Nodes {
         lease: Lease,
         timeout: Option<Duration>,
     ) -> Answers {
-        let command = set_nx_px(key, token, lease);
-        let asked = self.nodes.iter_mut().map(|node| {
-            let command = &command;
-            within(timeout, async move {
-                Ok(command.query_async::<bool>(node).await?)
-            })
-        });
-        Answers::count(join_all(asked).await)
+        let command = &set_nx_px(key, token, lease);
+        let asked = self.0.iter_mut().map(|node| command.query_async(node));
+        within(timeout, asked).await
     }
 
     /// Deletes the key on every node where the token is in it.
@@ -130,15 +118,9 @@ impl Nodes {
         token: &str,
         timeout: Option<Duration>,
     ) -> Answers {
-        let mut script = self.delete.key(key);
-        script.arg(token);
-        let asked = self.nodes.iter_mut().map(|node| {
-            let script = &script;
-            within(timeout, async move {
-                Ok(script.invoke_async::<bool>(node).await?)
-            })
-        });
-        Answers::count(join_all(asked).await)
+        let mut delete = Invocation::new(&COMPARE_AND_DELETE, key);
+        delete.evaluate.arg(token);
+        self.invoke(&delete, timeout).await
     }
 
     /// Gives the key a new time to live on every node where the token is in it.
@@ -149,31 +131,68 @@ impl Nodes {
         lease: Lease,
         timeout: Option<Duration>,
     ) -> Answers {
-        let mut script = self.prolong.key(key);
-        script.arg(token).arg(lease.millis());
-        let asked = self.nodes.iter_mut().map(|node| {
-            let script = &script;
-            within(timeout, async move {
-                Ok(script.invoke_async::<bool>(node).await?)
-            })
-        });
-        Answers::count(join_all(asked).await)
+        let mut prolong = Invocation::new(&COMPARE_AND_PEXPIRE, key);
+        prolong.evaluate.arg(token).arg(lease.millis());
+        self.invoke(&prolong, timeout).await
+    }
+
+    async fn invoke(&mut self, invocation: &Invocation, timeout: Option<Duration>) -> Answers {
+        let asked = self.0.iter_mut().map(|node| invocation.ask(node));
+        within(timeout, asked).await
     }
 }
 
-/// One node's answer, or the lack of one.
-async fn within(
-    timeout: Option<Duration>,
-    answer: impl Future<Output = Result<bool, LockError>>,
-) -> Result<bool, LockError> {
+/// A script and its words, which are written once for all nodes.
+struct Invocation {
+    script: &'static Script,
+    evaluate: Cmd,
+}
+
+impl Invocation {
+    /// Of a script on one key; its arguments are still to be added.
+    fn new(script: &'static Script, key: &str) -> Self {
+        // With room for what is to come: a token, and a number.
+        let mut evaluate = Cmd::with_capacity(6, 128 + key.len());
+        evaluate.arg("EVALSHA").arg(script.get_hash());
+        evaluate.arg(1).arg(key);
+        Invocation { script, evaluate }
+    }
+
+    async fn ask(&self, node: &mut Node) -> RedisResult<bool> {
+        const MISSING: ErrorKind = ErrorKind::Server(ServerErrorKind::NoScript);
+        match self.evaluate.query_async(node).await {
+            Err(error) if error.kind() == MISSING => Box::pin(self.load_and_ask(node)).await,
+            answer => answer,
+        }
+    }
+
+    async fn load_and_ask(&self, node: &mut Node) -> RedisResult<bool> {
+        self.script.load_async(node).await?;
+        self.evaluate.query_async(node).await
+    }
+}
+
+/// What nodes say that are asked at the same time, each of which may take so long: one timer does
+/// for all of them.
+async fn within<A>(timeout: Option<Duration>, asked: impl ExactSizeIterator<Item = A>) -> Answers
+where
+    A: Future<Output = RedisResult<bool>>,
+{
+    let (nodes, answers) = (asked.len(), RefCell::<Answers>::default());
+    let asked = asked.map(async |answer| {
+        let answer = answer.await.map_err(LockError::from);
+        answers.borrow_mut().add(answer);
+    });
     let Some(timeout) = timeout else {
-        return answer.await;
+        join_all(asked).await;
+        return answers.into_inner();
     };
-    tokio::time::timeout(timeout, answer)
-        .await
-        .unwrap_or_else(|_| {
-            Err(LockError::Ambiguous(format!(
-                "no answer within {timeout:?}"
-            )))
-        })
+    // Too late for some, then; what the others said counts.
+    tokio::time::timeout(timeout, join_all(asked)).await.ok();
+    let mut answers = answers.into_inner();
+    for _ in answers.total()..nodes {
+        let late = format!("no answer within {timeout:?}");
+        answers.failed.push(LockError::Ambiguous(late));
+    }
+    answers
 }

@@ -1,7 +1,5 @@
 //! The names under which locks are held.
 
-use std::fmt::Write;
-
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -10,11 +8,11 @@ use rand::rngs::StdRng;
 /// tokens that live longer than that are bug class S12.
 pub(crate) fn random_token(entropy: &mut StdRng) -> String {
     let bytes: [u8; 20] = entropy.random();
-    bytes
-        .iter()
-        .fold(String::with_capacity(40), |mut hex, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+    let mut hex = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 0xf] {
+            hex.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+        }
+    }
+    hex
 }

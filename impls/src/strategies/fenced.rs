@@ -21,6 +21,7 @@
 //! - A grant whose reply comes after the lease has run out is handed on (S5): the token is what
 //!   saves the resource then.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use redis::Script;
@@ -32,6 +33,10 @@ use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::{Context, Node, Strategy};
+
+/// Takes the key if nobody has it, and counts who has had it.
+static SET_AND_COUNT: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("set_and_count.lua")));
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "fenced",
@@ -45,14 +50,12 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 struct Fenced {
     /// Extends and releases in the same way.
     rest: SetNxPx,
-    take: Script,
 }
 
 impl Fenced {
     fn new(nodes: Vec<Node>, context: Context) -> Self {
         Fenced {
             rest: SetNxPx::new(nodes, context),
-            take: Script::new(include_str!("set_and_count.lua")),
         }
     }
 }
@@ -69,8 +72,7 @@ impl Attempts for Fenced {
         lease: Lease,
     ) -> Result<Option<Grant>, LockError> {
         let asked = Stopwatch::start();
-        let number: u64 = self
-            .take
+        let number: u64 = SET_AND_COUNT
             .key(key)
             .key(format!("{key}:fence"))
             .arg(name)

@@ -16,9 +16,10 @@
 //!   handed on (S5, Kleppmann's K1 and K4).
 //! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use redis::{ExistenceCheck, Script, SetExpiry, SetOptions};
+use redis::{Cmd, Script};
 
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
@@ -28,8 +29,13 @@ use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::{Context, Node, Strategy};
 
-pub(crate) const COMPARE_AND_DELETE: &str = include_str!("compare_and_delete.lua");
-pub(crate) const COMPARE_AND_PEXPIRE: &str = include_str!("compare_and_pexpire.lua");
+/// Deletes the key if the token is in it.
+pub(crate) static COMPARE_AND_DELETE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("compare_and_delete.lua")));
+
+/// Gives the key a new time to live if the token is in it.
+pub(crate) static COMPARE_AND_PEXPIRE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("compare_and_pexpire.lua")));
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "set-nx-px",
@@ -41,24 +47,21 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 };
 
 /// The command that takes a lock if nobody has it.
-pub(crate) fn set_nx_px(key: &str, token: &str, lease: Lease) -> redis::Cmd {
-    let options = SetOptions::default()
-        .conditional_set(ExistenceCheck::NX)
-        .with_expiration(SetExpiry::PX(lease.millis()));
-    redis::Cmd::set_options(key, token, options)
+pub(crate) fn set_nx_px(key: &str, token: &str, lease: Lease) -> Cmd {
+    let mut set = Cmd::with_capacity(6, 32 + key.len() + token.len());
+    set.arg("SET").arg(key).arg(token);
+    set.arg("NX").arg("PX").arg(lease.millis());
+    set
 }
 
 pub(crate) struct SetNxPx {
     pub(crate) redis: SingleNode,
     pub(crate) context: Context,
-    release: Script,
-    extend: Script,
 }
 
 /// Asks for a lease's extension, as often as one likes.
 pub(crate) struct Extension {
     redis: SingleNode,
-    script: Script,
     key: String,
     token: String,
     lease: Lease,
@@ -68,8 +71,7 @@ impl Extension {
     /// How long the lease is worth now; `None`: the lock was no longer ours.
     pub(crate) async fn ask(&mut self) -> Result<Option<Duration>, LockError> {
         let asked = Stopwatch::start();
-        let extended: bool = self
-            .script
+        let extended: bool = COMPARE_AND_PEXPIRE
             .key(&self.key)
             .arg(&self.token)
             .arg(self.lease.millis())
@@ -84,8 +86,6 @@ impl SetNxPx {
         SetNxPx {
             redis: SingleNode::first_of(nodes),
             context,
-            release: Script::new(COMPARE_AND_DELETE),
-            extend: Script::new(COMPARE_AND_PEXPIRE),
         }
     }
 
@@ -93,7 +93,6 @@ impl SetNxPx {
     pub(crate) fn extension(&self, key: &str, token: &str, lease: Lease) -> Extension {
         Extension {
             redis: self.redis.apart(),
-            script: self.extend.clone(),
             key: key.to_owned(),
             token: token.to_owned(),
             lease,
@@ -136,8 +135,7 @@ impl Lock for SetNxPx {
     ) -> Result<Option<Grant>, LockError> {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
-        let extended = self
-            .extend
+        let extended = COMPARE_AND_PEXPIRE
             .key(key)
             .arg(&grant.token)
             .arg(lease.millis())
@@ -147,8 +145,7 @@ impl Lock for SetNxPx {
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let deleted: bool = self
-            .release
+        let deleted: bool = COMPARE_AND_DELETE
             .key(key)
             .arg(&grant.token)
             .invoke_async(self.redis.connection()?)

@@ -13,6 +13,7 @@
 //! - A holder that is slower than its lease (S1), or is told of its grant too late (S5).
 //! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use redis::Script;
@@ -24,6 +25,10 @@ use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::{Context, Node, Strategy};
+
+/// Takes the key if nobody has it, and gives it a time to live.
+static SETNX_PEXPIRE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("setnx_pexpire.lua")));
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "setnx-lua",
@@ -37,14 +42,12 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 struct SetnxLua {
     /// Extends and releases in the same way.
     rest: SetNxPx,
-    take: Script,
 }
 
 impl SetnxLua {
     fn new(nodes: Vec<Node>, context: Context) -> Self {
         SetnxLua {
             rest: SetNxPx::new(nodes, context),
-            take: Script::new(include_str!("setnx_pexpire.lua")),
         }
     }
 }
@@ -61,8 +64,7 @@ impl Attempts for SetnxLua {
         lease: Lease,
     ) -> Result<Option<Grant>, LockError> {
         let asked = Stopwatch::start();
-        let taken: bool = self
-            .take
+        let taken: bool = SETNX_PEXPIRE
             .key(key)
             .arg(name)
             .arg(lease.millis())
