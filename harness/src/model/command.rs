@@ -201,33 +201,44 @@ fn fits(arity: i32, words: usize) -> bool {
     words == least || (arity < 0 && words > least)
 }
 
-/// All commands by name.
-static TABLE: LazyLock<Vec<Spec>> = LazyLock::new(|| {
-    let mut table: Vec<Spec> = commands::FAMILIES.concat();
-    table.sort_by_key(|spec| spec.name);
+/// All commands, by the shape of their names, each with its name in capitals.
+static TABLE: LazyLock<Vec<(Vec<u8>, Spec)>> = LazyLock::new(|| {
+    let table = commands::FAMILIES.concat().into_iter();
+    let mut table: Vec<_> = table
+        .map(|spec| (spec.name.to_ascii_uppercase().into_bytes(), spec))
+        .collect();
+    table.sort_by_key(|(_, spec)| (shape(spec.name.as_bytes()), spec.name));
     table
 });
 
-/// Where in the table the names begin that begin with each byte, and where the last ones end.
+/// No command has a longer name.
+const LONGEST: usize = 31;
+
+/// What two names have in common that begin alike and are of the same length.
+fn shape(name: &[u8]) -> Option<usize> {
+    let first = usize::from(name.first()?.to_ascii_lowercase());
+    (name.len() <= LONGEST).then_some(first * (LONGEST + 1) + name.len())
+}
+
+/// Where in the table the names of each shape begin, and where the last ones end.
 static BEGINS: LazyLock<Vec<usize>> = LazyLock::new(|| {
-    let begins = |byte| TABLE.partition_point(|spec| usize::from(spec.name.as_bytes()[0]) < byte);
-    (0..=256).map(begins).collect()
+    let begins = |at| TABLE.partition_point(|(capitals, _)| shape(capitals) < Some(at));
+    (0..=256 * (LONGEST + 1)).map(begins).collect()
 });
 
 /// Finds a command, in whatever case it is written.
 pub(super) fn find(name: &[u8], version: ServerVersion) -> Option<&'static Spec> {
-    let first = usize::from(name.first()?.to_ascii_lowercase());
-    // A dozen rows or so, nearly all of another length.
-    let mut rows = TABLE[BEGINS[first]..BEGINS[first + 1]].iter();
-    let found = rows.find(|spec| spec.name.len() == name.len() && is_named(name, spec.name));
-    found.filter(|spec| (spec.offered)(version))
+    let shape = shape(name)?;
+    let mut rows = TABLE[BEGINS[shape]..BEGINS[shape + 1]].iter();
+    // Nearly all are written in capitals.
+    let found = rows.find(|(capitals, spec)| name == capitals || is_named(name, spec.name));
+    let (_, spec) = found?;
+    (spec.offered)(version).then_some(spec)
 }
 
 /// True where some other version has a command of this name: that it is missing here is knowledge.
 pub(super) fn exists_elsewhere(name: &[u8]) -> bool {
-    TABLE
-        .iter()
-        .any(|spec| name.eq_ignore_ascii_case(spec.name.as_bytes()))
+    TABLE.iter().any(|(_, spec)| is_named(name, spec.name))
 }
 
 #[cfg(test)]
@@ -237,10 +248,11 @@ mod tests {
     #[test]
     fn names_are_lower_case_and_unique() {
         for pair in TABLE.windows(2) {
-            assert!(pair[0].name < pair[1].name, "{}", pair[0].name);
+            assert_ne!(pair[0].0, pair[1].0);
         }
-        for spec in TABLE.iter() {
+        for (_, spec) in TABLE.iter() {
             assert_eq!(spec.name, spec.name.to_ascii_lowercase());
+            assert!(spec.name.len() <= LONGEST, "{}", spec.name);
         }
     }
 }

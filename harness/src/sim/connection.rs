@@ -5,14 +5,15 @@
 //! another one.
 
 use std::io::{Error, ErrorKind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use redis::aio::ConnectionLike;
 use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
-use super::port::{Args, Lost, Port};
+use super::args::Args;
+use super::port::{Lost, Port};
 use crate::clock::Clock;
 use crate::model::Reply;
 use crate::wire::LinkId;
@@ -25,38 +26,28 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct SimConnection(Arc<Line>);
 
 struct Line {
-    port: Arc<Port>,
+    port: Port,
+    /// As the port knows it.
+    number: usize,
     link: LinkId,
     timeout: Duration,
     /// The network's.
     clock: Clock,
-    live: Mutex<Live>,
-}
-
-#[derive(Default)]
-struct Live {
-    conn: Option<u64>,
-    /// When the last attempt was refused, if it was.
-    refused_at: Option<Duration>,
 }
 
 impl SimConnection {
-    pub(super) fn new(port: Arc<Port>, link: LinkId, timeout: Duration, clock: Clock) -> Self {
+    pub(super) fn new(port: Port, link: LinkId, timeout: Duration, clock: Clock) -> Self {
         SimConnection(Arc::new(Line {
             port,
+            number: port.line(),
             link,
             timeout,
             clock,
-            live: Mutex::default(),
         }))
     }
 }
 
 impl Line {
-    fn live(&self) -> std::sync::MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Until when an answer to what is asked now is waited for.
     fn deadline_ns(&self) -> u64 {
         let timeout_ns = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
@@ -92,16 +83,10 @@ impl Line {
 
     /// The connection, opened if there is none; suspect until everything is answered.
     async fn connected(&self, deadline_ns: u64) -> RedisResult<Suspect<'_>> {
-        let conn = match self.open_unless_refused() {
-            Ok(conn) => conn,
-            Err(refused_at) => {
-                let pause = (refused_at + PAUSE).saturating_sub(self.clock.elapsed());
-                // Boxed, because few commands need it, and all would have room for it.
-                Box::pin(tokio::time::sleep(pause)).await;
-                if self.clock.now_ns() >= deadline_ns {
-                    return Err(self.timed_out());
-                }
-                self.open(&mut self.live())
+        let conn = loop {
+            match self.port.connection(self.number) {
+                Ok(conn) => break conn,
+                Err(refused_ns) => self.pause(refused_ns, deadline_ns).await?,
             }
         };
         Ok(Suspect {
@@ -111,29 +96,27 @@ impl Line {
         })
     }
 
-    /// The connection's number; where the last attempt was refused, when that was.
-    fn open_unless_refused(&self) -> Result<u64, Duration> {
-        let mut live = self.live();
-        match live.refused_at.take() {
-            Some(refused_at) => Err(refused_at),
-            None => Ok(self.open(&mut live)),
+    /// After a refusal, before another attempt.
+    async fn pause(&self, refused_ns: u64, deadline_ns: u64) -> RedisResult<()> {
+        let pause = (Duration::from_nanos(refused_ns) + PAUSE).saturating_sub(self.clock.elapsed());
+        // Boxed, because few commands need it, and all would have room for it.
+        Box::pin(tokio::time::sleep(pause)).await;
+        if self.clock.now_ns() >= deadline_ns {
+            return Err(self.timed_out());
         }
-    }
-
-    fn open(&self, live: &mut Live) -> u64 {
-        *live.conn.get_or_insert_with(|| self.port.open())
+        Ok(())
     }
 
     fn value(&self, answer: Result<Reply, Lost>) -> RedisResult<Value> {
         match answer {
             Ok(reply) => Ok(reply.into_value()),
             Err(Lost::Refused) => {
-                self.live().refused_at = Some(self.clock.elapsed());
+                self.port.note_refusal(self.number, self.clock.now_ns());
                 Err(io(ErrorKind::ConnectionRefused, "connection refused"))
             }
             Err(Lost::Full) => {
                 // redis-rs sees a connection that ends before its own first words are answered.
-                self.live().refused_at = Some(self.clock.elapsed());
+                self.port.note_refusal(self.number, self.clock.now_ns());
                 let why = "ERR max number of clients reached";
                 Err(io(ErrorKind::ConnectionAborted, why))
             }
@@ -189,20 +172,13 @@ impl Drop for Suspect<'_> {
         if self.cleared {
             return;
         }
-        let mut live = self.line.live();
-        if live.conn == Some(self.conn) {
-            live.conn = None;
-            self.line.port.close(self.conn);
-        }
+        self.line.port.hang_up(self.line.number, Some(self.conn));
     }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        let live = self.live.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(conn) = live.conn {
-            self.port.close(conn);
-        }
+        self.port.hang_up(self.number, None);
     }
 }
 

@@ -2,9 +2,10 @@
 
 use picklock_scenarios::Direction;
 
+use super::args::Args;
 use super::network::{LATENCY, Network};
 use super::node::Node;
-use super::port::{Args, Lost};
+use super::port::Lost;
 use super::traffic::{Arrival, Cargo, Frame};
 use crate::model::{ClientId, Reply};
 use crate::wire::{LinkId, Outcome};
@@ -24,8 +25,8 @@ fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply 
 }
 
 impl Network {
-    pub(super) fn deliver(&self) {
-        let now_ns = self.clock.now_ns();
+    /// Lets everything happen that is to happen until now.
+    pub(super) fn deliver(&self, now_ns: u64) {
         loop {
             let arrived = self.ledger.borrow_mut().agenda.pop(now_ns);
             match arrived {
@@ -87,13 +88,13 @@ impl Network {
                 drop(ledger);
                 if let Some(known) = known {
                     self.note_lost(conn, &known, at_ns + 1, Outcome::Cut);
-                    known.fail(&self.port, Lost::Reset);
+                    known.fail(self.port, Lost::Reset);
                 }
                 return;
             }
         };
         let client = known.client;
-        ledger.remember(link, &asked, self.run_ns(at_ns));
+        ledger.remember(link, &asked, at_ns);
         let reply = execute(&mut ledger.nodes[link.node], client, &args, at_ns);
         self.used.borrow_mut().push(args);
         match reply {
@@ -136,11 +137,5 @@ impl Network {
         self.ledger.borrow_mut().nodes[node].time_out(at_ns);
         self.answer_blocked(at_ns, node);
         self.ledger.borrow_mut().set_alarm(node, at_ns);
-    }
-
-    /// The run's time at a time of the simulation that is not later than now.
-    fn run_ns(&self, at_ns: u64) -> u64 {
-        let ago = self.clock.now_ns().saturating_sub(at_ns);
-        self.run_clock.now_ns().saturating_sub(ago)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefMut;
 
+use picklock_scenarios::Direction;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -21,22 +22,34 @@ impl Network {
             agenda,
             entropy,
             names,
+            gates,
             ..
         } = &mut *ledger;
         let Some(known) = conns.get_mut(conn) else {
             return;
         };
-        let (link, established) = (known.link, known.established);
-        let outlet = known.outlet(direction);
-        let free = established && outlet.is_free(now_ns) && !self.watcher.armed();
-        if free && outlet.view.is_quiet() {
-            let pen = self.pen(link, names, now_ns, Outcome::Forwarded);
-            outlet.depart(frame, now_ns, entropy, agenda, pen);
-            return;
+        let free = known.outlet(direction).is_free(now_ns) && known.is_quiet(direction);
+        if !free {
+            known.outlet(direction).coming.push_back(frame);
+            drop(ledger);
+            return self.let_go((conn, direction), now_ns);
         }
-        outlet.coming.push_back(frame);
-        drop(ledger);
-        self.let_go((conn, direction), now_ns);
+        let (link, way) = (known.link, (conn, direction));
+        match self.gate(link, &frame, &names[frame.asked.name]) {
+            Some(gate) => {
+                gates.push((way, gate));
+                self.port.ring();
+                let outlet = known.outlet(direction);
+                (outlet.shown, outlet.gated) = (true, true);
+                outlet.coming.push_back(frame);
+            }
+            None => {
+                known.established = true;
+                let pen = self.pen(link, names, now_ns, Outcome::Forwarded);
+                let outlet = known.outlet(direction);
+                outlet.depart(frame, now_ns, entropy, agenda, pen);
+            }
+        }
     }
 
     /// Lets go of everything in an outlet that nothing keeps back. As on the real wire a frame
@@ -64,8 +77,8 @@ impl Network {
         let Some(first) = outlet.coming.front().filter(|_| !outlet.gated) else {
             return false;
         };
-        let is_message = !matches!(first.cargo, Cargo::Close);
-        if is_message && !outlet.shown {
+        let is_message = first.is_message();
+        if !outlet.shown {
             outlet.shown = true;
             if let Some(gate) = self.gate(link, first, &names[first.asked.name]) {
                 outlet.gated = true;
@@ -147,8 +160,9 @@ impl Network {
         true
     }
 
+    /// What keeps a frame back until something has happened that it sets off, if it does.
     fn gate(&self, link: LinkId, frame: &Frame, command: &str) -> Option<Gate> {
-        if !self.watcher.armed() {
+        if !frame.is_message() || !self.watcher.armed() {
             return None;
         }
         self.watcher.sight(&Sight {
@@ -168,8 +182,12 @@ impl Network {
 impl Outlet {
     /// Nothing is in the way of a message that comes now, unless faults are.
     fn is_free(&self, now_ns: u64) -> bool {
-        let empty = self.coming.is_empty() && self.leaving.is_empty();
-        empty && self.latest_due_ns <= now_ns
+        self.is_empty() && self.latest_due_ns <= now_ns
+    }
+
+    /// Nothing waits in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.coming.is_empty() && self.leaving.is_empty()
     }
 
     fn depart(
@@ -190,6 +208,14 @@ impl Outlet {
 }
 
 impl Conn {
+    /// No fault is imposed on what a message needs that goes this way.
+    fn is_quiet(&mut self, direction: Direction) -> bool {
+        if self.established {
+            return self.outlet(direction).view.is_quiet();
+        }
+        self.request.view.is_quiet() && self.reply.view.is_quiet()
+    }
+
     /// A new connection needs both directions: its handshake goes to and fro.
     fn can_meet(&mut self) -> bool {
         let apart = !self.established && {

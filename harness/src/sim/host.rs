@@ -32,7 +32,7 @@ struct Switch {
 pub(super) struct Around {
     pub(super) clock: Clock,
     pub(super) beat: Beat,
-    pub(super) port: Arc<Port>,
+    pub(super) port: Port,
 }
 
 /// A handle on a host; dropping it drops the host.
@@ -158,7 +158,7 @@ struct Turns {
     worker: usize,
     clock: Clock,
     beat: Beat,
-    port: Arc<Port>,
+    port: Port,
     /// What the work has said in its turn. It is handed on when the turn is over, for the reason
     /// that [`Port::quietly`] gives.
     said: Reader<Heard>,
@@ -189,7 +189,7 @@ impl Future for Turns {
             return Poll::Ready(());
         }
         let running = self.beat.begin(self.worker);
-        let port = Arc::clone(&self.port);
+        let port = self.port;
         port.quietly(|| self.turn(context));
         while let Some(said) = self.said.take() {
             // The driver may have gone first.

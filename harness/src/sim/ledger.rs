@@ -6,9 +6,10 @@ use memchr::memmem::Finder;
 use picklock_scenarios::{Direction, Phase};
 use rand::rngs::StdRng;
 
+use super::args::Args;
+use super::desk::Place;
 use super::network::Way;
 use super::node::Node;
-use super::port::{Args, Place};
 use super::traffic::{Agenda, Arrival, Asked, Cargo, Conn, Frame, Outlet};
 use crate::model::Reply;
 use crate::wire::{Gate, LinkId};
@@ -34,8 +35,8 @@ impl Worker {
         last: VecDeque::new(),
     };
 
-    /// What is remembered of an attempt.
-    fn attempt(&mut self, op: u64) -> &mut Vec<Last> {
+    /// What is remembered of an attempt, with room for as much as is likely to come.
+    fn attempt(&mut self, op: u64, likely: usize) -> &mut Vec<Last> {
         // It is nearly always the latest one.
         let later = self.last.iter().rev().take_while(|(other, _)| *other > op);
         let mut place = self.last.len() - later.count();
@@ -43,7 +44,7 @@ impl Worker {
         if known {
             place -= 1;
         } else {
-            self.last.insert(place, (op, Vec::new()));
+            self.last.insert(place, (op, Vec::with_capacity(likely)));
         }
         &mut self.last[place].1
     }
@@ -128,9 +129,9 @@ impl Ledger {
         &mut self.workers[worker]
     }
 
-    /// When the worker's last command of this attempt and phase that names the key arrived. Of
-    /// several nodes the one counts that was done with first: a quorum may have let the lock go
-    /// while the command to another node was still on its way.
+    /// When, in the simulation's time, the worker's last command of this attempt and phase that
+    /// names the key arrived. Of several nodes the one counts that was done with first: a quorum
+    /// may have let the lock go while the command to another node was still on its way.
     pub(super) fn last_command_ns(
         &self,
         worker: usize,
@@ -150,7 +151,10 @@ impl Ledger {
     pub(super) fn asked(&mut self, worker: usize, args: &Args) -> Asked {
         let &mut Worker { op, phase, .. } = self.worker(worker);
         let mut keys = self.keys.iter();
-        let named = keys.position(|key| key.find(args.data()).is_some());
+        // It is nearly always a word of its own, which is found sooner.
+        let named = keys.position(|key| {
+            args.iter().any(|word| word == key.needle()) || key.find(args.data()).is_some()
+        });
         Asked {
             name: self.name(args.iter().next().unwrap_or_default()),
             key: named.and_then(|key| u32::try_from(key).ok()),
@@ -162,7 +166,10 @@ impl Ledger {
     /// The place of a command's name.
     fn name(&mut self, name: &[u8]) -> usize {
         let mut known = self.names.iter();
-        let known = known.position(|known| known.as_bytes().eq_ignore_ascii_case(name));
+        let known = known.position(|known| {
+            // Nearly all are written in capitals.
+            known.as_bytes() == name || known.as_bytes().eq_ignore_ascii_case(name)
+        });
         known.unwrap_or_else(|| {
             let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
             self.names.push(upper);
@@ -241,8 +248,10 @@ impl Ledger {
 
     pub(super) fn remember(&mut self, link: LinkId, asked: &Asked, at_ns: u64) {
         let Some(key) = asked.key else { return };
+        let nodes = self.nodes.len();
         let worker = self.worker(link.worker);
-        let last = worker.attempt(asked.op);
+        // Most attempts have two commands for each node.
+        let last = worker.attempt(asked.op, 2 * nodes);
         let kind = (asked.phase, key, link.node);
         match last
             .iter_mut()

@@ -19,10 +19,12 @@
 //! no process. What does not follow from seed and scenario does not reach the history.
 
 mod alarm;
+mod args;
 mod batch;
 mod connection;
 mod delivery;
 mod departure;
+mod desk;
 mod host;
 mod ledger;
 mod network;

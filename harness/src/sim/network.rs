@@ -17,9 +17,11 @@ use futures_util::{FutureExt, StreamExt};
 use picklock_scenarios::{Direction, Phase};
 
 use super::alarm::Alarm;
+use super::args::Args;
+use super::desk::{Handed, Place};
 use super::ledger::Ledger;
 use super::node::Node;
-use super::port::{Args, Handed, Lost, Place, Port};
+use super::port::{Lost, Port};
 use super::traffic::{Asked, Cargo, Frame, Outlet};
 use crate::clock::Clock;
 use crate::wire::{Faults, LinkId, Outcome, Watcher, WireLog};
@@ -34,9 +36,9 @@ pub(super) type Way = (u64, Direction);
 type Gates = FuturesUnordered<LocalBoxFuture<'static, Way>>;
 
 /// The network is carried; when that ends, nobody needs to call it.
-struct Carrying<'a>(&'a Port);
+struct Carrying(Port);
 
-impl Drop for Carrying<'_> {
+impl Drop for Carrying {
     fn drop(&mut self) {
         self.0.leave();
     }
@@ -45,7 +47,7 @@ impl Drop for Carrying<'_> {
 /// The network of one simulation.
 pub(super) struct Network {
     pub(super) ledger: RefCell<Ledger>,
-    pub(super) port: Arc<Port>,
+    pub(super) port: Port,
     pub(super) faults: Arc<Faults>,
     pub(super) watcher: Arc<dyn Watcher>,
     /// The simulation's own clock, which is never set to zero.
@@ -91,7 +93,7 @@ impl Network {
 
     /// Carries messages for as long as it is polled.
     pub(super) async fn carry(self: Rc<Self>) {
-        let _carrying = Carrying(&self.port);
+        let _carrying = Carrying(self.port);
         let (mut gates, mut alarm) = (Gates::new(), Alarm::new(&self.clock));
         std::future::poll_fn(|context| {
             while self.turn(&mut gates, &mut alarm, context) {}
@@ -102,9 +104,10 @@ impl Network {
 
     /// Does what there is to do now. True: there is more already.
     fn turn(&self, gates: &mut Gates, alarm: &mut Alarm, context: &mut Context<'_>) -> bool {
-        self.take_in();
-        self.deliver();
-        let too_late = self.port.time_out(self.clock.now_ns());
+        let now_ns = self.clock.now_ns();
+        self.take_in(now_ns);
+        self.deliver(now_ns);
+        let too_late = self.port.time_out(now_ns);
         let arrives = {
             let mut ledger = self.ledger.borrow_mut();
             let closed = ledger.gates.drain(..);
@@ -114,7 +117,7 @@ impl Network {
         if !gates.is_empty()
             && let Poll::Ready(Some(way)) = gates.poll_next_unpin(context)
         {
-            self.gate_opened(way);
+            self.gate_opened(way, now_ns);
             return true;
         }
         if self.port.is_rung(context) {
@@ -124,7 +127,7 @@ impl Network {
         next_ns.is_some_and(|at_ns| alarm.is_over(at_ns, context))
     }
 
-    fn take_in(&self) {
+    fn take_in(&self, now_ns: u64) {
         let used = &mut self.used.borrow_mut();
         let mut handed = self.port.take(self.spare.take(), used);
         for handed in handed.drain(..) {
@@ -134,14 +137,15 @@ impl Network {
                     link,
                     args,
                     place,
-                } => self.send_command(conn, link, args, place),
-                Handed::Close { conn } => self.close(conn),
+                } => self.send_command(conn, link, (args, place), now_ns),
+                Handed::Close { conn } => self.close(conn, now_ns),
             }
         }
         self.spare.replace(handed);
     }
 
-    fn send_command(&self, conn: u64, link: LinkId, args: Args, place: Place) {
+    fn send_command(&self, conn: u64, link: LinkId, asks: (Args, Place), now_ns: u64) {
+        let (args, place) = asks;
         let mut ledger = self.ledger.borrow_mut();
         if ledger.broken.contains(&conn) {
             drop(ledger);
@@ -154,11 +158,11 @@ impl Network {
         });
         known.waiting.push_back(place);
         let cargo = Cargo::Command(args);
-        self.send(ledger, Frame { conn, asked, cargo }, self.clock.now_ns());
+        self.send(ledger, Frame { conn, asked, cargo }, now_ns);
     }
 
     /// What was sent before it goes before it, also where that is kept back.
-    fn close(&self, conn: u64) {
+    fn close(&self, conn: u64, now_ns: u64) {
         let mut ledger = self.ledger.borrow_mut();
         ledger.broken.remove(&conn);
         let frame = Frame {
@@ -166,31 +170,35 @@ impl Network {
             asked: Asked::nothing(),
             cargo: Cargo::Close,
         };
-        self.send(ledger, frame, self.clock.now_ns());
+        self.send(ledger, frame, now_ns);
     }
 
-    fn gate_opened(&self, way: Way) {
+    fn gate_opened(&self, way: Way, now_ns: u64) {
         let mut ledger = self.ledger.borrow_mut();
         if let Some(conn) = ledger.conns.get_mut(way.0) {
             conn.outlet(way.1).gated = false;
         }
         drop(ledger);
-        self.let_go(way, self.clock.now_ns());
+        self.let_go(way, now_ns);
     }
 
-    /// Looks at every outlet again: faults have come or gone.
+    /// Looks at every outlet again where something waits: faults have come or gone.
     pub(super) fn look_again(&self) {
-        let conns = self
-            .ledger
-            .borrow()
-            .conns
-            .iter()
-            .map(|(conn, _)| conn)
-            .collect::<Vec<_>>();
+        let mut waiting = Vec::new();
+        for (conn, known) in self.ledger.borrow().conns.iter() {
+            let outlets = [&known.request, &known.reply];
+            for (outlet, way) in outlets
+                .into_iter()
+                .zip([Direction::Request, Direction::Reply])
+            {
+                if !outlet.is_empty() {
+                    waiting.push((conn, way));
+                }
+            }
+        }
         let now_ns = self.clock.now_ns();
-        for conn in conns {
-            self.let_go((conn, Direction::Request), now_ns);
-            self.let_go((conn, Direction::Reply), now_ns);
+        for way in waiting {
+            self.let_go(way, now_ns);
         }
         self.port.ring();
     }
@@ -215,7 +223,7 @@ impl Network {
                 ledger.broken.insert(*conn);
                 drop(ledger);
                 self.note_lost(*conn, &known, self.clock.now_ns() + 1, Outcome::Cut);
-                known.fail(&self.port, lost);
+                known.fail(self.port, lost);
             }
         }
     }
@@ -261,7 +269,14 @@ impl Network {
         key: u32,
     ) -> Option<u64> {
         let ledger = self.ledger.borrow();
-        ledger.last_command_ns(worker, op, phase, key)
+        let at_ns = ledger.last_command_ns(worker, op, phase, key)?;
+        Some(self.run_ns(at_ns))
+    }
+
+    /// The run's time at a time of the simulation that is not later than now.
+    fn run_ns(&self, at_ns: u64) -> u64 {
+        let ago = self.clock.now_ns().saturating_sub(at_ns);
+        self.run_clock.now_ns().saturating_sub(ago)
     }
 
     /// Commands that no node knew.

@@ -4,8 +4,8 @@
 //! written down when it leaves; `sent_ns` is when it *arrives* at its other end. Without a log
 //! nothing here is ever called.
 
+use super::args::Args;
 use super::network::Network;
-use super::port::Args;
 use super::traffic::{Asked, Cargo, Conn, Frame, Leaving};
 use crate::wire::{LinkId, Outcome, Passed, WireLog};
 

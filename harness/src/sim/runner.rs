@@ -67,6 +67,7 @@ pub(super) fn run_here(simulation: Simulation, beat: Beat) -> Result<History, Si
         .start_paused(true)
         .build()
         .map_err(|error| SimError::Broken(error.to_string()))?;
+    beat.set_out();
     let tasks = tokio::task::LocalSet::new();
     // As a task: what is run on a set of tasks is polled whenever any of them is.
     let playing = async move {

@@ -5,8 +5,10 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use picklock_scenarios::{Direction, Phase};
 
+use super::args::Args;
+use super::desk::Place;
 use super::network::Way;
-use super::port::{Args, Lost, Place, Port};
+use super::port::{Lost, Port};
 use crate::model::{ClientId, Reply};
 use crate::wire::{FaultView, ImposedId, LinkId, Outcome};
 
@@ -48,6 +50,11 @@ pub(super) enum Cargo {
 }
 
 impl Frame {
+    /// It says something.
+    pub(super) fn is_message(&self) -> bool {
+        !matches!(self.cargo, Cargo::Close)
+    }
+
     pub(super) fn direction(&self) -> Direction {
         match self.cargo {
             Cargo::Command(_) | Cargo::Close => Direction::Request,
@@ -127,7 +134,7 @@ impl Conn {
     }
 
     /// Tells everybody who waits on it why there will be no answer.
-    pub(super) fn fail(self, port: &Port, lost: Lost) {
+    pub(super) fn fail(self, port: Port, lost: Lost) {
         for place in self.waiting {
             port.answer(place, Err(lost));
         }
@@ -145,15 +152,21 @@ pub(super) enum Arrival {
     TimedOut(usize),
 }
 
-/// When something happens, and where it lies until then. Kept small, because it is moved about.
+/// When something happens, and where it lies until then. Kept small and in one number, because it
+/// is moved about and compared more than anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
-    at_ns: u64,
-    /// Drawn from the seed: the order of what happens at the same time.
-    tie: u32,
-    /// Never the same twice, so that the place decides nothing.
-    serial: u64,
+    /// From the highest bits on: the time in nanoseconds; what was drawn from the seed, for the
+    /// order of what happens at the same time; a number that is never the same twice at the same
+    /// time, so that the place decides nothing.
+    order: u128,
     place: usize,
+}
+
+impl Due {
+    fn at_ns(self) -> u64 {
+        (self.order >> 64) as u64
+    }
 }
 
 /// What is to happen, in order.
@@ -162,28 +175,25 @@ pub(super) struct Agenda {
     heap: BinaryHeap<Reverse<Due>>,
     arrivals: Vec<Option<Arrival>>,
     free: Vec<usize>,
-    serial: u64,
+    serial: u32,
 }
 
 impl Agenda {
     pub(super) fn add(&mut self, at_ns: u64, tie: u32, arrival: Arrival) {
-        self.serial += 1;
+        // It may come round: what it comes round to has happened long ago.
+        self.serial = self.serial.wrapping_add(1);
         let place = self.free.pop().unwrap_or(self.arrivals.len());
         match self.arrivals.get_mut(place) {
             Some(empty) => *empty = Some(arrival),
             None => self.arrivals.push(Some(arrival)),
         }
-        self.heap.push(Reverse(Due {
-            at_ns,
-            tie,
-            serial: self.serial,
-            place,
-        }));
+        let order = u128::from(at_ns) << 64 | u128::from(tie) << 32 | u128::from(self.serial);
+        self.heap.push(Reverse(Due { order, place }));
     }
 
     /// When the next thing happens.
     pub(super) fn next_ns(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse(due)| due.at_ns)
+        self.heap.peek().map(|Reverse(due)| due.at_ns())
     }
 
     /// The next thing, if its time has come.
@@ -194,6 +204,6 @@ impl Agenda {
         let Reverse(due) = self.heap.pop()?;
         let arrival = self.arrivals[due.place].take()?;
         self.free.push(due.place);
-        Some((due.at_ns, arrival))
+        Some((due.at_ns(), arrival))
     }
 }

@@ -45,11 +45,18 @@ impl Beat {
         }
     }
 
+    /// A simulation begins. What was before it is part of no turn.
+    pub(super) fn set_out(&self) {
+        LOOKED.set(roughly_now());
+    }
+
     /// A worker's turn begins.
     pub(super) fn begin(&self, worker: usize) -> Running {
         // The upper half counts turns, so that two turns never look the same.
         let turns = (self.0.turn.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        let (since, before) = Reading::fresh(roughly_now());
+        // It did not begin sooner than the last turn ended. Between turns nobody sleeps, and who
+        // was busy is not accused; so that one look at the clock is enough for each turn.
+        let (since, before) = Reading::fresh(LOOKED.get());
         self.0
             .turn
             .store((turns << 32) | (worker as u64 + 1), Ordering::Release);
@@ -60,7 +67,9 @@ impl Beat {
     pub(super) fn end(&self, running: Running) -> Option<String> {
         let mark = self.0.turn.load(Ordering::Relaxed);
         self.0.turn.store(mark & !0xffff_ffff, Ordering::Release);
-        let took = roughly_now().saturating_sub(running.since);
+        let now = roughly_now();
+        LOOKED.set(now);
+        let took = now.saturating_sub(running.since);
         if took < LONG_TURN || !running.before.slept_for_most_of(took) {
             return None;
         }
@@ -174,5 +183,8 @@ impl Reading {
 }
 
 thread_local! {
+    /// What time it was when a turn of this thread last ended.
+    static LOOKED: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
+
     static LAST: std::cell::Cell<Option<Reading>> = const { std::cell::Cell::new(None) };
 }

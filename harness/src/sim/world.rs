@@ -108,11 +108,9 @@ impl SimWorld {
     fn client(&self, worker: usize, init: &Init) -> Result<Box<dyn DynLock>, String> {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
-            let port = Arc::clone(&self.network.port);
+            let port = self.network.port;
             let (timeout, clock) = (init.timeout, self.clock.clone());
-            Connection::opening(move || {
-                SimConnection::new(Arc::clone(&port), link, timeout, clock.clone())
-            })
+            Connection::opening(move || SimConnection::new(port, link, timeout, clock.clone()))
         });
         let options = self.subject.read_options(&init.options);
         let context = Context {
@@ -179,7 +177,7 @@ impl World for Rc<SimWorld> {
         let around = Around {
             clock: self.clock.clone(),
             beat: self.beat.clone(),
-            port: Arc::clone(&self.network.port),
+            port: self.network.port,
         };
         let host = Host::start(worker, around, outbox, work);
         self.hosts.borrow_mut().insert(worker, host);

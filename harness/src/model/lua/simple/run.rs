@@ -134,6 +134,17 @@ impl<'a> Runner<'a> {
         })
     }
 
+    /// A word of a command; `None` for what cannot be one.
+    fn word(&mut self, expression: &'a Expression) -> Result<Option<Cow<'a, [u8]>>, Raised> {
+        let given = |list: &[&'a [u8]], place: usize| list.get(place).copied().map(Cow::Borrowed);
+        Ok(match expression {
+            Expression::Text(text) => Some(Cow::Borrowed(text)),
+            Expression::Key(place) => given(self.keys, *place),
+            Expression::Argument(place) => given(self.argv, *place),
+            other => self.value(other)?.into_word(),
+        })
+    }
+
     fn call(&mut self, call: &'a Call) -> Result<Reply, Raised> {
         let raised = |why| Raised {
             why,
@@ -152,7 +163,7 @@ impl<'a> Runner<'a> {
         };
         let mut refused = None;
         for (place, word) in words.iter_mut().zip(&call.words) {
-            match self.value(word)?.into_word() {
+            match self.word(word)? {
                 Some(word) => *place = word,
                 None => refused = Some(NOT_WORDS),
             }
