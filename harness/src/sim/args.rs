@@ -37,6 +37,11 @@ impl Args {
         &self.data
     }
 
+    /// Worth keeping for another command: not as large as few ever are.
+    pub(super) fn is_usual(&self) -> bool {
+        self.data.capacity() <= 4096
+    }
+
     /// Empty, with the room that it has.
     pub(super) fn cleared(mut self) -> Self {
         self.data.clear();

@@ -183,8 +183,9 @@ impl Desk {
 
     /// Keeps the room of commands that are over.
     pub(super) fn keep(&mut self, used: &mut Vec<Args>) {
-        used.truncate(MOST_SPARE.saturating_sub(self.spare.len()));
-        self.spare.extend(used.drain(..).map(Args::cleared));
+        let room = MOST_SPARE.saturating_sub(self.spare.len());
+        let kept = used.drain(..).filter(Args::is_usual).take(room);
+        self.spare.extend(kept.map(Args::cleared));
     }
 
     /// Calls the network. It is only marked as woken here: nothing comes back to the desk.

@@ -230,3 +230,52 @@ impl Drop for Answer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const LINK: LinkId = LinkId { worker: 0, node: 0 };
+
+    fn ask(port: Port) -> Option<Result<Reply, Lost>> {
+        let conn = port.connection(port.line()).unwrap();
+        let write = |args: &mut Args| args.push(b"PING");
+        port.ask(conn, LINK, 1, write).now_or_never()
+    }
+
+    #[test]
+    fn only_its_own_thread_finds_anybody_there() {
+        let port = Port::new();
+        assert_eq!(ask(port), None);
+        let elsewhere = std::thread::spawn(move || ask(port)).join().unwrap();
+        assert_eq!(elsewhere, Some(Err(Lost::Reset)));
+        assert_eq!(port.take(Vec::new(), &mut Vec::new()).len(), 1);
+    }
+
+    #[test]
+    fn the_next_simulation_has_nothing_of_the_last_one() {
+        let last = Port::new();
+        let waiting = last.ask(0, LINK, 1, |args| args.push(b"PING"));
+        let next = Port::new();
+        assert_eq!(waiting.now_or_never(), Some(Err(Lost::Reset)));
+        assert_eq!(ask(last), Some(Err(Lost::Reset)));
+        assert!(next.take(Vec::new(), &mut Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_line_opens_one_connection_after_another() {
+        let port = Port::new();
+        let (one, two) = (port.line(), port.line());
+        assert_eq!((port.connection(one), port.connection(two)), (Ok(0), Ok(1)));
+        assert_eq!(port.connection(one), Ok(0));
+        port.hang_up(one, Some(1));
+        assert_eq!(port.connection(one), Ok(0));
+        port.hang_up(one, Some(0));
+        port.note_refusal(one, 7);
+        assert_eq!(port.connection(one), Err(7));
+        assert_eq!(port.connection(one), Ok(2));
+        assert_eq!(port.take(Vec::new(), &mut Vec::new()).len(), 1);
+    }
+}
