@@ -25,6 +25,7 @@ mod single_node;
 mod span;
 mod stopwatch;
 mod token;
+mod variation;
 
 /// One line for each file of a folder: declares it, and lists the strategy that is in it.
 macro_rules! strategies {

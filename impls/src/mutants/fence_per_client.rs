@@ -10,6 +10,7 @@ use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
+use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "fence-per-client",
@@ -30,7 +31,13 @@ struct FencePerClient {
     grants: u64,
 }
 
-impl Lock for FencePerClient {
+impl Variation for FencePerClient {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.lock
+    }
+
     async fn acquire(
         &mut self,
         key: &str,
@@ -45,18 +52,5 @@ impl Lock for FencePerClient {
                 ..grant
             }
         }))
-    }
-
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Lock::extend(&mut self.lock, key, grant, ttl).await
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        Lock::release(&mut self.lock, key, grant).await
     }
 }

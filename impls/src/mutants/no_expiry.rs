@@ -8,10 +8,11 @@ use std::time::Duration;
 use redis::{ExistenceCheck, SetOptions};
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
+use crate::variation::Variation;
 use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -48,7 +49,13 @@ impl Attempts for NoExpiry {
     }
 }
 
-impl Lock for NoExpiry {
+impl Variation for NoExpiry {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
     async fn acquire(
         &mut self,
         key: &str,
@@ -67,9 +74,5 @@ impl Lock for NoExpiry {
     ) -> Result<Option<Grant>, LockError> {
         Lease::new(ttl)?;
         Ok(Some(grant.clone()))
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        Lock::release(&mut self.0, key, grant).await
     }
 }

@@ -9,13 +9,14 @@ use std::time::Duration;
 use redis::{Cmd, SetExpiry, SetOptions};
 
 use crate::Strategy;
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::options::Options;
 use crate::renewal::Habits;
 use crate::renewing::{Renewable, Renewing};
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::strategies::watchdog::OPTIONS;
+use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "phantom-extend",
@@ -61,14 +62,11 @@ impl Renewable for WritesAnew {
     }
 }
 
-impl Lock for WritesAnew {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Lock::acquire(&mut self.0, key, ttl, wait).await
+impl Variation for WritesAnew {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
     }
 
     async fn extend(
@@ -84,9 +82,5 @@ impl Lock for WritesAnew {
             valid_for: Some(lease.duration()),
             ..grant.clone()
         }))
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        Lock::release(&mut self.0, key, grant).await
     }
 }

@@ -3,12 +3,11 @@
 //! A holder that is late deletes its successor's lock (S4). To be caught by `ownership`, cause
 //! `stolen-release`, when a holder outlives its lease and then releases.
 
-use std::time::Duration;
-
 use crate::Strategy;
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, LockError};
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
+use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "release-without-token",
@@ -21,23 +20,11 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 
 struct ReleaseWithoutToken(SetNxPx);
 
-impl Lock for ReleaseWithoutToken {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Lock::acquire(&mut self.0, key, ttl, wait).await
-    }
+impl Variation for ReleaseWithoutToken {
+    type Original = SetNxPx;
 
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Lock::extend(&mut self.0, key, grant, ttl).await
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
     }
 
     async fn release(&mut self, key: &str, _grant: &Grant) -> Result<bool, LockError> {

@@ -9,6 +9,7 @@ use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
+use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "twice-as-slow",
@@ -21,7 +22,13 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 
 struct TwiceAsSlow(SetNxPx);
 
-impl Lock for TwiceAsSlow {
+impl Variation for TwiceAsSlow {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
     async fn acquire(
         &mut self,
         key: &str,
@@ -30,18 +37,5 @@ impl Lock for TwiceAsSlow {
     ) -> Result<Option<Grant>, LockError> {
         let _seen: Option<String> = self.0.redis.ask(redis::Cmd::get(key)).await?;
         Lock::acquire(&mut self.0, key, ttl, wait).await
-    }
-
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Lock::extend(&mut self.0, key, grant, ttl).await
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        Lock::release(&mut self.0, key, grant).await
     }
 }

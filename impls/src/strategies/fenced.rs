@@ -27,12 +27,13 @@ use std::time::Duration;
 use redis::Script;
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::{Context, Node, Strategy};
+use crate::variation::Variation;
+use crate::{Context, Strategy};
 
 /// Takes the key if nobody has it, and counts who has had it.
 static SET_AND_COUNT: LazyLock<Script> =
@@ -44,25 +45,15 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 1,
     replicas: 0,
     options: RETRY,
-    build: |nodes, context| Box::new(Fenced::new(nodes, context)),
+    build: |nodes, context| Box::new(Fenced(SetNxPx::new(nodes, context))),
 };
 
-struct Fenced {
-    /// Extends and releases in the same way.
-    rest: SetNxPx,
-}
-
-impl Fenced {
-    fn new(nodes: Vec<Node>, context: Context) -> Self {
-        Fenced {
-            rest: SetNxPx::new(nodes, context),
-        }
-    }
-}
+/// Extends and releases in the same way.
+struct Fenced(SetNxPx);
 
 impl Attempts for Fenced {
     fn context(&mut self) -> &mut Context {
-        &mut self.rest.context
+        &mut self.0.context
     }
 
     async fn attempt(
@@ -77,7 +68,7 @@ impl Attempts for Fenced {
             .key(format!("{key}:fence"))
             .arg(name)
             .arg(lease.millis())
-            .invoke_async(self.rest.redis.connection()?)
+            .invoke_async(self.0.redis.connection()?)
             .await?;
         Ok((number > 0).then(|| Grant {
             fence: Some(number),
@@ -86,7 +77,13 @@ impl Attempts for Fenced {
     }
 }
 
-impl Lock for Fenced {
+impl Variation for Fenced {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
     async fn acquire(
         &mut self,
         key: &str,
@@ -94,18 +91,5 @@ impl Lock for Fenced {
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
         attempts::acquire(self, key, ttl, wait).await
-    }
-
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Lock::extend(&mut self.rest, key, grant, ttl).await
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        Lock::release(&mut self.rest, key, grant).await
     }
 }

@@ -16,12 +16,13 @@
 
 use std::time::Duration;
 
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::{Context, Node, Strategy};
+use crate::variation::Variation;
+use crate::Strategy;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "get-then-del",
@@ -29,30 +30,23 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 1,
     replicas: 0,
     options: RETRY,
-    build: |nodes, context| Box::new(GetThenDel::new(nodes, context)),
+    build: |nodes, context| Box::new(GetThenDel(SetNxPx::new(nodes, context))),
 };
 
 struct GetThenDel(SetNxPx);
 
 impl GetThenDel {
-    fn new(nodes: Vec<Node>, context: Context) -> Self {
-        GetThenDel(SetNxPx::new(nodes, context))
-    }
-
     async fn is_ours(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let found: Option<String> = self.0.redis.ask(redis::Cmd::get(key)).await?;
         Ok(found.as_ref() == Some(&grant.token))
     }
 }
 
-impl Lock for GetThenDel {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Lock::acquire(&mut self.0, key, ttl, wait).await
+impl Variation for GetThenDel {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
     }
 
     async fn extend(

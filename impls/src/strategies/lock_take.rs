@@ -25,12 +25,13 @@ use std::time::Duration;
 
 use redis::Cmd;
 
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::{Context, Node, Strategy};
+use crate::variation::Variation;
+use crate::Strategy;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "lock-take",
@@ -38,16 +39,12 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 1,
     replicas: 0,
     options: RETRY,
-    build: |nodes, context| Box::new(LockTake::new(nodes, context)),
+    build: |nodes, context| Box::new(LockTake(SetNxPx::new(nodes, context))),
 };
 
 struct LockTake(SetNxPx);
 
 impl LockTake {
-    fn new(nodes: Vec<Node>, context: Context) -> Self {
-        LockTake(SetNxPx::new(nodes, context))
-    }
-
     /// Carries out `change` if the token is in the key, and still is when it happens. True: it
     /// was, and `change` answered 1.
     async fn if_ours(&mut self, key: &str, token: &str, change: Cmd) -> Result<bool, LockError> {
@@ -67,14 +64,11 @@ impl LockTake {
     }
 }
 
-impl Lock for LockTake {
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Lock::acquire(&mut self.0, key, ttl, wait).await
+impl Variation for LockTake {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
     }
 
     async fn extend(

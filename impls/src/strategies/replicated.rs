@@ -33,6 +33,7 @@ use crate::span::Span;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::{SetNxPx, set_nx_px};
 use crate::token::random_token;
+use crate::variation::Variation;
 use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -125,7 +126,13 @@ impl Attempts for Replicated {
     }
 }
 
-impl Lock for Replicated {
+impl Variation for Replicated {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
     async fn acquire(
         &mut self,
         key: &str,
@@ -155,9 +162,5 @@ impl Lock for Replicated {
             )));
         }
         Ok(Some(lease.extended(grant, asked)))
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        Lock::release(&mut self.0, key, grant).await
     }
 }

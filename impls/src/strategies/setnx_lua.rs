@@ -19,12 +19,13 @@ use std::time::Duration;
 use redis::Script;
 
 use crate::attempts::{self, Attempts};
-use crate::contract::{Grant, Lock, LockError};
+use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::{Context, Node, Strategy};
+use crate::variation::Variation;
+use crate::{Context, Strategy};
 
 /// Takes the key if nobody has it, and gives it a time to live.
 static SETNX_PEXPIRE: LazyLock<Script> =
@@ -36,25 +37,15 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 1,
     replicas: 0,
     options: RETRY,
-    build: |nodes, context| Box::new(SetnxLua::new(nodes, context)),
+    build: |nodes, context| Box::new(SetnxLua(SetNxPx::new(nodes, context))),
 };
 
-struct SetnxLua {
-    /// Extends and releases in the same way.
-    rest: SetNxPx,
-}
-
-impl SetnxLua {
-    fn new(nodes: Vec<Node>, context: Context) -> Self {
-        SetnxLua {
-            rest: SetNxPx::new(nodes, context),
-        }
-    }
-}
+/// Extends and releases in the same way.
+struct SetnxLua(SetNxPx);
 
 impl Attempts for SetnxLua {
     fn context(&mut self) -> &mut Context {
-        &mut self.rest.context
+        &mut self.0.context
     }
 
     async fn attempt(
@@ -68,13 +59,19 @@ impl Attempts for SetnxLua {
             .key(key)
             .arg(name)
             .arg(lease.millis())
-            .invoke_async(self.rest.redis.connection()?)
+            .invoke_async(self.0.redis.connection()?)
             .await?;
         Ok(taken.then(|| lease.grant(name, asked)))
     }
 }
 
-impl Lock for SetnxLua {
+impl Variation for SetnxLua {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
     async fn acquire(
         &mut self,
         key: &str,
@@ -82,18 +79,5 @@ impl Lock for SetnxLua {
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
         attempts::acquire(self, key, ttl, wait).await
-    }
-
-    async fn extend(
-        &mut self,
-        key: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        Lock::extend(&mut self.rest, key, grant, ttl).await
-    }
-
-    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        Lock::release(&mut self.rest, key, grant).await
     }
 }

@@ -1,0 +1,67 @@
+//! A lock that differs from another one in a thing or two.
+
+use std::time::Duration;
+
+use crate::contract::{Grant, Lock, LockError, Notice};
+
+/// A lock that does as its original does wherever it says nothing else.
+pub(crate) trait Variation {
+    /// What it is a variation of.
+    type Original: Lock;
+
+    fn original(&mut self) -> &mut Self::Original;
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::acquire(self.original(), key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::extend(self.original(), key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(self.original(), key, grant).await
+    }
+
+    async fn notice(&mut self) -> Notice {
+        Lock::notice(self.original()).await
+    }
+}
+
+impl<V: Variation> Lock for V {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Variation::acquire(self, key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Variation::extend(self, key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Variation::release(self, key, grant).await
+    }
+
+    async fn notice(&mut self) -> Notice {
+        Variation::notice(self).await
+    }
+}
