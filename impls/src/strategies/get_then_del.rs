@@ -16,13 +16,13 @@
 
 use std::time::Duration;
 
+use crate::Strategy;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::variation::Variation;
-use crate::Strategy;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "get-then-del",

@@ -25,13 +25,13 @@ use std::time::Duration;
 
 use redis::Cmd;
 
+use crate::Strategy;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::variation::Variation;
-use crate::Strategy;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "lock-take",
