@@ -50,6 +50,9 @@ pub struct Stall {
     pub at_ns: u64,
     /// Who wanted it; `None`: the probe, or nobody was there to try.
     pub worker: Option<usize>,
+    /// The last attempt that had ended without a certain answer, unless somebody has got the lock
+    /// since: whose it was, and when it ended.
+    pub doubt: Option<(usize, u64)>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,8 +63,12 @@ struct KeyState {
     clear_ns: u64,
     /// The present stall was reported.
     stalled: bool,
+    /// See [`Stall::doubt`].
+    doubt: Option<(usize, u64)>,
     /// When a key without expiry was found.
     immortal_ns: Option<u64>,
+    /// A key was found after the run.
+    left: bool,
     probe_granted: Option<bool>,
 }
 
@@ -152,11 +159,13 @@ impl Progress {
             return;
         }
         state.stalled = true;
+        let doubt = state.doubt;
         self.violated(Stall {
             key,
             from_ns,
             at_ns: limit_ns,
             worker,
+            doubt,
         });
     }
 
@@ -238,6 +247,7 @@ impl Progress {
                     from_ns: at_ns,
                     at_ns,
                     worker: None,
+                    doubt: state.doubt,
                 });
             }
         }
@@ -264,6 +274,7 @@ impl Checker for Progress {
                 if !definite {
                     self.look_at_key(at_ns, key);
                     self.occupied_until(key, until_ns);
+                    self.keys[key as usize].doubt = Some((attempt.worker, at_ns));
                 }
             }
             Step::Begun => {
@@ -271,7 +282,7 @@ impl Checker for Progress {
                 self.wants.satisfied(attempt);
                 let state = &mut self.keys[key as usize];
                 state.holding += 1;
-                state.stalled = false;
+                (state.stalled, state.doubt) = (false, None);
             }
             Step::LeaseMoved { .. } => {}
             Step::Ended(how) => {
@@ -328,10 +339,11 @@ impl Checker for Progress {
             }
             What::KeyLeft { key, ttl_ms, .. } => {
                 self.run_over(at_ns);
-                if let Some(state) = self.keys.get_mut(*key as usize)
-                    && *ttl_ms == -1
-                {
-                    state.immortal_ns.get_or_insert(at_ns);
+                if let Some(state) = self.keys.get_mut(*key as usize) {
+                    state.left = true;
+                    if *ttl_ms == -1 {
+                        state.immortal_ns.get_or_insert(at_ns);
+                    }
                 }
             }
             What::NodeLost { node, reason } => {
@@ -349,20 +361,24 @@ impl Checker for Progress {
     fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Verdict {
         self.run_over(self.latest_ns);
         self.count_immortal_keys();
-        let Some(first) = self.first else {
+        let Some(mut first) = self.first else {
             return match self.undecided {
                 Some(reason) => Verdict::unknown(reason),
                 None => Verdict::held(),
             };
         };
-        let immortal = self.keys[first.key as usize].immortal_ns.is_some();
+        let state = self.keys[first.key as usize];
+        let immortal = state.immortal_ns.is_some();
+        // What the attempt may have left is no explanation where nothing was left.
+        first.doubt = first.doubt.filter(|_| state.left && !immortal);
         if let (false, Some(reason)) = (immortal, self.excuse(&first)) {
             return Verdict::unknown(reason);
         }
-        let cause = if immortal {
-            Cause::NoTtl
-        } else {
-            Cause::Undetermined
+        let cause = match () {
+            () if immortal => Cause::NoTtl,
+            // What that attempt left should have run out long ago, and somebody still keeps it.
+            () if first.doubt.is_some() => Cause::AmbiguousAcquire,
+            () => Cause::Undetermined,
         };
         Verdict {
             status: Status::Violated,

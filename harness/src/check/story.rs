@@ -269,6 +269,12 @@ pub(super) fn of_stall(evidence: &Evidence<'_>, stall: &Stall) -> Vec<String> {
         draft.tell_kill(last);
         draft.tell_of(evidence, &[last.op], last.begin_ns, stall.from_ns);
     }
+    if let Some((worker, at_ns)) = stall.doubt {
+        let text = format!(
+            "worker {worker}'s attempt to get {lock} ended without a certain answer: it may have it"
+        );
+        draft.tell(at_ns, Weight::Plot, text);
+    }
     if stall.at_ns > stall.from_ns {
         let text = match stall.worker {
             Some(worker) => format!("{lock} should have been free, and worker {worker} wanted it"),
