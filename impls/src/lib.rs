@@ -66,6 +66,7 @@ strategies! {
     phantom_extend,
     watchdog_silent,
     watchdog_outlives_unlock,
+    renews_in_doubt,
     fence_per_client,
     twice_as_slow,
 }

@@ -369,8 +369,10 @@ impl Checker for Progress {
         };
         let state = self.keys[first.key as usize];
         let immortal = state.immortal_ns.is_some();
-        // What the attempt may have left is no explanation where nothing was left.
-        first.doubt = first.doubt.filter(|_| state.left && !immortal);
+        // What the attempt took is still there, or was until the clients were gone. Where the probe
+        // found nothing and did not get the lock either, it is no explanation.
+        let kept = state.left || state.probe_granted == Some(true);
+        first.doubt = first.doubt.filter(|_| kept && !immortal);
         if let (false, Some(reason)) = (immortal, self.excuse(&first)) {
             return Verdict::unknown(reason);
         }

@@ -2,7 +2,7 @@
 
 use picklock_harness::check::{Cause, Property};
 
-use crate::{run, scenario};
+use crate::{catalog, run, scenario};
 
 #[test]
 fn phantom_extend_is_caught() {
@@ -72,4 +72,12 @@ fn fence_per_client_is_caught() {
     let trial = scenario("[workload]\nworkers = 3\nstock = 9");
     run(&trial, "fence-per-client").assert_violated(Property::Fencing, Cause::Undetermined);
     run(&trial, "fenced").assert_held(Property::Fencing);
+}
+
+#[test]
+fn renews_in_doubt_is_caught() {
+    let trial = catalog("lost-reply");
+    let caught = run(&trial, "renews-in-doubt");
+    caught.assert_violated(Property::Progress, Cause::AmbiguousAcquire);
+    run(&trial, "watchdog").assert_held(Property::Progress);
 }

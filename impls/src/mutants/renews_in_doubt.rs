@@ -1,0 +1,87 @@
+//! `renews-in-doubt`: a watchdog that renews what it may have taken, and tells its caller that it
+//! failed.
+//!
+//! When the answer to its SET is lost, the key is there with its name, and nobody knows. Left alone
+//! it would run out; renewed by name it keeps everybody out, its own client included, for as long
+//! as that client lives (S11). To be caught by `progress`, cause `ambiguous-acquire`, when the
+//! reply to an acquisition is lost.
+
+use std::time::Duration;
+
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::renewal::{Habits, Renewals};
+use crate::renewing::Renewable;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::strategies::watchdog::OPTIONS;
+use crate::variation::Variation;
+use crate::{Context, Strategy};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "renews-in-doubt",
+    summary: "mutant: a watchdog that also renews what it does not know it has",
+    nodes: 1,
+    replicas: 0,
+    options: OPTIONS,
+    build: |nodes, context| {
+        let habits = Habits {
+            minds_the_lease: false,
+            ..Habits::SOUND
+        };
+        Box::new(RenewsInDoubt {
+            lock: SetNxPx::new(nodes, context),
+            renewals: Renewals::new(habits),
+        })
+    },
+};
+
+struct RenewsInDoubt {
+    lock: SetNxPx,
+    renewals: Renewals,
+}
+
+impl Attempts for RenewsInDoubt {
+    fn context(&mut self) -> &mut Context {
+        &mut self.lock.context
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let tried = self.lock.attempt(key, name, lease).await;
+        if tried.as_ref().is_err_and(|error| !error.is_definite()) {
+            // Of which it knows nothing but the name, so that it asks at once.
+            let perhaps = Grant {
+                token: name.to_owned(),
+                fence: None,
+                valid_for: Some(Duration::ZERO),
+            };
+            let renewal = self.lock.renewal(key, &perhaps, lease);
+            let options = self.lock.options();
+            self.renewals
+                .begin(options, &perhaps, lease.duration(), renewal);
+        }
+        tried
+    }
+}
+
+impl Variation for RenewsInDoubt {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.lock
+    }
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        attempts::acquire(self, key, ttl, wait).await
+    }
+}
