@@ -209,7 +209,9 @@ pub struct Workload {
     pub again: Span,
     /// Pause between two purchases of one buyer.
     pub think: Span,
-    /// After this long a client's command that got no answer has failed.
+    /// After this long a client's command that got no answer has failed. Less than what progress
+    /// allows after a fault, which is a lease and [`Judge::progress_within`]: else the lock is
+    /// blamed where a client waits for an answer that was lost.
     pub command_timeout: Span,
     /// The run ends here, sold out or not.
     pub limit: Span,
@@ -243,7 +245,7 @@ impl Default for Workload {
             wait: Span::Ttl(3.0),
             again: Span::ZERO,
             think: Span::ZERO,
-            command_timeout: Span::Ttl(4.0),
+            command_timeout: Span::Ttl(3.0),
             limit: Span::Ttl(30.0),
         }
     }
