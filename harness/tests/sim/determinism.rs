@@ -26,7 +26,7 @@ pub fn bytes(history: &History) -> Vec<u8> {
 const LOCKS: &str = "PICKLOCK_LOCKS";
 
 fn locks() -> Vec<&'static Strategy> {
-    let all = STRATEGIES.iter().chain(MUTANTS).copied();
+    let all = STRATEGIES.iter().chain(MUTANTS);
     match std::env::var(LOCKS) {
         Ok(names) => {
             let find = |name| picklock_impls::find(name).expect("PICKLOCK_LOCKS are locks");
