@@ -10,20 +10,19 @@ use syn::visit::Visit;
 const CRATES: &[(&str, &[&str])] = &[
     ("impls", &[]),
     ("scenarios", &[]),
-    ("harness", &["impls", "scenarios"]),
-    ("reports", &["harness"]),
+    ("harness/redis-model", &[]),
+    ("harness/verdicts", &["scenarios"]),
+    (
+        "harness",
+        &["impls", "redis-model", "scenarios", "verdicts"],
+    ),
+    ("reports", &["verdicts"]),
 ];
 
 /// Room of the harness, and the rooms that it may import.
 const ROOMS: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("entropy", &[]),
-    ("history", &[]),
-    ("check", &["history"]),
-    ("record", &["check"]),
-    ("expectation", &["check", "record"]),
-    ("latency", &["history", "record"]),
-    ("assemble", &["check", "history", "record"]),
     ("adapter", &["clock", "entropy"]),
     ("wire", &["clock", "entropy"]),
     ("world", &["adapter", "wire"]),
@@ -50,13 +49,6 @@ const ROOMS: &[(&str, &[&str])] = &[
             "world",
         ],
     ),
-    (
-        "sim",
-        &[
-            "adapter", "clock", "driver", "entropy", "history", "model", "stage", "wire", "world",
-        ],
-    ),
-    ("model", &[]),
     (
         "sim",
         &[

@@ -20,19 +20,12 @@
 //! - [`latency`]: how long the subject took; pure functions of a history
 
 pub mod adapter;
-pub mod assemble;
-pub mod check;
 pub mod clock;
 pub mod driver;
 pub mod entropy;
-pub mod expectation;
-pub mod history;
-pub mod latency;
-pub mod model;
 pub mod nemesis;
 pub mod real;
 pub mod real_world;
-pub mod record;
 mod replication;
 pub mod sim;
 pub mod stage;
@@ -41,4 +34,6 @@ pub mod trial;
 pub mod wire;
 pub mod world;
 
+pub use picklock_redis_model as model;
+pub use picklock_verdicts::{assemble, check, expectation, history, latency, record};
 pub use trial::{Outcome, Trial, TrialError, TrialRun};

@@ -3,7 +3,7 @@
 //! Each of the three alone is easily misread. That two clients were inside says nothing about the
 //! lock, as long as one of them stayed longer than it was allowed to.
 
-use picklock_harness::check::{Cause, Property, Status, Verdicts};
+use picklock_verdicts::check::{Cause, Property, Status, Verdicts};
 
 /// One or two sentences on whose fault it was; `None` when nothing was violated that these three
 /// could explain.
@@ -93,7 +93,7 @@ fn damage(verdicts: &Verdicts) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use picklock_harness::check::Verdict;
+    use picklock_verdicts::check::Verdict;
 
     use super::*;
 

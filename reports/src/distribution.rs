@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use picklock_harness::record::{Cell, Latency};
+use picklock_verdicts::record::{Cell, Latency};
 
 use crate::formats::FormatError;
 use crate::standing::title;

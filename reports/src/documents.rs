@@ -1,6 +1,6 @@
 //! Documents as they are found: a run's or a matrix's, told apart by their `format` key.
 
-use picklock_harness::record::{FORMAT, MATRIX_FORMAT, MatrixRecord, RunRecord};
+use picklock_verdicts::record::{FORMAT, MATRIX_FORMAT, MatrixRecord, RunRecord};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

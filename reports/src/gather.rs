@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::{Status, Verdict, Verdicts};
-use picklock_harness::history::History;
-use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Tally};
+use picklock_verdicts::check::{Status, Verdict, Verdicts};
+use picklock_verdicts::history::History;
+use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Tally};
 
 use crate::material::{Evidence, Material};
 
@@ -61,7 +61,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> Material {
     }
 }
 
-fn tally(verdicts: &Verdicts) -> BTreeMap<picklock_harness::check::Property, Tally> {
+fn tally(verdicts: &Verdicts) -> BTreeMap<picklock_verdicts::check::Property, Tally> {
     let of = |verdict: &Verdict| {
         let mut tally = Tally::default();
         match verdict.status {

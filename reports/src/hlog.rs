@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use picklock_harness::record::Cell;
+use picklock_verdicts::record::Cell;
 
 use crate::distribution;
 use crate::file_name::Names;

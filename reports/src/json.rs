@@ -1,6 +1,6 @@
 //! The machine's document: one JSON object a run, its format first.
 
-use picklock_harness::record::{FORMAT, RunRecord};
+use picklock_verdicts::record::{FORMAT, RunRecord};
 use serde_json::Value;
 
 /// Why a text is not a run record.

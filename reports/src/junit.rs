@@ -8,7 +8,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use picklock_harness::record::{Cell, Surprise};
+use picklock_verdicts::record::{Cell, Surprise};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::formats::{File, FormatError};

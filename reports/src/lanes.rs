@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::history::{Event, What};
+use picklock_verdicts::history::{Event, What};
 
 /// The kind of fault that freezes workers, as histories call it.
 const PAUSE_CLIENT: &str = "pause-client";

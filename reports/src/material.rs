@@ -2,8 +2,8 @@
 //!
 //! A single run is a matrix of one cell, so that each format is written once.
 
-use picklock_harness::history::History;
-use picklock_harness::record::{Cell, MatrixRecord, RunRecord};
+use picklock_verdicts::history::History;
+use picklock_verdicts::record::{Cell, MatrixRecord, RunRecord};
 
 use crate::wire_log::WireLog;
 

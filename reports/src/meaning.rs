@@ -1,6 +1,6 @@
 //! Each verdict in one line of plain words, with the remedy where there is one.
 
-use picklock_harness::check::{Cause, Property, Status, Verdict};
+use picklock_verdicts::check::{Cause, Property, Status, Verdict};
 
 /// What this verdict on `property` means.
 pub fn of(property: Property, verdict: &Verdict) -> String {

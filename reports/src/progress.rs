@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::history::{Event, Misbehaviour, What};
+use picklock_verdicts::history::{Event, Misbehaviour, What};
 
 use crate::escape::visible;
 use crate::units::moment_ns;

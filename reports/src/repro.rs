@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use picklock_harness::check::{Property, Status};
-use picklock_harness::record::{Outcome, Repro};
+use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::record::{Outcome, Repro};
 
 use crate::escape::visible;
 

@@ -1,7 +1,7 @@
 //! How a cell stands: what in it is a failure, and which cell is to be read first.
 
-use picklock_harness::check::{Property, Status};
-use picklock_harness::record::{Cell, Surprise};
+use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::record::{Cell, Surprise};
 
 /// How a cell came out, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

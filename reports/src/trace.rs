@@ -11,8 +11,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use picklock_harness::check::{Hold, HoldEnd, fault_spans, holds};
-use picklock_harness::history::{History, What};
+use picklock_verdicts::check::{Hold, HoldEnd, fault_spans, holds};
+use picklock_verdicts::history::{History, What};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! WAIT, in the simulation as on a real master with a real replica.
 
-#[path = "../real_redis/mod.rs"]
+#[path = "../../redis-model/tests/real_redis/mod.rs"]
 mod real_redis;
 
 use std::sync::{Arc, Mutex};

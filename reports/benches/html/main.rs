@@ -13,10 +13,10 @@ mod runs;
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::judge;
 use picklock_harness::clock::Clock;
 use picklock_reports::html::page;
 use picklock_reports::material::Evidence;
+use picklock_verdicts::check::judge;
 
 fn main() {
     // A page that draws nothing is fast.

@@ -10,8 +10,8 @@ mod words;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use picklock_harness::check::{Property, Status};
-use picklock_harness::record::{Cell, MatrixRecord};
+use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::record::{Cell, MatrixRecord};
 use serde::Serialize;
 
 use crate::distribution::decode;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::record::Cell;
+use picklock_verdicts::record::Cell;
 use serde::{Deserialize, Serialize};
 
 use super::cell_key::CellKey;

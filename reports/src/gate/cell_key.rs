@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use picklock_harness::record::Cell;
+use picklock_verdicts::record::Cell;
 use serde::{Deserialize, Serialize};
 
 use crate::escape::visible;

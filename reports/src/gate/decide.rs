@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use picklock_harness::record::Cell;
+use picklock_verdicts::record::Cell;
 
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;

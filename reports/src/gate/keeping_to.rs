@@ -1,6 +1,6 @@
 //! Limits held against what was measured.
 
-use picklock_harness::record::{Cell, MatrixRecord};
+use picklock_verdicts::record::{Cell, MatrixRecord};
 use serde::Serialize;
 
 use super::baseline::{Baseline, BaselineCell};

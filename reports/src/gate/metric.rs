@@ -1,8 +1,8 @@
 //! What a limit can be about.
 
-use picklock_harness::check::Property;
-use picklock_harness::latency::ASKED;
-use picklock_harness::record::{Cell, Latency};
+use picklock_verdicts::check::Property;
+use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::record::{Cell, Latency};
 
 /// A figure of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::record::{Cell, Latency, MatrixRecord};
+use picklock_verdicts::record::{Cell, Latency, MatrixRecord};
 
 use super::cell_key::CellKey;
 use super::metric::Metric;
@@ -68,7 +68,7 @@ pub fn absorb(cell: &mut Cell, other: Cell) {
             *all.causes.entry(cause).or_default() += runs;
         }
     }
-    let violations = |verdicts: &picklock_harness::check::Verdicts| {
+    let violations = |verdicts: &picklock_verdicts::check::Verdicts| {
         verdicts
             .values()
             .filter(|verdict| verdict.cause.is_some())

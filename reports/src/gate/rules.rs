@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::Property;
-use picklock_harness::record::Cell;
+use picklock_verdicts::check::Property;
+use picklock_verdicts::record::Cell;
 
 use super::cell_key::CellKey;
 use super::limit::{Limit, Unit};

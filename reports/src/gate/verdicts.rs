@@ -1,7 +1,7 @@
 //! Verdicts held against what is expected of them, over all runs of a cell.
 
-use picklock_harness::check::{Property, Status, Verdict};
-use picklock_harness::record::{Cell, Tally};
+use picklock_verdicts::check::{Property, Status, Verdict};
+use picklock_verdicts::record::{Cell, Tally};
 
 use super::cell_key::CellKey;
 use super::finding::{Finding, Kind};

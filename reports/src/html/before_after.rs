@@ -1,8 +1,8 @@
 //! The page that puts two sets of runs side by side: what came out otherwise, then how much slower.
 
 use askama::Template;
-use picklock_harness::check::Property;
-use picklock_harness::record::Cell;
+use picklock_verdicts::check::Property;
+use picklock_verdicts::record::Cell;
 
 use super::HtmlError;
 use super::evidence::{Story, story_line};

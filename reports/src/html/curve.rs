@@ -1,6 +1,6 @@
 //! Stock and fencing tokens over time.
 
-use picklock_harness::history::{History, What};
+use picklock_verdicts::history::{History, What};
 use serde::Serialize;
 
 use super::column::Column;

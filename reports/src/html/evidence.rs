@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use picklock_harness::check::{Property, Status, Verdicts};
-use picklock_harness::latency::ASKED;
-use picklock_harness::record::Cell;
+use picklock_verdicts::check::{Property, Status, Verdicts};
+use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::record::Cell;
 
 use super::embed;
 use super::figures::{self, Figures};
@@ -196,11 +196,11 @@ pub(super) fn story_line(line: &str) -> StoryLine {
     }
 }
 
-fn faults(faults: &[picklock_harness::record::StruckFault]) -> Vec<FaultRow> {
+fn faults(faults: &[picklock_verdicts::record::StruckFault]) -> Vec<FaultRow> {
     let moment = |ns: Option<u64>, otherwise: &str| {
         ns.map_or_else(|| otherwise.to_owned(), crate::units::moment_ns)
     };
-    let row = |fault: &picklock_harness::record::StruckFault| FaultRow {
+    let row = |fault: &picklock_verdicts::record::StruckFault| FaultRow {
         at: moment(fault.began_ns, "never struck"),
         detail: sentence(&fault.detail),
         until: match fault.began_ns {

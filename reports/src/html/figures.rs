@@ -1,9 +1,9 @@
 //! The numbers of one cell: latency, throughput, fairness, recovery, orphans.
 
 use hdrhistogram::Histogram;
-use picklock_harness::history::History;
-use picklock_harness::latency::ASKED;
-use picklock_harness::record::Cell;
+use picklock_verdicts::history::History;
+use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::record::Cell;
 
 use super::name::{Name, sentence};
 use super::percentiles::{Drawing, drawing};

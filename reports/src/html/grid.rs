@@ -1,6 +1,6 @@
 //! The matrix: a table for each world, scenarios downwards, subjects across.
 
-use picklock_harness::record::Cell;
+use picklock_verdicts::record::Cell;
 
 use super::name::{Name, name, sentence};
 use super::tile::{Tile, tile};

@@ -113,14 +113,14 @@ pub(super) fn view(material: &Material) -> Page {
     }
 }
 
-fn senseless(cell: &picklock_harness::record::SkippedCell) -> Name {
+fn senseless(cell: &picklock_verdicts::record::SkippedCell) -> Name {
     sentence(&format!(
         "{} in {} ({}): {}",
         cell.subject, cell.scenario, cell.backend, cell.reason
     ))
 }
 
-fn subjects(cells: &[picklock_harness::record::Cell]) -> usize {
+fn subjects(cells: &[picklock_verdicts::record::Cell]) -> usize {
     let names: std::collections::BTreeSet<&str> = cells
         .iter()
         .map(|cell| cell.subject.name.as_str())

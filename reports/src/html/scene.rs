@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::strikes_once;
-use picklock_harness::history::{History, What};
+use picklock_verdicts::check::strikes_once;
+use picklock_verdicts::history::{History, What};
 use serde::Serialize;
 
 use super::name::sentence;
@@ -180,7 +180,7 @@ pub(super) fn dead(history: &History) -> BTreeMap<usize, Vec<Dead>> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use picklock_harness::history::{Event, read_history};
+    use picklock_verdicts::history::{Event, read_history};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Where there is something to see: what "next violation" jumps to.
 
-use picklock_harness::check::{Status, Verdicts};
+use picklock_verdicts::check::{Status, Verdicts};
 use serde::Serialize;
 
 /// A place in the timeline.
@@ -42,7 +42,7 @@ pub(super) fn sights(overlaps: &[(u64, u64, u32)], verdicts: &Verdicts) -> Vec<S
 
 #[cfg(test)]
 mod tests {
-    use picklock_harness::check::{Cause, Property, Verdict};
+    use picklock_verdicts::check::{Cause, Property, Verdict};
 
     use super::*;
 

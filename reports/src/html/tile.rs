@@ -1,7 +1,7 @@
 //! One cell of the matrix in short: what came out, whose fault, and how sure.
 
-use picklock_harness::check::{Property, Status, Verdicts};
-use picklock_harness::record::{Cell, Tally};
+use picklock_verdicts::check::{Property, Status, Verdicts};
+use picklock_verdicts::record::{Cell, Tally};
 
 use super::name::{Name, name};
 use crate::matrix::{Rate, surprise_in_words};
@@ -178,7 +178,7 @@ pub(super) fn rate_of(tally: &Tally) -> String {
 
 #[cfg(test)]
 mod tests {
-    use picklock_harness::check::Verdict;
+    use picklock_verdicts::check::Verdict;
 
     use super::*;
 

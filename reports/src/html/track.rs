@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use picklock_harness::check::Verdicts;
-use picklock_harness::history::{History, What};
+use picklock_verdicts::check::Verdicts;
+use picklock_verdicts::history::{History, What};
 use serde::Serialize;
 
 use super::bunch::{Piece, bunched, touches};
@@ -346,7 +346,7 @@ fn tokens(
     overlaps: &[(u64, u64, u32)],
     left_out: &mut Vec<String>,
 ) -> BTreeMap<u64, String> {
-    let granted = |event: &picklock_harness::history::Event| match &event.what {
+    let granted = |event: &picklock_verdicts::history::Event| match &event.what {
         What::Granted {
             op, token, fence, ..
         } => Some((event.at_ns, *op, told(token, *fence))),

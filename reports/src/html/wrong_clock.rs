@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::history::{ClockShift, Event, History, What};
+use picklock_verdicts::history::{ClockShift, Event, History, What};
 use serde::Serialize;
 
 use super::name::sentence;

@@ -1,7 +1,7 @@
 //! Open loops: what buyers waited, and what a closed loop would have shown of it.
 
-use picklock_harness::latency::ASKED;
-use picklock_harness::record::{Cell, Latency};
+use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::record::{Cell, Latency};
 
 use super::page::Page;
 use super::sections::{place, table_of};

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use picklock_harness::check::{Property, Status};
-use picklock_harness::record::{Cell, Surprise};
+use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::record::{Cell, Surprise};
 
 use super::page::Page;
 use super::quoted::{block, code, prose, shortened};

@@ -1,6 +1,6 @@
 //! The machine's document.
 
-use picklock_harness::record::MatrixRecord;
+use picklock_verdicts::record::MatrixRecord;
 
 /// The matrix as one JSON document, indented, without a newline at the end.
 ///

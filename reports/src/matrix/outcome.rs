@@ -1,7 +1,7 @@
 //! A cell in words.
 
-use picklock_harness::check::{Property, Status};
-use picklock_harness::record::{Cell, Surprise};
+use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::record::{Cell, Surprise};
 
 /// What a cell came to, in one line: `as expected`, `lease violated: race, expected held`.
 pub fn outcome_in_words(cell: &Cell) -> String {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use picklock_harness::check::{Property, Status, Verdict};
-use picklock_harness::record::{Cell, MatrixRecord};
+use picklock_verdicts::check::{Property, Status, Verdict};
+use picklock_verdicts::record::{Cell, MatrixRecord};
 
 /// Before the generated part.
 pub const BEGIN: &str = "<!-- generated: begin -->";

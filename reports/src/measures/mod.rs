@@ -19,8 +19,8 @@ mod waits;
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::holds;
-use picklock_harness::history::{History, What};
+use picklock_verdicts::check::holds;
+use picklock_verdicts::history::{History, What};
 
 use crate::wire_log::{Cost, WireLog};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use picklock_harness::history::{History, What};
+use picklock_verdicts::history::{History, What};
 
 /// A request and what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use picklock_harness::check::{Hold, HoldEnd};
-use picklock_harness::history::{History, What};
+use picklock_verdicts::check::{Hold, HoldEnd};
+use picklock_verdicts::history::{History, What};
 
 use super::merged;
 use super::operation::{Asked, Request};

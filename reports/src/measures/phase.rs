@@ -1,7 +1,7 @@
 //! The phases of a run: calm, struck by a fault, or getting over one.
 
-use picklock_harness::check::{fault_spans, strikes_once};
-use picklock_harness::history::History;
+use picklock_verdicts::check::{fault_spans, strikes_once};
+use picklock_verdicts::history::History;
 
 /// What the weather was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

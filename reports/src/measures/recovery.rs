@@ -1,7 +1,7 @@
 //! How long after a fault the lock was given out again.
 
-use picklock_harness::check::{Hold, fault_spans, strikes_once};
-use picklock_harness::history::History;
+use picklock_verdicts::check::{Hold, fault_spans, strikes_once};
+use picklock_verdicts::history::History;
 
 /// A fault that was over before the run was.
 #[derive(Debug, Clone, PartialEq, Eq)]

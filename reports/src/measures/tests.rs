@@ -1,6 +1,6 @@
 //! Measures of histories that were written by hand: one call an event, times in milliseconds.
 
-use picklock_harness::history::{Event, What, read_history};
+use picklock_verdicts::history::{Event, What, read_history};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Faults as brackets over the time in which they lasted.
 
 use anstyle::Style;
-use picklock_harness::history::{History, What};
+use picklock_verdicts::history::{History, What};
 
 use super::paint::FAULT;
 use super::scale::Scale;

@@ -1,6 +1,6 @@
 //! How to see it again.
 
-use picklock_harness::record::RunRecord;
+use picklock_verdicts::record::RunRecord;
 
 use super::line::{Line, columns};
 use super::paint::{COOL, STRONG};

@@ -1,6 +1,6 @@
 //! What struck, and which workers made trouble by themselves.
 
-use picklock_harness::record::{RunRecord, StruckFault};
+use picklock_verdicts::record::{RunRecord, StruckFault};
 
 use super::line::Line;
 use super::paint::{FAINT, FAULT, STRONG, WARN};

@@ -1,7 +1,7 @@
 //! Counts, latency and the run's phases.
 
-use picklock_harness::latency::ASKED;
-use picklock_harness::record::{Counts, Latency, RunRecord};
+use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::record::{Counts, Latency, RunRecord};
 
 use super::line::Line;
 use super::paint::{BAD, FAINT};

@@ -1,7 +1,7 @@
 //! What was run, and on what.
 
-use picklock_harness::check::Status;
-use picklock_harness::record::RunRecord;
+use picklock_verdicts::check::Status;
+use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
 use super::paint::{FAINT, STRONG, WARN, mark};

@@ -1,7 +1,7 @@
 //! The few styles that a report uses. Colour never says anything that the text does not say too.
 
 use anstyle::{AnsiColor, Effects, Style};
-use picklock_harness::check::Status;
+use picklock_verdicts::check::Status;
 
 pub(super) const STRONG: Style = Style::new().bold();
 pub(super) const FAINT: Style = Style::new().dimmed();

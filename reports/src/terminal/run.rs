@@ -1,8 +1,8 @@
 //! The whole report, part by part.
 
-use picklock_harness::check::Status;
-use picklock_harness::history::History;
-use picklock_harness::record::RunRecord;
+use picklock_verdicts::check::Status;
+use picklock_verdicts::history::History;
+use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
 use super::{command, faults, figures, headline, story, timeline, verdicts};

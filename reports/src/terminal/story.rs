@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use picklock_harness::check::{Property, Status, Verdict};
-use picklock_harness::record::RunRecord;
+use picklock_verdicts::check::{Property, Status, Verdict};
+use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
 use super::paint::{FAINT, STRONG};

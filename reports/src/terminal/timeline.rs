@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anstyle::Style;
-use picklock_harness::history::History;
-use picklock_harness::record::RunRecord;
+use picklock_verdicts::history::History;
+use picklock_verdicts::record::RunRecord;
 
 use super::bands::{Cell, bands, write_beside};
 use super::line::{Line, columns};

@@ -1,7 +1,7 @@
 //! The verdicts as a table, and whose fault it was.
 
-use picklock_harness::check::{Property, Status, Verdict};
-use picklock_harness::record::RunRecord;
+use picklock_verdicts::check::{Property, Status, Verdict};
+use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
 use super::paint::{FAINT, STRONG, mark};

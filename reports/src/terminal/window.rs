@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::record::RunRecord;
+use picklock_verdicts::record::RunRecord;
 
 use super::story::violated;
 use crate::lanes::{Doing, Lane, Stretch};

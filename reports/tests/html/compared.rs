@@ -1,11 +1,11 @@
 //! The page of two sets side by side: what it says, and what a browser makes of it.
 
-use picklock_harness::check::{Cause, Property, Status, Verdict};
-use picklock_harness::latency::summarize;
-use picklock_harness::record::Tally;
 use picklock_reports::comparison::compare;
 use picklock_reports::html::comparison_page;
 use picklock_reports::material::Material;
+use picklock_verdicts::check::{Cause, Property, Status, Verdict};
+use picklock_verdicts::latency::summarize;
+use picklock_verdicts::record::Tally;
 
 use crate::browser::Sheet;
 use crate::looks::{assert_no_overflow, keep, place, written};

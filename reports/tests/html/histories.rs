@@ -1,6 +1,6 @@
 //! Histories made up for a page: long ones, and hostile ones.
 
-use picklock_harness::history::{Event, History, What, read_history};
+use picklock_verdicts::history::{Event, History, What, read_history};
 
 /// The header of a history with so many workers.
 pub fn header(workers: usize) -> String {

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use picklock_harness::check::Property;
-use picklock_harness::history::What;
 use picklock_reports::html::page;
 use picklock_reports::wire_log::{Busy, Message, Way, WireLog};
+use picklock_verdicts::check::Property;
+use picklock_verdicts::history::What;
 
 use crate::browser::Sheet;
 use crate::{histories, runs};
@@ -284,7 +284,7 @@ fn the_theme_can_be_chosen_against_the_system() {
 #[test]
 fn a_long_history_can_be_walked_through() {
     let history = histories::long(100_000);
-    let verdicts = picklock_harness::check::judge(&history);
+    let verdicts = picklock_verdicts::check::judge(&history);
     let record = runs::record(&history, verdicts, "Long.");
     let mut material = runs::nothing(1);
     material.matrix.cells = vec![runs::of_record(&record, "long", Default::default())];

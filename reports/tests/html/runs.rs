@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use picklock_harness::Trial;
-use picklock_harness::assemble::{About, assemble};
-use picklock_harness::check::{Property, Status, Verdicts};
-use picklock_harness::history::History;
-use picklock_harness::latency;
-use picklock_harness::record::{
-    Cell, MATRIX_FORMAT, MatrixRecord, Redis, RunRecord, Surprise, Tally,
-};
 use picklock_harness::sim::Subject;
 use picklock_impls::find;
 use picklock_reports::material::{Evidence, Material};
+use picklock_verdicts::assemble::{About, assemble};
+use picklock_verdicts::check::{Property, Status, Verdicts};
+use picklock_verdicts::history::History;
+use picklock_verdicts::latency;
+use picklock_verdicts::record::{
+    Cell, MATRIX_FORMAT, MatrixRecord, Redis, RunRecord, Surprise, Tally,
+};
 
 /// A matrix of real runs in the simulation.
 pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> Material {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::judge;
 use picklock_reports::html::page;
 use picklock_reports::material::Evidence;
+use picklock_verdicts::check::judge;
 
 use crate::{histories, runs};
 

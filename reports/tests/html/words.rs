@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::{Property, judge};
-use picklock_harness::history::What;
-use picklock_harness::record::Tally;
 use picklock_reports::html::page;
+use picklock_verdicts::check::{Property, judge};
+use picklock_verdicts::history::What;
+use picklock_verdicts::record::Tally;
 
 use crate::{histories, runs};
 
@@ -62,7 +62,7 @@ fn the_page_asks_nobody_for_anything() {
 fn a_surprise_is_shown_with_what_was_expected() {
     let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
     let cell = &mut material.matrix.cells[0];
-    cell.surprises = vec![picklock_harness::record::Surprise {
+    cell.surprises = vec![picklock_verdicts::record::Surprise {
         property: Property::Lease,
         expected: "held".into(),
         got: "violated: evicted".into(),
@@ -128,7 +128,7 @@ fn words_of_strangers_stay_words() {
     let at_ns = history.events.last().unwrap().at_ns;
     history
         .events
-        .push(picklock_harness::history::Event { at_ns, what: fault });
+        .push(picklock_verdicts::history::Event { at_ns, what: fault });
     let verdicts = judge(&history);
     let mut record = runs::record(&history, verdicts, attack);
     record.redis.version = attack.into();

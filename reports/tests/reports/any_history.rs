@@ -1,9 +1,9 @@
 //! Whatever the history, the report comes out, and fits.
 
-use picklock_harness::check::{Cause, Property, Status, Verdict};
-use picklock_harness::history::{EndReason, Event, History, Misbehaviour, What};
-use picklock_harness::record::RunRecord;
 use picklock_reports::{progress, terminal};
+use picklock_verdicts::check::{Cause, Property, Status, Verdict};
+use picklock_verdicts::history::{EndReason, Event, History, Misbehaviour, What};
+use picklock_verdicts::record::RunRecord;
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::{Property, Status};
-use picklock_harness::history::History;
-use picklock_harness::record::{RunRecord, Surprise};
 use picklock_reports::gather::{merge, of_run};
 use picklock_reports::material::Material;
+use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::history::History;
+use picklock_verdicts::record::{RunRecord, Surprise};
 
 use crate::samples;
 
@@ -62,7 +62,7 @@ pub fn matrix() -> Material {
     undecided.0.subject.name = "redlock".into();
     undecided.0.scenario = "holder-crash".into();
     let verdict = undecided.0.verdicts.get_mut(&Property::Progress).unwrap();
-    *verdict = picklock_harness::check::Verdict::unknown("too few grants: 1 of 3");
+    *verdict = picklock_verdicts::check::Verdict::unknown("too few grants: 1 of 3");
     parts.push(expecting(undecided, &[(Property::Progress, "held")]));
     let mut not_run = samples::calm();
     not_run.0.subject.name = "redlock".into();

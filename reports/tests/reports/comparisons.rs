@@ -1,10 +1,10 @@
 //! Before and after: what changed is said, and noise is not.
 
-use picklock_harness::check::{Cause, Property, Status, Verdict};
-use picklock_harness::latency::summarize;
-use picklock_harness::record::MatrixRecord;
 use picklock_reports::comparison::quantile::ranks;
 use picklock_reports::comparison::{Direction, compare, json, markdown, text};
+use picklock_verdicts::check::{Cause, Property, Status, Verdict};
+use picklock_verdicts::latency::summarize;
+use picklock_verdicts::record::MatrixRecord;
 
 use crate::cells::{hostile, matrix};
 

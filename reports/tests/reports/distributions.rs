@@ -3,10 +3,10 @@
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use picklock_harness::latency::summarize;
 use picklock_reports::gather::of_run;
 use picklock_reports::hgrm;
 use picklock_reports::material::Material;
+use picklock_verdicts::latency::summarize;
 use proptest::prelude::*;
 
 use crate::cells::{file, matrix};

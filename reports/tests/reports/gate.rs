@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::{Cause, Property, Status, Verdict, Verdicts};
-use picklock_harness::latency::summarize;
-use picklock_harness::record::{Cell, Counts, Latency, MatrixRecord, SkippedCell, Subject, Tally};
 use picklock_reports::gate::{
     Baseline, CellKey, Decision, ExpectRule, Limit, LimitRule, Outcome, Pair, Paired, Ran, Rules,
     Selector, absorb, annotations, changes, decide, gate_json, markdown, terminal,
 };
+use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
+use picklock_verdicts::latency::summarize;
+use picklock_verdicts::record::{Cell, Counts, Latency, MatrixRecord, SkippedCell, Subject, Tally};
 
 fn latency(values_us: &[u64]) -> BTreeMap<String, Latency> {
     let one = || summarize(values_us.iter().copied());

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::{Cause, Property, Status, Verdict, Verdicts};
-use picklock_harness::record::{
-    Cell, Counts, Latency, MATRIX_FORMAT, MatrixRecord, SkippedCell, Subject, Surprise, Tally,
-};
 use picklock_reports::matrix::{matrix_json, truth_table};
 use picklock_reports::terminal;
+use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
+use picklock_verdicts::record::{
+    Cell, Counts, Latency, MATRIX_FORMAT, MatrixRecord, SkippedCell, Subject, Surprise, Tally,
+};
 
 fn violated(cause: Cause, story: &[&str]) -> Verdict {
     Verdict {

@@ -1,6 +1,5 @@
 //! Open loops: both clocks in every output, told apart, and whoever was left in the line counted.
 
-use picklock_harness::latency::ASKED;
 use picklock_reports::gate::Metric;
 use picklock_reports::gather::of_run;
 use picklock_reports::html::page;
@@ -8,6 +7,7 @@ use picklock_reports::json::run_json;
 use picklock_reports::markdown::{comment, summary};
 use picklock_reports::material::Material;
 use picklock_reports::terminal;
+use picklock_verdicts::latency::ASKED;
 
 use crate::cells::file;
 use crate::samples;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::{Cause, Property, Status};
-use picklock_harness::record::{Outcome, Overrides, REPRO_FORMAT, Repro, ReproSubject};
 use picklock_reports::html::page;
 use picklock_reports::markdown::summary;
 use picklock_reports::material::Material;
 use picklock_reports::repro::{compared, text};
 use picklock_scenarios::{Scenario, WorldName, arbitrary, catalog};
+use picklock_verdicts::check::{Cause, Property, Status};
+use picklock_verdicts::record::{Outcome, Overrides, REPRO_FORMAT, Repro, ReproSubject};
 use proptest::prelude::*;
 
 use crate::cells::{HOSTILE, file, matrix};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::assemble::counts;
-use picklock_harness::check::{Cause, Property, Status, Verdict, Verdicts};
-use picklock_harness::history::{EndReason, History, Misbehaviour, What};
-use picklock_harness::latency;
-use picklock_harness::record::{Counts, FORMAT, Phases, Redis, RunRecord, StruckFault, Subject};
+use picklock_verdicts::assemble::counts;
+use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
+use picklock_verdicts::history::{EndReason, History, Misbehaviour, What};
+use picklock_verdicts::latency;
+use picklock_verdicts::record::{Counts, FORMAT, Phases, Redis, RunRecord, StruckFault, Subject};
 
 use crate::tape::Tape;
 
@@ -438,7 +438,7 @@ pub fn one_worker() -> Sample {
 
 fn push(history: History, at_ms: u64, what: What) -> History {
     let mut history = history;
-    history.events.push(picklock_harness::history::Event {
+    history.events.push(picklock_verdicts::history::Event {
         at_ns: at_ms * 1_000_000,
         what,
     });

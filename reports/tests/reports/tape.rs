@@ -1,6 +1,6 @@
 //! Histories written by hand: one call an event, times in milliseconds.
 
-use picklock_harness::history::{Event, History, What, read_history};
+use picklock_verdicts::history::{Event, History, What, read_history};
 
 pub struct Tape {
     history: History,

@@ -1,7 +1,7 @@
 //! What a person sees. The snapshots leave the styles out; two tests look at the styles alone.
 
-use picklock_harness::check::Property;
 use picklock_reports::terminal;
+use picklock_verdicts::check::Property;
 use unicode_width::UnicodeWidthStr;
 
 use crate::samples::{self, Sample};

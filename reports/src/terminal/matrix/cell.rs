@@ -1,8 +1,8 @@
 //! One cell, as a few short lines.
 
 use anstyle::Style;
-use picklock_harness::check::{Property, Status};
-use picklock_harness::record::Cell;
+use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::record::Cell;
 
 use super::super::line::Line;
 use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};

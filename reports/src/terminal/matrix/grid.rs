@@ -1,6 +1,6 @@
 //! The table, if it fits: scenarios down and locks across, or turned.
 
-use picklock_harness::record::Cell;
+use picklock_verdicts::record::Cell;
 
 use super::super::line::{Line, columns};
 use super::super::paint::STRONG;

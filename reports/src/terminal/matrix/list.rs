@@ -1,7 +1,7 @@
 //! The same as a list, where no table fits: a heading for each scenario, a line for each lock.
 
-use picklock_harness::check::Status;
-use picklock_harness::record::Cell;
+use picklock_verdicts::check::Status;
+use picklock_verdicts::record::Cell;
 
 use super::super::line::{Line, columns};
 use super::super::paint::{BAD, FAINT, STRONG, WARN};

@@ -8,7 +8,7 @@ mod rates;
 mod summary;
 mod surprises;
 
-use picklock_harness::record::{Cell, MatrixRecord};
+use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::line::Line;
 use super::paint::STRONG;

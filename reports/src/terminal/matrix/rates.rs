@@ -1,6 +1,6 @@
 //! How often what broke, where cells ran many times.
 
-use picklock_harness::record::{Cell, MatrixRecord};
+use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::super::line::Line;
 use super::super::paint::{FAINT, STRONG};

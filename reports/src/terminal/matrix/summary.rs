@@ -1,7 +1,7 @@
 //! What stands above the table, and what it comes to.
 
-use picklock_harness::check::Property;
-use picklock_harness::record::{MatrixRecord, SkippedCell};
+use picklock_verdicts::check::Property;
+use picklock_verdicts::record::{MatrixRecord, SkippedCell};
 
 use super::super::line::Line;
 use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
@@ -91,7 +91,7 @@ pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
 /// How many cells came out how.
 pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
-    let count_of = |wanted: &dyn Fn(&&picklock_harness::record::Cell) -> bool| {
+    let count_of = |wanted: &dyn Fn(&&picklock_verdicts::record::Cell) -> bool| {
         cells.iter().filter(|cell| wanted(cell)).count()
     };
     let failed = count_of(&|cell| cell.error.is_some());

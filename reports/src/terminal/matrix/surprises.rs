@@ -1,6 +1,6 @@
 //! Whatever came out otherwise: what, how it went, and how to see it again. The worst first.
 
-use picklock_harness::record::{Cell, MatrixRecord};
+use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::super::command::see_it_again;
 use super::super::line::Line;

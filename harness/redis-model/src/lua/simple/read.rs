@@ -4,7 +4,7 @@ use super::{Block, Call, Expression, Program, Statement};
 
 impl Program {
     /// `None`: the script uses what is not known here, or is wrong; Lua will say which.
-    pub(in crate::model) fn read(text: &[u8]) -> Option<Program> {
+    pub(crate) fn read(text: &[u8]) -> Option<Program> {
         let mut reader = Reader {
             words: words(text)?,
             place: 0,

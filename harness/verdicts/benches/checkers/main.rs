@@ -20,8 +20,8 @@ mod processor;
 mod search;
 mod sold;
 
-use picklock_harness::check::{Property, Status, judge};
-use picklock_harness::history::History;
+use picklock_verdicts::check::{Property, Status, judge};
+use picklock_verdicts::history::History;
 
 use sold::sold;
 

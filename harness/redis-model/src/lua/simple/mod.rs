@@ -14,7 +14,7 @@ mod run;
 
 /// A script that needs no Lua.
 #[derive(Debug)]
-pub(in crate::model) struct Program(Block);
+pub(crate) struct Program(Block);
 
 /// Statements in order.
 type Block = Vec<Statement>;

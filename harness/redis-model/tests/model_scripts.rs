@@ -3,7 +3,7 @@
 //! Every script is run twice on servers of the same past: as it is, and behind an empty `do end`,
 //! which changes nothing and sends it to Lua.
 
-use picklock_harness::model::{ClientId, Now, Reply, Server, ServerVersion};
+use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 use proptest::prelude::*;
 
 const TO_LUA: &str = "do end ";

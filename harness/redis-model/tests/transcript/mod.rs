@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use picklock_harness::clock::wall_clock;
-use picklock_harness::model::{ClientId, Now, Reply, Server, ServerVersion};
+use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 
 use crate::real_redis::{RealClient, RealServer};
 
@@ -348,4 +347,12 @@ fn close(model: &Reply, real: &Reply) -> bool {
     let in_ms = (500_000..1_000_000_000).contains(real) || *real > 100_000_000_000;
     let slack = if in_ms { 2000 } else { 2 };
     *model > 0 && *real > 0 && model.abs_diff(*real) <= slack
+}
+
+/// The wall clock that the real server reads too: the model is told the same time.
+#[allow(clippy::disallowed_methods)]
+fn wall_clock() -> std::time::Duration {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default()
 }

@@ -44,7 +44,7 @@ struct Runner<'a> {
 
 impl Program {
     /// Carries the program out on a server's memory.
-    pub(in crate::model::lua) fn run(
+    pub(in crate::lua) fn run(
         &self,
         state: &mut State,
         caller: &mut Caller,

@@ -12,8 +12,8 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use picklock_harness::check::{Property, Status, Verdict, Verdicts, judge};
-use picklock_harness::history::read_history;
+use picklock_verdicts::check::{Property, Status, Verdict, Verdicts, judge};
+use picklock_verdicts::history::read_history;
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories")

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use picklock_harness::entropy;
-use picklock_harness::history::{EndReason, Event, FORMAT, Header, History, What};
 use picklock_scenarios::Update;
+use picklock_verdicts::history::{EndReason, Event, FORMAT, Header, History, What};
 use rand::RngExt;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 
 const TTL_MS: u64 = 1000;
 
@@ -20,7 +21,7 @@ struct Queue {
 /// A history in which everything goes well: so many purchases, by workers that always want a
 /// lock, on keys whose holders take turns.
 pub fn sold(purchases: usize, workers: usize, keys: usize) -> History {
-    let mut entropy = entropy::stream(1, "bench", 0);
+    let mut entropy = StdRng::seed_from_u64(1);
     let start = (purchases / keys) as i64;
     let mut events = Vec::with_capacity(purchases * 6 + workers + keys + 1);
     let (mut at_ns, mut op) = (0, 0);

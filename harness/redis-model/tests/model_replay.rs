@@ -9,7 +9,7 @@ mod transcript;
 
 use proptest::prelude::*;
 
-use picklock_harness::model::{Effect, Keyspace, Now, Reply, Server, ServerVersion};
+use picklock_redis_model::{Effect, Keyspace, Now, Reply, Server, ServerVersion};
 use transcript::{CLIENTS, Step};
 
 /// The clock of these runs; each command comes a second after the last one.

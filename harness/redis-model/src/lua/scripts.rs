@@ -16,7 +16,7 @@ use super::{Caller, Engine, Run, Sha, pool, sha_of};
 
 /// A script that has been read.
 #[derive(Clone)]
-pub(in crate::model) struct Script {
+pub(crate) struct Script {
     body: Body,
     flags: Option<Flags>,
 }
@@ -29,7 +29,7 @@ enum Body {
 
 impl Script {
     /// It says what it does, and does not say that it never writes.
-    pub(in crate::model) fn declares_writes(&self) -> bool {
+    pub(crate) fn declares_writes(&self) -> bool {
         self.flags.is_some_and(|flags| !flags.no_writes)
     }
 
@@ -39,7 +39,7 @@ impl Script {
 }
 
 /// One server's scripts.
-pub(in crate::model) struct Scripts {
+pub(crate) struct Scripts {
     version: ServerVersion,
     known: BTreeMap<Sha, Script>,
     /// Lent when the first script needs it.
@@ -48,7 +48,7 @@ pub(in crate::model) struct Scripts {
 
 impl Scripts {
     /// None yet.
-    pub(in crate::model) fn new(version: ServerVersion) -> Scripts {
+    pub(crate) fn new(version: ServerVersion) -> Scripts {
         Scripts {
             version,
             known: BTreeMap::new(),
@@ -57,16 +57,16 @@ impl Scripts {
     }
 
     /// Forgets all scripts.
-    pub(in crate::model) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.known.clear();
     }
 
-    pub(in crate::model) fn find(&self, sha: &Sha) -> Option<Script> {
+    pub(crate) fn find(&self, sha: &Sha) -> Option<Script> {
         self.known.get(sha).cloned()
     }
 
     /// Reads a script and keeps it.
-    pub(in crate::model) fn load(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
+    pub(crate) fn load(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
         let (sha, script) = match simple(body) {
             Some(known) => known,
             None => self.compile(body)?,
@@ -94,7 +94,7 @@ impl Scripts {
     }
 
     /// Runs a script on the server's memory.
-    pub(in crate::model) fn run(
+    pub(crate) fn run(
         &mut self,
         state: &mut Box<State>,
         script: &Script,

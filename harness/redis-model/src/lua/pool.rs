@@ -11,7 +11,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::{Engine, Shared, lock};
-use crate::model::ServerVersion;
+use crate::ServerVersion;
 
 /// States that nobody uses at the moment.
 static IDLE: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
@@ -72,7 +72,7 @@ pub(super) fn give_back(engine: Engine) {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{Now, Reply, Server, ServerVersion};
+    use crate::{Now, Reply, Server, ServerVersion};
 
     /// What a server that nobody has used yet answers to a script.
     fn fresh(script: &str) -> Reply {

@@ -4,7 +4,7 @@
 mod real_redis;
 mod transcript;
 
-use picklock_harness::model::{ClientId, Now, Reply, Server, ServerVersion};
+use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 
 use real_redis::{RealClient, RealServer};
 use transcript::{Bench, Step, now, word};

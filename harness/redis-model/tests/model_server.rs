@@ -1,6 +1,6 @@
 //! What the model offers beyond what a real server of version 7.0 could be compared with.
 
-use picklock_harness::model::{ClientId, Now, Reply, Server, ServerVersion};
+use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 
 const START_MS: i64 = 1_700_000_000_000;
 

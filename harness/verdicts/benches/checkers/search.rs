@@ -1,6 +1,6 @@
 //! stateright's linearizability tester on the same kind of history: a lock as a register.
 
-use picklock_harness::history::{History, What};
+use picklock_verdicts::history::{History, What};
 use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
 
 use crate::sold::sold;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-use picklock_harness::model::Reply;
+use picklock_redis_model::Reply;
 
 /// A `redis-server` process on a loopback port, ended with this value.
 pub struct RealServer {
