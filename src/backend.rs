@@ -7,7 +7,7 @@ use picklock_harness::real::{
     WorldError, detect,
 };
 
-use picklock_scenarios::Scenario;
+use picklock_scenarios::{Scenario, WorldName};
 
 use crate::cli::BackendChoice;
 use crate::exit::Failure;
@@ -30,20 +30,20 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// `process`, `docker` or `sim`.
-    pub fn name(&self) -> &'static str {
+    /// Which world it is.
+    pub fn name(&self) -> WorldName {
         match &self.place {
             Place::Real(world) => name(world),
-            Place::Sim => "sim",
+            Place::Sim => WorldName::Sim,
         }
     }
 }
 
-/// `process` or `docker`.
-pub fn name(world: &World) -> &'static str {
+/// Which world it is.
+pub fn name(world: &World) -> WorldName {
     match world {
-        World::Docker(_) => "docker",
-        World::Process(_) => "process",
+        World::Docker(_) => WorldName::Docker,
+        World::Process(_) => WorldName::Process,
     }
 }
 
@@ -128,7 +128,10 @@ fn wanted(asked: BackendChoice, scenario: Option<&Scenario>) -> BackendChoice {
     let Some(scenario) = scenario else {
         return asked;
     };
-    let (docker, process) = (scenario.runs_in("docker"), scenario.runs_in("process"));
+    let (docker, process) = (
+        scenario.runs_in(WorldName::Docker),
+        scenario.runs_in(WorldName::Process),
+    );
     match asked {
         BackendChoice::Auto if docker && !process => BackendChoice::Docker,
         BackendChoice::Auto if process && !docker => BackendChoice::Process,
@@ -139,7 +142,10 @@ fn wanted(asked: BackendChoice, scenario: Option<&Scenario>) -> BackendChoice {
 
 /// Nothing real is there: the simulation, if it can run the subject.
 fn without_servers(args: Wanted<'_>, reason: &str) -> Result<Chosen, Failure> {
-    if let Some(scenario) = args.scenario.filter(|scenario| !scenario.runs_in("sim")) {
+    if let Some(scenario) = args
+        .scenario
+        .filter(|scenario| !scenario.runs_in(WorldName::Sim))
+    {
         return Err(Failure::Environment(format!(
             "no world to run in: {reason}; and the scenario {} cannot be simulated\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine",
             scenario.name

@@ -6,7 +6,7 @@ use std::time::Duration;
 use picklock_harness::entropy;
 use picklock_harness::stage::Plan;
 use picklock_impls::{OptionError, find};
-use picklock_scenarios::{Scenario, Span, catalog, nearest};
+use picklock_scenarios::{Scenario, Span, WorldName, catalog, nearest};
 
 use crate::cli::ScenarioArgs;
 use crate::exit::Failure;
@@ -111,11 +111,11 @@ impl Order {
     }
 
     /// The command that repeats the run.
-    pub fn reproduce(&self, backend: &str) -> String {
+    pub fn reproduce(&self, backend: WorldName) -> String {
         let args = &self.args;
         if let Some(file) = &self.replayed {
             let file = file.display().to_string();
-            return quoted(&["picklock", "replay", &file, "--backend", backend]);
+            return quoted(&["picklock", "replay", &file, "--backend", backend.word()]);
         }
         let mut words = vec![
             "picklock".to_owned(),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use picklock_harness::record::{Outcome, Overrides, REPRO_FORMAT, Repro, ReproSubject, RunRecord};
 use picklock_reports::repro::FILE;
-use picklock_scenarios::WorldName;
 use serde::Deserialize;
 
 use crate::exit::Failure;
@@ -19,7 +18,7 @@ pub fn of(order: &Order, record: &RunRecord) -> Repro {
     Repro {
         format: REPRO_FORMAT.to_owned(),
         picklock: record.picklock.clone(),
-        backend: world(&record.backend),
+        backend: record.backend,
         seed: order.seed,
         scenario_given: args.scenario.clone(),
         subject: ReproSubject {
@@ -36,14 +35,6 @@ pub fn of(order: &Order, record: &RunRecord) -> Repro {
         },
         verdicts: Outcome::of(&record.verdicts),
         scenario: order.scenario.clone(),
-    }
-}
-
-fn world(backend: &str) -> WorldName {
-    match backend {
-        "process" => WorldName::Process,
-        "docker" => WorldName::Docker,
-        _ => WorldName::Sim,
     }
 }
 

@@ -16,7 +16,7 @@ const CRATES: &[(&str, &[&str])] = &[
         "harness",
         &["impls", "redis-model", "scenarios", "verdicts"],
     ),
-    ("reports", &["verdicts"]),
+    ("reports", &["scenarios", "verdicts"]),
 ];
 
 /// Room of the harness, and the rooms that it may import.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use picklock_scenarios::{Phase, Resource};
+use picklock_scenarios::{Phase, Resource, WorldName};
 
 use crate::adapter::message::Request;
 use crate::adapter::process::Heard;
@@ -15,7 +15,7 @@ pub enum Refusal {
     #[error("the {world} world cannot do this: {what}")]
     Unable {
         /// Name of the world.
-        world: &'static str,
+        world: WorldName,
         /// What was asked.
         what: String,
     },
@@ -55,8 +55,8 @@ pub trait World: 'static {
     /// The driver's line to a worker.
     type Session: Session + 'static;
 
-    /// `process`, `docker` or `sim`.
-    fn name(&self) -> &'static str;
+    /// Which world it is.
+    fn name(&self) -> WorldName;
 
     /// Whether the machine may let everybody in this world stand still; virtual time cannot.
     fn can_stall(&self) -> bool {

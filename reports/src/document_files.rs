@@ -18,7 +18,11 @@ pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
     }];
     for evidence in &material.evidence {
         let record = &evidence.record;
-        let name = names.take(&[&record.subject.name, &record.scenario, &record.backend]);
+        let name = names.take(&[
+            &record.subject.name,
+            &record.scenario,
+            record.backend.word(),
+        ]);
         files.push(File {
             name: format!("runs/{name}.json"),
             bytes: document(record)?,

@@ -31,7 +31,7 @@ pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
         let parts = [
             &cell.subject.name,
             &cell.scenario,
-            &cell.backend,
+            cell.backend.word(),
             *operation,
         ];
         File {

@@ -42,7 +42,12 @@ pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
         .map_err(|error| refused(error.to_string()))?;
     let mut names = Names::default();
     for (cell, operation, histogram) in distribution::all(&material.matrix.cells, "hlog")? {
-        let parts = [&cell.subject.name, &cell.scenario, &cell.backend, operation];
+        let parts = [
+            &cell.subject.name,
+            &cell.scenario,
+            cell.backend.word(),
+            operation,
+        ];
         let name = names.take(&parts);
         let length = workload(material, cell);
         log.write_histogram(&histogram, Duration::ZERO, length, Tag::new(&name))

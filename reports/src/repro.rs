@@ -1,5 +1,6 @@
 //! A repro as the text of its file: a head in words for people, then TOML for `picklock replay`.
 
+use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -60,12 +61,11 @@ fn head(repro: &Repro) -> String {
 }
 
 /// One that the run can be held against. A program of the user's own cannot be simulated.
-fn another_world(repro: &Repro, is_foreign: bool) -> Option<&'static str> {
-    let others = ["sim", "process", "docker"].into_iter();
-    let mut others = others.filter(|world| {
-        *world != repro.backend.word()
-            && repro.scenario.runs_in(world)
-            && !(is_foreign && *world == "sim")
+fn another_world(repro: &Repro, is_foreign: bool) -> Option<WorldName> {
+    let mut others = WorldName::ALL.into_iter().filter(|world| {
+        *world != repro.backend
+            && repro.scenario.runs_in(*world)
+            && !(is_foreign && *world == WorldName::Sim)
     });
     others.next()
 }

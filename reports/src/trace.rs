@@ -57,7 +57,11 @@ pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
             continue;
         };
         let record = &evidence.record;
-        let name = names.take(&[&record.subject.name, &record.scenario, &record.backend]);
+        let name = names.take(&[
+            &record.subject.name,
+            &record.scenario,
+            record.backend.word(),
+        ]);
         files.push(File {
             name: format!("traces/{name}.trace.json"),
             bytes: trace(evidence, history)?,

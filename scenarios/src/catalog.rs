@@ -3,6 +3,7 @@
 use crate::nearest::nearest;
 use crate::parse::ScenarioError;
 use crate::scenario::Scenario;
+use crate::world_name::WorldName;
 
 /// Name and text of every scenario of the catalog, in the order in which people read them. A new
 /// scenario is one new file and one line here.
@@ -85,9 +86,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The names of those that can run in all of these worlds.
-pub fn names_in(worlds: &[&str]) -> Vec<&'static str> {
+pub fn names_in(worlds: &[WorldName]) -> Vec<&'static str> {
     let fits = |name: &&str| {
-        named(name).is_ok_and(|scenario| worlds.iter().all(|world| scenario.runs_in(world)))
+        named(name).is_ok_and(|scenario| worlds.iter().all(|world| scenario.runs_in(*world)))
     };
     names().filter(fits).collect()
 }

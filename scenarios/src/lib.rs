@@ -15,6 +15,7 @@ mod shift;
 mod span;
 mod validate;
 mod words;
+mod world_name;
 
 pub use fault::{
     Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Resource, Trigger, Who, Workers,
@@ -24,8 +25,9 @@ pub use parse::ScenarioError;
 pub use rate::{BadRate, Per, Rate};
 pub use scenario::{
     Expectation, Judge, Opening, Persistence, Scenario, SoldOut, StockPlace, Topology, Update,
-    Workload, WorkloadKind, WorldName,
+    Workload, WorkloadKind,
 };
 pub use shift::Shift;
 pub use span::{BadSpan, Span};
 pub use words::{CAUSES, PROPERTIES};
+pub use world_name::{UnknownWorld, WorldName};

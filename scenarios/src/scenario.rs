@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::FaultPlan;
 use crate::rate::Rate;
 use crate::span::Span;
+use crate::world_name::WorldName;
 
 /// A scenario: topology, workload, faults, and what is expected of whom. Pure data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,33 +41,10 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// True when the scenario can run in this world (`sim`, `process` or `docker`). Where it is
-    /// run elsewhere all the same, its verdict is `unknown`.
-    pub fn runs_in(&self, world: &str) -> bool {
-        self.worlds.is_empty() || self.worlds.iter().any(|name| name.word() == world)
-    }
-}
-
-/// A world, by the name that `--backend` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WorldName {
-    /// The simulation, in virtual time.
-    Sim,
-    /// `redis-server` processes of this machine.
-    Process,
-    /// Containers.
-    Docker,
-}
-
-impl WorldName {
-    /// The word that scenario files and the command line use.
-    pub fn word(self) -> &'static str {
-        match self {
-            WorldName::Sim => "sim",
-            WorldName::Process => "process",
-            WorldName::Docker => "docker",
-        }
+    /// True when the scenario can run in this world. If it runs in another one all the same, its
+    /// verdicts are `unknown`.
+    pub fn runs_in(&self, world: WorldName) -> bool {
+        self.worlds.is_empty() || self.worlds.contains(&world)
     }
 }
 

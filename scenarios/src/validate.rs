@@ -9,6 +9,7 @@ use crate::nearest::nearest;
 use crate::scenario::{Expectation, Scenario};
 use crate::span::Span;
 use crate::words::{CAUSES, PROPERTIES};
+use crate::world_name::WorldName;
 
 /// Most workers, nodes and keys that one run may ask for.
 const MOST: usize = 2000;
@@ -204,7 +205,7 @@ fn sentinels(scenario: &Scenario) -> Result<(), Fault> {
         let problem = "the sentinels need a replica to promote, and the nodes have none".to_owned();
         return wrong(problem, "set `topology.replicas = 1`");
     }
-    if scenario.runs_in("sim") {
+    if scenario.runs_in(WorldName::Sim) {
         let problem = "the simulation has no sentinels".to_owned();
         return wrong(problem, "say so: `worlds = [\"process\", \"docker\"]`");
     }

@@ -1,6 +1,6 @@
 //! The vocabulary, its parser, its errors, and the catalog.
 
-use picklock_scenarios::{Rate, Scenario, Span, arbitrary, catalog, nearest};
+use picklock_scenarios::{Rate, Scenario, Span, WorldName, arbitrary, catalog, nearest};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -312,9 +312,9 @@ fn sentinels_need_a_replica_and_a_world_that_has_them() {
 #[test]
 fn a_scenario_says_where_it_can_run() {
     let scenario = catalog::named("sentinel-failover").unwrap();
-    let runs = ["sim", "process", "docker"].map(|world| scenario.runs_in(world));
+    let runs = WorldName::ALL.map(|world| scenario.runs_in(world));
     assert_eq!(runs, [false, true, true]);
-    assert!(catalog::named("calm").unwrap().runs_in("sim"));
+    assert!(catalog::named("calm").unwrap().runs_in(WorldName::Sim));
     assert!(!catalog::names_in(&["sim", "process"]).contains(&"stale-master"));
 }
 

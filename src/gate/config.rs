@@ -224,7 +224,7 @@ impl Config {
         let named = [
             (subject, "subject", part(|key| &key.subject)),
             (scenario, "scenario", part(|key| &key.scenario)),
-            (world, "world", part(|key| &key.backend)),
+            (world, "world", part(|key| key.backend.word())),
         ];
         for (name, what, known) in named {
             let Some(name) = name else { continue };
@@ -239,7 +239,9 @@ impl Config {
         let selector = Selector {
             subject: text(subject),
             scenario: text(scenario),
-            world: text(world),
+            world: world
+                .as_ref()
+                .and_then(|world| world.get_ref().parse().ok()),
         };
         if !cells.iter().any(|key| selector.matches(key)) {
             return Err(self

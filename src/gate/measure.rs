@@ -6,6 +6,7 @@
 
 use picklock_harness::record::{Cell, MatrixRecord};
 use picklock_reports::gate::{CellKey, Pair, Paired, Ran, Rules, absorb};
+use picklock_scenarios::WorldName;
 
 use super::config::{Batch, Config};
 use crate::cli::BackendChoice;
@@ -35,7 +36,7 @@ pub async fn plan<'a>(
     interrupt: &Interrupt,
 ) -> Result<Vec<Plan<'a>>, Failure> {
     let mut plans: Vec<Plan<'a>> = Vec::new();
-    let mut told: Vec<&str> = Vec::new();
+    let mut told: Vec<WorldName> = Vec::new();
     for batch in config.batches() {
         let mut args = batch.args.clone();
         args.quiet = quiet;
@@ -98,10 +99,10 @@ pub async fn run(
 }
 
 fn world(key: &CellKey) -> BackendChoice {
-    match key.backend.as_str() {
-        "docker" => BackendChoice::Docker,
-        "process" => BackendChoice::Process,
-        _ => BackendChoice::Sim,
+    match key.backend {
+        WorldName::Docker => BackendChoice::Docker,
+        WorldName::Process => BackendChoice::Process,
+        WorldName::Sim => BackendChoice::Sim,
     }
 }
 

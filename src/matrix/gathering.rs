@@ -132,7 +132,7 @@ impl Gathering {
             scenario: order.scenario.name.clone(),
             summary: order.scenario.summary.clone(),
             scenario_hash: task.scenario_hash.clone(),
-            backend: task.backend.to_owned(),
+            backend: task.backend,
             runs: self.runs,
             seed,
             counts: shown.as_ref().map(|run| run.counts).unwrap_or_default(),

@@ -7,6 +7,7 @@
 //! DIR/redlock/gc-pause/.sim-seed-7/     a run that is not finished, or not yet chosen
 //! ```
 
+use picklock_scenarios::WorldName;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -237,11 +238,11 @@ fn difference(kept: &Kept, task: &Task, key: &Key) -> Option<&'static str> {
             "what is expected",
         ),
         (
-            task.backend != "docker" || kept.key.image == key.image,
+            task.backend != WorldName::Docker || kept.key.image == key.image,
             "the image",
         ),
         (
-            task.backend != "process" || kept.key.redis_server == key.redis_server,
+            task.backend != WorldName::Process || kept.key.redis_server == key.redis_server,
             "the redis-server",
         ),
     ];

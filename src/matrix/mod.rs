@@ -19,6 +19,7 @@ mod selection;
 mod simulated;
 mod slug;
 
+use picklock_scenarios::WorldName;
 use std::sync::Arc;
 
 use picklock_harness::clock::Clock;
@@ -120,7 +121,7 @@ async fn choose(args: &MatrixArgs, can_simulate: bool) -> Result<Vec<Chosen>, Fa
 /// but the start of five containers does not.
 fn jobs(world: &Chosen) -> usize {
     match world.name() {
-        "process" => 2 * processors(),
+        WorldName::Process => 2 * processors(),
         _ => processors(),
     }
 }
@@ -162,7 +163,7 @@ fn reproduce(args: &MatrixArgs, worlds: &[Chosen]) -> String {
         flag("scenario", scenario.clone());
     }
     for world in worlds {
-        flag("backend", world.name().to_owned());
+        flag("backend", world.name().to_string());
     }
     flag("seeds", args.seeds.to_string());
     flag("seed", args.seed.to_string());

@@ -1,5 +1,6 @@
 //! Cells for another command: planned first, run as often as it likes, and told by it.
 
+use picklock_scenarios::WorldName;
 use std::sync::Arc;
 
 use picklock_harness::record::{MatrixRecord, SkippedCell};
@@ -55,7 +56,7 @@ impl Planned {
     }
 
     /// The worlds, each with the reason why it was chosen.
-    pub fn worlds(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub fn worlds(&self) -> impl Iterator<Item = (WorldName, &str)> {
         let worlds = self.worlds.iter();
         worlds.map(|world| (world.name(), world.reason.as_str()))
     }
@@ -123,6 +124,6 @@ fn key_of(task: &Task) -> CellKey {
         subject: task.order.subject.name.clone(),
         options: task.order.args.options.iter().cloned().collect(),
         scenario: task.order.scenario.name.clone(),
-        backend: task.backend.to_owned(),
+        backend: task.backend,
     }
 }

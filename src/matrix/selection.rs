@@ -3,7 +3,7 @@
 use picklock_harness::expectation::{Expected, Standing};
 use picklock_harness::record::{SkippedCell, scenario_hash};
 use picklock_impls::STRATEGIES;
-use picklock_scenarios::{Scenario, catalog};
+use picklock_scenarios::{Scenario, WorldName, catalog};
 
 use super::cli::MatrixArgs;
 use crate::backend::{Chosen, Place};
@@ -18,7 +18,7 @@ pub struct Task {
     /// The first run; the others differ in their seed.
     pub order: Order,
     /// Name of the world.
-    pub backend: &'static str,
+    pub backend: WorldName,
     /// Content of the scenario as it is run.
     pub scenario_hash: String,
     /// What the scenario expects of the subject.
@@ -126,7 +126,7 @@ impl Named {
                         skipped.push(SkippedCell {
                             subject: subject.name.clone(),
                             scenario: scenario.name.clone(),
-                            backend: world.name().to_owned(),
+                            backend: world.name(),
                             reason,
                         });
                         continue;
@@ -156,7 +156,7 @@ fn left_out(scenario: &Scenario, subject: &Subject, world: &Chosen) -> Option<St
 }
 
 /// Why the scenario cannot run in this world.
-fn not_in_this_world(scenario: &Scenario, world: &str) -> Option<String> {
+fn not_in_this_world(scenario: &Scenario, world: WorldName) -> Option<String> {
     (!scenario.runs_in(world)).then(|| {
         let worlds = &scenario.worlds;
         let words: Vec<&str> = worlds.iter().map(|world| world.word()).collect();
@@ -213,16 +213,16 @@ fn servers(named: &ServerArgs, world: &Chosen) -> ServerArgs {
     let image = named.image.clone();
     let redis_server = named.redis_server.clone();
     ServerArgs {
-        image: image.filter(|_| world.name() == "docker"),
-        redis_server: redis_server.filter(|_| world.name() == "process"),
+        image: image.filter(|_| world.name() == WorldName::Docker),
+        redis_server: redis_server.filter(|_| world.name() == WorldName::Process),
     }
 }
 
 /// The world that was found, by its own name: `auto` must not choose anew for each cell.
 fn choice(world: &Chosen) -> BackendChoice {
     match world.name() {
-        "docker" => BackendChoice::Docker,
-        "process" => BackendChoice::Process,
-        _ => BackendChoice::Sim,
+        WorldName::Docker => BackendChoice::Docker,
+        WorldName::Process => BackendChoice::Process,
+        WorldName::Sim => BackendChoice::Sim,
     }
 }

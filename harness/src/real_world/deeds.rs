@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use picklock_scenarios::Phase;
+use picklock_scenarios::{Phase, WorldName};
 use tokio::process::Command;
 
 use super::{RealWorld, Running, failed};
@@ -35,7 +35,7 @@ impl Session for ProcessSession {
 impl World for RealWorld {
     type Session = ProcessSession;
 
-    fn name(&self) -> &'static str {
+    fn name(&self) -> WorldName {
         self.name
     }
 

@@ -4,6 +4,7 @@ mod deeds;
 
 pub use deeds::ProcessSession;
 
+use picklock_scenarios::WorldName;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -30,7 +31,7 @@ struct Running {
 
 /// Redis servers, the wire, and worker processes.
 pub struct RealWorld {
-    name: &'static str,
+    name: WorldName,
     servers: RefCell<Option<Rc<RealServers>>>,
     nodes: usize,
     wire: Wire,
@@ -54,8 +55,8 @@ pub struct RealWorld {
 
 /// What a real world is made of.
 pub struct Parts {
-    /// `process` or `docker`.
-    pub name: &'static str,
+    /// Which world it is.
+    pub name: WorldName,
     /// The servers, started.
     pub servers: RealServers,
     /// How many independent nodes there are.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use picklock_impls::{Context, DynLock, Node as Connection};
-use picklock_scenarios::{Persistence, Phase};
+use picklock_scenarios::{Persistence, Phase, WorldName};
 
 use super::connection::SimConnection;
 use super::host::{Around, Host};
@@ -153,8 +153,8 @@ fn must_be_up(it: &Node, node: usize) -> Result<(), Refusal> {
 impl World for Rc<SimWorld> {
     type Session = SimSession;
 
-    fn name(&self) -> &'static str {
-        "sim"
+    fn name(&self) -> WorldName {
+        WorldName::Sim
     }
 
     fn can_stall(&self) -> bool {

@@ -7,6 +7,7 @@
 pub mod quantile;
 mod words;
 
+use picklock_scenarios::WorldName;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -56,7 +57,7 @@ pub struct Place {
     /// Name of the scenario.
     pub scenario: String,
     /// Name of the world.
-    pub backend: String,
+    pub backend: WorldName,
 }
 
 /// Which way a change goes; the order is the order of reading.

@@ -185,7 +185,7 @@ fn cells(place: &Place) -> String {
         "{} | {} | {}",
         code(&place.subject),
         code(&place.scenario),
-        code(&place.backend)
+        code(place.backend.word())
     )
 }
 

@@ -1,5 +1,6 @@
 //! The baseline: what came out when the user was content. Committed beside the configuration.
 
+use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
 
 use picklock_verdicts::record::Cell;
@@ -136,8 +137,8 @@ impl Baseline {
     }
 }
 
-fn order(key: &CellKey) -> (&str, &str, &CellKey) {
-    (&key.backend, &key.scenario, key)
+fn order(key: &CellKey) -> (WorldName, &str, &CellKey) {
+    (key.backend, &key.scenario, key)
 }
 
 fn baseline_cell(rules: &Rules, ran: &Ran, cell: &Cell) -> BaselineCell {

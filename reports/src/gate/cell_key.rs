@@ -1,5 +1,6 @@
 //! What tells one cell from another.
 
+use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -20,7 +21,7 @@ pub struct CellKey {
     /// Name of the scenario.
     pub scenario: String,
     /// Name of the world.
-    pub backend: String,
+    pub backend: WorldName,
 }
 
 impl CellKey {
@@ -30,13 +31,13 @@ impl CellKey {
             subject: cell.subject.name.clone(),
             options: cell.options.clone(),
             scenario: cell.scenario.clone(),
-            backend: cell.backend.clone(),
+            backend: cell.backend,
         }
     }
 
     /// True in the world that repeats to the byte.
     pub fn is_simulated(&self) -> bool {
-        self.backend == "sim"
+        self.backend == WorldName::Sim
     }
 }
 
@@ -46,11 +47,6 @@ impl fmt::Display for CellKey {
         for (name, value) in &self.options {
             write!(f, " {}={}", visible(name), visible(value))?;
         }
-        write!(
-            f,
-            " × {} × {}",
-            visible(&self.scenario),
-            visible(&self.backend)
-        )
+        write!(f, " × {} × {}", visible(&self.scenario), self.backend)
     }
 }

@@ -1,5 +1,6 @@
 //! What the user wants: which cells, what is expected of them, and which limits they keep to.
 
+use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
 
 use picklock_verdicts::check::Property;
@@ -29,7 +30,7 @@ pub struct Selector {
     /// Name of the scenario.
     pub scenario: Option<String>,
     /// Name of the world.
-    pub world: Option<String>,
+    pub world: Option<WorldName>,
 }
 
 /// What is expected of some cells.
@@ -69,7 +70,7 @@ impl Selector {
         };
         fits(&self.subject, &key.subject)
             && fits(&self.scenario, &key.scenario)
-            && fits(&self.world, &key.backend)
+            && self.world.is_none_or(|world| world == key.backend)
     }
 }
 

@@ -288,7 +288,7 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
     Changed {
         subject: name(&change.place.subject),
         scenario: name(&change.place.scenario),
-        backend: name(&change.place.backend),
+        backend: name(change.place.backend.word()),
         letter: change.property.map(tile::letter),
         property: change.property.map_or("cell", Property::word),
         before: sentence(&change.before),
@@ -384,7 +384,7 @@ fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {
     RatioRow {
         subject: name(&ratio.place.subject),
         scenario: name(&ratio.place.scenario),
-        backend: name(&ratio.place.backend),
+        backend: name(ratio.place.backend.word()),
         operation: name(&ratio.operation),
         percentile: percentile(ratio.quantile),
         words: ratio_in_words(ratio),

@@ -115,7 +115,7 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> E
         subject: name(&cell.subject.name),
         version: name(&cell.subject.version),
         scenario: name(&cell.scenario),
-        backend: name(&cell.backend),
+        backend: name(cell.backend.word()),
         summary: sentence(&cell.summary),
         tile: tile(cell),
         error: cell.error.as_ref().map(|error| sentence(error)),

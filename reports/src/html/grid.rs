@@ -31,11 +31,11 @@ pub(super) struct Slot {
 }
 
 pub(super) fn worlds(cells: &[Cell]) -> Vec<World> {
-    let backends = in_order(cells.iter().map(|cell| cell.backend.as_str()));
+    let backends = in_order(cells.iter().map(|cell| cell.backend.word()));
     let world = |backend: &str| {
         let of_world = || {
             let cells = cells.iter().enumerate();
-            cells.filter(move |(_, cell)| cell.backend == backend)
+            cells.filter(move |(_, cell)| cell.backend.word() == backend)
         };
         let subjects = in_order(of_world().map(|(_, cell)| cell.subject.name.as_str()));
         let scenarios = in_order(of_world().map(|(_, cell)| cell.scenario.as_str()));

@@ -28,7 +28,7 @@ pub(super) fn place(cell: &Cell) -> String {
         "{} | {} | {}",
         code(&cell.subject.name),
         code(&cell.scenario),
-        code(&cell.backend)
+        code(cell.backend.word())
     )
 }
 
@@ -148,10 +148,10 @@ pub fn table(page: &mut Page, material: &Material) {
     let scenarios = distinct(cells, |cell| &cell.scenario);
     let mut by_place: HashMap<[&str; 3], &Cell> = HashMap::new();
     for cell in cells {
-        let place = [cell.backend.as_str(), &cell.scenario, &cell.subject.name];
+        let place = [cell.backend.word(), &cell.scenario, &cell.subject.name];
         by_place.entry(place).or_insert(cell);
     }
-    for world in distinct(cells, |cell| &cell.backend) {
+    for world in distinct(cells, |cell| cell.backend.word()) {
         let names: Vec<String> = subjects.iter().map(|subject| code(subject)).collect();
         let head = format!(
             "### Subjects × scenarios ({})\n\n| | {} |\n|---|{}\n",

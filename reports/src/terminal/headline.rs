@@ -17,7 +17,7 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
         .plain(" × ")
         .styled(STRONG, &record.scenario)
         .plain(" × ")
-        .styled(STRONG, &record.backend)
+        .styled(STRONG, record.backend.word())
         .plain(&format!("   seed {}", record.seed));
     let mut lines = title.wrap(width, 2);
     let said = [

@@ -130,7 +130,6 @@ fn words_of_strangers_stay_words() {
         for cell in &mut matrix.cells {
             cell.subject.name = attack.into();
             cell.scenario = format!("{}{attack}", cell.scenario);
-            cell.backend = attack.into();
             cell.reproduce = attack.into();
             cell.expected.values_mut().for_each(|wanted| {
                 wanted.push_str(attack);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use picklock_impls::STRATEGIES;
 use picklock_reports::html::page;
 use picklock_reports::material::Material;
-use picklock_scenarios::catalog;
+use picklock_scenarios::{WorldName, catalog};
 
 use crate::browser::Sheet;
 use crate::looks::{assert_no_overflow, click, length, text, window, written};
@@ -22,7 +22,7 @@ fn whole_table() -> Material {
         let known = catalog::named(scenario).expect("a scenario of the catalog");
         let least = known.topology.min_nodes.unwrap_or(0);
         for strategy in STRATEGIES.iter().filter(|one| one.nodes >= least) {
-            if known.runs_in("sim") {
+            if known.runs_in(WorldName::Sim) {
                 let (cell, evidence) = runs::cell(strategy.name, scenario, 1);
                 material.matrix.cells.push(cell);
                 material.evidence.extend(evidence);

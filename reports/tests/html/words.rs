@@ -137,7 +137,6 @@ fn words_of_strangers_stay_words() {
     let mut cell = runs::of_record(&record, attack, BTreeMap::new());
     cell.expected = BTreeMap::from([(Property::Lease, attack.into())]);
     cell.tally = BTreeMap::from([(Property::Lease, Tally::default())]);
-    cell.backend = attack.into();
     let mut material = runs::nothing(1);
     material.matrix.cells = vec![cell];
     material.matrix.reproduce = attack.into();

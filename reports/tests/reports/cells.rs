@@ -85,7 +85,6 @@ pub fn hostile() -> Material {
         cell.subject.name = HOSTILE.repeat(3);
         cell.scenario = HOSTILE.to_owned();
         cell.summary = HOSTILE.to_owned();
-        cell.backend = HOSTILE.to_owned();
         cell.reproduce = HOSTILE.to_owned();
         cell.error = cell.error.as_ref().map(|_| HOSTILE.to_owned());
         for verdict in cell.verdicts.values_mut() {

@@ -57,7 +57,7 @@ fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cel
         scenario: scenario.into(),
         summary: String::new(),
         scenario_hash: "0".repeat(40),
-        backend: "sim".into(),
+        backend: picklock_scenarios::WorldName::Sim,
         runs: 1,
         seed: 1,
         tally: tallies.collect(),
@@ -190,7 +190,7 @@ fn a_cell_is_missing_on_either_side() {
     skipped.matrix.skipped.push(SkippedCell {
         subject: "set-nx-px".into(),
         scenario: "calm".into(),
-        backend: "sim".into(),
+        backend: picklock_scenarios::WorldName::Sim,
         reason: "needs 5 nodes".into(),
     });
     let baseline = Baseline::of(&rules(&two(), &[]), &ran(two()));
@@ -286,7 +286,7 @@ fn the_users_expectations_lie_over_the_scenarios() {
 /// machine that slows down by half on the way and is wild once.
 fn paired(times: f64) -> (Cell, Paired) {
     let mut subject = cell("mine", "round-trips", &[]);
-    subject.backend = "process".into();
+    subject.backend = picklock_scenarios::WorldName::Process;
     let pairs = (0..9_u32).map(|pair| {
         let control_us = 4_000.0 * (1.0 + 0.06 * f64::from(pair));
         let noise = [1.02, 0.97, 1.0, 3.0, 0.99, 1.01, 0.96, 1.03, 1.0][pair as usize];

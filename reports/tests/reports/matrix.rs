@@ -47,7 +47,7 @@ fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cel
         scenario: scenario.into(),
         summary: "What | happens.".into(),
         scenario_hash: "0".repeat(40),
-        backend: "sim".into(),
+        backend: picklock_scenarios::WorldName::Sim,
         runs: 1,
         seed: 1,
         tally: tally.collect(),
@@ -129,7 +129,7 @@ fn sample() -> MatrixRecord {
         skipped: vec![SkippedCell {
             subject: "exec:python3 a.py".into(),
             scenario: "failover".into(),
-            backend: "sim".into(),
+            backend: picklock_scenarios::WorldName::Sim,
             reason: "a program of your own runs in real time and cannot be simulated".into(),
         }],
         reproduce: "picklock matrix".into(),

@@ -38,7 +38,7 @@ fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
         },
         scenario: scenario.into(),
         summary: summary.into(),
-        backend: "process".into(),
+        backend: picklock_scenarios::WorldName::Process,
         backend_reason: "asked for with --backend".into(),
         seed: 7,
         redis: Redis {

@@ -149,7 +149,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         format: FORMAT.to_owned(),
         scenario: "bench".into(),
         subject: "bench".into(),
-        backend: "sim".into(),
+        backend: picklock_scenarios::WorldName::Sim,
         seed: 1,
         workers,
         nodes: 5,

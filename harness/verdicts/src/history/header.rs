@@ -1,6 +1,6 @@
 //! The first line of a history: what a checker must know besides the events.
 
-use picklock_scenarios::Update;
+use picklock_scenarios::{Update, WorldName};
 use serde::{Deserialize, Serialize};
 
 /// Format and version of a history file; the `format` key of its first line.
@@ -16,7 +16,7 @@ pub struct Header {
     /// Name of the subject.
     pub subject: String,
     /// Name of the world.
-    pub backend: String,
+    pub backend: WorldName,
     /// Seed of the run.
     pub seed: u64,
     /// How many workers.

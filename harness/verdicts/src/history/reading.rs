@@ -18,7 +18,7 @@ fn header() -> Header {
         format: FORMAT.into(),
         scenario: "any \"quoted\" name\n".into(),
         subject: "s".into(),
-        backend: "sim".into(),
+        backend: picklock_scenarios::WorldName::Sim,
         seed: u64::MAX,
         workers: WORKERS,
         nodes: 5,

@@ -1,5 +1,6 @@
 //! The matrix record: subjects × scenarios × worlds, what was expected, and what came out.
 
+use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -50,7 +51,7 @@ pub struct SkippedCell {
     /// Name of the scenario.
     pub scenario: String,
     /// Name of the world.
-    pub backend: String,
+    pub backend: WorldName,
     /// Why it was left out, in words.
     pub reason: String,
 }
@@ -71,7 +72,7 @@ pub struct Cell {
     /// Hash of the scenario's content, so that a baseline knows when it is about something else.
     pub scenario_hash: String,
     /// Name of the world.
-    pub backend: String,
+    pub backend: WorldName,
     /// How many runs were made.
     pub runs: u64,
     /// Seed of the run that is shown: the first that came out otherwise than expected (one that

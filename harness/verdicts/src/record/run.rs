@@ -1,5 +1,6 @@
 //! The run record: the one document that a run leaves, and all that reports read.
 
+use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ pub struct RunRecord {
     /// The scenario's own summary.
     pub summary: String,
     /// Name of the world.
-    pub backend: String,
+    pub backend: WorldName,
     /// Why that world.
     pub backend_reason: String,
     /// Seed of the run.

@@ -21,9 +21,9 @@ use super::run::{NARROWEST, WIDEST, join};
 pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     let width = width.clamp(NARROWEST, WIDEST);
     let mut parts = vec![summary::title(record, width)];
-    let worlds = once(record.cells.iter().map(|cell| cell.backend.as_str()));
+    let worlds = once(record.cells.iter().map(|cell| cell.backend.word()));
     for world in &worlds {
-        let of_world = |cell: &&Cell| cell.backend == *world;
+        let of_world = |cell: &&Cell| cell.backend.word() == *world;
         let cells: Vec<&Cell> = record.cells.iter().filter(of_world).collect();
         let mut lines = Vec::new();
         if worlds.len() > 1 {

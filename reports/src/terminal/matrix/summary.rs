@@ -15,7 +15,7 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
     let subjects = once(cells.iter().map(|cell| cell.subject.name.as_str())).len();
     let scenarios = once(cells.iter().map(|cell| cell.scenario.as_str())).len();
-    let worlds = once(cells.iter().map(|cell| cell.backend.as_str()));
+    let worlds = once(cells.iter().map(|cell| cell.backend.word()));
     let runs = match record.seeds {
         1 => format!("one run each, seed {}", record.seed),
         seeds => format!(

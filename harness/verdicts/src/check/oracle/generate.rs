@@ -94,7 +94,7 @@ fn header(keys: u32) -> Header {
         format: FORMAT.into(),
         scenario: "generated".into(),
         subject: "none".into(),
-        backend: "none".into(),
+        backend: picklock_scenarios::WorldName::Sim,
         seed: 0,
         workers: WORKERS,
         nodes: 1,
