@@ -171,7 +171,10 @@ fn a_small_matrix_of_two_worlds() {
             run["verdicts"],
             serde_json::to_value(&cell.verdicts).unwrap()
         );
-        assert_eq!(cell.elapsed_ms.is_some(), cell.backend == "process");
+        assert_eq!(
+            cell.elapsed_ms.is_some(),
+            cell.backend == picklock_scenarios::WorldName::Process
+        );
         let twin = |other: &&picklock_harness::record::Cell| {
             (&other.scenario, &other.subject.name) == (&cell.scenario, &cell.subject.name)
         };

@@ -115,7 +115,7 @@ mod tests {
             place: Place {
                 subject: String::new(),
                 scenario: String::new(),
-                backend: String::new(),
+                backend: picklock_scenarios::WorldName::Sim,
             },
             operation: String::new(),
             quantile: 0.5,
