@@ -125,7 +125,7 @@ impl Order {
             args.subject.clone(),
         ];
         let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), value]);
-        flag("backend", backend.to_owned());
+        flag("backend", backend.to_string());
         flag("seed", self.seed.to_string());
         for (key, value) in &args.options {
             flag("impl-option", format!("{key}={value}"));
