@@ -315,7 +315,7 @@ fn a_scenario_says_where_it_can_run() {
     let runs = WorldName::ALL.map(|world| scenario.runs_in(world));
     assert_eq!(runs, [false, true, true]);
     assert!(catalog::named("calm").unwrap().runs_in(WorldName::Sim));
-    assert!(!catalog::names_in(&["sim", "process"]).contains(&"stale-master"));
+    assert!(!catalog::names_in(&[WorldName::Sim, WorldName::Process]).contains(&"stale-master"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use picklock_harness::real::{
 use picklock_harness::real_world::{Parts, RealWorld};
 use picklock_harness::wire::{NoWatcher, Wire};
 use picklock_harness::world::{Tampering, World};
-use picklock_scenarios::{Persistence, Resource};
+use picklock_scenarios::{Persistence, Resource, WorldName};
 use redis::aio::MultiplexedConnection;
 
 use crate::ask::{ask, refusal};
@@ -26,7 +26,7 @@ struct Stage {
     _dir: RunDir,
 }
 
-async fn stage(name: &'static str, replicas: usize) -> Stage {
+async fn stage(name: WorldName, replicas: usize) -> Stage {
     let (reaper, layout) = (
         reaper(),
         Layout {
@@ -38,7 +38,7 @@ async fn stage(name: &'static str, replicas: usize) -> Stage {
         },
     );
     let dir = RunDir::create(&reaper).unwrap();
-    let servers = if name == "docker" {
+    let servers = if name == WorldName::Docker {
         let image = Image::choose(None).await.expect("an engine and an image");
         let started = DockerServers::start(&image, layout, dir.path(), &reaper).await;
         RealServers::Docker(started.unwrap())
@@ -164,7 +164,7 @@ async fn after_a_restart(stage: &Stage) {
 
 #[tokio::test]
 async fn processes_are_tampered_with() {
-    let stage = stage("process", 0).await;
+    let stage = stage(WorldName::Process, 0).await;
     keys_and_scripts(&stage).await;
     memory(&stage).await;
     connections(&stage).await;
@@ -174,7 +174,7 @@ async fn processes_are_tampered_with() {
 
 #[tokio::test]
 async fn containers_are_tampered_with() {
-    let stage = stage("docker", 0).await;
+    let stage = stage(WorldName::Docker, 0).await;
     keys_and_scripts(&stage).await;
     memory(&stage).await;
     connections(&stage).await;
@@ -182,7 +182,7 @@ async fn containers_are_tampered_with() {
 }
 
 /// The replica has the early write, and the late one only if the link was whole.
-async fn fails_over(name: &'static str, cut: bool) {
+async fn fails_over(name: WorldName, cut: bool) {
     let stage = stage(name, 1).await;
     let replica = stage.replica.unwrap();
     crate::ask::set_with_replicas(stage.node, "early", "there", 1).await;
@@ -216,12 +216,12 @@ async fn fails_over(name: &'static str, cut: bool) {
 
 #[tokio::test]
 async fn a_process_fails_over_to_what_its_replica_got() {
-    fails_over("process", false).await;
-    fails_over("process", true).await;
+    fails_over(WorldName::Process, false).await;
+    fails_over(WorldName::Process, true).await;
 }
 
 #[tokio::test]
 async fn a_container_fails_over_to_what_its_replica_got() {
-    fails_over("docker", false).await;
-    fails_over("docker", true).await;
+    fails_over(WorldName::Docker, false).await;
+    fails_over(WorldName::Docker, true).await;
 }

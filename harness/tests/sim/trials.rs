@@ -17,7 +17,7 @@ fn complaint(assert: impl FnOnce() + std::panic::UnwindSafe) -> String {
 
 #[test]
 fn what_the_catalog_expects_can_be_asserted() {
-    for name in picklock_scenarios::catalog::names_in(&["sim"]) {
+    for name in picklock_scenarios::catalog::names_in(&[picklock_scenarios::WorldName::Sim]) {
         let scenario = picklock_scenarios::catalog::named(name).unwrap();
         // Some are about a quorum.
         if scenario.check_for(1).is_err() {

@@ -9,7 +9,7 @@ use crate::simulate;
 
 #[test]
 fn every_lock_does_as_every_scenario_expects() {
-    for name in catalog::names_in(&["sim"]) {
+    for name in catalog::names_in(&[picklock_scenarios::WorldName::Sim]) {
         let scenario = catalog::named(name).unwrap();
         let fits = |strategy: &&Strategy| scenario.check_for(strategy.nodes).is_ok();
         let expect = &scenario.expect;
