@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Picklock adapter for the lock of redis-py, `redis.lock.Lock`.
 
-Requests come on stdin, answers go to stdout, one JSON object a line; logs go to stderr. The
-protocol is described in docs/protocol.md. Needs nothing but the standard library and redis-py.
+Requests arrive on stdin, answers go to stdout, one JSON object per line. Logs go to stderr. The
+protocol is described in docs/protocol.md. Needs only the standard library and redis-py.
 """
 
 import json
@@ -21,10 +21,10 @@ PROTOCOL = 1
 
 
 class WatchedLock(Lock):
-    """The lock as it is, but it remembers when the command that may have taken it was sent.
+    """The unmodified lock, plus the time at which the command that may have taken it was sent.
 
-    Without that, nothing honest could be said about the rest of the lease: `acquire` tries again
-    and again, and does not tell which attempt it was.
+    Without that time the adapter could not compute the rest of the lease: `acquire` retries, and
+    does not say when the successful attempt began.
     """
 
     asked_at = None
@@ -35,9 +35,9 @@ class WatchedLock(Lock):
 
 
 def seconds(millis):
-    """Milliseconds as redis-py wants them, so that `int(seconds * 1000)` gives them back.
+    """Milliseconds as seconds for redis-py, such that `int(seconds * 1000)` is exact.
 
-    1.001 * 1000 is 1000.9999999999999, and a lease must not become shorter on the way.
+    1.001 * 1000 is 1000.9999999999999, but the conversion must not shorten the lease.
     """
     value = millis / 1000
     return value if int(value * 1000) >= millis else math.nextafter(value, math.inf)
@@ -124,10 +124,10 @@ class Adapter:
         try:
             return handlers[op](request)
         except (ResponseError, LockError) as problem:
-            # Redis's own refusal, or the library's before anything was sent.
+            # Redis refused the command, or the library did before it sent anything.
             return error(f"{type(problem).__name__}: {problem}", definite=True)
         except redis.RedisError as problem:
-            # ConnectionError, TimeoutError: the command may have been carried out.
+            # ConnectionError, TimeoutError: the command may have been executed.
             return error(f"{type(problem).__name__}: {problem}", definite=False)
         except Exception as problem:
             traceback.print_exc(file=sys.stderr)

@@ -1,16 +1,17 @@
-//! `resuming`: a client that finds its own name in the key takes up the lock again.
+//! `resuming`: a client that finds its own name in the key has the lock.
 //!
-//! **Commands.** Acquire: `SET key name NX PX ms`; where the key is taken, `GET key`, and if this
-//! client's name is in it, the lock counts as taken. Release: a script that compares and deletes.
+//! **Commands.** Acquire: `SET key name NX PX ms`. If the key is taken: `GET key`, and if the key
+//! contains this client's name, the lock counts as acquired. Release: a script that compares and
+//! deletes.
 //!
-//! **From.** Locks that want an attempt whose reply was lost to be repeated without harm, and
-//! locks that count holds by client; redisson#7367.
+//! **From.** Locks in which an attempt whose reply was lost can be repeated without harm, and locks
+//! that count holds by client; redisson#7367.
 //!
-//! **Promises.** After a lost reply the client gets its lock at once, and waits for no lease.
+//! **Promises.** After a lost reply the client gets its lock at once, without waiting for a lease.
 //!
 //! **Does not survive.**
-//! - A lost reply before long work: the lease that it believes in begins with the second attempt,
-//!   the key's with the first (S11).
+//! - A lost reply before long work: the client counts its lease from the second attempt, but the
+//!   key's lease began with the first (S11).
 //! - A holder that is slower than its lease (S1); loss of the key (S7 to S10).
 
 use std::time::Duration;
@@ -22,7 +23,7 @@ use crate::{Context, Grant, Lock, LockError, Node, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "resuming",
-    summary: "SET NX PX with the client's name; who finds its own name there has the lock",
+    summary: "SET NX PX with the client's name; a client that finds its own name has the lock",
     nodes: 1,
     replicas: 0,
     options: &[],
@@ -36,7 +37,7 @@ const RETRY: Duration = Duration::from_millis(20);
 
 struct Resuming {
     redis: Node,
-    /// One for all acquisitions: that is the idea.
+    /// The same for all acquisitions: that is the idea of this lock.
     name: String,
     release: Script,
 }
