@@ -51,7 +51,7 @@ class Adapter:
 
     def init(self, request):
         if request["protocol"] != PROTOCOL:
-            return error(f"only protocol {PROTOCOL} is spoken here", definite=True)
+            return error(f"only protocol {PROTOCOL} is supported", definite=True)
         options = request.get("options", {})
         unknown = set(options) - {"retries", "sleep_ms"}
         if unknown:
