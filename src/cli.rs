@@ -1,4 +1,4 @@
-//! What can be typed. What it means is decided elsewhere.
+//! The command line. This file only parses; other files act on it.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    all judged properties held (matrix: every cell as its scenario expects)
-  1    a property was violated (matrix: something came out otherwise than expected)
+  1    a property was violated (matrix: a result differs from the expectation)
   2    wrong usage, or a bad input file
   3    inconclusive: too little happened to judge
   4    the environment failed: no Redis, no engine, no image
@@ -27,46 +27,46 @@ Exit codes:
 Try:
   picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
   picklock matrix --backend sim                 every lock, every scenario, one table
-  picklock replay run-1                         a run that --out has kept, once more
-  picklock list                                 what can be tested, and how";
+  picklock replay run-1                         repeat a run that --out has kept
+  picklock list                                 all locks, scenarios and worlds";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run one scenario against one lock, and judge what happened.
+    /// Run one scenario against one lock, and judge the result.
     Scenario(ScenarioArgs),
-    /// Run a kept run again, and say whether the same comes out.
+    /// Repeat a kept run, and say whether the verdicts are the same.
     Replay(ReplayArgs),
-    /// Run many locks under many scenarios, and hold what comes out against what is expected.
+    /// Run many locks under many scenarios, and compare the results with the expectations.
     Matrix(MatrixArgs),
-    /// Hold what comes out against picklock.toml and its baseline: for CI.
+    /// Compare results with picklock.toml and its baseline, for CI.
     Gate(GateArgs),
-    /// List locks, scenarios and worlds, with what each is about.
+    /// List and describe locks, scenarios and worlds.
     List(ListArgs),
-    /// Judge a history file again: checkers need nothing else.
+    /// Judge a history file again, from that file alone.
     Check(CheckArgs),
-    /// Write reports from what runs have left: run directories, matrix directories, documents.
+    /// Write reports from kept runs: run directories, matrix directories, documents.
     Report(ReportArgs),
-    /// Explain a scenario, a property, a cause or a lock; all there is to explain, without a name.
+    /// Explain a scenario, a property, a cause or a lock. Without a name: list them all.
     Explain(ExplainArgs),
-    /// Print the completion script of a shell.
+    /// Print a completion script for a shell.
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, for `man -l -`.
+    /// Print a manual page, for `man -l -`.
     Man {
-        /// Only the page of this command.
+        /// The command to print the page of. Default: the main page.
         command: Option<String>,
     },
-    /// The worker that runs a built-in lock; started by `scenario`, speaks docs/protocol.md.
+    /// Worker process of a built-in lock. Started by `scenario`; speaks docs/protocol.md.
     #[command(hide = true)]
     Worker {
         /// Name of the lock.
         #[arg(long = "impl")]
         subject: String,
     },
-    /// Cleans up after a run whose picklock was killed; started by `scenario`.
+    /// Cleans up after a killed run. Started by `scenario`.
     #[command(hide = true)]
     Reaper,
 }
@@ -75,29 +75,29 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = SCENARIO_HELP)]
 pub struct ScenarioArgs {
-    /// A scenario of the catalog (`picklock list scenarios`), or the path of your own .toml file.
+    /// A scenario of the catalog (`picklock list scenarios`), or the path of a .toml file.
     pub scenario: String,
     /// The lock: a built-in one (`picklock list impls`), or `exec:COMMAND ARGS` for any program
     /// that speaks the adapter protocol (docs/protocol.md).
     #[arg(long = "impl", value_name = "NAME|exec:COMMAND")]
     pub subject: String,
-    /// An option for the lock, as KEY=VALUE; repeatable.
+    /// An option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
     /// Where Redis runs.
     #[arg(long, value_enum, default_value_t = BackendChoice::Auto)]
     pub backend: BackendChoice,
-    /// Seed for tokens, delays and choices; drawn anew if left out, and always printed.
+    /// Seed for tokens, delays and choices. Random if omitted, and always printed.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seed: Option<u64>,
-    /// Number of competing workers, instead of the scenario's.
+    /// Number of competing workers. Default: the scenario's.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub workers: Option<usize>,
-    /// Number of independent Redis nodes; left out: the scenario's, else as many as the lock wants
+    /// Number of independent Redis nodes. Default: the scenario's, else as many as the lock wants
     /// (1 for `exec:`).
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
-    /// Lease time, instead of the scenario's: "500ms", "2s".
+    /// Lease time, such as "500ms" or "2s". Default: the scenario's.
     #[arg(long, value_name = "DURATION")]
     pub ttl: Option<Span>,
     #[command(flatten)]
@@ -105,16 +105,16 @@ pub struct ScenarioArgs {
     /// Print one JSON document (format picklock-run/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, the logs of all, and
-    /// repro.toml, from which `picklock replay` runs it again.
+    /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, all logs, and
+    /// repro.toml, from which `picklock replay` repeats it.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// No live progress.
+    /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// Which servers the real worlds start: the same for every command that starts some.
+/// The servers that the real worlds start. Shared by all commands that start servers.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerArgs {
     /// Docker image of the Redis nodes.
@@ -132,7 +132,7 @@ Examples:
   picklock scenario holder-crash --impl \"exec:python3 adapters/python/redis_py_lock.py\"
   picklock scenario my-own.toml --impl redlock --out run-1 --json";
 
-/// The worlds to choose from.
+/// The worlds that the user can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BackendChoice {
     /// Docker if an engine answers and the image is there; else a redis-server on PATH; else the
@@ -142,7 +142,7 @@ pub enum BackendChoice {
     Process,
     /// Real Redis containers.
     Docker,
-    /// A simulation in virtual time, the same for the same seed, without any server.
+    /// A simulation in virtual time, without a server; repeatable from its seed.
     Sim,
 }
 
@@ -153,7 +153,7 @@ pub use crate::replay::ReplayArgs;
 /// `picklock list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only these.
+    /// What to list. Default: everything.
     #[arg(value_enum)]
     pub what: Option<Listed>,
     /// Print JSON.
@@ -175,7 +175,7 @@ pub enum Listed {
 /// `picklock check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// A history.jsonl that a run left.
+    /// The history.jsonl of a kept run.
     pub history: PathBuf,
     /// Print the verdicts as JSON.
     #[arg(long)]
@@ -186,11 +186,11 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_HELP)]
 pub struct ReportArgs {
-    /// Directories that `--out` has made, or their run.json and matrix.json. Several become one
+    /// Directories written by `--out`, or their run.json or matrix.json. Several paths become one
     /// report.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// What to write, several parted by commas.
+    /// What to write, separated by commas.
     #[arg(
         long = "format",
         value_name = "FORMAT",
@@ -199,10 +199,10 @@ pub struct ReportArgs {
         value_parser = format_names()
     )]
     pub formats: Vec<String>,
-    /// The directory to write to; files of an earlier report in it are replaced.
+    /// The directory to write to. Files of an earlier report in it are replaced.
     #[arg(long, value_name = "DIR", default_value = "picklock-report")]
     pub out: PathBuf,
-    /// What was before: verdict changes and latency ratios of PATH against these.
+    /// Earlier results to compare with: reports changed verdicts and latency ratios.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub against: Vec<PathBuf>,
 }
@@ -213,7 +213,7 @@ Examples:
   picklock report matrix-1 --format md,junit,json --out reports
   picklock report after --against before
 
-Paths that cannot be read are named and left out; when none can, nothing is written.";
+Unreadable paths are reported and skipped. If no path can be read, nothing is written.";
 
 fn format_names() -> clap::builder::PossibleValuesParser {
     let values = picklock_reports::formats::FORMATS.iter();

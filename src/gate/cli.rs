@@ -1,4 +1,4 @@
-//! What can be typed after `picklock gate`.
+//! The command line of `picklock gate`.
 
 use std::path::PathBuf;
 
@@ -8,20 +8,20 @@ use clap::Args;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = GATE_HELP)]
 pub struct GateArgs {
-    /// What is wanted: cells, expectations, limits (docs/gate.md).
+    /// Configuration: cells, expectations, limits (docs/gate.md).
     #[arg(long, value_name = "FILE", default_value = "picklock.toml")]
     pub config: PathBuf,
-    /// What came out when you were content, instead of the file that the configuration names
-    /// (picklock-baseline.json beside it).
+    /// Baseline file to compare with. Default: the file that the configuration names, or
+    /// picklock-baseline.json beside it.
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Write the baseline anew from this run, if it is complete, and say what changes in it.
+    /// Replace the baseline with this run, if it is complete, and print what changes.
     #[arg(long)]
     pub update_baseline: bool,
     /// Print one JSON document (format picklock-gate/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// No live progress.
+    /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -31,9 +31,9 @@ On GitHub Actions it also writes annotations (GITHUB_ACTIONS) and the job summar
 (GITHUB_STEP_SUMMARY).
 
 Exit codes:
-  0    everything came out as expected, and every limit was kept
-  1    something differs: a verdict, an alarm that has gone dead, a limit, a cell, the baseline
-  2    wrong usage, or a bad configuration
+  0    everything came out as expected, and every limit was met
+  1    something differs: a verdict, a dead alarm, a limit, a missing cell, a stale baseline
+  2    wrong usage, a bad configuration, or no baseline
   3    something could not be judged, and nothing differs
-  4    something could not be run, and nothing differs (wins over 3)
+  4    something could not be run, and nothing differs (takes precedence over 3)
   130  interrupted";

@@ -1,4 +1,4 @@
-//! What can be typed after `picklock matrix`.
+//! The command line of `picklock matrix`.
 
 use std::path::PathBuf;
 
@@ -10,59 +10,58 @@ use crate::cli::{BackendChoice, ServerArgs, key_value, whole};
 #[derive(Debug, Clone, Args)]
 #[command(after_help = MATRIX_HELP)]
 pub struct MatrixArgs {
-    /// A lock, as after `picklock scenario --impl`; repeatable. Left out: every built-in lock (not
-    /// the mutants).
+    /// A lock, as for `picklock scenario --impl`. Repeatable. Default: every built-in lock (not the
+    /// mutants).
     #[arg(long = "impl", value_name = "NAME|exec:COMMAND")]
     pub subjects: Vec<String>,
-    /// A scenario of the catalog, or the path of your own .toml file; repeatable. Left out: the
-    /// whole catalog.
+    /// A scenario of the catalog, or the path of a .toml file. Repeatable. Default: the whole
+    /// catalog.
     #[arg(long = "scenario", value_name = "NAME|FILE.toml")]
     pub scenarios: Vec<String>,
-    /// Where Redis runs; repeatable, each world is a table of its own. Left out: `auto`.
+    /// Where Redis runs. Repeatable; each world has its own table. Default: `auto`.
     #[arg(long = "backend", value_enum, value_name = "WORLD")]
     pub backends: Vec<BackendChoice>,
-    /// An option for the lock, as KEY=VALUE; repeatable. Needs exactly one --impl.
+    /// An option for the lock, as KEY=VALUE. Repeatable. Requires exactly one --impl.
     #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
-    /// How often each cell runs, with seeds that follow each other: gives rates instead of one
-    /// verdict.
+    /// Number of runs of each cell, with consecutive seeds. Gives rates instead of one verdict.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seeds: u64,
-    /// Seed of each cell's first run. Not drawn anew, because a matrix is to be repeatable.
+    /// Seed of each cell's first run. Not random, so that a matrix is repeatable.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seed: u64,
-    /// How many runs at a time. Left out: as many as there are processors (sim, docker), or twice
-    /// as many (process: such runs mostly wait).
+    /// Number of runs at a time. Default: the number of processors (sim, docker), or twice that
+    /// (process: such runs mostly wait).
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub jobs: Option<usize>,
     #[command(flatten)]
     pub servers: ServerArgs,
-    /// Print one JSON document (format picklock-matrix/1) instead of a table. In the simulation it
-    /// is the same for the same arguments, byte for byte.
+    /// Print one JSON document (format picklock-matrix/1) instead of a table. In the simulation the
+    /// same arguments give the same bytes.
     #[arg(long)]
     pub json: bool,
     /// Keep the matrix in this directory: matrix.json, and for each cell the directory of the run
-    /// that is shown. Interrupted and called again it goes on with what is missing.
+    /// that is shown. After an interruption, the same command continues with what is missing.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// No live progress.
+    /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 const MATRIX_HELP: &str = "\
-What is expected:
-  A scenario says what must come out: in [expect.NAME] for one lock, in [expect.\"*\"] for every
-  built-in lock without a table of its own. Mutants, programs of your own and locks with options
-  are bound only by a table with their name: else their cells are shown, not judged.
+Expectations:
+  A scenario states the expected results: [expect.NAME] for one lock, [expect.\"*\"] for every
+  built-in lock without its own table. Mutants, your own programs and locks with options are only
+  held to a table with their name. Without one, their cells are shown but not judged.
 
 Exit codes:
   0    every cell came out as expected
-  1    something came out otherwise (wins over 4 and 3)
+  1    a result differs (takes precedence over 4 and 3)
   2    wrong usage, or a bad input file
-  3    some cell could not be judged, and nothing came out otherwise
-  4    some cell could not be run (wins over 3)
-  130  interrupted; with --out, call it again to go on
+  3    a cell could not be judged, and nothing differs
+  4    a cell could not be run (takes precedence over 3)
+  130  interrupted; with --out, call it again to continue
 
 Examples:
   picklock matrix --backend sim
