@@ -1,4 +1,4 @@
-//! Trying for a lock until it is had or patience is over: what all locks share that take it by one
+//! Trying to take a lock until it succeeds or the wait is over: shared by all locks that make one
 //! attempt after another.
 
 use std::time::Duration;
@@ -10,16 +10,16 @@ use crate::token::random_token;
 
 /// A lock that is taken by one attempt after another.
 pub(crate) trait Attempts {
-    /// What the lock was given.
+    /// The context that the lock was given.
     fn context(&mut self) -> &mut Context;
 
-    /// The name under which all attempts of one acquisition want the lock. Empty for a lock that
-    /// makes one for each attempt.
+    /// The name under which all attempts of one acquisition take the lock. Empty for a lock that
+    /// makes a new one for each attempt.
     fn name(&mut self) -> String {
         random_token(&mut self.context().entropy)
     }
 
-    /// One attempt; `None`: somebody else has it.
+    /// One attempt. `None`: another client has the lock.
     async fn attempt(
         &mut self,
         key: &str,
@@ -28,7 +28,7 @@ pub(crate) trait Attempts {
     ) -> Result<Option<Grant>, LockError>;
 }
 
-/// Tries, with the pauses that the lock's options ask for, for at most `wait`.
+/// Tries for at most `wait`, with the pauses that the lock's options set.
 pub(crate) async fn acquire(
     lock: &mut impl Attempts,
     key: &str,

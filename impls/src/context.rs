@@ -1,8 +1,8 @@
-//! What a strategy is given besides its connections: the client's wall clock, its entropy, and
-//! what the user chose.
+//! What a strategy is given besides its connections: the client's wall clock, its entropy, and the
+//! user's options.
 //!
-//! Clock and entropy are handed in so that a simulation can own them, and so that a skewed clock is a fault
-//! that can be made.
+//! Clock and entropy are passed in so that a simulation can control them, and so that a skewed
+//! clock can be a fault.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use crate::patience::{Patience, RETRY_DELAY, RETRY_JITTER};
 
 /// The client's wall clock.
 pub trait WallClock {
-    /// Time since the Unix epoch, as this client's machine believes it to be.
+    /// Time since the Unix epoch, according to this client's machine.
     fn since_epoch(&self) -> Duration;
 }
 
-/// What a strategy may draw on.
+/// What a strategy may use.
 pub struct Context {
-    /// The client's wall clock; it may be wrong, and may leap.
+    /// The client's wall clock. It may be wrong, and may jump.
     pub wall_clock: Rc<dyn WallClock>,
     /// Where tokens and random retry delays come from.
     pub entropy: rand::rngs::StdRng,
-    /// What the user chose.
+    /// The user's options.
     pub options: Options,
 }
 
 impl Context {
-    /// For an attempt to take a lock for `ttl`, tried again for at most `wait`.
+    /// For an attempt to take a lock for `ttl`, repeated for at most `wait`.
     pub(crate) fn patience(&self, wait: Duration, ttl: Duration) -> Patience {
         let delay = self.options.duration(&RETRY_DELAY, ttl);
         let jitter = self.options.duration(&RETRY_JITTER, ttl);

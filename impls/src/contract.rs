@@ -1,34 +1,34 @@
 //! The lock contract: what a subject must be able to do, and how it may fail.
 //!
-//! A strategy implements [`Lock`]. The harness only ever sees the object-safe twin
-//! [`DynLock`], which every `Lock` is by itself.
+//! A strategy implements [`Lock`]. The harness uses only the object-safe twin [`DynLock`], which
+//! is implemented for every `Lock`.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// What a client may believe after the lock was given to it.
+/// What a client may rely on after it was granted the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The name under which the lock is held. Whoever can say it can extend and release.
+    /// The name under which the lock is held. A client that knows it can extend and release.
     pub token: String,
     /// Fencing token, strictly increasing from grant to grant, for subjects that have one
     /// (Kleppmann 2016, "How to do distributed locking").
     pub fence: Option<u64>,
-    /// How long, from the moment that `acquire` returns and on the client's own monotonic clock,
-    /// the client may believe that it holds. `None`: the subject does not tell.
+    /// How long the client may rely on holding the lock, from the moment at which `acquire`
+    /// returns, on the client's own monotonic clock. `None`: the subject does not say.
     pub valid_for: Option<Duration>,
 }
 
-/// What a lock can say without being asked.
+/// What a lock can report without being asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// A background task renewed the lease: believe it for this long from now.
+    /// A background task renewed the lease. It is valid for this long from now.
     Extended {
         /// Token of the grant.
         token: String,
-        /// Counted from the moment that [`Lock::notice`] returns: a notice that had to wait is
-        /// worth less.
+        /// Counted from the moment at which [`Lock::notice`] returns: it is shorter for a notice
+        /// that had to wait.
         valid_for: Duration,
     },
     /// The lease is gone, or could not be renewed in time: the holder must stop.
@@ -38,13 +38,13 @@ pub enum Notice {
     },
 }
 
-/// Why a lock could not do as it was asked.
+/// Why a lock could not do what it was asked to do.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Redis said no, and nothing was changed by the refused command.
+    /// Redis refused, and the refused command changed nothing.
     #[error("Redis refused: {0}")]
     Refused(String),
-    /// No answer, or half of one: the command may or may not have been carried out.
+    /// No answer, or an incomplete one: the command may or may not have been executed.
     #[error("no certain answer from Redis: {0}")]
     Ambiguous(String),
     /// The call itself was wrong (a TTL of zero, an unknown token); nothing was sent.
@@ -61,8 +61,8 @@ impl LockError {
 
 impl From<redis::RedisError> for LockError {
     fn from(error: redis::RedisError) -> Self {
-        // An error reply is Redis's own word. Anything else (timeout, reset, bad protocol) leaves
-        // open whether the command was carried out.
+        // An error reply comes from Redis itself. After anything else (timeout, reset, bad
+        // protocol) it is unknown whether the command was executed.
         match error.kind() {
             redis::ErrorKind::Server(_) => LockError::Refused(error.to_string()),
             // Codes that redis-rs does not know (OOM, MISCONF, NOAUTH …); they carry a code.
@@ -74,14 +74,14 @@ impl From<redis::RedisError> for LockError {
     }
 }
 
-/// A distributed lock as one client sees it.
+/// A distributed lock as seen by one client.
 ///
-/// One value serves one client and is never called twice at the same time. Background work is
-/// started with [`tokio::task::spawn_local`], so that a frozen client really stands still.
+/// One value serves one client and is never called twice at the same time. Background work must
+/// use [`tokio::task::spawn_local`], so that freezing the client stops all of it.
 pub trait Lock {
-    /// Tries to take `key` for `ttl`, trying again for at most `wait` (zero: one attempt).
+    /// Tries to take `key` for `ttl`, repeatedly for at most `wait` (zero: one attempt).
     ///
-    /// `Ok(None)` says that somebody else has it.
+    /// `Ok(None)` means that another client has it.
     fn acquire(
         &mut self,
         key: &str,
@@ -89,7 +89,7 @@ pub trait Lock {
         wait: Duration,
     ) -> impl Future<Output = Result<Option<Grant>, LockError>>;
 
-    /// Asks for `ttl` more, counted from now. `Ok(None)`: the lock was no longer ours.
+    /// Extends the lease to `ttl` from now. `Ok(None)`: the lock was no longer ours.
     fn extend(
         &mut self,
         key: &str,
@@ -97,14 +97,14 @@ pub trait Lock {
         ttl: Duration,
     ) -> impl Future<Output = Result<Option<Grant>, LockError>>;
 
-    /// Gives the lock back. `Ok(true)` claims: it was ours until now, and is free.
+    /// Releases the lock. `Ok(true)` claims: it was ours until now, and is free.
     fn release(
         &mut self,
         key: &str,
         grant: &Grant,
     ) -> impl Future<Output = Result<bool, LockError>>;
 
-    /// The next unprompted word of the lock. Must be cancel-safe; the default never speaks.
+    /// The next unprompted notice of the lock. Must be cancel-safe. The default sends none.
     fn notice(&mut self) -> impl Future<Output = Notice> {
         std::future::pending()
     }

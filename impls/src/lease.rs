@@ -5,17 +5,17 @@ use std::time::Duration;
 use crate::contract::{Grant, LockError};
 use crate::stopwatch::Stopwatch;
 
-/// A lease time that Redis can take.
+/// A lease time that Redis accepts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lease {
     millis: u64,
 }
 
 impl Lease {
-    /// Rounds down to milliseconds: the client may believe less than it asked for, never more.
+    /// Rounds down to milliseconds: the client may rely on less than it asked for, never on more.
     ///
-    /// A lease of nothing is a bad call and not a very short lease: `PEXPIRE key 0` deletes the
-    /// key, and `SET … PX 0` is an error (bug class S6).
+    /// A lease of zero is a bad call, not a very short lease: `PEXPIRE key 0` deletes the key, and
+    /// `SET … PX 0` is an error (bug class S6).
     pub(crate) fn new(ttl: Duration) -> Result<Self, LockError> {
         match u64::try_from(ttl.as_millis()) {
             Ok(0) => Err(LockError::BadCall(format!(
@@ -28,12 +28,12 @@ impl Lease {
         }
     }
 
-    /// As `PX` and `PEXPIRE` want it.
+    /// In the unit of `PX` and `PEXPIRE`.
     pub(crate) fn millis(self) -> u64 {
         self.millis
     }
 
-    /// As `EXPIRE` wants it, where the lease is a whole number of seconds.
+    /// In the unit of `EXPIRE`, if the lease is a whole number of seconds.
     pub(crate) fn whole_seconds(self) -> Option<u64> {
         self.millis
             .is_multiple_of(1000)
@@ -45,12 +45,12 @@ impl Lease {
         Duration::from_millis(self.millis)
     }
 
-    /// What is left of the lease after `elapsed`; never below zero.
+    /// The rest of the lease after `elapsed`. Never below zero.
     pub(crate) fn left_after(self, elapsed: Duration) -> Duration {
         self.duration().saturating_sub(elapsed)
     }
 
-    /// The grant of a lock that was asked for then, and that counts no fencing tokens.
+    /// The grant of a lock without fencing tokens that was requested when `asked` was started.
     pub(crate) fn grant(self, token: impl Into<String>, asked: Stopwatch) -> Grant {
         Grant {
             token: token.into(),
@@ -59,7 +59,7 @@ impl Lease {
         }
     }
 
-    /// The same hold, for longer: its extension was asked for then.
+    /// The same hold after an extension that was requested when `asked` was started.
     pub(crate) fn extended(self, grant: &Grant, asked: Stopwatch) -> Grant {
         Grant {
             valid_for: Some(self.left_after(asked.elapsed())),

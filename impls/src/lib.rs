@@ -1,13 +1,13 @@
 //! The subjects: built-in lock strategies on Redis.
 //!
 //! This crate imports no other crate of the workspace: a subject cannot know that it is tested.
-//! It reads no wall clock and no entropy but those of its [`Context`], measures time only with
-//! its own monotonic stopwatch, and talks to Redis only through redis-rs's `ConnectionLike`.
+//! It uses only the wall clock and the entropy of its [`Context`], measures time only with its own
+//! monotonic stopwatch, and talks to Redis only through redis-rs's `ConnectionLike`.
 //!
 //! - the contract: [`Lock`], [`Grant`], [`LockError`]
 //! - what a strategy is given: [`Node`] and [`Context`]
 //! - what its user can choose: [`OptionSpec`], and [`Options`] once they are checked
-//! - what strategies are made of: lease, attempts with patience, renewal, stopwatch, token, one
+//! - what strategies are built from: lease, attempts with patience, renewal, stopwatch, token, one
 //!   node or a quorum
 //! - [`STRATEGIES`], one file each, and [`MUTANTS`], which are broken on purpose
 
@@ -27,7 +27,7 @@ mod stopwatch;
 mod token;
 mod variation;
 
-/// One line for each file of a folder: declares it, and lists the strategy that is in it.
+/// One line for each file of a folder: declares the file, and lists the strategy in it.
 macro_rules! strategies {
     ($(#[$about:meta])* $list:ident in $folder:ident: $($file:ident,)*) => {
         mod $folder {
@@ -40,7 +40,7 @@ macro_rules! strategies {
 }
 
 strategies! {
-    /// The built-in strategies, the simplest first.
+    /// The built-in strategies, simplest first.
     STRATEGIES in strategies:
     setnx_expire,
     setnx_lua,
@@ -56,7 +56,7 @@ strategies! {
 }
 
 strategies! {
-    /// Locks that are broken on purpose, each in one way: what a check must be able to catch.
+    /// Locks that are broken on purpose, each in one way, to prove that checks detect it.
     MUTANTS in mutants:
     no_lock,
     no_expiry,
@@ -77,27 +77,27 @@ pub use node::{Node, SharedConnection};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
 pub use span::{NoSpan, Span};
 
-/// A built-in strategy: what a user can name after `--impl`.
+/// A built-in strategy, which a user can name after `--impl`.
 pub struct Strategy {
     /// The name on the command line.
     pub name: &'static str,
     /// One line: what it does.
     pub summary: &'static str,
-    /// How many independent Redis nodes it wants.
+    /// How many independent Redis nodes it uses.
     pub nodes: usize,
-    /// How many replicas of each node it cannot do without.
+    /// How many replicas of each node it needs.
     pub replicas: usize,
-    /// What its user can choose.
+    /// The options that its user can set.
     pub options: &'static [&'static OptionSpec],
     /// Makes one client of the lock.
     pub build: fn(Vec<Node>, Context) -> Box<dyn DynLock>,
 }
 
 impl Strategy {
-    /// Understands what the user chose.
+    /// Parses and checks the user's options.
     ///
     /// # Errors
-    /// An option that the strategy does not declare, or a value that is not of its kind.
+    /// An option that the strategy does not declare, or a value of the wrong kind.
     pub fn read_options<'a>(
         &self,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisFuture, Value};
 
-/// A connection that background tasks can share; implemented by itself.
+/// A connection that background tasks can share. Implemented for all clonable connections.
 pub trait SharedConnection: ConnectionLike + Send {
     /// Another handle on the same connection.
     fn share(&self) -> Box<dyn SharedConnection>;
@@ -20,7 +20,7 @@ impl<C: ConnectionLike + Clone + Send + 'static> SharedConnection for C {
 /// Makes connections to one node.
 type Open = dyn Fn() -> Box<dyn SharedConnection> + Send + Sync;
 
-/// A connection to one Redis node, whatever stands behind it.
+/// A connection to one Redis node, real or simulated.
 pub struct Node {
     connection: Box<dyn SharedConnection>,
     open: Option<Arc<Open>>,
@@ -35,7 +35,7 @@ impl Node {
         }
     }
 
-    /// Connects with `open`, now and whenever a lock wants a connection apart from this one.
+/// Connects with `open`, now and whenever a lock needs a separate connection.
     pub fn opening<C: SharedConnection + 'static>(
         open: impl Fn() -> C + Send + Sync + 'static,
     ) -> Self {
@@ -46,9 +46,9 @@ impl Node {
         }
     }
 
-    /// The same node for a background task: over a connection of its own where one can be opened,
-    /// because whoever drops a command that was not yet answered spoils the connection for
-    /// everybody else on it.
+    /// The same node for a background task, over a connection of its own if one can be opened. A
+    /// dropped command without an answer would make a shared connection unusable for all others on
+    /// it.
     #[must_use]
     pub fn apart(&self) -> Self {
         match &self.open {

@@ -1,4 +1,4 @@
-//! What a strategy lets its user choose: declared in a table, checked before anything starts.
+//! What a strategy lets its user choose: declared in a table, checked before a run starts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,22 +9,22 @@ use crate::span::Span;
 /// One option of a strategy, as `--impl-option name=value` sets it.
 #[derive(Debug)]
 pub struct OptionSpec {
-    /// What stands before the `=`.
+    /// The text before the `=`.
     pub name: &'static str,
     /// One line: what it changes.
     pub meaning: &'static str,
-    /// What its values look like.
+    /// What values it takes.
     pub kind: OptionKind,
-    /// What holds if the user says nothing.
+    /// The value if the user gives none.
     pub default: OptionValue,
 }
 
-/// What the values of an option look like.
+/// What values an option takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OptionKind {
-    /// A span of time, which may be relative to the lease.
+    /// A duration, which may be relative to the lease.
     Duration {
-        /// Whether it may be no time at all.
+        /// Whether zero is allowed.
         zero: bool,
     },
     /// Any number from the first to the second.
@@ -51,10 +51,10 @@ pub enum OptionValue {
 /// What is wrong with an option that was given.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptionError {
-    /// The strategy has no such option.
+    /// The strategy has no option of that name.
     #[error("there is no such option; {}", known(declared))]
     Unknown {
-        /// The name that was given.
+        /// The given name.
         name: String,
         /// The names that the strategy knows.
         declared: Vec<&'static str>,
@@ -62,9 +62,9 @@ pub enum OptionError {
     /// The value is not of the option's kind.
     #[error("`{value}` is not {expected}")]
     Bad {
-        /// Whose value.
+        /// The option's name.
         name: &'static str,
-        /// As it was given.
+        /// The given value.
         value: String,
         /// What was expected.
         expected: String,
@@ -80,7 +80,7 @@ fn known(declared: &[&str]) -> String {
 }
 
 impl OptionError {
-    /// The option that it is about.
+    /// The name of the option.
     pub fn name(&self) -> &str {
         match self {
             OptionError::Unknown { name, .. } => name,
@@ -103,9 +103,9 @@ impl OptionKind {
     fn expected(self) -> String {
         const SUCH_AS: &str = "such as 500ms, 2s or 0.5ttl (times the lease)";
         match self {
-            OptionKind::Duration { zero: true } => format!("a span of time {SUCH_AS}"),
+            OptionKind::Duration { zero: true } => format!("a duration {SUCH_AS}"),
             OptionKind::Duration { zero: false } => {
-                format!("a span of time above zero, {SUCH_AS}")
+                format!("a duration above zero, {SUCH_AS}")
             }
             OptionKind::Number(from, to) => format!("a number from {from} to {to}"),
             OptionKind::Whole(from, to) => format!("a whole number from {from} to {to}"),
@@ -151,18 +151,18 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// What the user chose, checked against what the strategy declares. The default: nothing, so
-/// that every option has its own default.
+/// The user's options, checked against what the strategy declares. By default empty, so that every
+/// option has its default value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
     given: BTreeMap<&'static str, OptionValue>,
 }
 
 impl Options {
-    /// Checks what was given, as names and values in text, against what is declared.
+    /// Checks the given names and values against the declared options.
     ///
     /// # Errors
-    /// An option that is not declared, or a value that is not of its kind.
+    /// An option that is not declared, or a value of the wrong kind.
     pub fn read<'a>(
         declared: &[&'static OptionSpec],
         given: impl IntoIterator<Item = (&'a str, &'a str)>,

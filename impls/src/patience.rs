@@ -1,4 +1,4 @@
-//! Trying again: how long to wait between two attempts, and when to give up.
+//! Retrying: how long to wait between two attempts, and when to give up.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::span::Span;
 use crate::stopwatch::Stopwatch;
 
-/// Random delays, so that clients that collided once do not collide for ever (redis.io,
+/// Random delays, so that clients that collided once do not collide again and again (redis.io,
 /// "Distributed locks": "retry after a random delay in order to try to desynchronize multiple
 /// clients").
 pub(crate) const RETRY_DELAY: OptionSpec = OptionSpec {
@@ -19,18 +19,18 @@ pub(crate) const RETRY_DELAY: OptionSpec = OptionSpec {
     default: OptionValue::Duration(Span::Absolute(Duration::from_millis(10))),
 };
 
-/// Whole milliseconds; what is below counts for nothing.
+/// Whole milliseconds; fractions are ignored.
 pub(crate) const RETRY_JITTER: OptionSpec = OptionSpec {
     name: "retry_jitter",
-    meaning: "up to so much more, drawn anew for each pause, in whole milliseconds",
+    meaning: "longest random extra pause, in whole milliseconds",
     kind: OptionKind::Duration { zero: true },
     default: OptionValue::Duration(Span::Absolute(Duration::from_millis(40))),
 };
 
-/// The options of a lock that can be chosen only how often it tries.
+/// The options of a lock whose only choice is how often it retries.
 pub(crate) const RETRY: &[&OptionSpec] = &[&RETRY_DELAY, &RETRY_JITTER];
 
-/// How much longer a client that did not get the lock will go on trying.
+/// How much longer a client that did not get the lock continues to try.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     since: Stopwatch,
@@ -40,7 +40,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Goes on for `wait` from now; zero allows no second attempt.
+    /// Continues for `wait` from now. Zero allows no second attempt.
     pub(crate) fn start(wait: Duration, delay: Duration, jitter: Duration) -> Self {
         Patience {
             since: Stopwatch::start(),
@@ -50,8 +50,8 @@ impl Patience {
         }
     }
 
-    /// Sleeps until it is time for another attempt. False, at once, where that attempt would
-    /// begin after the deadline.
+    /// Sleeps until the next attempt is due. Returns false at once if that attempt would begin
+    /// after the deadline.
     pub(crate) async fn another_attempt(self, entropy: &mut StdRng) -> bool {
         let most_ms = u64::try_from(self.jitter.as_millis()).unwrap_or(u64::MAX);
         let delay = self.delay + Duration::from_millis(entropy.random_range(0..=most_ms));

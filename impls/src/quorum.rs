@@ -1,4 +1,4 @@
-//! Asking several Redis nodes at once, and counting what they say.
+//! Asking several Redis nodes at once, and counting their answers.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -12,14 +12,14 @@ use crate::contract::LockError;
 use crate::lease::Lease;
 use crate::strategies::set_nx_px::{COMPARE_AND_DELETE, COMPARE_AND_PEXPIRE, set_nx_px};
 
-/// What the nodes said.
+/// The answers of the nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    /// Did it.
+    /// Nodes that did it.
     pub(crate) yes: usize,
-    /// Did not: the key is another's, or nobody's.
+    /// Nodes that did not: the key is another client's, or does not exist.
     pub(crate) no: usize,
-    /// Went wrong.
+    /// Nodes that failed.
     pub(crate) failed: Vec<LockError>,
 }
 
@@ -39,7 +39,7 @@ impl Answers {
     /// Whether at least `quorum` nodes did it.
     ///
     /// # Errors
-    /// Where that hangs on nodes that failed to answer.
+    /// The result depends on nodes that failed to answer.
     pub(crate) fn decide(self, quorum: usize) -> Result<bool, LockError> {
         if self.yes >= quorum {
             Ok(true)
@@ -50,7 +50,7 @@ impl Answers {
         }
     }
 
-    /// The failures in one: definite only if no node did anything, or may have.
+    /// All failures as one error: definite only if no node did anything, or may have.
     pub(crate) fn into_error(self) -> LockError {
         let definite = self.yes == 0 && self.failed.iter().all(LockError::is_definite);
         let total = self.total();
@@ -70,7 +70,7 @@ impl Answers {
     }
 }
 
-/// Independent nodes that are always asked all together.
+/// Independent nodes that are always asked together.
 pub(crate) struct Nodes(Vec<Node>);
 
 impl Nodes {
@@ -98,7 +98,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Takes the key on every node where nobody has it.
+    /// Takes the key on every node where it is free.
     pub(crate) async fn take(
         &mut self,
         key: &str,
@@ -111,7 +111,7 @@ impl Nodes {
         within(timeout, asked).await
     }
 
-    /// Deletes the key on every node where the token is in it.
+    /// Deletes the key on every node where it holds the token.
     pub(crate) async fn delete(
         &mut self,
         key: &str,
@@ -123,7 +123,7 @@ impl Nodes {
         self.invoke(&delete, timeout).await
     }
 
-    /// Gives the key a new time to live on every node where the token is in it.
+    /// Gives the key a new time to live on every node where it holds the token.
     pub(crate) async fn prolong(
         &mut self,
         key: &str,
@@ -142,16 +142,16 @@ impl Nodes {
     }
 }
 
-/// A script and its words, which are written once for all nodes.
+/// A script and its arguments, which are written once for all nodes.
 struct Invocation {
     script: &'static Script,
     evaluate: Cmd,
 }
 
 impl Invocation {
-    /// Of a script on one key; its arguments are still to be added.
+    /// Of a script on one key. The arguments are added later.
     fn new(script: &'static Script, key: &str) -> Self {
-        // With room for what is to come: a token, and a number.
+        // Leaves room for what will be added: a token and a number.
         let mut evaluate = Cmd::with_capacity(6, 128 + key.len());
         evaluate.arg("EVALSHA").arg(script.get_hash());
         evaluate.arg(1).arg(key);
@@ -172,8 +172,8 @@ impl Invocation {
     }
 }
 
-/// What nodes say that are asked at the same time, each of which may take so long: one timer does
-/// for all of them.
+/// The answers of nodes that are asked at the same time, each of which may take up to `timeout`.
+/// One timer serves all of them.
 async fn within<A>(timeout: Option<Duration>, asked: impl ExactSizeIterator<Item = A>) -> Answers
 where
     A: Future<Output = RedisResult<bool>>,
@@ -187,7 +187,7 @@ where
         join_all(asked).await;
         return answers.into_inner();
     };
-    // Too late for some, then; what the others said counts.
+    // On timeout some nodes were too late. The answers of the others count.
     tokio::time::timeout(timeout, join_all(asked)).await.ok();
     let mut answers = answers.into_inner();
     for _ in answers.total()..nodes {

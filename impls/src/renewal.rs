@@ -1,4 +1,4 @@
-//! Renewing leases in the background: what a watchdog does, whatever it is that it renews.
+//! Renewing leases in the background: what a watchdog does, for any kind of lock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,35 +12,35 @@ use crate::patience::RETRY_DELAY;
 use crate::span::Span;
 use crate::stopwatch::Deadline;
 
-/// Half the lease leaves the other half for trying again.
+/// Half the lease leaves the other half for retries.
 pub(crate) const RENEW_EVERY: OptionSpec = OptionSpec {
     name: "renew_every",
-    meaning: "how long after a renewal the next one is due",
+    meaning: "time from one renewal to the next",
     kind: OptionKind::Duration { zero: false },
     default: OptionValue::Duration(Span::Ttl(0.5)),
 };
 
-/// What a renewal task has to say.
+/// What a renewal task reports.
 enum Word {
-    /// The lease now runs until then.
+    /// The lease now runs until this time.
     Extended(Deadline),
-    /// It is over.
+    /// The lease is lost.
     Lost,
 }
 
-/// What makes renewing safe. Mutants lack one each.
+/// What makes renewing safe. Each mutant lacks one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Habits {
-    /// A lease that has run out is not renewed.
+    /// An expired lease is not renewed.
     pub(crate) minds_the_lease: bool,
-    /// The holder hears of the loss.
+    /// The holder is told about the loss.
     pub(crate) tells_of_loss: bool,
-    /// Whoever gives the lock back renews it no longer.
+    /// A released lock is no longer renewed.
     pub(crate) ends_at_release: bool,
 }
 
 impl Habits {
-    /// As it should be.
+    /// All of them, as a sound lock needs.
     pub(crate) const SOUND: Habits = Habits {
         minds_the_lease: true,
         tells_of_loss: true,
@@ -76,10 +76,10 @@ impl Renewals {
         }
     }
 
-    /// From now on renews the lease of `grant` in the background, in place of what renewed it
-    /// before. `renew` asks Redis once: how long the lease is worth now, or that it is gone.
+    /// From now on renews the lease of `grant` in the background, and replaces its earlier renewal.
+    /// `renew` asks Redis once: it returns how long the lease is worth now, or that it is gone.
     ///
-    /// A grant that does not say how long it is valid is not renewed.
+    /// A grant without a validity time is not renewed.
     pub(crate) fn begin(
         &mut self,
         options: &Options,
@@ -103,22 +103,22 @@ impl Renewals {
         self.tasks.insert(grant.token.clone(), task);
     }
 
-    /// Renews it no longer, and says nothing more of it.
+    /// Stops the renewal, and reports nothing more about it.
     pub(crate) fn end(&mut self, grant: &Grant) {
         if self.habits.ends_at_release {
             self.tasks.remove(&grant.token);
         }
     }
 
-    /// The next word of any renewal. Cancel-safe.
+    /// The next notice of any renewal. Cancel-safe.
     pub(crate) async fn notice(&mut self) -> Notice {
         loop {
             let Some((token, word)) = self.words.recv().await else {
-                // Not reached: we hold a sender ourselves.
+                // Unreachable: we hold a sender ourselves.
                 std::future::pending::<()>().await;
                 continue;
             };
-            // What was said before the end, and not yet heard, is no longer true.
+            // A notice from before the end that was not read in time is no longer true.
             if !self.tasks.contains_key(&token) {
                 continue;
             }
@@ -137,14 +137,14 @@ impl Renewals {
 #[derive(Debug, Clone, Copy)]
 struct Rhythm {
     habits: Habits,
-    /// After the last one.
+    /// After a successful one.
     every: Duration,
-    /// After one that failed.
+    /// After a failed one.
     retry: Duration,
 }
 
-/// Renews until the lease is lost, which is the last word, or nobody listens any more. A renewal
-/// that fails is tried again for as long as the lease runs: failing to ask is not losing.
+/// Renews until the lease is lost, which is the last report, or the receiver is gone. A failed
+/// renewal is retried for as long as the lease runs: a failure to ask is not a loss.
 async fn keep_alive(
     rhythm: Rhythm,
     mut until: Deadline,
@@ -154,7 +154,7 @@ async fn keep_alive(
     let mut pause = rhythm.every;
     loop {
         tokio::time::sleep(pause.min(until.left())).await;
-        // Also after a freeze: what the lease is worth is looked at before Redis is asked.
+        // Also after a freeze: check the lease before asking Redis.
         let left = until.left();
         if left.is_zero() && rhythm.habits.minds_the_lease {
             break;
@@ -173,7 +173,7 @@ async fn keep_alive(
         }
     }
     if rhythm.habits.tells_of_loss {
-        // Where nobody listens, nobody needs to know.
+        // If the receiver is gone, the report is not needed.
         say(Word::Lost);
     }
 }

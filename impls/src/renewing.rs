@@ -1,4 +1,4 @@
-//! A lock that is renewed while its holder works: what a watchdog adds, whatever lock it is.
+//! A lock that is renewed while its holder works: what a watchdog adds to any lock.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::renewal::{Habits, Renewals};
 
 /// A lock whose lease a background task can renew.
 pub(crate) trait Renewable: Lock {
-    /// What the user chose.
+    /// The user's options.
     fn options(&self) -> &Options;
 
-    /// Asks Redis once, over connections of its own: how long the lease is worth now, or that it
-    /// is gone.
+    /// Asks Redis once, over connections of its own: returns how long the lease is worth now, or
+    /// that it is gone.
     fn renewal(
         &self,
         key: &str,

@@ -1,4 +1,4 @@
-//! The one Redis server of a strategy that uses only one.
+//! The Redis server of a strategy that uses only one.
 
 use redis::{Cmd, FromRedisValue};
 
@@ -9,7 +9,7 @@ use crate::contract::LockError;
 pub(crate) struct SingleNode(Option<Node>);
 
 impl SingleNode {
-    /// Takes the first, and leaves the others alone.
+    /// Takes the first node, and ignores the others.
     pub(crate) fn first_of(nodes: Vec<Node>) -> Self {
         SingleNode(nodes.into_iter().next())
     }
@@ -22,14 +22,14 @@ impl SingleNode {
     /// The connection.
     ///
     /// # Errors
-    /// [`LockError::BadCall`] where the strategy was built without any node.
+    /// [`LockError::BadCall`] if the strategy was built without any node.
     pub(crate) fn connection(&mut self) -> Result<&mut Node, LockError> {
         self.0
             .as_mut()
             .ok_or_else(|| LockError::BadCall("the lock was given no Redis node".into()))
     }
 
-    /// Sends one command and reads its answer.
+    /// Sends one command and reads its reply.
     pub(crate) async fn ask<T: FromRedisValue>(&mut self, command: Cmd) -> Result<T, LockError> {
         Ok(command.query_async(self.connection()?).await?)
     }

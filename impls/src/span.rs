@@ -1,40 +1,40 @@
-//! Spans of time as options write them: `500ms`, `2s`, or relative to the lease, `0.5ttl`.
+//! Durations in option values: `500ms`, `2s`, or relative to the lease, `0.5ttl`.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A span of time, absolute or as a multiple of the lease.
+/// A duration, absolute or as a multiple of the lease.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Span {
-    /// So long, whatever the lease is.
+    /// This long, whatever the lease is.
     Absolute(Duration),
-    /// So many times the lease.
+    /// This many times the lease.
     Ttl(f64),
 }
 
-/// Longer is a typing error. Sums of such spans are far from the end of what a clock can count.
+/// A longer value is a typing error. Sums of valid values stay far below what a clock can count.
 const LONGEST_S: f64 = 7.0 * 24.0 * 3600.0;
 
-/// So many leases at most, for the same reason.
+/// The largest multiple of the lease, for the same reason.
 const MOST_TTLS: f64 = 1000.0;
 
-/// A text that is no span of time.
+/// A text that is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoSpan;
 
 impl Span {
-    /// The length of the span for a lease of `ttl`.
+    /// The length of the duration for a lease of `ttl`.
     pub fn resolve(self, ttl: Duration) -> Duration {
         match self {
             Span::Absolute(duration) => duration,
-            // A lease may be so long that its multiple cannot be counted.
+            // The lease may be so long that its multiple cannot be represented.
             Span::Ttl(factor) => Duration::try_from_secs_f64(ttl.as_secs_f64() * factor)
                 .unwrap_or(Duration::from_secs_f64(LONGEST_S)),
         }
     }
 
-    /// True for no time at all.
+    /// True for a duration of zero.
     pub fn is_zero(self) -> bool {
         match self {
             Span::Absolute(duration) => duration.is_zero(),
@@ -53,7 +53,7 @@ impl FromStr for Span {
             .ok_or(NoSpan)?;
         let (number, unit) = text.split_at(unit_at);
         let number: f64 = number.trim().parse().map_err(|_| NoSpan)?;
-        // Also where it is no number at all: that compares with nothing.
+        // This also rejects NaN, which compares false with everything.
         if !(0.0..=f64::MAX).contains(&number) {
             return Err(NoSpan);
         }

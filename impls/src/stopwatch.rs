@@ -1,4 +1,4 @@
-//! The client's own monotonic clock: how long something took, as this client sees it.
+//! The client's own monotonic clock: how long something took from this client's point of view.
 
 #![expect(
     clippy::disallowed_methods,
@@ -26,7 +26,7 @@ impl Stopwatch {
     }
 }
 
-/// When a lease runs out, on the client's own monotonic clock.
+/// When a lease expires, on the client's own monotonic clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     since: Stopwatch,
@@ -34,7 +34,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now.
+    /// This long from now.
     pub(crate) fn after(length: Duration) -> Self {
         Deadline {
             since: Stopwatch::start(),
@@ -42,7 +42,7 @@ impl Deadline {
         }
     }
 
-    /// What is left until then; never below zero.
+    /// The time until then. Never below zero.
     pub(crate) fn left(self) -> Duration {
         self.length.saturating_sub(self.since.elapsed())
     }

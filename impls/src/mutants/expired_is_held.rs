@@ -1,9 +1,9 @@
-//! `expired-is-held`: redlock that never looks at its validity.
+//! `expired-is-held`: redlock that never checks its validity.
 //!
-//! A grant whose replies come after the lease has run out is handed on as held (S5, Kleppmann's
+//! A grant whose replies arrive after the lease has expired is passed on as held (S5, Kleppmann's
 //! K4: the replies wait in a buffer while the client is frozen). It does not limit the time of a
-//! single node either, because that would refuse such replies by accident. To be caught by a
-//! freeze as the grant's replies arrive, cause `expired-grant`.
+//! single node either, because that would refuse such replies by accident. Caught by a freeze as
+//! the grant's replies arrive, cause `expired-grant`.
 
 use crate::Strategy;
 use crate::strategies::redlock::{OPTIONS, Redlock, Rules};

@@ -1,8 +1,8 @@
-//! `fence-per-client`: fencing tokens that each client counts for itself.
+//! `fence-per-client`: each client counts its own fencing tokens.
 //!
-//! They increase for one client and mean nothing between two (S13): a resource that trusts them
-//! refuses a rightful holder, or lets in one that outlived its lease. To be caught by `fencing`
-//! as soon as the lock passes from a client that has held it often to one that has not.
+//! The tokens increase for one client and mean nothing between two (S13): a resource that trusts
+//! them refuses a rightful holder, or lets in one that outlived its lease. Caught by `fencing` as
+//! soon as the lock passes from a client that has held it often to one that has not.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "fence-per-client",
-    summary: "mutant: fencing tokens that each client counts for itself",
+    summary: "mutant: each client counts its own fencing tokens",
     nodes: 1,
     replicas: 0,
     options: RETRY,

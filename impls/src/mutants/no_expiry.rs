@@ -1,7 +1,7 @@
 //! `no-expiry`: `SET key token NX` without a TTL.
 //!
-//! A holder that dies keeps the lock for ever (L1). To be caught by `progress`, cause `no-ttl`,
-//! when a holder crashes. The release is the right one, so that nothing else is wrong with it.
+//! A holder that dies keeps the lock for ever (L1). Caught by `progress`, cause `no-ttl`, when a
+//! holder crashes. The release is correct, so that nothing else is wrong with it.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ impl Attempts for NoExpiry {
         Ok(taken.then(|| Grant {
             token: name.to_owned(),
             fence: None,
-            // It holds until it is released, and says so by setting no limit.
+            // The lock is held until it is released, so there is no limit.
             valid_for: None,
         }))
     }

@@ -1,6 +1,6 @@
-//! `no-lock`: says yes to everybody, and never talks to Redis.
+//! `no-lock`: grants every request, and never talks to Redis.
 //!
-//! The fail-open wrapper taken to its end (S15): every exclusion checker must catch it, in every
+//! The extreme case of a fail-open wrapper (S15): every exclusion checker must catch it, in every
 //! scenario in which two buyers meet.
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "no-lock",
-    summary: "mutant: grants to everybody, asks nobody",
+    summary: "mutant: grants every request, never asks Redis",
     nodes: 1,
     replicas: 0,
     options: &[],

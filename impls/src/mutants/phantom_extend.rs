@@ -1,8 +1,8 @@
-//! `phantom-extend`: a watchdog that renews by writing its key anew, whatever is there.
+//! `phantom-extend`: a watchdog that renews by writing its key again, whatever it holds.
 //!
-//! Nothing is looked at, neither its own lease nor whose the key is: a client that was frozen for
-//! longer than its lease makes the lock its own again, and tells its holder that all is well (S3).
-//! To be caught by `lease`, cause `phantom-extend`, when a holder freezes with work left to do.
+//! It checks neither its own lease nor whose key it is. A client that was frozen for longer than
+//! its lease takes the lock again, and its holder is told that all is well (S3). Caught by `lease`,
+//! cause `phantom-extend`, when a holder freezes with work left to do.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "phantom-extend",
-    summary: "mutant: a watchdog whose renewal writes the key anew, lost or not",
+    summary: "mutant: a watchdog whose renewal rewrites the key, lost or not",
     nodes: 1,
     replicas: 0,
     options: OPTIONS,
@@ -34,7 +34,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     },
 };
 
-/// Extends without a look at what is there.
+/// Extends without checking the key.
 struct WritesAnew(SetNxPx);
 
 fn write_anew(key: &str, grant: &Grant, lease: Lease) -> Cmd {

@@ -1,15 +1,15 @@
-//! `redlock-no-quorum`: redlock that is content with a single node.
+//! `redlock-no-quorum`: redlock that accepts a single node.
 //!
-//! The erosion of the quorum (S8) built in: two clients that reach different nodes first both
-//! hold. In a calm scenario that is a matter of luck; a scenario that splits the votes, by delaying each
-//! client's way to other nodes, shows it every time.
+//! This builds in the erosion of the quorum (S8): two clients that reach different nodes first both
+//! hold the lock. In a calm scenario that is a matter of luck. A scenario that splits the votes, by
+//! delaying each client's commands to other nodes, shows it every time.
 
 use crate::Strategy;
 use crate::strategies::redlock::{OPTIONS, Redlock, Rules};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "redlock-no-quorum",
-    summary: "mutant: redlock that takes one node of five for a majority",
+    summary: "mutant: redlock that treats one node of five as a majority",
     nodes: 5,
     replicas: 0,
     options: OPTIONS,

@@ -1,7 +1,7 @@
 //! `release-without-token`: `set-nx-px` whose release is a plain `DEL`.
 //!
-//! A holder that is late deletes its successor's lock (S4). To be caught by `ownership`, cause
-//! `stolen-release`, when a holder outlives its lease and then releases.
+//! A late holder deletes its successor's lock (S4). Caught by `ownership`, cause `stolen-release`,
+//! when a holder outlives its lease and then releases.
 
 use crate::Strategy;
 use crate::contract::{Grant, LockError};
@@ -11,7 +11,7 @@ use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "release-without-token",
-    summary: "mutant: set-nx-px whose release deletes whoever's lock it finds",
+    summary: "mutant: set-nx-px whose release deletes any lock that it finds",
     nodes: 1,
     replicas: 0,
     options: RETRY,

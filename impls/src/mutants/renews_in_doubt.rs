@@ -1,10 +1,10 @@
-//! `renews-in-doubt`: a watchdog that renews what it may have taken, and tells its caller that it
-//! failed.
+//! `renews-in-doubt`: a watchdog that renews a lock that it may have taken, although it reported a
+//! failure to its caller.
 //!
-//! When the answer to its SET is lost, the key is there with its name, and nobody knows. Left alone
-//! it would run out; renewed by name it keeps everybody out, its own client included, for as long
-//! as that client lives (S11). To be caught by `progress`, cause `ambiguous-acquire`, when the
-//! reply to an acquisition is lost.
+//! When the answer to its SET is lost, the key exists with the client's name, and no client knows.
+//! Left alone it would expire. Renewed by name it keeps all clients out, its own included, for as
+//! long as that client lives (S11). Caught by `progress`, cause `ambiguous-acquire`, when the reply
+//! to an acquisition is lost.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "renews-in-doubt",
-    summary: "mutant: a watchdog that also renews what it does not know it has",
+    summary: "mutant: a watchdog that renews even a lock that it may not have",
     nodes: 1,
     replicas: 0,
     options: OPTIONS,
@@ -54,7 +54,7 @@ impl Attempts for RenewsInDoubt {
     ) -> Result<Option<Grant>, LockError> {
         let tried = self.lock.attempt(key, name, lease).await;
         if tried.as_ref().is_err_and(|error| !error.is_definite()) {
-            // Of which it knows nothing but the name, so that it asks at once.
+            // Only the name of this grant is known, so the renewal asks at once.
             let perhaps = Grant {
                 token: name.to_owned(),
                 fence: None,

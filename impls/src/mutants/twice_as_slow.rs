@@ -1,7 +1,7 @@
-//! `twice-as-slow`: `set-nx-px` that looks at the key before it takes it, and forgets what it saw.
+//! `twice-as-slow`: `set-nx-px` that reads the key before it takes it, and ignores the result.
 //!
-//! Nothing is wrong with its safety: the look changes nothing, and costs one round trip more. To be
-//! caught by a limit on the latency of `acquire`, where round trips are what an acquisition costs.
+//! It is safe: the read changes nothing, and costs one more round trip. Caught by a limit on the
+//! latency of `acquire`, where round trips determine the cost of an acquisition.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "twice-as-slow",
-    summary: "mutant: set-nx-px with a needless round trip before each acquisition",
+    summary: "mutant: set-nx-px with an unnecessary round trip before each acquisition",
     nodes: 1,
     replicas: 0,
     options: RETRY,

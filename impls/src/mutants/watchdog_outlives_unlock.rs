@@ -1,8 +1,8 @@
-//! `watchdog-outlives-unlock`: a watchdog that goes on renewing what was given back.
+//! `watchdog-outlives-unlock`: a watchdog that continues to renew a released lock.
 //!
-//! Where the release does not get through, the key is kept alive although nobody holds it, for as
-//! long as the client lives (L2). To be caught by `progress` when a release is swallowed: the
-//! sound one's key runs out.
+//! If the release does not reach Redis, the key is kept alive although no client holds it, for as
+//! long as the client lives (L2). Caught by `progress` when a release is swallowed: the key of a
+//! sound lock expires.
 
 use crate::Strategy;
 use crate::renewal::Habits;
@@ -10,7 +10,7 @@ use crate::strategies::watchdog::{OPTIONS, watchdog};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "watchdog-outlives-unlock",
-    summary: "mutant: a watchdog that renews the lock even after it was released",
+    summary: "mutant: a watchdog that renews the lock even after its release",
     nodes: 1,
     replicas: 0,
     options: OPTIONS,

@@ -1,8 +1,8 @@
-//! `watchdog-silent`: a watchdog whose renewals may fail for good, and nobody is told.
+//! `watchdog-silent`: a watchdog whose renewals may fail for good without any report.
 //!
-//! The holder works on without a lease (S2), as with a renewal thread that dies of an exception.
-//! To be caught by `resource`, cause `outlived-lease`, when a holder with a long section is cut
-//! off from Redis: the sound one is told in time not to touch the stock.
+//! The holder continues to work without a lease (S2), as with a renewal thread that dies of an
+//! exception. Caught by `resource`, cause `outlived-lease`, when a holder with a long section loses
+//! its connection to Redis: the holder of a sound lock is told in time not to touch the stock.
 
 use crate::Strategy;
 use crate::renewal::Habits;
@@ -10,7 +10,7 @@ use crate::strategies::watchdog::{OPTIONS, watchdog};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "watchdog-silent",
-    summary: "mutant: a watchdog that keeps the loss of the lease to itself",
+    summary: "mutant: a watchdog that does not report the loss of the lease",
     nodes: 1,
     replicas: 0,
     options: OPTIONS,

@@ -5,21 +5,21 @@
 //! and no release touches it.
 //!
 //! **From.** Kleppmann 2016, "How to do distributed locking", "Making the lock safe with
-//! fencing"; Redisson's `RFencedLock` counts in the script that takes the lock, too.
+//! fencing". Redisson's `RFencedLock` also counts in the script that takes the lock.
 //!
-//! **Promises.** What `set-nx-px` does; and the fencing tokens increase strictly in the order in
-//! which the lock was held, because taking the key and counting are one step of one server:
-//! whoever took it later counted later, and whoever did not get it did not count. So a resource
-//! that refuses tokens lower than the highest it has seen shuts out every holder that outlived
-//! its lease. An extension keeps its token: it is still the same hold.
+//! **Promises.** What `set-nx-px` does. The fencing tokens also increase strictly in the order in
+//! which the lock was held, because taking the key and counting are one step on one server: a
+//! later grant is counted later, and a refused client is not counted. So a resource that refuses
+//! tokens lower than the highest it has seen shuts out every holder that outlived its lease. An
+//! extension keeps the token, because it is still the same hold.
 //!
 //! **Does not survive.**
-//! - A resource that does not look at the token.
+//! - A resource that does not check the token.
 //! - Loss of the counter: failover before it was replicated, restart without persistence, flush,
-//!   eviction. It then counts anew from below, and the resource refuses the rightful holder, or
-//!   two have the same number (S13 after S7, S8, S10).
-//! - A grant whose reply comes after the lease has run out is handed on (S5): the token is what
-//!   saves the resource then.
+//!   eviction. The counter then starts again from a lower number. The resource refuses the rightful
+//!   holder, or two holders have the same number (S13 after S7, S8, S10).
+//! - A grant whose reply arrives after the lease has expired is passed on (S5). The token then
+//!   protects the resource.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -35,7 +35,7 @@ use crate::strategies::set_nx_px::SetNxPx;
 use crate::variation::Variation;
 use crate::{Context, Strategy};
 
-/// Takes the key if nobody has it, and counts who has had it.
+/// Takes the key if it is free, and counts its grants.
 static SET_AND_COUNT: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("set_and_count.lua")));
 
@@ -48,7 +48,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     build: |nodes, context| Box::new(Fenced(SetNxPx::new(nodes, context))),
 };
 
-/// Extends and releases in the same way.
+/// Extends and releases like `set-nx-px`.
 struct Fenced(SetNxPx);
 
 impl Attempts for Fenced {

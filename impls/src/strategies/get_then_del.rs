@@ -1,18 +1,18 @@
-//! `get-then-del`: a token, but compared in the client.
+//! `get-then-del`: a token that is compared in the client.
 //!
-//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `GET key`, and if the token is in it,
-//! `PEXPIRE key ms`. Release: `GET key`, and if the token is in it, `DEL key`.
+//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `GET key`, and if it holds the token,
+//! `PEXPIRE key ms`. Release: `GET key`, and if it holds the token, `DEL key`.
 //!
-//! **From.** Articles that add a token to `setnx-expire` so that nobody deletes another's lock,
-//! and leave the comparison to the program; ShedLock and csredis did so for years.
+//! **From.** Articles that add a token to `setnx-expire`, so that no client deletes another's lock,
+//! but compare it in the program. ShedLock and csredis did so for years.
 //!
-//! **Promises.** A release that comes late finds another's token and lets it be.
+//! **Promises.** A late release finds another client's token and does nothing.
 //!
 //! **Does not survive.**
-//! - A pause between the `GET` and the `DEL`, in which the lease runs out and somebody else takes
-//!   the lock: the `DEL` takes it away (S4). The `PEXPIRE` then prolongs a stranger's lease.
-//! - A holder that is slower than its lease (S1), or is told of its grant too late (S5).
-//! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
+//! - A pause between the `GET` and the `DEL`, during which the lease expires and another client
+//!   takes the lock: the `DEL` deletes it (S4). The `PEXPIRE` then extends another client's lease.
+//! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
 
 use std::time::Duration;
 

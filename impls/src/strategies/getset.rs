@@ -1,24 +1,24 @@
-//! `getset`: the lock whose value is its own expiry, told by the clients' wall clocks.
+//! `getset`: a lock whose value is its own expiry, measured by the clients' wall clocks.
 //!
 //! **Commands.** Acquire: `SETNX key expiry`, where the expiry is this client's wall clock plus
-//! the lease plus 1, in milliseconds. Where the key is taken: `GET key`; if that expiry has
-//! passed by this client's clock, `GETSET key expiry`, and whoever gets an expired value back has
-//! the lock. The key has no TTL. Extend: `GET`, and `GETSET` if not yet expired. Release: `GET`,
-//! and `DEL` if not yet expired.
+//! the lease plus 1, in milliseconds. If the key is taken: `GET key`, and if that expiry has passed
+//! by this client's clock, `GETSET key expiry`. A client that gets an expired value back has the
+//! lock. The key has no TTL. Extend: `GET`, and `GETSET` if not yet expired. Release: `GET`, and
+//! `DEL` if not yet expired.
 //!
 //! **From.** The page of `SETNX` in the Redis documentation, "Design pattern: Locking with
-//! SETNX", which now warns of it, and many articles after it. Neither has an extension; the one
-//! here is in the manner of their release. Where `GETSET` finds no value at all (it was deleted
-//! since the `GET`), nobody held the lock, and it counts as taken.
+//! SETNX", which now warns against it, and many later articles. Neither has an extension. The one
+//! here works like their release. If `GETSET` finds no value at all (it was deleted since the
+//! `GET`), no client held the lock, and it counts as taken.
 //!
-//! **Promises.** No lock is held for ever, although taking it is a single command without a TTL.
+//! **Promises.** No lock is held for ever, although it is taken by one command without a TTL.
 //!
 //! **Does not survive.**
-//! - Clients whose clocks disagree: the one that is ahead takes locks that still hold (S9).
-//! - A holder that is slower than its lease: its release looks only at the time, not at whose
-//!   lock it is, and deletes its successor's (S1, S4).
-//! - Two clients in the same millisecond: the value names a time, not a holder (S12).
-//! - Losers of the `GETSET`, each of whom pushes the winner's expiry on (L12).
+//! - Clients whose clocks disagree: the one that is ahead takes locks that are still held (S9).
+//! - A holder that is slower than its lease: its release checks only the time, not whose lock it
+//!   is, and deletes its successor's (S1, S4).
+//! - Two clients in the same millisecond: the value is a time and does not identify a holder (S12).
+//! - Losers of the `GETSET`, each of which postpones the winner's expiry (L12).
 //! - Loss of the key: failover, restart, eviction (S7, S8, S10).
 
 use std::time::Duration;
@@ -33,7 +33,7 @@ use crate::{Context, Node, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "getset",
-    summary: "timestamp as value, GETSET takeover; trusts the clients' wall clocks",
+    summary: "timestamp as value, takeover by GETSET; trusts the clients' wall clocks",
     nodes: 1,
     replicas: 0,
     options: RETRY,
@@ -45,8 +45,8 @@ struct GetSet {
     context: Context,
 }
 
-/// When the lock in the key runs out, milliseconds since the epoch; `None`: not a timestamp, so
-/// nothing that this strategy wrote, and nothing that it may take over.
+/// When the lock in the key expires, in milliseconds since the epoch. `None`: not a timestamp, so
+/// this strategy did not write it and may not take it over.
 fn expiry_of(value: &str) -> Option<u128> {
     value.parse().ok()
 }
@@ -84,7 +84,7 @@ impl Attempts for GetSet {
         &mut self.context
     }
 
-    /// The value names a time, not a holder: each attempt has its own.
+    /// The value is a time and does not identify a holder: each attempt has its own.
     fn name(&mut self) -> String {
         String::new()
     }
@@ -101,7 +101,7 @@ impl Attempts for GetSet {
         if taken {
             return Ok(Some(lease.grant(value, asked)));
         }
-        // A key that is gone again is left for the next attempt, as the articles do.
+        // If the key is gone by now, wait for the next attempt, as the articles do.
         let Some(expiry) = self.get(key).await?.as_deref().and_then(expiry_of) else {
             return Ok(None);
         };

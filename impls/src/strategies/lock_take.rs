@@ -1,25 +1,25 @@
 //! `lock-take`: extends and releases by a transaction that fails if the key has changed.
 //!
-//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `WATCH key`, `GET key`, and if the
-//! token is in it, `MULTI`, `PEXPIRE key ms`, `EXEC` in one go; else `UNWATCH`. Release: the same
-//! with `DEL key`. An `EXEC` that answers nil found the key changed since the `WATCH`: it was not
-//! ours any more.
+//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `WATCH key`, `GET key`, and if it holds
+//! the token, `MULTI`, `PEXPIRE key ms`, `EXEC` in one batch; else `UNWATCH`. Release: the same
+//! with `DEL key`. If `EXEC` answers nil, the key has changed since the `WATCH`: it was no longer
+//! ours.
 //!
 //! **From.** StackExchange.Redis: `LockTake`, `LockExtend`, `LockRelease` with its
 //! `Condition.StringEqual`.
 //!
-//! **Promises.** What `set-nx-px` does, without scripts. A key that expires between `WATCH` and
-//! `EXEC` counts as changed, from Redis 6.0.9 on.
+//! **Promises.** What `set-nx-px` does, without scripts. From Redis 6.0.9 on, a key that expires
+//! between `WATCH` and `EXEC` counts as changed.
 //!
 //! **Does not survive.**
-//! - What belongs to the connection: `WATCH` is forgotten when it breaks, and a client that
+//! - Anything that affects the connection: a broken connection loses its `WATCH`, and a client that
 //!   reconnects between `GET` and `MULTI` deletes without any condition (S4, S14). A second user
 //!   of the same connection would end the `WATCH` with a transaction of its own.
-//! - A call that is given up half-way leaves its `WATCH`; the next transaction on the connection
-//!   may then fail for a key that it does not name. Each call begins with a `WATCH` of its own
-//!   and ends with `EXEC` or `UNWATCH`, so such a failure is only a refusal too much.
-//! - A holder that is slower than its lease (S1), or is told of its grant too late (S5).
-//! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
+//! - A call that is cancelled half-way leaves its `WATCH`. The next transaction on the connection
+//!   may then fail because of a key that it does not name. Each call begins with its own `WATCH`
+//!   and ends with `EXEC` or `UNWATCH`, so such a failure is only one unnecessary refusal.
+//! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
 
 use std::time::Duration;
 
@@ -45,8 +45,8 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 struct LockTake(SetNxPx);
 
 impl LockTake {
-    /// Carries out `change` if the token is in the key, and still is when it happens. True: it
-    /// was, and `change` answered 1.
+    /// Executes `change` if the key holds the token and still does at that time. True: it did, and
+    /// `change` answered 1.
     async fn if_ours(&mut self, key: &str, token: &str, change: Cmd) -> Result<bool, LockError> {
         let mut watch = redis::cmd("WATCH");
         watch.arg(key);
@@ -58,7 +58,7 @@ impl LockTake {
         }
         let mut transaction = redis::pipe();
         transaction.atomic().add_command(change);
-        // Nil: the key was changed by somebody else meanwhile, and nothing was done.
+        // Nil: another client changed the key meanwhile, and nothing was done.
         let done: Option<(u64,)> = transaction.query_async(self.0.redis.connection()?).await?;
         Ok(done == Some((1,)))
     }

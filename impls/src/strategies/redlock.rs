@@ -1,23 +1,23 @@
-//! `redlock`: a lock that is held by a majority of independent nodes.
+//! `redlock`: a lock that is held on a majority of independent nodes.
 //!
-//! **Commands.** Acquire: `SET key token NX PX ms` to all nodes at once, each with a tenth of the
-//! lease to answer. It counts if more than half took it and there is validity left: the lease,
-//! less the time that all this took, less the allowance for drifting clocks (a hundredth of the
-//! lease plus 2 ms). If it does not count, `compare_and_delete.lua` goes to all nodes, those
-//! included that seemed not to have it, and after a random delay it is tried anew with a new
+//! **Commands.** Acquire: `SET key token NX PX ms` to all nodes at once. Each has a tenth of the
+//! lease to answer. The attempt succeeds if more than half took the key and there is validity left:
+//! the lease, minus the time that all this took, minus the allowance for clock drift (a hundredth
+//! of the lease plus 2 ms). Otherwise `compare_and_delete.lua` goes to all nodes, including those
+//! that did not seem to take it, and after a random delay there is another attempt with a new
 //! token. Extend: `compare_and_pexpire.lua` to all, counted in the same way. Release:
 //! `compare_and_delete.lua` to all. Scripts go as `EVALSHA`, with `SCRIPT LOAD` where needed.
 //!
 //! **From.** redis.io, "Distributed Locks with Redis", "The Redlock Algorithm".
 //!
 //! **Promises.** One holder at a time while a majority of nodes keep their keys and no node's
-//! clock runs faster than the allowance; available while a majority answers. A grant whose
-//! replies come too late is refused (what Kleppmann's K4 needs).
+//! clock runs faster than the allowance. Available while a majority answers. A grant whose replies
+//! arrive too late is refused (what Kleppmann's K4 needs).
 //!
 //! **Does not survive.**
 //! - A holder that is slower than its validity, after the check (S1).
-//! - A node of a bare majority that loses the key: restart without persistence, failover,
-//!   eviction (S7, S8, S10), or that loses it early because its clock leaps (S9, K3).
+//! - A node of a bare majority that loses the key (restart without persistence, failover, eviction:
+//!   S7, S8, S10), or loses it early because its clock jumps (S9, K3).
 
 use std::time::Duration;
 
@@ -40,13 +40,13 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     build: |nodes, context| Box::new(Redlock::new(nodes, context, Rules::PUBLISHED)),
 };
 
-/// What can be chosen of it.
+/// The options of Redlock.
 pub(crate) const OPTIONS: &[&OptionSpec] =
     &[&RETRY_DELAY, &RETRY_JITTER, &DRIFT_FACTOR, &NODE_TIMEOUT];
 
 pub(crate) const DRIFT_FACTOR: OptionSpec = OptionSpec {
     name: "drift_factor",
-    meaning: "share of the lease that is kept back for drifting clocks, besides 2 ms",
+    meaning: "share of the lease reserved for clock drift, in addition to 2 ms",
     kind: OptionKind::Number(0.0, 1.0),
     default: OptionValue::Number(0.01),
 };
@@ -58,19 +58,19 @@ pub(crate) const NODE_TIMEOUT: OptionSpec = OptionSpec {
     default: OptionValue::Duration(Span::Ttl(0.1)),
 };
 
-/// The rules that make it safe. Mutants break one each.
+/// The rules that make it safe. Each mutant breaks one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// How many of so many nodes are enough.
+    /// How many of this many nodes are enough.
     pub(crate) quorum: fn(usize) -> usize,
-    /// A node that takes too long counts as one that failed.
+    /// A node that takes too long counts as failed.
     pub(crate) nodes_timed: bool,
-    /// Refuse a grant whose validity is used up.
+    /// A grant whose validity is used up is refused.
     pub(crate) validity_checked: bool,
 }
 
 impl Rules {
-    /// As the algorithm was published.
+    /// The published algorithm.
     pub(crate) const PUBLISHED: Rules = Rules {
         quorum: |nodes| nodes / 2 + 1,
         nodes_timed: true,
@@ -78,7 +78,7 @@ impl Rules {
     };
 }
 
-/// The rules in numbers, for one lease.
+/// The rules as numbers, for one lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     lease: Lease,
@@ -89,18 +89,18 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// What a majority's answers are worth after `elapsed`, clock drift allowed for; `None` if it
-    /// is too late for them.
+    /// The validity that is left after `elapsed`, minus the allowance for clock drift. `None` if
+    /// nothing is left.
     fn validity(self, elapsed: Duration) -> Option<Duration> {
         let left = self.lease.left_after(elapsed + self.drift);
         (!self.validity_checked || !left.is_zero()).then_some(left)
     }
 
-    /// Extends on all nodes; how long that is worth, or `None` where a majority says that the key
-    /// is not ours, or it is too late.
+    /// Extends on all nodes. Returns the new validity, or `None` if a majority says that the key is
+    /// not ours, or if it is too late.
     ///
     /// # Errors
-    /// Where it hangs on nodes that failed to answer.
+    /// The result depends on nodes that failed to answer.
     pub(crate) async fn extend(
         self,
         nodes: &mut Nodes,
@@ -111,7 +111,7 @@ impl Terms {
         let answers = nodes
             .prolong(key, token, self.lease, self.node_timeout)
             .await;
-        // A failed extension deletes nothing: what is left of the old lease is still ours (L7).
+        // A failed extension deletes nothing: the rest of the old lease is still ours (L7).
         let extended = answers.decide(self.quorum)?;
         Ok(extended.then(|| self.validity(asked.elapsed())).flatten())
     }
@@ -121,7 +121,7 @@ pub(crate) struct Redlock {
     nodes: Nodes,
     pub(crate) context: Context,
     rules: Rules,
-    /// How long a node may take to answer, by the lease that was last asked for.
+    /// How long a node may take to answer, for the lease that was requested last.
     node_timeout: Option<Duration>,
 }
 
@@ -140,7 +140,7 @@ impl Redlock {
         self.nodes.apart()
     }
 
-    /// The rules in numbers, for a lease.
+    /// The rules as numbers, for a lease.
     pub(crate) fn terms(&self, lease: Lease) -> Terms {
         let options = &self.context.options;
         let (whole, factor) = (lease.duration(), options.number(&DRIFT_FACTOR));
@@ -154,7 +154,7 @@ impl Redlock {
         }
     }
 
-    /// One attempt, with everything cleaned up if it fails.
+    /// One attempt, which cleans up everything if it fails.
     async fn attempt(&mut self, key: &str, terms: Terms) -> Result<Grant, Answers> {
         let token = random_token(&mut self.context.entropy);
         let asked = Stopwatch::start();
@@ -171,8 +171,8 @@ impl Redlock {
                 valid_for: Some(validity),
             });
         }
-        // Also where a node did not answer: it may have carried out what we asked. What the
-        // clean-up itself answers changes nothing for us; what it misses runs out by itself.
+        // Includes nodes that did not answer, because they may have executed the command. The
+        // answers to the clean-up do not matter: a key that it misses expires by itself.
         self.nodes.delete(key, &token, terms.node_timeout).await;
         Err(answers)
     }
@@ -196,8 +196,8 @@ impl Lock for Redlock {
                 Err(answers) => answers,
             };
             if !patience.another_attempt(&mut self.context.entropy).await {
-                // A majority that cannot be had whoever holds the lock is a failure of the
-                // service; else it was a refusal.
+                // If a majority could not be reached at all, the service failed. Otherwise it
+                // refused.
                 let reachable = self.nodes.len() - answers.failed.len();
                 return if reachable < terms.quorum {
                     Err(answers.into_error())

@@ -1,24 +1,24 @@
 //! `redlock-renewing`: redlock whose lease is renewed in the background on all nodes.
 //!
-//! **Commands.** Those of `redlock`. From the grant on, a background task sends
+//! **Commands.** Those of `redlock`. After the grant, a background task sends
 //! `compare_and_pexpire.lua` to all nodes whenever `renew_every` (half the lease) has passed since
-//! the last renewal; it counts if more than half extended and there is validity left. Where too
-//! few answer, it is tried again after `retry_delay`, for as long as the lease runs. Where a
-//! majority says that the key is not ours, or the validity runs out before a renewal succeeds,
-//! the loss is reported and nothing more is sent; nothing is deleted either (L7). The task has
-//! connections of its own, and ends before the release is sent, and with the client.
+//! the last renewal. A renewal succeeds if more than half extended and there is validity left. If
+//! too few answer, it is retried after `retry_delay`, for as long as the lease runs. If a majority
+//! says that the key is not ours, or the validity runs out before a renewal succeeds, the task
+//! reports the loss and sends nothing more; it deletes nothing either (L7). The task has its own
+//! connections, and ends before the release is sent, and with the client.
 //!
 //! **From.** redis.io, "Distributed Locks with Redis", "Making the algorithm more reliable:
 //! Extending the lock"; the `using` of node-redlock, with its abort signal.
 //!
-//! **Promises.** What `redlock` does; and a holder that is alive and reaches a majority keeps the
-//! lock for as long as it works, and is told when it cannot. The page asks for a limit to the
-//! number of renewals, so that the lock becomes free some day; there is none here.
+//! **Promises.** What `redlock` does. A holder that is alive and reaches a majority also keeps the
+//! lock for as long as it works, and is told if it cannot. The page asks for a limit to the number
+//! of renewals, so that the lock becomes free eventually. There is none here.
 //!
 //! **Does not survive.**
-//! - A client that is frozen whole, for longer than its validity (S1, S2).
-//! - A holder that lives and hangs: it keeps the lock for ever.
-//! - A bare majority of which a node cannot be reached: the rest is too few to extend.
+//! - A client that is frozen as a whole for longer than its validity (S1, S2).
+//! - A holder that is alive but hangs: it keeps the lock for ever.
+//! - A bare majority of which one node cannot be reached: the rest is too few to extend.
 //! - A node of a bare majority that loses the key (S7, S8, S10), or loses it early (S9, K3).
 
 use std::time::Duration;
@@ -34,7 +34,7 @@ use crate::strategies::redlock::{DRIFT_FACTOR, NODE_TIMEOUT, Redlock, Rules};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "redlock-renewing",
-    summary: "redlock, renewed at half the lease by a background task; tells of its loss",
+    summary: "redlock, renewed at half the lease by a background task; reports its loss",
     nodes: 5,
     replicas: 0,
     options: OPTIONS,

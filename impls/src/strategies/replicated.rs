@@ -1,26 +1,26 @@
-//! `replicated`: `set-nx-px` that counts only once replicas have it too.
+//! `replicated`: `set-nx-px` whose grant counts only once replicas have it too.
 //!
-//! **Commands.** Acquire: `SET key token NX PX ms`, and when that took the key, `WAIT replicas
-//! timeout`. Where fewer replicas than asked for acknowledge in time, `compare_and_delete.lua`
-//! gives the key back, and the attempt was refused. Extend: `compare_and_pexpire.lua` and `WAIT`.
+//! **Commands.** Acquire: `SET key token NX PX ms`, and if that took the key, `WAIT replicas
+//! timeout`. If fewer replicas than requested acknowledge in time, `compare_and_delete.lua` gives
+//! the key back, and the attempt counts as refused. Extend: `compare_and_pexpire.lua` and `WAIT`.
 //! Release: `compare_and_delete.lua`, without waiting.
 //!
 //! **From.** redis.io, the page of `WAIT`: "WAIT does not make Redis a strongly consistent store
 //! […] In the context of Sentinel or Redis Cluster failover, WAIT improves the real world data
 //! safety"; Redisson waits for its replicas in the same way.
 //!
-//! **Promises.** What `set-nx-px` does; and a failover to a replica that acknowledged keeps the
-//! lock. It needs at least one replica to each node, and asks for one if it is not told otherwise.
+//! **Promises.** What `set-nx-px` does. The lock also survives a failover to a replica that
+//! acknowledged. It needs at least one replica for each node, and by default waits for one.
 //!
 //! **Does not survive.**
 //! - Failover to a replica that did not acknowledge: one of two answered, the other was promoted
-//!   (S7). Only waiting for all of them helps, and then one lost replica blocks everybody.
-//! - A connection that breaks between `SET` and `WAIT`: `WAIT` speaks of the writes of its own
+//!   (S7). Only waiting for all of them helps, and then one lost replica blocks all clients.
+//! - A connection that breaks between `SET` and `WAIT`: `WAIT` covers the writes of its own
 //!   connection, and a new one has none to wait for (S7).
-//! - A failover after a release that had not been replicated: nobody gets the lock until its lease
-//!   has run out.
-//! - A holder that is slower than its lease (S1), or is told of its grant too late (S5).
-//! - Loss of the key on all servers: restart, a clock that leaps, eviction (S8 to S10).
+//! - A failover after a release that had not been replicated: no client gets the lock until its
+//!   lease has expired.
+//! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
+//! - Loss of the key on all servers: restart, a clock jump, eviction (S8 to S10).
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ const REPLICAS: OptionSpec = OptionSpec {
     default: OptionValue::Whole(1),
 };
 
-/// `WAIT` takes 0 for "for ever", so a millisecond is the least.
+/// `WAIT` takes 0 as "for ever", so the minimum is one millisecond.
 const WAIT_TIMEOUT: OptionSpec = OptionSpec {
     name: "wait_timeout",
     meaning: "how long WAIT may take, in whole milliseconds",
@@ -62,7 +62,7 @@ const WAIT_TIMEOUT: OptionSpec = OptionSpec {
 
 struct Replicated(SetNxPx);
 
-/// What the replicas said.
+/// The replicas' acknowledgements.
 struct Acknowledged {
     by: u64,
     wanted: u64,
@@ -75,14 +75,14 @@ impl Acknowledged {
 }
 
 impl Replicated {
-    /// Waits for what this connection has written.
+    /// Waits for the writes of this connection.
     async fn acknowledged(&mut self, ttl: Duration) -> Result<Acknowledged, LockError> {
         let options = &self.0.context.options;
         let wanted = options.whole(&REPLICAS);
         let timeout_ms = options.duration(&WAIT_TIMEOUT, ttl).as_millis().max(1);
         let mut wait = redis::cmd("WAIT");
         wait.arg(wanted).arg(timeout_ms.to_string());
-        // The key is written already: whatever goes wrong now is no definite failure.
+        // The key has been written, so no failure from here on is definite.
         let by = self
             .0
             .redis
@@ -98,7 +98,7 @@ impl Attempts for Replicated {
         &mut self.0.context
     }
 
-    /// A new one for each attempt: an earlier one may have left its key behind.
+    /// A new one for each attempt: an earlier attempt may have left its key behind.
     fn name(&mut self) -> String {
         String::new()
     }
@@ -155,7 +155,7 @@ impl Variation for Replicated {
         }
         let said = self.acknowledged(ttl).await?;
         if !said.is_enough() {
-            // It is still ours, but for how long hangs on which server will be asked.
+            // It is still ours, but for how long depends on which server will be asked.
             return Err(LockError::Ambiguous(format!(
                 "{} of {} replicas have the extension",
                 said.by, said.wanted

@@ -1,20 +1,20 @@
-//! `set-nx-px`: the single-node lock done right.
+//! `set-nx-px`: the correct single-node lock.
 //!
 //! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `compare_and_pexpire.lua`. Release:
-//! `compare_and_delete.lua`. Scripts go as `EVALSHA`, and where the server does not know them
-//! (`NOSCRIPT`), as `SCRIPT LOAD` and `EVALSHA` again.
+//! `compare_and_delete.lua`. Scripts go as `EVALSHA`. If the server does not know them
+//! (`NOSCRIPT`), `SCRIPT LOAD` follows, and `EVALSHA` again.
 //!
 //! **From.** redis.io, "Distributed Locks with Redis", "Correct Implementation with a Single
 //! Instance".
 //!
-//! **Promises.** One holder at a time while Redis keeps the key and nobody outlives his lease.
-//! Only the holder releases and extends; a lock that was lost is never created anew by extending.
+//! **Promises.** One holder at a time while Redis keeps the key and no client outlives its lease.
+//! Only the holder releases and extends. Extending never re-creates a lost lock.
 //!
 //! **Does not survive.**
-//! - A holder that is slower than its lease (S1). The client is told until when it may believe,
-//!   but the lock itself does not look: a grant whose reply comes after the lease has run out is
-//!   handed on (S5, Kleppmann's K1 and K4).
-//! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
+//! - A holder that is slower than its lease (S1). The client is told how long its lease is valid,
+//!   but the lock itself does not check: a grant whose reply arrives after the lease has expired is
+//!   passed on (S5, Kleppmann's K1 and K4).
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -29,11 +29,11 @@ use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::{Context, Node, Strategy};
 
-/// Deletes the key if the token is in it.
+/// Deletes the key if it holds the token.
 pub(crate) static COMPARE_AND_DELETE: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("compare_and_delete.lua")));
 
-/// Gives the key a new time to live if the token is in it.
+/// Gives the key a new time to live if it holds the token.
 pub(crate) static COMPARE_AND_PEXPIRE: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("compare_and_pexpire.lua")));
 
@@ -46,7 +46,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     build: |nodes, context| Box::new(SetNxPx::new(nodes, context)),
 };
 
-/// The command that takes a lock if nobody has it.
+/// The command that takes a free lock.
 pub(crate) fn set_nx_px(key: &str, token: &str, lease: Lease) -> Cmd {
     let mut set = Cmd::with_capacity(6, 32 + key.len() + token.len());
     set.arg("SET").arg(key).arg(token);
@@ -59,7 +59,7 @@ pub(crate) struct SetNxPx {
     pub(crate) context: Context,
 }
 
-/// Asks for a lease's extension, as often as one likes.
+/// Extends a lease, any number of times.
 pub(crate) struct Extension {
     redis: SingleNode,
     key: String,
@@ -68,7 +68,7 @@ pub(crate) struct Extension {
 }
 
 impl Extension {
-    /// How long the lease is worth now; `None`: the lock was no longer ours.
+    /// How long the lease is worth now. `None`: the lock was no longer ours.
     pub(crate) async fn ask(&mut self) -> Result<Option<Duration>, LockError> {
         let asked = Stopwatch::start();
         let extended: bool = COMPARE_AND_PEXPIRE
@@ -89,7 +89,7 @@ impl SetNxPx {
         }
     }
 
-    /// The extension of a lease, on a connection of its own: for a background task.
+    /// The extension of a lease, on a connection of its own, for a background task.
     pub(crate) fn extension(&self, key: &str, token: &str, lease: Lease) -> Extension {
         Extension {
             redis: self.redis.apart(),

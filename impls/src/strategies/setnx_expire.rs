@@ -1,18 +1,18 @@
-//! `setnx-expire`: the lock of the first articles, two commands to take it.
+//! `setnx-expire`: the lock of the early articles, which takes two commands to acquire.
 //!
-//! **Commands.** Acquire: `SETNX key token`, and when that took the key, as a second command,
-//! `EXPIRE key seconds` (`PEXPIRE key ms` where the lease is not a whole number of seconds; the
-//! articles only know seconds). Extend: `EXPIRE`/`PEXPIRE`. Release: `DEL key`.
+//! **Commands.** Acquire: `SETNX key token`, and if that took the key, as a second command,
+//! `EXPIRE key seconds` (`PEXPIRE key ms` if the lease is not a whole number of seconds; the
+//! articles only use seconds). Extend: `EXPIRE`/`PEXPIRE`. Release: `DEL key`.
 //!
-//! **From.** Countless articles from before Redis 2.6.12 (2013), which brought `SET … NX PX`; the
-//! `finally { del(key) }` at the end is theirs too. They have no extension; the one here is in
-//! the manner of their release, and looks at nobody's token.
+//! **From.** Countless articles from before Redis 2.6.12 (2013), which introduced `SET … NX PX`.
+//! The `finally { del(key) }` at the end is theirs too. They have no extension. The one here works
+//! like their release, and checks no token.
 //!
-//! **Promises.** While everything goes well: one holder at a time.
+//! **Promises.** One holder at a time while nothing goes wrong.
 //!
 //! **Does not survive.**
 //! - A crash, or a lost reply, between the two commands: the key never expires (L1).
-//! - A holder that is slower than its lease: its `DEL` takes away whoever's lock it finds (S1, S4).
+//! - A holder that is slower than its lease: its `DEL` deletes any lock that it finds (S1, S4).
 //! - Loss of the key: failover, restart, eviction (S7, S8, S10).
 
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl SetnxExpire {
         }
     }
 
-    /// Gives the key its time to live. True: there was a key.
+    /// Gives the key its time to live. True: the key exists.
     async fn expire(&mut self, key: &str, lease: Lease) -> Result<bool, LockError> {
         let command = match lease.whole_seconds() {
             Some(seconds) => redis::Cmd::expire(key, seconds.cast_signed()),
@@ -73,9 +73,9 @@ impl Attempts for SetnxExpire {
         if !taken {
             return Ok(None);
         }
-        // The key is ours already, so whatever goes wrong now has left something behind: not even
-        // Redis's own refusal of EXPIRE makes the failure a definite one. That EXPIRE may answer
-        // "no such key" is a thing that the articles overlook.
+        // The key is ours already, so a failure from here on leaves something behind: even if
+        // Redis itself refuses the EXPIRE, the failure is not definite. The articles overlook that
+        // EXPIRE may answer "no such key".
         self.expire(key, lease)
             .await
             .map_err(|error| LockError::Ambiguous(error.to_string()))?;

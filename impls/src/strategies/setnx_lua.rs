@@ -1,17 +1,17 @@
 //! `setnx-lua`: SETNX and its time to live in one script.
 //!
 //! **Commands.** Acquire: `setnx_pexpire.lua`. Extend: `compare_and_pexpire.lua`. Release:
-//! `compare_and_delete.lua`. All go as `EVALSHA`, and where the server does not know them
-//! (`NOSCRIPT`), as `SCRIPT LOAD` and `EVALSHA` again.
+//! `compare_and_delete.lua`. All go as `EVALSHA`. If the server does not know them (`NOSCRIPT`),
+//! `SCRIPT LOAD` follows, and `EVALSHA` again.
 //!
 //! **From.** Articles that repair `setnx-expire` with a script (`SETNX` and `SETEX` or `EXPIRE`).
 //!
-//! **Promises.** What `set-nx-px` does: a script runs as one step, so there is nothing between
-//! the two commands at which a client could die.
+//! **Promises.** What `set-nx-px` does: a script runs as one step, so a client cannot die between
+//! the two commands.
 //!
 //! **Does not survive.** What `set-nx-px` does not:
-//! - A holder that is slower than its lease (S1), or is told of its grant too late (S5).
-//! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
+//! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::strategies::set_nx_px::SetNxPx;
 use crate::variation::Variation;
 use crate::{Context, Strategy};
 
-/// Takes the key if nobody has it, and gives it a time to live.
+/// Takes the key if it is free, and gives it a time to live.
 static SETNX_PEXPIRE: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("setnx_pexpire.lua")));
 
@@ -40,7 +40,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     build: |nodes, context| Box::new(SetnxLua(SetNxPx::new(nodes, context))),
 };
 
-/// Extends and releases in the same way.
+/// Extends and releases like `set-nx-px`.
 struct SetnxLua(SetNxPx);
 
 impl Attempts for SetnxLua {

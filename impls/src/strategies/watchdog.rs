@@ -1,24 +1,25 @@
 //! `watchdog`: `set-nx-px` whose lease is renewed in the background while the holder works.
 //!
-//! **Commands.** Those of `set-nx-px`. From the grant on, a background task sends
+//! **Commands.** Those of `set-nx-px`. After the grant, a background task sends
 //! `compare_and_pexpire.lua` with the lease time of the acquisition whenever `renew_every` (half
-//! the lease) has passed since the last renewal; where that fails, again after `retry_delay`, for
-//! as long as the lease runs. Each renewal is reported. Where the key is no longer ours, or the
-//! lease runs out before a renewal succeeds, the loss is reported and nothing more is sent. The
-//! task has a connection of its own, and ends before the release is sent, and with the client.
+//! the lease) has passed since the last renewal. If that fails, it retries after `retry_delay`, for
+//! as long as the lease runs. Each renewal is reported. If the key is no longer ours, or the lease
+//! expires before a renewal succeeds, the task reports the loss and sends nothing more. The task
+//! has its own connection, and ends before the release is sent, and with the client.
 //!
 //! **From.** Redisson's lock watchdog, RedLock.net's keep-alive timer, madelson's
 //! DistributedLock, python-redis-lock's `auto_renewal`.
 //!
-//! **Promises.** What `set-nx-px` does; and a holder that is alive and can reach Redis keeps the
-//! lock for as long as it works, while a dead one loses it within a lease. A lock that was lost is
-//! never created anew (S3), no renewal outlives the unlock (L2), and the loss is told (S2).
+//! **Promises.** What `set-nx-px` does. A holder that is alive and can reach Redis also keeps the
+//! lock for as long as it works, while a dead one loses it within a lease. A lost lock is never
+//! re-created (S3), no renewal outlives the unlock (L2), and a loss is reported (S2).
 //!
 //! **Does not survive.**
-//! - A client that is frozen whole, for longer than the lease: its watchdog freezes too (S1, S2).
-//! - A holder that lives and hangs: it keeps the lock for ever.
-//! - Loss of the key: failover, restart, a clock that leaps on the server, eviction (S7 to S10).
-//!   The next renewal finds out, up to `renew_every` later.
+//! - A client that is frozen as a whole for longer than the lease: its watchdog freezes too (S1,
+//!   S2).
+//! - A holder that is alive but hangs: it keeps the lock for ever.
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10). The
+//!   next renewal notices, up to `renew_every` later.
 
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     build: |nodes, context| Box::new(watchdog(nodes, context, Habits::SOUND)),
 };
 
-/// What can be chosen of a lock that renews itself.
+/// The options of a lock that renews itself.
 pub(crate) const OPTIONS: &[&OptionSpec] = &[&RETRY_DELAY, &RETRY_JITTER, &RENEW_EVERY];
 
 pub(crate) fn watchdog(nodes: Vec<Node>, context: Context, habits: Habits) -> Renewing<SetNxPx> {

@@ -1,4 +1,4 @@
-//! A call that its caller gives up half-way.
+//! A call that its caller cancels half-way.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ const KEY: &str = "k";
 const TTL: Duration = Duration::from_secs(60);
 const ONCE: Duration = Duration::ZERO;
 
-/// Keeps back the reply to one command, for ever, after the server has carried it out.
+/// Withholds the reply to one command for ever, after the server has executed it.
 #[derive(Clone)]
 struct Withholding {
     inner: MultiplexedConnection,
     /// How many commands are left until that one.
     until: Arc<AtomicUsize>,
-    /// Told as soon as the server's reply is there.
+    /// Notified as soon as the server's reply has arrived.
     withheld: Arc<Notify>,
 }
 
@@ -78,7 +78,7 @@ async fn client_on(server: &RedisServer) -> (Box<dyn DynLock>, Withholding) {
     (lock, connection)
 }
 
-/// Gives the call up once it waits for the reply to its command number `at`, counted from 0.
+/// Cancels the call once it waits for the reply to its command number `at`, counted from 0.
 async fn give_up<T>(call: impl Future<Output = T>, connection: &Withholding, at: usize) {
     connection.until.store(at, Ordering::Relaxed);
     tokio::select! {
@@ -87,7 +87,7 @@ async fn give_up<T>(call: impl Future<Output = T>, connection: &Withholding, at:
     }
 }
 
-/// Given up after `WATCH`, or after `GET`: the connection still watches the key.
+/// Cancelled after `WATCH`, or after `GET`: the connection still watches the key.
 #[tokio::test]
 async fn an_abandoned_watch_does_not_hurt_the_next_call() {
     for hangs_at in [0, 1] {
@@ -96,7 +96,7 @@ async fn an_abandoned_watch_does_not_hurt_the_next_call() {
         let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
 
         give_up(lock.release(KEY, &grant), &connection, hangs_at).await;
-        // Still held: the release had not come to its deletion.
+        // Still held: the release had not reached its deletion.
         let mut other = client("lock-take", std::slice::from_ref(&server), 2).await;
         assert_eq!(other.acquire(KEY, TTL, ONCE).await.unwrap(), None);
 
@@ -107,8 +107,8 @@ async fn an_abandoned_watch_does_not_hurt_the_next_call() {
     }
 }
 
-/// The watched key becomes another's meanwhile: the one that gave up must not take it away, and
-/// not be kept from a lock that is free.
+/// Another client takes the watched key meanwhile. The client that cancelled must not delete it,
+/// and must still be able to take a free lock.
 #[tokio::test]
 async fn an_abandoned_watch_neither_steals_nor_blocks() {
     for hangs_at in [0, 1] {
@@ -118,7 +118,7 @@ async fn an_abandoned_watch_neither_steals_nor_blocks() {
         let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
         give_up(lock.release(KEY, &grant), &connection, hangs_at).await;
 
-        // As if the lease had run out: the key is gone, and taken by the next one.
+        // As if the lease had expired: the key is gone, and the next client takes it.
         Cmd::del(KEY).exec_async(&mut look).await.unwrap();
         let mut other = client("lock-take", std::slice::from_ref(&server), 2).await;
         let others = other.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
@@ -127,14 +127,14 @@ async fn an_abandoned_watch_neither_steals_nor_blocks() {
         assert_eq!(lock.acquire(KEY, TTL, ONCE).await.unwrap(), None);
         assert!(other.release(KEY, &others).await.unwrap());
 
-        // Clean again: no `WATCH` is left over that would fail this one's transaction.
+        // No `WATCH` is left that would fail this client's transaction.
         let mine = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
         assert!(lock.release(KEY, &mine).await.unwrap());
     }
 }
 
-/// What is left: the connection has seen its watched key change, so its next transaction is refused,
-/// even one of a new hold. It errs on the safe side, and only once.
+/// What remains: the connection has seen its watched key change, so its next transaction is
+/// refused, even one of a new hold. That is safe, and happens only once.
 #[tokio::test]
 async fn an_abandoned_watch_costs_one_refusal_at_most() {
     let server = RedisServer::start();

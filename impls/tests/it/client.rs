@@ -73,7 +73,7 @@ pub fn build_with(
     (strategy.build)(nodes, context)
 }
 
-/// One client on real servers, which writes down its commands.
+/// One client on real servers, which records its commands.
 pub async fn recorded(
     name: &str,
     servers: &[RedisServer],
@@ -96,7 +96,7 @@ pub async fn client(name: &str, servers: &[RedisServer], seed: u64) -> Box<dyn D
     recorded(name, servers, Rc::new(RealClock), seed).await.0
 }
 
-/// As many servers as the strategy wants.
+/// As many servers as the strategy needs.
 pub fn servers_for(name: &str) -> Vec<RedisServer> {
     let strategy = find(name).unwrap_or_else(|| panic!("no strategy `{name}`"));
     let server = |_| RedisServer::with_replicas(strategy.replicas);

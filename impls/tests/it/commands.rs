@@ -1,4 +1,4 @@
-//! The commands that a strategy sends are the commands that its documentation names.
+//! A strategy sends the commands that its documentation names.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ async fn getset() {
     let grant = first.acquire(KEY, second(), ONCE).await.unwrap().unwrap();
     assert_eq!(first_log.take(&[]), ["SETNX k 101001"]);
 
-    // Not yet expired at the very millisecond of its expiry, one later it is.
+    // Not yet expired in the millisecond of its expiry, expired one later.
     clock.advance(Duration::from_millis(1001));
     assert_eq!(other.acquire(KEY, second(), ONCE).await.unwrap(), None);
     assert_eq!(other_log.take(&[]), ["SETNX k 102002", "GET k"]);
@@ -60,7 +60,7 @@ async fn getset() {
     let taking = ["SETNX k 102003", "GET k", "GETSET k 102003"];
     assert_eq!(other_log.take(&[]), taking);
 
-    // The old holder is late, and takes the other's lock away: it only looks at the time.
+    // The late old holder deletes the other's lock, because it only checks the time.
     assert!(first.release(KEY, &grant).await.unwrap());
     assert_eq!(first_log.take(&[]), ["GET k", "DEL k"]);
     assert!(!other.release(KEY, &taken).await.unwrap());
@@ -73,7 +73,7 @@ async fn getset() {
     assert_eq!(first_log.take(&[]), ["GET k", "GETSET k 103003"]);
 }
 
-/// The commands of the script `script`, on a server that has not seen it.
+/// The commands for the first call of `script`, on a server that has not seen it.
 fn first_call(script: &Script, code: &str, arguments: &str) -> Vec<String> {
     let call = format!("EVALSHA {} 1 k {arguments}", script.get_hash());
     vec![call.clone(), format!("SCRIPT LOAD {code}"), call]
@@ -126,7 +126,7 @@ async fn redlock() {
     );
     assert_eq!(log.take(&names), vec![extending; 3]);
 
-    // A loser cleans up everywhere.
+    // A loser cleans up on all nodes.
     let deleting = format!("EVALSHA {} 1 k ", compare_and_delete().get_hash());
     let (mut loser, loser_log) = recorded("redlock", &servers, clock, 2).await;
     assert_eq!(loser.acquire(KEY, second(), ONCE).await.unwrap(), None);
@@ -235,7 +235,7 @@ async fn replicated() {
     assert!(lock.release(KEY, &grant).await.unwrap());
     log.take(&[]);
 
-    // Without its replica it gives the key back, and says that it was refused.
+    // Without its replica it gives the key back, and reports a refusal.
     servers[0].cut_replicas();
     assert_eq!(lock.acquire(KEY, second(), ONCE).await.unwrap(), None);
     let commands = log.take(&[]);
@@ -250,7 +250,7 @@ async fn replicated() {
     assert!(!left);
 }
 
-/// The counter is still there when the lock is not.
+/// The counter survives the lock.
 #[tokio::test]
 async fn fencing_tokens_count_every_grant_and_nothing_else() {
     let servers = servers_for("fenced");
@@ -274,7 +274,7 @@ async fn fencing_tokens_count_every_grant_and_nothing_else() {
     }
 }
 
-/// What the name of a command says about its life: no key without a TTL, but for those that are
+/// What its commands say about a key's lifetime: no key without a TTL, except for locks that are
 /// known for it.
 #[tokio::test]
 async fn the_key_has_a_ttl() {

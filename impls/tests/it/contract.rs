@@ -1,4 +1,4 @@
-//! What every strategy must do while nothing goes wrong, on real servers.
+//! What every strategy must do on real servers while nothing goes wrong.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn excludes_until_it_is_released() {
             );
             assert!(first.release(KEY, &grant).await.unwrap(), "{name}");
             let again = second.acquire(KEY, TTL, ONCE).await.unwrap().expect(name);
-            // The clock is no identity: two grants of the same millisecond have the same timestamp.
+            // A clock is no identity: two grants in the same millisecond have the same timestamp.
             if name != "getset" {
                 assert_ne!(grant.token, again.token, "{name}");
             }
@@ -87,10 +87,10 @@ async fn a_lock_that_nobody_releases_expires() {
             let servers = servers_for(name);
             let mut dead = client(name, &servers, 1).await;
             let mut waiter = client(name, &servers, 2).await;
-            // The wait ends when the lock is granted; its length is only there to let a defect end.
+            // The wait ends when the lock is granted. It is long only so that a defect ends it too.
             let granted = dead.acquire(KEY, ttl, 100 * ttl).await.unwrap();
             assert!(granted.is_some(), "{name}");
-            // Dead, so nothing renews it.
+            // Dropped, so nothing renews it.
             drop(dead);
             let granted = waiter.acquire(KEY, ttl, 100 * ttl).await.unwrap();
             assert!(granted.is_some(), "{name}");
@@ -143,7 +143,7 @@ async fn a_lost_lock_is_neither_extended_nor_created_anew() {
     .await;
 }
 
-/// Who looks at the token: those that promise it must, two are known not to.
+/// Locks that promise to check the token must do so. Two are known not to.
 #[tokio::test]
 async fn only_some_look_whose_lock_they_release() {
     client_with_tasks(async {
@@ -167,7 +167,7 @@ async fn only_some_look_whose_lock_they_release() {
     .await;
 }
 
-/// `PEXPIRE key 0` deletes the key; a lease of nothing must not get that far (bug class S6).
+/// `PEXPIRE key 0` deletes the key, so a lease of zero must not reach Redis (bug class S6).
 #[tokio::test]
 async fn a_lease_of_nothing_is_a_bad_call() {
     client_with_tasks(async {
@@ -204,7 +204,7 @@ async fn a_lock_without_a_node_is_a_bad_call() {
     .await;
 }
 
-/// SCRIPT FLUSH makes the next release go the long way round (bug class L11).
+/// After SCRIPT FLUSH the next release must send its script again (bug class L11).
 #[tokio::test]
 async fn a_flushed_script_cache_does_not_prevent_the_release() {
     client_with_tasks(async {

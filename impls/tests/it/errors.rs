@@ -1,4 +1,4 @@
-//! Errors that are definite, errors that are not, and time that runs out; in virtual time.
+//! Definite errors, indefinite errors, and timeouts, in virtual time.
 
 use std::io::ErrorKind::{ConnectionReset, TimedOut};
 use std::rc::Rc;
@@ -31,7 +31,7 @@ const ALL: [&str; 4] = ["setnx-expire", "getset", "set-nx-px", "redlock"];
 
 #[tokio::test(start_paused = true)]
 async fn an_error_reply_is_definite() {
-    // LOADING is known to redis-rs, OOM and an invented code are not; all are Redis's own word.
+    // redis-rs knows LOADING, but not OOM or an invented code. All come from Redis itself.
     for reply in [
         "LOADING Redis is loading",
         "OOM command not allowed",
@@ -65,7 +65,7 @@ async fn a_lost_answer_is_not() {
     }
 }
 
-/// Redis's refusal of EXPIRE is its own word, but SETNX has left a key behind already.
+/// Redis itself refuses the EXPIRE, but SETNX has left a key behind already.
 #[tokio::test(start_paused = true)]
 async fn a_refused_second_command_is_not_definite() {
     let taken = Answer::Says(Value::Int(1));
@@ -74,7 +74,7 @@ async fn a_refused_second_command_is_not_definite() {
     assert!(!error.is_definite(), "{error}");
 }
 
-/// The grant comes after the lease is over: the simple locks hand it on and say that it is worth
+/// The grant arrives after the lease is over: the simple locks pass it on and say that it is worth
 /// nothing, redlock refuses it.
 #[tokio::test(start_paused = true)]
 async fn a_late_reply_is_worth_nothing() {
@@ -93,8 +93,8 @@ async fn a_late_reply_is_worth_nothing() {
     assert!(lock.acquire(KEY, TTL, ONCE).await.is_err());
 }
 
-/// Replies that come within the time of a single node, with a lease so short that nothing is
-/// left of it after the allowance for drift.
+/// Replies that arrive within the time limit of a single node, with a lease so short that nothing
+/// is left of it after the allowance for drift.
 #[tokio::test(start_paused = true)]
 async fn redlock_refuses_a_majority_without_validity() {
     let ttl = Duration::from_millis(2);
@@ -108,11 +108,11 @@ async fn redlock_refuses_a_majority_without_validity() {
 async fn redlock_takes_the_drift_off_its_validity() {
     let mut lock = scripted("redlock", [Answer::SaysAfter(40, Value::Okay)]);
     let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
-    // 1000 ms, less 40 ms on the way, less 10 ms + 2 ms of drift.
+    // 1000 ms, minus 40 ms in transit, minus 10 ms + 2 ms of drift.
     assert_eq!(grant.valid_for, Some(Duration::from_millis(948)));
 }
 
-/// Nothing is tried after the deadline, however often it was tried before.
+/// No attempt after the deadline, however many came before it.
 #[tokio::test(start_paused = true)]
 #[expect(
     clippy::disallowed_methods,
@@ -121,7 +121,7 @@ async fn redlock_takes_the_drift_off_its_validity() {
 async fn a_client_gives_up_before_its_deadline() {
     for name in ALL {
         for wait in [ONCE, Duration::from_millis(5), Duration::from_millis(700)] {
-            // Nil: not set by SET NX, and not there for GET.
+            // Nil: SET NX did not set it, and GET does not find it.
             let mut lock = scripted(name, [Answer::Says(Value::Nil)]);
             let before = tokio::time::Instant::now();
             let granted = lock.acquire(KEY, TTL, wait).await.unwrap();

@@ -1,4 +1,4 @@
-//! Every mutant is broken in the way that its name says, and lists do not overlap.
+//! Every mutant is broken in the way that its name says, and the two lists do not overlap.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! A connection that writes down every command that goes through it.
+//! A connection that records every command that goes through it.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,8 +10,8 @@ use redis::{Arg, Cmd, Pipeline, RedisFuture, Value};
 pub struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
-    /// What was sent since the last call. Parts that differ from run to run are replaced:
-    /// `names` says what by what.
+    /// The commands since the last call. `names` says how to replace parts that differ from run to
+    /// run.
     pub fn take(&self, names: &[(&str, &str)]) -> Vec<String> {
         let commands = std::mem::take(&mut *self.0.lock().unwrap());
         let rename = |command: String| {
@@ -23,7 +23,7 @@ impl Log {
     }
 }
 
-/// Passes everything on, and writes it down.
+/// Forwards and records everything.
 #[derive(Clone)]
 pub struct Recording<C> {
     inner: C,

@@ -7,18 +7,18 @@ use std::process::{Child, Command, Stdio};
 use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 
-/// A server that dies with the test, however the test ends.
+/// A server that ends with the test, however the test ends.
 pub struct RedisServer {
     child: Child,
     port: u16,
-    /// They die with it.
+    /// They end with it.
     replicas: Vec<RedisServer>,
 }
 
 impl RedisServer {
-    /// Starts an empty server and waits for it to say that it is ready.
+    /// Starts an empty server and waits until it reports that it is ready.
     pub fn start() -> Self {
-        // Somebody else may take the port between our looking and the server's binding it.
+        // Another process may take the port before the server binds it.
         for _ in 0..20 {
             let port = free_port();
             if let Some(child) = spawn(port) {
@@ -40,7 +40,7 @@ impl RedisServer {
             let server = RedisServer::start();
             server.tell(&format!("REPLICAOF 127.0.0.1 {}", master.port));
             master.replicas.push(server);
-            // A replica counts as linked before it listens, so it must acknowledge something: a
+            // A replica counts as linked before it listens, so it must acknowledge something. A
             // publication leaves nothing behind.
             let following = master.tell(&format!("PUBLISH ready 1\r\nWAIT {replica} 30000"));
             assert_eq!(following, format!(":{replica}"), "the replica follows");
@@ -48,7 +48,7 @@ impl RedisServer {
         master
     }
 
-    /// Makes its replicas lose it.
+    /// Disconnects its replicas.
     #[allow(dead_code, reason = "not every test binary replicates")]
     pub fn cut_replicas(&self) {
         for replica in &self.replicas {
@@ -56,7 +56,7 @@ impl RedisServer {
         }
     }
 
-    /// Commands with replies of one line each, and the last reply.
+    /// Sends commands with replies of one line each, and returns the last reply.
     fn tell(&self, command: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server is up");
         stream
@@ -67,12 +67,12 @@ impl RedisServer {
         last.expect("a reply").expect("the server answers")
     }
 
-    /// Where it listens.
+    /// The URL on which it listens.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// SIGKILL, and gone when this returns.
+    /// Sends SIGKILL, and returns when the process is gone.
     pub fn kill(&mut self) {
         self.child.kill().expect("redis-server can be killed");
         self.child.wait().expect("redis-server can be reaped");
@@ -84,10 +84,10 @@ impl RedisServer {
         self.child = spawn(self.port).expect("the old port is still free");
     }
 
-    /// A plain connection, for looking at the server from outside of the lock.
+    /// A plain connection, to inspect the server from outside the lock.
     #[allow(dead_code, reason = "not every test binary looks")]
     pub async fn connect(&self) -> MultiplexedConnection {
-        // A busy machine must not make a command fail.
+        // A command must not fail because the machine is busy.
         let patient = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None);
@@ -116,7 +116,7 @@ fn spawn(port: u16) -> Option<Child> {
     let mut child = Command::new("redis-server")
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
         .args(["--save", "", "--appendonly", "no"])
-        // Replicas are not kept waiting for others that might come, and leave no file.
+        // Replication starts without waiting for further replicas, and leaves no file.
         .args(["--repl-diskless-sync-delay", "0"])
         .args(["--repl-diskless-load", "on-empty-db"])
         .stdin(Stdio::null())

@@ -42,7 +42,7 @@ async fn three_dead_nodes_of_five_are_a_failure_and_no_refusal() {
     let error = lock.acquire(KEY, TTL, ONCE).await.unwrap_err();
     assert!(!error.is_definite(), "{error}");
     assert!(error.to_string().contains("3 of 5 nodes"), "{error}");
-    // What the two living nodes had taken is cleaned up.
+    // The keys that the two living nodes had taken are deleted.
     for server in &servers[3..] {
         assert!(!server.connect().await.exists::<_, bool>(KEY).await.unwrap());
     }
@@ -67,7 +67,7 @@ async fn any_number_of_nodes_will_do() {
     for (count, enough) in [(1, 1), (2, 2), (3, 2), (4, 3)] {
         let servers = servers(count);
         let mut lock = client("redlock", &servers, 1).await;
-        // All but a majority are taken: it still gets the lock. One more, and it does not.
+        // All but a majority are taken: it still gets the lock. With one more taken, it does not.
         for server in &servers[..count - enough] {
             let _: () = server.connect().await.set(KEY, "another's").await.unwrap();
         }
@@ -84,7 +84,7 @@ async fn any_number_of_nodes_will_do() {
     }
 }
 
-/// Releasing counts nodes too: three of five say that it was ours, or it was not.
+/// Releasing counts nodes too: three of five decide whether it was ours.
 #[tokio::test]
 async fn released_means_that_a_majority_deleted_it() {
     let servers = servers(5);
@@ -113,7 +113,7 @@ async fn silent_nodes_are_not_waited_for() {
     let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     let expected = TTL - TTL / 10 - TTL / 100 - Duration::from_millis(2);
     assert_eq!(grant.valid_for, Some(expected));
-    // Without an answer from two, it hangs on what they did: neither yes nor no is certain.
+    // Two nodes did not answer, and the result depends on what they did: nothing is certain.
     let deleted = || {
         Scripted::new([
             Answer::Says(Value::Okay),

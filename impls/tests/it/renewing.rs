@@ -1,4 +1,4 @@
-//! What a watchdog does while its holder works, on a connection that answers by a script.
+//! What a watchdog does while its holder works, on a scripted connection.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::client::{RealClock, build, build_with, client_with_tasks};
 use crate::recording::{Log, Recording};
 use crate::scripted::{Answer, Scripted};
 
-/// The moment, on tokio's own clock.
+/// The current time on tokio's own clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the test itself measures the paused clock that the lock sleeps on"
@@ -46,13 +46,13 @@ async fn it_renews_at_half_the_lease_and_says_so() {
             assert_eq!(before.elapsed(), TTL / 2);
         }
         assert_eq!(log.take(&[]).len(), 4);
-        // A word that had to wait is worth less.
+        // A delayed notice is worth less.
         tokio::time::sleep(TTL * 7 / 10).await;
         let Notice::Extended { valid_for, .. } = lock.notice().await else {
             panic!("it was extended");
         };
         assert_eq!(valid_for, TTL * 8 / 10);
-        // After the release nothing more is sent or said, whatever had been said before.
+        // After the release nothing more is sent or reported, whatever was reported before.
         tokio::time::sleep(TTL / 2).await;
         lock.release(KEY, &grant).await.unwrap();
         log.take(&[]);
@@ -92,7 +92,7 @@ async fn a_renewal_that_fails_is_tried_again_while_the_lease_lasts() {
             let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
             let token = grant.token.clone();
             assert_eq!(lock.notice().await, Notice::Lost { token });
-            // Told as the lease ends, and not later.
+            // Reported as the lease ends, and not later.
             let told = began.elapsed();
             assert!(
                 (TTL..TTL + Duration::from_millis(5)).contains(&told),
@@ -117,7 +117,7 @@ async fn a_renewal_stops_with_its_client() {
     .await;
 }
 
-/// Three of five are enough to renew, two are not.
+/// Three of five nodes are enough to renew, two are not.
 #[tokio::test(start_paused = true)]
 async fn redlock_renews_on_a_majority() {
     let says = |renewed: Answer| Scripted::new([Answer::Says(Value::Okay), renewed]);

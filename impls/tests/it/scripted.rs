@@ -1,4 +1,4 @@
-//! A connection that answers by a script: what a Redis that misbehaves would say.
+//! A scripted connection: the answers of a Redis that misbehaves.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -13,15 +13,15 @@ pub enum Answer {
     Says(Value),
     /// An error reply with this code and text, as the parser would make it.
     Refuses(&'static str),
-    /// The connection breaks, or its own timeout strikes.
+    /// The connection breaks, or its own timeout expires.
     Breaks(std::io::ErrorKind),
-    /// Never.
+    /// No answer, ever.
     Silent,
-    /// A reply, after so many milliseconds.
+    /// A reply after this many milliseconds.
     SaysAfter(u64, Value),
 }
 
-/// Answers in order, the last one for ever.
+/// Gives the answers in order, and repeats the last one for ever.
 #[derive(Clone)]
 pub struct Scripted(Arc<Mutex<VecDeque<Answer>>>);
 

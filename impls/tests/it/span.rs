@@ -1,11 +1,11 @@
-//! Spans of time: what is written is what is read, and nonsense is refused.
+//! Durations: what is written can be read back, and nonsense is refused.
 
 use std::time::Duration;
 
 use picklock_impls::{NoSpan, Span};
 use proptest::prelude::*;
 
-/// The longest that can be written.
+/// The longest valid duration.
 const LONGEST_US: u64 = 7 * 24 * 3600 * 1_000_000;
 
 fn read(text: &str) -> Result<Span, NoSpan> {
@@ -38,7 +38,7 @@ fn nonsense_is_refused() {
 }
 
 proptest! {
-    /// Whole microseconds: what options are written in.
+    /// Whole microseconds: the resolution of options.
     #[test]
     fn absolute_spans_come_back(us in 0..=LONGEST_US) {
         prop_assert_eq!(read(&micros(us).to_string()), Ok(micros(us)));
@@ -55,7 +55,7 @@ proptest! {
         let _ = read(&text);
     }
 
-    /// Close to what is right, so that the number and the unit are both reached.
+    /// Close to valid input, so that both the number and the unit are reached.
     #[test]
     fn what_is_read_can_be_used_and_written(
         number in "[-+]?[0-9]{0,25}(\\.[0-9]{0,25})?(e[-+]?[0-9]{1,4})?|inf|nan",
