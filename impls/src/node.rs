@@ -35,7 +35,7 @@ impl Node {
         }
     }
 
-/// Connects with `open`, now and whenever a lock needs a separate connection.
+    /// Connects with `open`, now and whenever a lock needs a separate connection.
     pub fn opening<C: SharedConnection + 'static>(
         open: impl Fn() -> C + Send + Sync + 'static,
     ) -> Self {

@@ -1,7 +1,7 @@
 //! Strategies that generate valid scenarios, fault plans included.
 //!
-//! Whatever comes out passes [`Scenario::parse`](crate::Scenario::parse) after it was written out,
-//! and [`Scenario::check_for`](crate::Scenario::check_for) with the number of nodes asked for.
+//! Every generated value passes [`Scenario::parse`](crate::Scenario::parse) after it was written
+//! out, and [`Scenario::check_for`](crate::Scenario::check_for) with the given number of nodes.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ const KINDS: [FaultKind; 15] = [
     FaultKind::ClockSkew,
 ];
 
-/// Spans up to three leases.
+/// Durations up to three leases.
 pub fn span() -> impl Strategy<Value = Span> {
     prop_oneof![
         (0u64..3_000).prop_map(|ms| Span::Absolute(Duration::from_millis(ms))),
@@ -150,7 +150,7 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
         )
 }
 
-/// A clock is set forward or back, but never by nothing.
+/// A clock is set forward or back, but never by zero.
 fn leap(by: Span, back: bool) -> Shift {
     let none = by.resolve(Duration::from_secs(1)).is_zero();
     let span = if none { Span::Ttl(1.5) } else { by };
@@ -165,7 +165,7 @@ fn may_last(kind: FaultKind) -> bool {
     )
 }
 
-/// How many come in how long, in an open loop: up to a few dozen altogether.
+/// Arrival rate and duration of an open loop: up to a few dozen arrivals in total.
 pub fn arrivals() -> impl Strategy<Value = (Rate, Span)> {
     let per = prop_oneof![
         (1u32..8).prop_map(|count| Rate {

@@ -1,4 +1,4 @@
-//! The catalog: scenarios that come with Picklock, one TOML file each, embedded.
+//! The catalog: scenarios that are included in Picklock, one TOML file each, embedded.
 
 use crate::nearest::nearest;
 use crate::parse::ScenarioError;
@@ -85,7 +85,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     CATALOG.iter().map(|(name, _)| *name)
 }
 
-/// The names of those that can run in all of these worlds.
+/// The names of the scenarios that can run in all of these worlds.
 pub fn names_in(worlds: &[WorldName]) -> Vec<&'static str> {
     let fits = |name: &&str| {
         named(name).is_ok_and(|scenario| worlds.iter().all(|world| scenario.runs_in(*world)))
@@ -105,7 +105,7 @@ pub fn named(name: &str) -> Result<Scenario, ScenarioError> {
             place: None,
             excerpt: None,
             problem: format!(
-                "no such scenario; the catalog has {} (a scenario of your own is given as a path that ends in .toml)",
+                "no such scenario; the catalog has {} (your own scenario must be a path that ends in .toml)",
                 names().collect::<Vec<_>>().join(", ")
             ),
             hint: nearest(name, names()).map(|meant| format!("did you mean `{meant}`?")),

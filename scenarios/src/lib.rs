@@ -1,4 +1,4 @@
-//! What shall happen: the scenario vocabulary, its parser and the catalog.
+//! The scenario vocabulary, its parser and the catalog.
 //!
 //! Pure data: no I/O, no clock, no runtime. [`Scenario::parse`] turns text into a checked
 //! scenario, or into an error that names file, line, column and the nearest valid word.

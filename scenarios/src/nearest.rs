@@ -1,6 +1,6 @@
-//! The nearest valid word, for whoever mistyped one.
+//! The nearest valid word for a mistyped one.
 
-/// The candidate that is closest to `word`, if any is close enough to be what was meant.
+/// The candidate that is closest to `word`, if it is close enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = word.to_lowercase();
     candidates
@@ -10,7 +10,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             (distance, candidate)
         })
         .filter(|(distance, candidate)| {
-            // Up to a third of the letters may be wrong; a mere beginning of a word also counts.
+            // Up to a third of the letters may be wrong. A prefix of a word also counts.
             let begins = folded.len() >= 2 && candidate.to_lowercase().starts_with(&folded);
             begins || *distance <= (candidate.chars().count().max(3) / 3)
         })

@@ -1,4 +1,4 @@
-//! From text to a valid scenario, or to an error that says where and what to do.
+//! From text to a valid scenario, or to an error that says where it is and what to do.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::validate::{self, Fault};
 pub struct ScenarioError {
     /// The file, or the name in the catalog.
     pub file: String,
-    /// Line and column, both counted from 1; `None` where the problem has no place of its own.
+    /// Line and column, both counted from 1. `None` if the problem has no position.
     pub place: Option<(usize, usize)>,
     /// The line itself.
     pub excerpt: Option<String>,
@@ -46,10 +46,10 @@ impl fmt::Display for ScenarioError {
 }
 
 impl Scenario {
-    /// Reads and checks a scenario. `file` is what errors call it.
+    /// Reads and checks a scenario. Errors call it `file`.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line and column where it has one.
+    /// The first problem, with its line and column if it has them.
     pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
         let scenario: Scenario =
             toml::from_str(text).map_err(|error| from_toml(text, file, &error))?;
@@ -61,7 +61,7 @@ impl Scenario {
     /// that the subject wants.
     ///
     /// # Errors
-    /// A fault that names a worker or node that there is not, or a value out of its range.
+    /// A fault that names a worker or node that does not exist, or a value out of range.
     pub fn check_for(&self, nodes: usize) -> Result<(), ScenarioError> {
         validate::scenario(self)
             .and_then(|()| validate::nodes(self, self.topology.nodes.unwrap_or(nodes)))
@@ -89,7 +89,7 @@ fn from_toml(text: &str, file: &str, error: &toml::de::Error) -> ScenarioError {
     placed(text, file, error.span(), plainly(&message), hint)
 }
 
-/// The parser's words for kinds of values, in everybody's.
+/// Replaces the parser's names of value kinds with everyday words.
 fn plainly(message: &str) -> String {
     let mut plain = message.replace('\n', "; ");
     for jargon in ["usize", "u32", "i64"] {
@@ -132,7 +132,7 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Where the value at `path` stands; where it does not, the nearest thing above it.
+/// Position of the value at `path`, or of its nearest parent in the file.
 fn locate(text: &str, path: &[String]) -> Option<Range<usize>> {
     let document = toml::de::DeTable::parse(text).ok()?;
     let mut span = None;

@@ -1,4 +1,4 @@
-//! Rates as scenario files write them: `"40/s"`, `"0.5/ms"`, or relative to the lease, `"4/ttl"`.
+//! Rates as written in scenario files: `"40/s"`, `"0.5/ms"`, or relative to the lease, `"4/ttl"`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// So many of something in a unit of time, evenly spaced.
+/// A number of events in a unit of time, evenly spaced.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// How many; more than none.
+    /// How many. More than zero.
     pub count: f64,
-    /// In how long.
+    /// In which unit of time.
     pub per: Per,
 }
 
@@ -32,7 +32,7 @@ const UNITS: [(Per, &str); 3] = [
     (Per::Ttl, "ttl"),
 ];
 
-/// Fewer in a unit, or more, is a typing error.
+/// A rate outside this range is a typing error.
 const SENSIBLE: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
 /// Why a text is not a rate.
@@ -43,14 +43,14 @@ const SENSIBLE: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 pub struct BadRate(String);
 
 impl Rate {
-    /// When the one of that number comes, counted from 0: nanoseconds after the first.
+    /// When event `number` occurs, counted from 0, in nanoseconds after the first.
     ///
-    /// Taken from the number and not from the one before, so that nothing adds up.
+    /// Computed from the number and not from the previous event, so that errors do not add up.
     pub fn nth_ns(self, number: u64, ttl: Duration) -> u64 {
         (number as f64 * self.unit(ttl).as_nanos() as f64 / self.count) as u64
     }
 
-    /// How many come within `duration`, the first at its beginning; none at its very end.
+    /// How many occur within `duration`, the first at its beginning, none at its very end.
     pub fn within(self, duration: Duration, ttl: Duration) -> u64 {
         let units = duration.as_nanos() as f64 / self.unit(ttl).as_nanos() as f64;
         (units * self.count).ceil() as u64

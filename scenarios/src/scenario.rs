@@ -1,4 +1,4 @@
-//! What shall happen: one scenario, as its file says it.
+//! One scenario, as its file describes it.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::rate::Rate;
 use crate::span::Span;
 use crate::world_name::WorldName;
 
-/// A scenario: topology, workload, faults, and what is expected of whom. Pure data.
+/// A scenario: topology, workload, faults, and what is expected of which subject. Pure data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// The name by which the catalog and reports call it: lower-case words joined by `-`.
+    /// Its name in the catalog and in reports: lower-case words joined by `-`.
     pub name: String,
     /// One or two sentences: what happens, and why it matters.
     pub summary: String,
     /// Where the claim comes from: an article, a paper, an issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The worlds in which it can run; left out: all.
+    /// The worlds in which it can run. If omitted: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worlds: Vec<WorldName>,
     /// The Redis servers.
@@ -41,29 +41,29 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// True when the scenario can run in this world. If it runs in another one all the same, its
-    /// verdicts are `unknown`.
+    /// True if the scenario can run in this world. If it runs in another one anyway, its verdicts
+    /// are `unknown`.
     pub fn runs_in(&self, world: WorldName) -> bool {
         self.worlds.is_empty() || self.worlds.contains(&world)
     }
 }
 
-/// The Redis servers that a scenario wants.
+/// The Redis servers of a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
-    /// Independent nodes; left out: as many as the subject wants.
+    /// Independent nodes. If omitted: as many as the subject wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
-    /// The scenario makes sense only for subjects that use at least so many nodes (a quorum, one
-    /// node of which forgets). Left out: for all.
+    /// The scenario makes sense only for subjects that use at least this many nodes (for example a
+    /// quorum of which one node forgets). If omitted: for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_nodes: Option<usize>,
     /// Replicas of each node.
     #[serde(default)]
     pub replicas: usize,
-    /// Redis Sentinels that watch every node and fail it over by themselves; workers then ask
-    /// them where a node's master is.
+    /// Redis Sentinels that watch every node and fail it over automatically. Workers then ask them
+    /// for a node's master.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sentinels: usize,
     /// What a node keeps over a restart.
@@ -73,7 +73,7 @@ pub struct Topology {
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands every field over by reference"
+    reason = "serde passes every field by reference"
 )]
 fn is_zero(count: &usize) -> bool {
     *count == 0
@@ -101,7 +101,7 @@ pub enum Update {
     /// Relative: a double sale takes the stock below zero.
     #[default]
     Decrement,
-    /// Absolute (what was read, less one): a double sale loses an update.
+    /// Absolute (the stock that was read, minus one): a double sale loses an update.
     Write,
 }
 
@@ -109,11 +109,11 @@ pub enum Update {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SoldOut {
-    /// By taking the lock and reading the stock himself.
+    /// By taking the lock and reading the stock itself.
     #[default]
     Seen,
-    /// A sign at the door says so as soon as the first one has read it, as shops keep a flag for
-    /// it: nobody asks for the lock after that.
+    /// From a shared flag that is set as soon as one buyer has read it, as many shops do. No buyer
+    /// asks for the lock after that.
     Announced,
 }
 
@@ -124,34 +124,34 @@ pub enum StockPlace {
     /// By the driver.
     #[default]
     Driver,
-    /// In a key on a Redis server of its own, which no fault strikes; read, looked at and changed
-    /// by single commands, as an application would.
+    /// In a key on a separate Redis server, which no fault strikes. It is read, checked and changed
+    /// by single commands, as an application would do it.
     Redis,
 }
 
-/// Who comes first.
+/// Which buyers start first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Opening {
     /// All buyers at once: a race.
     #[default]
     Together,
-    /// Worker 0 alone. The others come as soon as its first attempt has been answered, or a fault
-    /// that waited for an event has struck. So its first command is the one that takes the lock,
-    /// on every machine.
+    /// Worker 0 alone. The others start as soon as its first attempt has been answered, or a fault
+    /// that waited for an event has struck. So its first command is the one that takes the lock, on
+    /// every machine.
     OneFirst,
 }
 
 /// What the buyers do. The `flash-sale` workload: until it is sold out, take the lock, read the
-/// stock, work for `section`, change the stock, give the lock back.
+/// stock, work for `section`, change the stock, release the lock.
 ///
-/// In a closed loop, the default, each worker buys as soon as it has bought. In an open loop
-/// (`arrivals`, `duration`) buyers come at a fixed rate, whether or not the lock keeps up with them,
-/// and the workers serve them.
+/// In a closed loop, the default, each worker starts its next purchase when the last one is done.
+/// In an open loop (`arrivals`, `duration`) buyers arrive at a fixed rate, whether or not the lock
+/// keeps up with them, and the workers serve them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Workload {
-    /// Which workload; only `flash-sale` so far.
+    /// Which workload. Only `flash-sale` so far.
     pub kind: WorkloadKind,
     /// Competing buyers, each a client of its own.
     pub workers: usize,
@@ -159,39 +159,39 @@ pub struct Workload {
     pub keys: usize,
     /// Units in stock at the start, for each key.
     pub stock: i64,
-    /// How many units one buyer wants; left out: as many as there are.
+    /// How many units one buyer wants. If omitted: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purchases: Option<u32>,
-    /// How many come to buy in a unit of time, one purchase each; left out: a closed loop.
+    /// How many buyers arrive in a unit of time, for one purchase each. If omitted: a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Rate>,
-    /// For how long they come; goes with `arrivals`.
+    /// How long they arrive. Requires `arrivals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
     /// How a sale changes the stock.
     pub update: Update,
     /// Where the stock is kept.
     pub stock_in: StockPlace,
-    /// What a buyer knows when everything is sold.
+    /// How a buyer learns that everything is sold.
     pub sold_out: SoldOut,
-    /// Who comes first.
+    /// Which buyers start first.
     pub opening: Opening,
-    /// Lease time asked for at every acquisition. Must be absolute.
+    /// Lease time requested at every acquisition. Must be absolute.
     pub ttl: Span,
     /// How long the work inside the critical section takes.
     pub section: Span,
-    /// For how long a buyer lets the lock try before it counts as refused and asks anew.
+    /// How long a buyer lets the lock try before it counts as refused and asks again.
     pub wait: Span,
-    /// A buyer that was refused, or failed, asks again after half as long to one and a half times as
-    /// long; zero: after 5 to 20 ms. In an open loop zero means that it goes away instead.
+    /// A buyer that was refused, or failed, asks again after half to one and a half times this
+    /// time. Zero: after 5 to 20 ms. In an open loop zero means that it leaves instead.
     pub again: Span,
     /// Pause between two purchases of one buyer.
     pub think: Span,
-    /// After this long a client's command that got no answer has failed. Less than what progress
-    /// allows after a fault, which is a lease and [`Judge::progress_within`]: else the lock is
-    /// blamed where a client waits for an answer that was lost.
+    /// A client's command without an answer fails after this time. It should be less than what
+    /// progress allows after a fault, which is a lease and [`Judge::progress_within`]. Otherwise
+    /// the lock is blamed for a client that waits for a lost answer.
     pub command_timeout: Span,
-    /// The run ends here, sold out or not.
+    /// The run ends after this time, sold out or not.
     pub limit: Span,
 }
 
@@ -233,9 +233,9 @@ impl Default for Workload {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Judge {
-    /// Fewer grants than this are too little to judge.
+    /// Fewer grants than this are too few to judge.
     pub min_grants: u64,
-    /// After faults and outstanding leases are over, somebody who wants the lock gets it within
+    /// After faults and outstanding leases are over, a client that wants the lock gets it within
     /// this time.
     pub progress_within: Span,
 }
@@ -255,9 +255,9 @@ impl Default for Judge {
 pub enum Expectation {
     /// The property holds.
     Held,
-    /// It is violated; with a cause after a colon (`"violated: outlived-lease"`) by that.
+    /// It is violated; if a cause follows a colon (`"violated: outlived-lease"`), by that cause.
     Violated {
-        /// The cause that must be named; `None`: any.
+        /// The required cause. `None`: any.
         cause: Option<String>,
     },
     /// Nothing is expected.

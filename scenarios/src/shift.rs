@@ -1,4 +1,4 @@
-//! Spans of time that may lead back, as scenario files write them: `"-2s"`, `"1.5ttl"`.
+//! Durations that may be negative, as written in scenario files: `"-2s"`, `"1.5ttl"`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::span::{BadSpan, Span};
 
-/// By how much something comes later, or, of a clock, by how much it is set forward or back.
+/// How much later something arrives, or how far a clock is set forward or back.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
     /// How far.
@@ -18,7 +18,7 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// In nanoseconds, for a lease of `ttl`; less than nothing for one that leads back.
+    /// In nanoseconds, for a lease of `ttl`. Negative for a shift back.
     pub fn resolve_ns(self, ttl: Duration) -> i64 {
         let far = self.span.resolve(ttl).as_nanos();
         let far = i64::try_from(far).unwrap_or(i64::MAX);
@@ -41,7 +41,7 @@ impl FromStr for Shift {
             Some(rest) => (true, rest),
             None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
         };
-        // A second sign is no number.
+        // A second sign is not part of a number.
         if span.starts_with(['+', '-']) {
             return Err(BadSpan::of(text));
         }

@@ -1,4 +1,4 @@
-//! Spans of time as scenario files write them: `"500ms"`, `"2s"`, or relative to the lease,
+//! Durations as written in scenario files: `"500ms"`, `"2s"`, or relative to the lease,
 //! `"1.5ttl"`.
 
 use std::fmt;
@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A span of time, absolute or as a multiple of the lease's TTL.
+/// A duration, absolute or as a multiple of the lease's TTL.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Span {
-    /// So long, whatever the TTL is.
+    /// This long, whatever the TTL is.
     Absolute(Duration),
-    /// So many times the TTL.
+    /// This many times the TTL.
     Ttl(f64),
 }
 
-/// Longest span that a scenario may ask for: a typing error should not hang a CI job for a year.
+/// Longest duration in a scenario: a typing error should not block a CI job for a year.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Why a text is not a span.
+/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a span of time; expected a number and a unit: \"250us\", \"500ms\", \"2s\", \"1m\", \"1h\", or relative to the lease: \"1.5ttl\""
+    "`{0}` is not a duration; expected a number and a unit: \"250us\", \"500ms\", \"2s\", \"1m\", \"1h\", or relative to the lease: \"1.5ttl\""
 )]
 pub struct BadSpan(String);
 
@@ -33,10 +33,10 @@ impl BadSpan {
 }
 
 impl Span {
-    /// No time at all.
+    /// A duration of zero.
     pub const ZERO: Span = Span::Absolute(Duration::ZERO);
 
-    /// The length of the span for a lease of `ttl`.
+    /// The length of the duration for a lease of `ttl`.
     pub fn resolve(self, ttl: Duration) -> Duration {
         match self {
             Span::Absolute(duration) => duration,

@@ -1,5 +1,5 @@
-//! The words of verdicts that expectations may use. The checkers own their meaning; a test in the
-//! harness holds both lists together.
+//! The words of verdicts that expectations may use. The checkers define their meaning. A test in
+//! the harness keeps both lists the same.
 
 /// The properties that are judged.
 pub const PROPERTIES: &[&str] = &[

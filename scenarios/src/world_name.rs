@@ -1,4 +1,4 @@
-//! The names of the worlds: the one place where they stand as words.
+//! The names of the worlds: the only place where they are written as words.
 
 use std::fmt;
 use std::str::FromStr;

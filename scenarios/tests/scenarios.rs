@@ -80,7 +80,7 @@ fn errors_name_line_column_and_the_nearest_word() {
       = help: did you mean `pause-client`?
     "#);
     insta::assert_snapshot!(error("[workload]\nttl = \"1 fortnight\"\n"), @r#"
-    mine.toml:4:7: `1 fortnight` is not a span of time; expected a number and a unit: "250us", "500ms", "2s", "1m", "1h", or relative to the lease: "1.5ttl"
+    mine.toml:4:7: `1 fortnight` is not a duration; expected a number and a unit: "250us", "500ms", "2s", "1m", "1h", or relative to the lease: "1.5ttl"
        |
      4 | ttl = "1 fortnight"
        |       ^
@@ -142,7 +142,7 @@ fn an_open_loop_says_what_it_needs_and_what_makes_no_sense_in_it() {
        |            ^
     "#);
     insta::assert_snapshot!(open(""), @r#"
-    mine.toml:4:12: `arrivals` without `duration`: they would never end
+    mine.toml:4:12: `arrivals` without `duration`: buyers would arrive for ever
        |
      4 | arrivals = "40/s"
        |            ^
@@ -156,32 +156,32 @@ fn an_open_loop_says_what_it_needs_and_what_makes_no_sense_in_it() {
       = help: add `arrivals = "4/ttl"`, or set `limit`
     "#);
     insta::assert_snapshot!(open("duration = \"0s\"\n"), @r#"
-    mine.toml:5:12: no time: nobody would come
+    mine.toml:5:12: zero: no buyer would arrive
        |
      5 | duration = "0s"
        |            ^
-      = help: expected a time such as "10ttl"
+      = help: expected a duration such as "10ttl"
     "#);
     insta::assert_snapshot!(open("duration = \"10ttl\"\npurchases = 2\n"), @"
-    mine.toml:6:13: `purchases` says when a buyer has enough, and here each arrival is one purchase by a buyer of its own
+    mine.toml:6:13: `purchases` limits what one buyer buys, but here each arrival is one purchase by a new buyer
        |
      6 | purchases = 2
        |             ^
-      = help: leave it out: `arrivals` and `duration` say how many there are
+      = help: remove it: `arrivals` and `duration` determine the number of purchases
     ");
     insta::assert_snapshot!(open("duration = \"10ttl\"\nthink = \"5ms\"\n"), @r#"
-    mine.toml:6:9: `think` paces a closed loop, and here `arrivals` does: a worker that pauses would only keep the next buyer waiting
+    mine.toml:6:9: `think` paces a closed loop, but here `arrivals` does: a worker that pauses would only make the next buyer wait
        |
      6 | think = "5ms"
        |         ^
-      = help: leave it out, or make the work longer with `section`
+      = help: remove it, or make the work longer with `section`
     "#);
     insta::assert_snapshot!(open("duration = \"10ttl\"\nlimit = \"10s\"\n"), @r#"
-    mine.toml:6:9: the run would end at its limit of 10s while buyers still come (duration 10ttl)
+    mine.toml:6:9: the run would end at its limit of 10s while buyers still arrive (duration 10ttl)
        |
      6 | limit = "10s"
        |         ^
-      = help: set `limit` beyond `duration`, so that those who wait can be served
+      = help: set `limit` beyond `duration`, so that waiting buyers can be served
     "#);
     insta::assert_snapshot!(error("[workload]\narrivals = \"1000/ms\"\nduration = \"1h\"\nlimit = \"2h\"\n"), @r#"
     mine.toml:4:12: 3600000000 arrivals within 3600s: expected 1000000 at most

@@ -1,4 +1,4 @@
-//! Clients that wait: BLPOP and its relatives, and WAIT.
+//! Blocked clients: BLPOP and its relatives, and WAIT.
 
 use std::collections::VecDeque;
 
@@ -22,11 +22,11 @@ pub(super) enum Wait {
         from_left: bool,
         to_left: bool,
     },
-    /// So many replicas that have so many of the changes.
+    /// This many replicas that have this many of the changes.
     Replicas { wanted: i64, changes: u64 },
 }
 
-/// One client that waits.
+/// One blocked client.
 #[derive(Debug, Clone)]
 pub(super) struct Waiter {
     client: ClientId,
@@ -36,7 +36,7 @@ pub(super) struct Waiter {
     until: Option<Now>,
 }
 
-/// Reads a timeout in seconds: when it is over, `None` for never.
+/// Reads a timeout in seconds and returns when it expires, `None` for never.
 pub(super) fn deadline(now: Now, timeout: &[u8]) -> Result<Option<Now>, Refusal> {
     let seconds =
         double(timeout).ok_or(Refusal::fixed("ERR timeout is not a float or out of range"))?;
@@ -55,7 +55,7 @@ pub(super) fn deadline(now: Now, timeout: &[u8]) -> Result<Option<Now>, Refusal>
     }))
 }
 
-/// Lets a client wait.
+/// Blocks a client.
 pub(super) fn block(
     state: &mut State,
     client: ClientId,
@@ -74,7 +74,7 @@ pub(super) fn block(
     });
 }
 
-/// A connection is gone, and its wait with it.
+/// A connection is closed, so its wait ends.
 pub(super) fn forget(state: &mut State, client: ClientId) {
     state.waiters.retain(|waiter| waiter.client != client);
 }
@@ -99,7 +99,7 @@ pub(super) fn pop_end(
     Ok(element)
 }
 
-/// What a wait gives now, if anything.
+/// The reply that a wait can get now, if any.
 pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option<Reply>, Refusal> {
     match wait {
         Wait::Pop { keys, left } => {
@@ -139,12 +139,12 @@ pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option
             context.reword(&[b"LMOVE", from, to, side(*from_left), side(*to_left)]);
             Ok(Some(reply))
         }
-        // No key wakes it.
+        // It does not wait for a key.
         Wait::Replicas { .. } => Ok(None),
     }
 }
 
-/// A key has changed: whoever waits for it may be served when the command is over.
+/// A key has changed: clients that wait for it may be served after the current command.
 pub(super) fn signal(state: &mut State, database: usize, key: &[u8]) {
     let waited_for = state
         .waiters
@@ -165,7 +165,7 @@ impl Wait {
         }
     }
 
-    /// The same wait, for this one of its keys alone.
+    /// The same wait, restricted to this key.
     fn on(&self, key: &[u8]) -> Wait {
         match self {
             Wait::Pop { left, .. } => Wait::Pop {
@@ -177,8 +177,8 @@ impl Wait {
     }
 }
 
-/// Serves those who wait for keys that have changed: key by key in the order of the changes, and
-/// for each key the longest waiting first. What a served move changes comes in the next round.
+/// Serves clients that wait for changed keys: key by key in the order of the changes, and for each
+/// key the longest waiting first. Changes by a served move are handled in the next round.
 pub(super) fn serve(state: &mut State, now: Now) {
     while !state.ready.is_empty() {
         for (database, key) in std::mem::take(&mut state.ready) {
@@ -197,13 +197,13 @@ fn serve_key(state: &mut State, database: usize, key: &[u8], now: Now) {
         let waiter = waiter.clone();
         let mut context = context_of(state, &waiter, now);
         if !matches!(context.list(key), Ok(Some(_))) {
-            // Nothing is left, or it is no list: the others go on waiting.
+            // Nothing is left, or it is not a list: the others keep waiting.
             return;
         }
         match try_serve(&mut context, &waiter.wait.on(key)) {
             Ok(Some(reply)) => release(state, place, reply),
             Ok(None) => place += 1,
-            // The target of a move is no list: that ends the wait.
+            // The target of a move is not a list: that ends the wait.
             Err(refusal) => release(state, place, refusal.into()),
         }
     }
@@ -231,7 +231,7 @@ fn release(state: &mut State, place: usize, reply: Reply) {
     state.messages.push((waiter.client, reply));
 }
 
-/// How many replicas have so many of the changes.
+/// How many replicas have this many of the changes.
 pub(super) fn acknowledged(state: &State, changes: u64) -> i64 {
     if changes <= state.acknowledged {
         state.replicas
@@ -240,7 +240,7 @@ pub(super) fn acknowledged(state: &State, changes: u64) -> i64 {
     }
 }
 
-/// The replicas have come further: ends the waits that are content with that.
+/// The replicas have received more: ends the waits for which that is enough.
 pub(super) fn acknowledge(state: &mut State) {
     let mut place = 0;
     while let Some(waiter) = state.waiters.get(place) {
@@ -254,18 +254,18 @@ pub(super) fn acknowledge(state: &mut State) {
     }
 }
 
-/// True while somebody waits for the replicas.
+/// True while a client waits for the replicas.
 pub(super) fn waits_for_replicas(state: &State) -> bool {
     let mut waiters = state.waiters.iter();
     waiters.any(|waiter| matches!(waiter.wait, Wait::Replicas { .. }))
 }
 
-/// The next time at which a wait is over.
+/// The next time at which a wait expires.
 pub(super) fn next_timeout(state: &State) -> Option<Now> {
     state.waiters.iter().filter_map(|waiter| waiter.until).min()
 }
 
-/// Ends the waits whose time is over.
+/// Ends the expired waits.
 pub(super) fn time_out(state: &mut State, now: Now) {
     let mut place = 0;
     while place < state.waiters.len() {

@@ -1,4 +1,4 @@
-//! The command table: who carries a command out, and under which conditions.
+//! The command table: what executes each command, and under which conditions.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use super::reply::Outcome;
 use super::session::ClientId;
 use super::{Now, Server, ServerVersion};
 
-/// A command's words: name first.
+/// A command's words, its name first.
 pub(super) type Args<'a> = &'a [&'a [u8]];
 
-/// Who carries a command out.
+/// What executes a command.
 #[derive(Clone, Copy)]
 pub(super) enum Run {
     /// Works on keys and the connection; scripts and transactions may call it.
@@ -20,18 +20,18 @@ pub(super) enum Run {
     Whole(fn(&mut Server, ClientId, Args<'_>, Now) -> Outcome),
 }
 
-/// One row of the table, as `COMMAND INFO` tells it of a real server.
+/// One row of the table, with the facts that `COMMAND INFO` reports on a real server.
 #[derive(Clone, Copy)]
 pub(super) struct Spec {
-    /// In lower case, as error texts have it.
+    /// In lower case, as in error texts.
     pub name: &'static str,
-    /// Number of words, the name included; negative: at least so many.
+    /// Number of words, including the name. Negative: at least this many.
     pub arity: i32,
-    /// The same in Redis 7.0, where that differs.
+    /// The same in Redis 7.0, if that differs.
     pub arity_70: i32,
     /// Changes keys.
     pub write: bool,
-    /// Refused when memory is used up.
+    /// Refused when memory is exhausted.
     pub denies_oom: bool,
     /// Refused in scripts.
     pub no_script: bool,
@@ -42,19 +42,19 @@ pub(super) struct Spec {
     pub run: Run,
 }
 
-/// A second word that a command wants.
+/// The second word of a command with subcommands.
 #[derive(Clone, Copy)]
 pub(super) struct Subcommand {
     /// In lower case.
     pub name: &'static str,
-    /// As [`Spec::arity`], both words included.
+    /// As [`Spec::arity`], including both words.
     pub arity: i32,
     /// Which servers have it.
     pub offered: fn(ServerVersion) -> bool,
 }
 
 impl Subcommand {
-    /// One that all servers have.
+    /// A subcommand that all servers have.
     pub(super) const fn new(name: &'static str, arity: i32) -> Subcommand {
         Subcommand {
             name,
@@ -64,11 +64,11 @@ impl Subcommand {
     }
 }
 
-/// What is wrong with a command's words, before anybody looks at what they mean.
+/// What is wrong with a command's words, before their meaning is checked.
 #[derive(Debug, PartialEq)]
 pub(super) enum Misuse<'a> {
     None,
-    /// Too few or too many; the subcommand, if that is what is called wrongly.
+    /// Too few or too many words. Names the subcommand if that is the one called wrongly.
     Arity(Option<&'static str>),
     /// No such subcommand.
     Unknown(&'a [u8]),
@@ -159,7 +159,7 @@ impl Spec {
         self
     }
 
-    /// Looks at the number of words, and at the subcommand.
+    /// Checks the number of words, and the subcommand.
     pub(super) fn check<'a>(&self, args: Args<'a>, version: ServerVersion) -> Misuse<'a> {
         if let [_, word, ..] = args
             && !self.subcommands.is_empty()
@@ -186,7 +186,7 @@ impl Spec {
         }
     }
 
-    /// True where some other version has this subcommand.
+    /// True if another version has this subcommand.
     pub(super) fn subcommand_exists_elsewhere(&self, word: &[u8]) -> bool {
         self.subcommands.iter().any(|sub| is_named(word, sub.name))
     }
@@ -201,7 +201,7 @@ fn fits(arity: i32, words: usize) -> bool {
     words == least || (arity < 0 && words > least)
 }
 
-/// All commands, by the shape of their names, each with its name in capitals.
+/// All commands, sorted by the shape of their names, each with its name in capitals.
 static TABLE: LazyLock<Vec<(Vec<u8>, Spec)>> = LazyLock::new(|| {
     let table = commands::FAMILIES.concat().into_iter();
     let mut table: Vec<_> = table
@@ -214,29 +214,29 @@ static TABLE: LazyLock<Vec<(Vec<u8>, Spec)>> = LazyLock::new(|| {
 /// No command has a longer name.
 const LONGEST: usize = 31;
 
-/// What two names have in common that begin alike and are of the same length.
+/// A key that names with the same first letter and the same length share.
 fn shape(name: &[u8]) -> Option<usize> {
     let first = usize::from(name.first()?.to_ascii_lowercase());
     (name.len() <= LONGEST).then_some(first * (LONGEST + 1) + name.len())
 }
 
-/// Where in the table the names of each shape begin, and where the last ones end.
+/// Where the names of each shape begin in the table, and where the last ones end.
 static BEGINS: LazyLock<Vec<usize>> = LazyLock::new(|| {
     let begins = |at| TABLE.partition_point(|(capitals, _)| shape(capitals) < Some(at));
     (0..=256 * (LONGEST + 1)).map(begins).collect()
 });
 
-/// Finds a command, in whatever case it is written.
+/// Finds a command by its name, in upper or lower case.
 pub(super) fn find(name: &[u8], version: ServerVersion) -> Option<&'static Spec> {
     let shape = shape(name)?;
     let mut rows = TABLE[BEGINS[shape]..BEGINS[shape + 1]].iter();
-    // Nearly all are written in capitals.
+    // Nearly all names are written in capitals.
     let found = rows.find(|(capitals, spec)| name == capitals || is_named(name, spec.name));
     let (_, spec) = found?;
     (spec.offered)(version).then_some(spec)
 }
 
-/// True where some other version has a command of this name: that it is missing here is knowledge.
+/// True if another version has a command of this name: it is then known to be missing here.
 pub(super) fn exists_elsewhere(name: &[u8]) -> bool {
     TABLE.iter().any(|(_, spec)| is_named(name, spec.name))
 }

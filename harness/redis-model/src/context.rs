@@ -1,4 +1,4 @@
-//! What a command's implementation may touch.
+//! What a command's implementation may access.
 
 use std::collections::VecDeque;
 
@@ -9,27 +9,27 @@ use super::state::State;
 use super::values::{Hash, Set, SortedSet, Value};
 use super::{Now, Reply, number};
 
-/// One command on its way through the server.
+/// One command that is being executed.
 pub(super) struct Context<'a> {
     pub state: &'a mut State,
     pub client: ClientId,
     /// The database that the client, or the script, has selected.
     pub database: usize,
-    /// The reply may be of RESP3.
+    /// The reply may use RESP3.
     pub resp3: bool,
     pub now: Now,
-    /// In a script or a transaction nothing waits.
+    /// False in a script or a transaction, where nothing blocks.
     pub may_block: bool,
-    /// The command's name as the table writes it, for error texts.
+    /// The command's name as in the table, for error texts.
     pub name: &'static str,
     /// Something has changed: the command is replicated.
     pub changed: bool,
-    /// The command is replicated in other words, which are already noted.
+    /// The command is replicated as other commands, which are already recorded.
     pub reworded: bool,
 }
 
 impl Context<'_> {
-    /// A key that is there and has not expired.
+    /// A key that exists and has not expired.
     pub(super) fn entry(&mut self, key: &[u8]) -> Option<&mut Entry> {
         if self.state.expire(self.database, key, self.now) {
             return None;
@@ -37,7 +37,7 @@ impl Context<'_> {
         self.state.keyspace.databases[self.database].get_mut(key)
     }
 
-    /// True where the key is there and has not expired.
+    /// True if the key exists and has not expired.
     pub(super) fn exists(&mut self, key: &[u8]) -> bool {
         self.entry(key).is_some()
     }
@@ -87,7 +87,7 @@ impl Context<'_> {
         }
     }
 
-    /// The value of a key that is made now if it is missing.
+    /// The value of a key, which is created if it is missing.
     pub(super) fn value_or(&mut self, key: &[u8], empty: impl FnOnce() -> Value) -> &mut Value {
         self.state.expire(self.database, key, self.now);
         let database = &mut self.state.keyspace.databases[self.database];
@@ -100,7 +100,7 @@ impl Context<'_> {
             .value
     }
 
-    /// Puts a value in place of whatever was there, with a new expiry.
+    /// Replaces the value of a key, with a new expiry.
     pub(super) fn put(&mut self, key: &[u8], value: Value, expires_ms: Option<i64>) {
         let database = &mut self.state.keyspace.databases[self.database];
         match database.get_mut(key) {
@@ -112,7 +112,7 @@ impl Context<'_> {
         self.touched(key);
     }
 
-    /// Removes a key; true where it was there and had not expired.
+    /// Removes a key. True if it existed and had not expired.
     pub(super) fn remove(&mut self, key: &[u8]) -> bool {
         if !self.exists(key) {
             return false;
@@ -129,7 +129,7 @@ impl Context<'_> {
         }
     }
 
-    /// A key has changed: its watchers must know, and the command is replicated.
+    /// A key has changed: its watchers must be told, and the command is replicated.
     pub(super) fn touched(&mut self, key: &[u8]) {
         self.changed = true;
         self.state.touch(self.database, key);
@@ -138,7 +138,7 @@ impl Context<'_> {
         }
     }
 
-    /// Replicates these words in place of the command's own.
+    /// Replicates this command instead of the original one.
     pub(super) fn reword(&mut self, args: &[&[u8]]) {
         self.reworded = true;
         self.state.effect(self.database, args);
@@ -149,13 +149,13 @@ impl Context<'_> {
         self.state.sessions.entry(self.client).or_default()
     }
 
-    /// Notes that something was asked for that the model does not know.
+    /// Records a request for something that the model does not know.
     pub(super) fn not_modelled(&mut self, what: &str) -> Refusal {
         self.state.unknown.insert(what.to_owned());
         Refusal::of(format!("ERR the model of Redis does not know {what}"))
     }
 
-    /// A double, in the words of the server's version.
+    /// A double, in the format of the server's version.
     pub(super) fn double(&self, value: f64) -> Reply {
         Reply::Double(number::double_text(value, self.state.version.since_72()))
     }

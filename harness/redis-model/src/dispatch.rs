@@ -1,4 +1,4 @@
-//! The way of a command through the server: found, checked, queued or carried out.
+//! A command's way through the server: found, checked, then queued or executed.
 
 use super::command::{Args, Misuse, Run, Spec, exists_elsewhere, find};
 use super::context::Context;
@@ -10,10 +10,10 @@ use super::{Now, Reply, Server};
 /// Commands that a transaction does not queue.
 const NEVER_QUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
 
-/// Commands that a RESP2 connection may still give while it is subscribed.
+/// Commands that a RESP2 connection may still send while it is subscribed.
 const WHILE_SUBSCRIBED: [&str; 5] = ["ping", "quit", "reset", "subscribe", "unsubscribe"];
 
-/// Carries out one command of one client.
+/// Executes one command of one client.
 pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now: Now) -> Reply {
     let Some(name) = args.first() else {
         return Reply::NilArray;
@@ -21,7 +21,7 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
     let spec = match admit(&mut server.state, client, name, args) {
         Ok(spec) => spec,
         Err(refusal) => {
-            // A transaction with a command that was refused is refused as a whole.
+            // A refused command makes the whole transaction fail.
             if let Some(transaction) = transaction(&mut server.state, client) {
                 transaction.broken = true;
             }
@@ -31,7 +31,7 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
             return refusal.into();
         }
     };
-    // Names are compared last: few commands are in a transaction.
+    // Names are compared last, because few commands are in a transaction.
     if let Some(transaction) = transaction(&mut server.state, client)
         && !NEVER_QUEUED.contains(&spec.name)
     {
@@ -56,7 +56,7 @@ fn is_exec(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"exec")
 }
 
-/// An EXEC that is itself refused ends its transaction.
+/// A refused EXEC ends its transaction.
 fn abort(state: &mut State, client: ClientId, why: &Refusal) -> Reply {
     if let Some(session) = state.sessions.get_mut(&client) {
         session.transaction = None;
@@ -70,7 +70,7 @@ fn transaction(state: &mut State, client: ClientId) -> Option<&mut super::sessio
     state.sessions.get_mut(&client)?.transaction.as_mut()
 }
 
-/// What is checked before a command is queued or carried out.
+/// The checks before a command is queued or executed.
 fn admit(
     state: &mut State,
     client: ClientId,
@@ -111,7 +111,7 @@ pub(super) const OUT_OF_MEMORY: Refusal =
 pub(super) const READ_ONLY: Refusal =
     Refusal::fixed("READONLY You can't write against a read only replica.");
 
-/// An unknown command, in Redis's words; what no version of the model knows is noted.
+/// The error for an unknown command, in Redis's words. A command that no version has is recorded.
 fn unknown(state: &mut State, name: &[u8], args: Args<'_>) -> Refusal {
     const SHOWN: usize = 128;
     if !exists_elsewhere(name) {
@@ -143,7 +143,7 @@ fn unknown_subcommand(state: &mut State, spec: &Spec, word: &[u8]) -> Refusal {
     ))
 }
 
-/// Carries out a command that has been admitted.
+/// Executes a command that has passed the checks.
 pub(super) fn run(
     server: &mut Server,
     client: ClientId,
@@ -177,7 +177,7 @@ pub(super) fn run(
     }
 }
 
-/// Who calls, and how.
+/// The caller of a command.
 pub(super) struct Call {
     pub client: ClientId,
     pub resp3: bool,
@@ -185,7 +185,7 @@ pub(super) struct Call {
     pub may_block: bool,
 }
 
-/// Carries out a command on keys, and notes it for replication if it changed something.
+/// Executes a command on keys, and records it for replication if it changed something.
 pub(super) fn data(
     state: &mut State,
     call: &Call,

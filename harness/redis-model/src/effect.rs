@@ -1,4 +1,4 @@
-//! What a command changed, as a server tells its replicas and its append-only file.
+//! What a command changed, as a server reports it to its replicas and its append-only file.
 
 /// One command in the form in which it is replicated: deterministic, with absolute expiry.
 ///

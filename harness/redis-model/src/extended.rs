@@ -1,4 +1,4 @@
-//! The 80-bit `long double` in which x86 servers count `INCRBYFLOAT`.
+//! The 80-bit `long double` that x86 servers use for `INCRBYFLOAT`.
 //!
 //! A 64-bit double would round differently, and clients see the digits.
 
@@ -13,12 +13,12 @@ pub(super) struct Extended {
     exponent: i32,
 }
 
-/// Digits behind the point that Redis writes.
+/// Digits after the decimal point that Redis writes.
 const DECIMALS: u32 = 17;
 
 impl Extended {
-    /// Reads a decimal number: `None` where it is none. Numbers of more than 18 digits are not
-    /// modelled.
+    /// Reads a decimal number. `None` if the text is not one. Numbers of more than 18 digits are
+    /// not modelled.
     pub(super) fn read(
         context: &mut Context<'_>,
         text: &[u8],
@@ -63,7 +63,7 @@ impl Extended {
         }
     }
 
-    /// The number as Redis writes it: up to 17 digits behind the point, no zeros at the end.
+    /// The number as Redis writes it: up to 17 digits after the point, without trailing zeros.
     pub(super) fn text(self, context: &mut Context<'_>) -> Result<String, Refusal> {
         let unit = 10u128.pow(DECIMALS);
         let (whole, fraction) = if self.exponent >= 0 {
@@ -92,7 +92,7 @@ impl Extended {
 /// A decimal number as it was written.
 struct Decimal {
     negative: bool,
-    /// All digits without the point; `None` where there are too many.
+    /// All digits without the point. `None` if there are too many.
     digits: Option<u64>,
     /// Power of ten.
     scale: i32,
@@ -137,7 +137,7 @@ impl Decimal {
         }
         let shift = digits.leading_zeros();
         let wide = digits << shift;
-        // The remainder only matters as "more than nothing".
+        // The remainder only matters as "more than zero".
         let sticky = u128::from(!wide.is_multiple_of(power));
         let exponent = -i32::try_from(shift).ok()?;
         Some(round(

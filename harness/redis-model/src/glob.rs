@@ -1,6 +1,6 @@
-//! Glob patterns, as `KEYS` has them.
+//! Glob patterns, as in `KEYS`.
 
-/// True where the text fits the pattern: `*`, `?`, `[a-c]`, `[^a]`, `\x`.
+/// True if the text matches the pattern: `*`, `?`, `[a-c]`, `[^a]`, `\x`.
 pub(super) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     match pattern {
         [] => text.is_empty(),
@@ -19,7 +19,7 @@ pub(super) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Whether a byte is in the class whose inside begins here, and what follows the class.
+/// Whether a byte is in the class that begins here, and the rest of the pattern after the class.
 fn class(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
     let (negated, mut rest) = match pattern {
         [b'^', rest @ ..] => (true, rest),

@@ -12,19 +12,19 @@ pub(super) const DATABASES: usize = 16;
 pub(super) struct Entry {
     /// What it holds.
     pub value: Value,
-    /// Wall-clock time at which it is gone, milliseconds since the Unix epoch.
+    /// Wall-clock time of its expiry, in milliseconds since the Unix epoch.
     pub expires_ms: Option<i64>,
 }
 
 impl Entry {
-    /// Redis's rule: a key is gone once the clock shows *more* than its expiry.
+    /// Redis's rule: a key has expired once the clock shows *more* than its expiry.
     pub(super) fn is_expired(&self, now_ms: i64) -> bool {
         self.expires_ms.is_some_and(|at_ms| now_ms > at_ms)
     }
 }
 
-/// Everything that a server would write into an RDB file: the databases with all keys, those
-/// included that have expired but that nobody has looked at since.
+/// Everything that a server would write into an RDB file: the databases with all keys, including
+/// expired keys that no command has accessed since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keyspace {
     pub(super) databases: Vec<BTreeMap<Vec<u8>, Entry>>,
@@ -49,19 +49,19 @@ impl Keyspace {
             .map(|(key, _)| key.as_slice())
     }
 
-    /// When a key expires, milliseconds since the Unix epoch: `None` without the key,
+    /// When a key expires, in milliseconds since the Unix epoch. `None` without the key,
     /// `Some(None)` without an expiry.
     pub fn expiry_ms(&self, database: usize, key: &[u8]) -> Option<Option<i64>> {
         let entry = self.databases.get(database)?.get(key)?;
         Some(entry.expires_ms)
     }
 
-    /// How many keys there are in all databases, expired ones included.
+    /// The number of keys in all databases, including expired ones.
     pub fn len(&self) -> usize {
         self.databases.iter().map(BTreeMap::len).sum()
     }
 
-    /// True without any key.
+    /// True if there is no key.
     pub fn is_empty(&self) -> bool {
         self.databases.iter().all(BTreeMap::is_empty)
     }

@@ -1,15 +1,15 @@
 //! A deterministic model of one Redis server, in memory: the heart of the simulation.
 //!
 //! It has no socket, no file, no task and no clock of its own: time is a parameter of
-//! [`Server::execute`]. What it leaves out stands in `docs/redis-model.md`; what it knows is held
-//! to a real server by `tests/model_differential.rs`.
+//! [`Server::execute`]. `docs/redis-model.md` lists what it leaves out. What it implements is
+//! compared with a real server by `tests/model_differential.rs`.
 //!
 //! - [`Server`]: connections, commands, snapshots, effects
 //! - `command`, `dispatch`: the table, and a command's way through the server
 //! - `commands`: one file for each family
-//! - `values`, `keyspace`, `state`: what is remembered
+//! - `values`, `keyspace`, `state`: the stored data
 //! - `lua`: scripts, on the Lua that Redis itself embeds
-//! - [`Reply`]: what comes back, as data, as bytes and as the `redis` crate's value
+//! - [`Reply`]: a reply, as data, as bytes and as the `redis` crate's value
 
 mod blocking;
 mod command;

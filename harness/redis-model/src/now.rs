@@ -1,4 +1,4 @@
-//! The time that a command is carried out at.
+//! The time at which a command is executed.
 
 /// The node's wall clock, which may jump. One command, script or transaction sees one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

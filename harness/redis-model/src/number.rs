@@ -29,7 +29,7 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// [`integer`], or the error reply that says it is none.
+/// [`integer`], or the error reply for a text that is not one.
 pub(super) fn integer_argument(text: &[u8]) -> Result<i64, Refusal> {
     integer(text).ok_or(Refusal::NOT_INTEGER)
 }
@@ -39,12 +39,12 @@ pub(super) fn count_argument(text: &[u8]) -> Result<i64, Refusal> {
     match integer(text) {
         Some(count) if count >= 0 => Ok(count),
         Some(_) => Err(Refusal::NOT_POSITIVE),
-        // Redis 7.0 says the same of what is no number at all.
+        // Redis 7.0 gives the same error for a text that is not a number.
         None => Err(Refusal::NOT_POSITIVE),
     }
 }
 
-/// Reads a double as `strtod` with Redis's checks: no blanks, no rest, no NaN.
+/// Reads a double like `strtod` with Redis's checks: no blanks, no trailing text, no NaN.
 pub(super) fn double(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     let (sign, body) = match text.strip_prefix('-') {
@@ -55,23 +55,23 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
         return Some(sign * f64::INFINITY);
     }
     if let Some(digits) = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
-        // C reads hexadecimal too. Fractions in it are left out.
+        // C reads hexadecimal too. Hexadecimal fractions are left out.
         let fits = (1..=13).contains(&digits.len()) && !digits.starts_with('+');
         let value = u64::from_str_radix(digits, 16).ok().filter(|_| fits)?;
         return Some(sign * value as f64);
     }
-    // Rust's parser knows words that are not wanted here.
+    // Rust's parser accepts words that are not allowed here.
     if !body.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
     }
     let value: f64 = body.parse().ok()?;
-    // strtod reports numbers that are too large or too small to Redis, which refuses them.
+    // strtod reports numbers that are too large or too small, and Redis refuses them.
     let mantissa = body.split(['e', 'E']).next().unwrap_or_default();
     let vanished = value == 0.0 && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
     (value.is_finite() && !vanished).then_some(sign * value)
 }
 
-/// Reads a double as `strtod` alone does: a C string, in which nothing at all counts as zero.
+/// Reads a double like `strtod` alone: a C string, in which no number at all counts as zero.
 pub(super) fn lenient_double(text: &[u8]) -> Option<f64> {
     let end = text
         .iter()
@@ -84,7 +84,7 @@ pub(super) fn lenient_double(text: &[u8]) -> Option<f64> {
     double(text.trim_ascii_start())
 }
 
-/// Writes a double: `%.17g` in Redis 7.0, the shortest that reads back the same since 7.2.
+/// Writes a double: `%.17g` in Redis 7.0, the shortest exact text since 7.2.
 pub(super) fn double_text(value: f64, shortest: bool) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
@@ -104,7 +104,7 @@ pub(super) fn double_text(value: f64, shortest: bool) -> String {
     general(&digits)
 }
 
-/// Writes a double as `%.17g`, which is how Lua numbers become command arguments.
+/// Writes a double as `%.17g`, the format in which Lua numbers become command arguments.
 pub(super) fn general_17(value: f64) -> String {
     if value.is_nan() {
         return if value.is_sign_negative() {
@@ -120,7 +120,7 @@ pub(super) fn general_17(value: f64) -> String {
     general(&format!("{value:.16e}"))
 }
 
-/// Turns scientific notation into what C's `%g` makes of the same digits.
+/// Converts scientific notation into the format of C's `%g`.
 fn general(scientific: &str) -> String {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);

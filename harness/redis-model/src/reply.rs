@@ -1,14 +1,14 @@
-//! What a server answers.
+//! Replies of a server.
 
 use std::borrow::Cow;
 
-/// One reply, in the vocabulary of RESP3; a client that speaks RESP2 gets it after
+/// One reply, in the vocabulary of RESP3. A client that speaks RESP2 gets it after
 /// [`Reply::for_resp2`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// `+OK`.
     Simple(Cow<'static, str>),
-    /// `-ERR ...`: the text behind the minus sign.
+    /// `-ERR ...`: the text after the minus sign.
     Error(Cow<'static, str>),
     /// `:1`.
     Int(i64),
@@ -24,15 +24,15 @@ pub enum Reply {
     Map(Vec<(Reply, Reply)>),
     /// `~1`; array in RESP2.
     Set(Vec<Reply>),
-    /// `,1.5`, carried as the text that the server writes; bulk string in RESP2.
+    /// `,1.5`, kept as the text that the server writes; bulk string in RESP2.
     Double(String),
     /// `=`: text with a three-letter format; bulk string in RESP2.
     Verbatim(&'static str, Vec<u8>),
     /// `>`: out of band; array in RESP2.
     Push(Vec<Reply>),
-    /// Several replies on the wire to one command, as `SUBSCRIBE a b` gives.
+    /// Several replies to one command, as for `SUBSCRIBE a b`.
     Several(Vec<Reply>),
-    /// No reply yet: the client waits in a blocking command. What it waits for arrives with
+    /// No reply yet: the client is blocked. The reply arrives later with
     /// [`super::Server::take_messages`].
     Blocked,
 }
@@ -61,7 +61,7 @@ impl Reply {
         Reply::Array(items.into_iter().map(Reply::bulk).collect())
     }
 
-    /// What a client that speaks RESP2 sees instead.
+    /// The reply as a client that speaks RESP2 sees it.
     pub fn for_resp2(self) -> Reply {
         match self {
             Reply::Map(pairs) => Reply::Array(
@@ -87,7 +87,7 @@ impl Reply {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Refusal(pub Cow<'static, str>);
 
-/// What a command's implementation gives back.
+/// The result of a command's implementation.
 pub(super) type Outcome = Result<Reply, Refusal>;
 
 impl Refusal {
@@ -101,17 +101,17 @@ impl Refusal {
         Refusal::fixed("WRONGTYPE Operation against a key holding the wrong kind of value");
     pub(super) const NO_KEY: Refusal = Refusal::fixed("ERR no such key");
 
-    /// A refusal with a text that never changes.
+    /// A refusal with a constant text.
     pub(super) const fn fixed(text: &'static str) -> Refusal {
         Refusal(Cow::Borrowed(text))
     }
 
-    /// A refusal with a text made for the occasion. Line breaks cannot go into an error reply.
+    /// A refusal with a generated text. Line breaks are not possible in an error reply.
     pub(super) fn of(text: String) -> Refusal {
         Refusal(Cow::Owned(text.replace(['\r', '\n'], " ")))
     }
 
-    /// A client's word as it is repeated in an error text: a C string of at most so many bytes.
+    /// A client's word as quoted in an error text: a C string of at most `room` bytes.
     pub(super) fn quote(word: &[u8], room: usize) -> String {
         let end = word
             .iter()

@@ -10,9 +10,9 @@ use super::state::State;
 use super::{Now, Reply, ServerVersion, dispatch};
 
 /// A model of one Redis server: single-threaded like the original, without sockets, files or a
-/// clock. The same calls give the same replies, always.
+/// clock. The same calls always give the same replies.
 pub struct Server {
-    /// Boxed, because a running script takes it along into the Lua state's callbacks.
+    /// Boxed, because a running script takes it into the Lua state's callbacks.
     pub(super) state: Box<State>,
     pub(super) scripts: Scripts,
 }
@@ -38,7 +38,7 @@ impl Server {
         client
     }
 
-    /// Ends a connection: its watches, subscriptions, waits and queued commands are gone.
+    /// Ends a connection, and with it its watches, subscriptions, waits and queued commands.
     pub fn disconnect(&mut self, client: ClientId) {
         self.state.unwatch(client);
         super::blocking::forget(&mut self.state, client);
@@ -46,9 +46,9 @@ impl Server {
         self.state.messages.retain(|(other, _)| *other != client);
     }
 
-    /// Carries out one command: its name and arguments, at one moment of the node's wall clock.
+    /// Executes one command, given as name and arguments, at one time of the node's wall clock.
     ///
-    /// The reply has the protocol that the client chose (RESP2 unless HELLO said otherwise).
+    /// The reply uses the protocol that the client chose (RESP2 unless it sent HELLO 3).
     pub fn execute(&mut self, client: ClientId, args: &[&[u8]], now: Now) -> Reply {
         let reply = dispatch::process(self, client, args, now);
         match reply {
@@ -60,7 +60,7 @@ impl Server {
         }
     }
 
-    /// True where the client has chosen RESP3.
+    /// True if the client has chosen RESP3.
     pub fn speaks_resp3(&self, client: ClientId) -> bool {
         self.state
             .sessions
@@ -73,8 +73,8 @@ impl Server {
         !self.state.messages.is_empty()
     }
 
-    /// Messages that have become due for connections out of turn: publications, and late replies
-    /// to blocking commands. Each is handed out once, in order.
+    /// Pending out-of-band messages for connections: publications, and late replies to blocking
+    /// commands. Each is returned once, in order.
     pub fn take_messages(&mut self) -> Vec<(ClientId, Reply)> {
         let messages = std::mem::take(&mut self.state.messages);
         messages
@@ -86,22 +86,22 @@ impl Server {
             .collect()
     }
 
-    /// When the next blocking command times out, on the wall clock: call [`Server::time_out`] then.
+    /// When the next blocking command times out, on the wall clock. Call [`Server::time_out`] then.
     pub fn next_timeout(&self) -> Option<Now> {
         super::blocking::next_timeout(&self.state)
     }
 
-    /// Ends the blocking commands whose time is over; their replies become messages.
+    /// Ends the expired blocking commands. Their replies become messages.
     pub fn time_out(&mut self, now: Now) {
         super::blocking::time_out(&mut self.state, now);
     }
 
-    /// What was asked for and is not modelled. A run in which this is not empty is `unknown`.
+    /// Requests for what is not modelled. A run in which this is not empty is `unknown`.
     pub fn unknown_commands(&self) -> &BTreeSet<String> {
         &self.state.unknown
     }
 
-    /// Whether to keep [`Effect`]s for [`Server::take_effects`]. Off at first.
+    /// Whether to record [`Effect`]s for [`Server::take_effects`]. Off by default.
     pub fn record_effects(&mut self, record: bool) {
         self.state.record_effects = record;
     }
@@ -111,9 +111,10 @@ impl Server {
         std::mem::take(&mut self.state.effects)
     }
 
-    /// Carries out another server's change, as a replica or when an append-only file is read.
+    /// Applies another server's change, as a replica does, or a server that reads its append-only
+    /// file.
     ///
-    /// Returns the reply, which is an error only if the effect is not one that a model made.
+    /// Returns the reply, which is an error only if the effect does not come from a model.
     pub fn apply(&mut self, effect: &Effect, now: Now) -> Reply {
         let args: Vec<&[u8]> = effect.args.iter().map(Vec::as_slice).collect();
         let roles = (self.state.read_only, self.state.out_of_memory);
@@ -130,12 +131,12 @@ impl Server {
         reply
     }
 
-    /// A copy of all keys, as an RDB file would hold them. Scripts and connections are not in it.
+    /// A copy of all keys, as an RDB file would contain them, without scripts and connections.
     pub fn snapshot(&self) -> Keyspace {
         self.state.keyspace.clone()
     }
 
-    /// Puts other keys in place of all there are. Scripts and connections stay.
+    /// Replaces all keys. Scripts and connections stay.
     pub fn restore(&mut self, keyspace: Keyspace) {
         for database in 0..self.state.keyspace.databases.len() {
             self.state.touch_all(database);
@@ -148,7 +149,7 @@ impl Server {
         }
     }
 
-    /// Removes all keys, as the nemesis' FLUSHALL does.
+    /// Removes all keys, as the nemesis does with FLUSHALL.
     pub fn flush(&mut self) {
         for database in 0..self.state.keyspace.databases.len() {
             self.state.touch_all(database);
@@ -156,12 +157,12 @@ impl Server {
         self.state.effect(0, &[b"FLUSHALL"]);
     }
 
-    /// Removes all cached scripts: EVALSHA answers NOSCRIPT again.
+    /// Removes all cached scripts, so that EVALSHA answers NOSCRIPT again.
     pub fn flush_scripts(&mut self) {
         self.scripts.flush();
     }
 
-    /// Removes a key as eviction does; true where it was there.
+    /// Removes a key as eviction does. True if it existed.
     pub fn evict(&mut self, database: usize, key: &[u8]) -> bool {
         let Some(keys) = self.state.keyspace.databases.get_mut(database) else {
             return false;
@@ -174,8 +175,8 @@ impl Server {
         there
     }
 
-    /// Removes every key whose time is over, as the server's own cycle does in the background.
-    /// No client can see the difference, unless the wall clock is set back later.
+    /// Removes every expired key, as the server's own background cycle does. Clients only see the
+    /// difference if the wall clock is set back later.
     pub fn expire_cycle(&mut self, now: Now) {
         for database in 0..self.state.keyspace.databases.len() {
             let over: Vec<Vec<u8>> = self.state.keyspace.databases[database]
@@ -194,26 +195,26 @@ impl Server {
         self.state.read_only = read_only;
     }
 
-    /// With memory used up, commands that may need more are refused.
+    /// While memory is exhausted, commands that may need more are refused.
     pub fn set_out_of_memory(&mut self, out_of_memory: bool) {
         self.state.out_of_memory = out_of_memory;
     }
 
-    /// How many replicas are linked, and how many of the changes that [`Server::take_effects`]
-    /// has handed out, counted from the first, all of them have. A `WAIT` that is content with
-    /// that becomes a message; a world with replicas keeps it true.
+    /// How many replicas are linked, and how many of the changes that [`Server::take_effects`] has
+    /// returned, counted from the first, all of them have. A `WAIT` for which that is enough
+    /// becomes a message. A world with replicas must keep this up to date.
     pub fn set_acknowledged(&mut self, replicas: u32, changes: u64) {
         self.state.replicas = i64::from(replicas);
         self.state.acknowledged = changes;
         super::blocking::acknowledge(&mut self.state);
     }
 
-    /// True while some client waits for the replicas.
+    /// True while a client waits for the replicas.
     pub fn waits_for_replicas(&self) -> bool {
         super::blocking::waits_for_replicas(&self.state)
     }
 
-    /// Seed of the choices that SPOP and SRANDMEMBER make.
+    /// Seed for the choices of SPOP and SRANDMEMBER.
     pub fn set_seed(&mut self, seed: u64) {
         self.state.random = seed;
     }

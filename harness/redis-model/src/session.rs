@@ -1,19 +1,19 @@
-//! What a server remembers of one connection.
+//! What a server stores for one connection.
 
 use std::collections::BTreeSet;
 
-/// A connection to a [`super::Server`]. Numbers are not used twice.
+/// A connection to a [`super::Server`]. Numbers are not reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u32);
 
 /// One connection.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// Chosen with `SELECT`.
+    /// Set with `SELECT`.
     pub database: usize,
-    /// Chosen with `HELLO 3`.
+    /// Set with `HELLO 3`.
     pub resp3: bool,
-    /// Chosen with `CLIENT SETNAME`.
+    /// Set with `CLIENT SETNAME`.
     pub name: Vec<u8>,
     /// Between `MULTI` and `EXEC`.
     pub transaction: Option<Transaction>,
@@ -23,10 +23,10 @@ pub(super) struct Session {
     pub dirty: bool,
     /// Channels from `SUBSCRIBE`.
     pub channels: BTreeSet<Vec<u8>>,
-    /// How many changes the server had recorded when this connection last gave a command: what
-    /// its `WAIT` waits for.
+    /// How many changes the server had recorded when this connection last sent a command. Its
+    /// `WAIT` waits for these.
     pub recorded: u64,
-    /// Waits in a blocking command.
+    /// Blocked in a command.
     pub blocked: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Session {
 pub(super) struct Transaction {
     /// Name and arguments of each.
     pub queue: Vec<Vec<Vec<u8>>>,
-    /// One of them was refused, so `EXEC` refuses all.
+    /// One of them was refused, so `EXEC` fails.
     pub broken: bool,
 }
 
@@ -44,6 +44,6 @@ pub(super) struct Transaction {
 pub(super) struct Watched {
     pub database: usize,
     pub key: Vec<u8>,
-    /// It had already expired when it was watched, and nobody had noticed.
+    /// It had already expired when the watch began, and had not been removed yet.
     pub expired: bool,
 }

@@ -7,22 +7,22 @@ use super::keyspace::Keyspace;
 use super::session::{ClientId, Session, Watched};
 use super::{Now, Reply, ServerVersion};
 
-/// Everything but the Lua state.
+/// Everything except the Lua state.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub version: ServerVersion,
     pub keyspace: Keyspace,
     pub sessions: BTreeMap<ClientId, Session>,
     pub last_client: u32,
-    /// Who watches what: database and key.
+    /// The watching clients, by database and key.
     pub watchers: BTreeMap<(usize, Vec<u8>), Vec<ClientId>>,
-    /// Names of commands, options and Lua libraries that were asked for and are not modelled.
+    /// Names of requested commands, options and Lua libraries that are not modelled.
     pub unknown: BTreeSet<String>,
     /// Out-of-band messages, and late replies to blocking commands.
     pub messages: Vec<(ClientId, Reply)>,
     pub effects: Vec<Effect>,
     pub record_effects: bool,
-    /// Carrying out another server's effects: expired keys are the master's business.
+    /// Applying another server's effects: the master decides about expired keys.
     pub applying: bool,
     /// Refuse writes with READONLY.
     pub read_only: bool,
@@ -30,26 +30,26 @@ pub(super) struct State {
     pub out_of_memory: bool,
     /// How many replicas are linked.
     pub replicas: i64,
-    /// So many of the recorded changes, counted from the start, all of them have.
+    /// How many of the recorded changes, counted from the start, all replicas have.
     pub acknowledged: u64,
     /// How many changes were recorded.
     pub recorded: u64,
     /// Clients that wait for an element, longest waiting first.
     pub waiters: Vec<super::blocking::Waiter>,
-    /// Keys that have changed and that somebody waits for, database first.
+    /// Changed keys that clients wait for, database first.
     pub ready: Vec<(usize, Vec<u8>)>,
     /// Source of `SPOP`'s and `SRANDMEMBER`'s choices.
     pub random: u64,
 }
 
 impl State {
-    /// Removes a key that the clock has overtaken, as a master does when it is looked at.
+    /// Removes an expired key, as a master does when a command accesses it.
     pub(super) fn expire(&mut self, database: usize, key: &[u8], now: Now) -> bool {
         if self.applying || !self.is_expired(database, key, now) {
             return false;
         }
         if self.read_only {
-            // A replica hides the key and leaves removing it to its master.
+            // A replica hides the key and leaves it to its master to remove it.
             return true;
         }
         self.keyspace.databases[database].remove(key);
@@ -58,7 +58,7 @@ impl State {
         true
     }
 
-    /// True where a key is there, and its time is over.
+    /// True if a key exists and has expired.
     pub(super) fn is_expired(&self, database: usize, key: &[u8], now: Now) -> bool {
         self.keyspace.databases[database]
             .get(key)
@@ -83,7 +83,7 @@ impl State {
                 .iter_mut()
                 .find(|watched| watched.database == database && watched.key == key);
             match watched {
-                // It was gone already when the watch began; now it is gone for good. No change.
+                // It had expired before the watch began, and is removed now: no change.
                 Some(watched) if watched.expired && !present => watched.expired = false,
                 _ => session.dirty = true,
             }
@@ -147,7 +147,7 @@ impl State {
         }
     }
 
-    /// Notes a change for replicas and the append-only file.
+    /// Records a change for replicas and the append-only file.
     pub(super) fn effect(&mut self, database: usize, args: &[&[u8]]) {
         if self.record_effects && !self.applying {
             self.recorded += 1;

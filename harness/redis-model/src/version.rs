@@ -1,6 +1,6 @@
-//! Which server is played: options and commands came with versions.
+//! Which server is modelled: options and commands depend on the version.
 
-/// The servers that the model can play.
+/// The servers that can be modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ServerVersion {
     /// Redis 7.0, the one that the model is compared with.
@@ -17,7 +17,7 @@ pub enum ServerVersion {
 }
 
 impl ServerVersion {
-    /// The number as `HELLO` and `INFO` give it.
+    /// The version number in `HELLO` and `INFO`.
     pub fn number(self) -> &'static str {
         match self {
             ServerVersion::Redis70 => "7.0.15",
@@ -28,7 +28,7 @@ impl ServerVersion {
         }
     }
 
-    /// The name as `HELLO` gives it.
+    /// The server name in `HELLO`.
     pub fn server(self) -> &'static str {
         match self {
             ServerVersion::Valkey81 | ServerVersion::Valkey90 => "valkey",

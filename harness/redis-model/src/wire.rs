@@ -10,8 +10,8 @@ use super::Reply;
 impl Reply {
     /// Appends the reply in the wire format of RESP2 (`resp3` false) or RESP3.
     ///
-    /// The reply must already fit the protocol: [`super::Server::execute`] gives each client
-    /// replies of the protocol that it chose with HELLO.
+    /// The reply must already fit the protocol: [`super::Server::execute`] returns replies in the
+    /// protocol that the client chose with HELLO.
     pub fn encode(&self, resp3: bool, out: &mut Vec<u8>) {
         match self {
             Reply::Simple(text) => line(out, b'+', text.as_bytes()),
@@ -48,7 +48,7 @@ impl Reply {
         }
     }
 
-    /// The reply as the `redis` crate hands it to a subject. Errors become `Value::ServerError`.
+    /// The reply as the `redis` crate passes it to a subject. Errors become `Value::ServerError`.
     pub fn into_value(self) -> redis::Value {
         use redis::Value;
         let list = |items: Vec<Reply>| items.into_iter().map(Reply::into_value).collect();
@@ -95,12 +95,12 @@ fn push_value(mut items: Vec<Reply>) -> redis::Value {
 }
 
 thread_local! {
-    /// Errors that were made before. Locks meet few of them, but `NOSCRIPT` at every node of every
-    /// run, and the crate's parser fills eight kilobytes for each.
+    /// Cached errors. Locks meet few different ones, but `NOSCRIPT` on every node of every run, and
+    /// the crate's parser allocates eight kilobytes for each.
     static ERRORS: RefCell<BTreeMap<String, redis::ServerError>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// More errors than this are not kept, nor longer ones.
+/// At most this many errors are cached.
 const MOST_ERRORS: usize = 64;
 const LONGEST_ERROR: usize = 256;
 
@@ -117,12 +117,12 @@ fn server_error(text: &str) -> redis::ServerError {
     })
 }
 
-/// The `redis` crate tells error codes apart; its own parser does it from a wire line.
+/// The `redis` crate distinguishes error codes. Its own parser derives them from a reply line.
 fn parsed_error(text: &str) -> redis::ServerError {
     let line = format!("-{text}\r\n");
     match redis::parse_redis_value(line.as_bytes()) {
         Ok(redis::Value::ServerError(error)) => error,
-        // The text holds a line break, which the wire cannot carry either.
+        // The text contains a line break, which the protocol cannot transmit either.
         _ => match redis::parse_redis_value(b"-ERR error text with a line break\r\n") {
             Ok(redis::Value::ServerError(error)) => error,
             _ => unreachable!("{:?}", ErrorKind::Server(ServerErrorKind::ResponseError)),
@@ -132,7 +132,7 @@ fn parsed_error(text: &str) -> redis::ServerError {
 
 fn line(out: &mut Vec<u8>, kind: u8, text: &[u8]) {
     out.push(kind);
-    // A line break would end the reply early; the server writes spaces instead.
+    // A line break would end the reply early. The server writes spaces instead.
     out.extend(text.iter().map(|&byte| {
         if matches!(byte, b'\r' | b'\n') {
             b' '

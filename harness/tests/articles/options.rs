@@ -36,9 +36,9 @@ fn mistakes_are_named() {
     option retry_dely: there is no such option; the lock has retry_delay, retry_jitter; did you mean `retry_delay`?
     option replicas: there is no such option; the lock has retry_delay, retry_jitter
     option retry_delay: there is no such option; the lock has none
-    option retry_delay: `0s` is not a span of time above zero, such as 500ms, 2s or 0.5ttl (times the lease)
-    option retry_delay: `soon` is not a span of time above zero, such as 500ms, 2s or 0.5ttl (times the lease)
-    option retry_jitter: `-1ms` is not a span of time such as 500ms, 2s or 0.5ttl (times the lease)
+    option retry_delay: `0s` is not a duration above zero, such as 500ms, 2s or 0.5ttl (times the lease)
+    option retry_delay: `soon` is not a duration above zero, such as 500ms, 2s or 0.5ttl (times the lease)
+    option retry_jitter: `-1ms` is not a duration such as 500ms, 2s or 0.5ttl (times the lease)
     option drift_factor: `2` is not a number from 0 to 1
     option replicas: `many` is not a whole number from 0 to 8
     "

@@ -1,11 +1,11 @@
-//! An open loop: what it needs, and what makes no sense in it.
+//! What an open loop needs, and what it refuses.
 
 use std::time::Duration;
 
 use super::Fault;
 use crate::scenario::Workload;
 
-/// Most arrivals that one run may ask for: a typing error should not keep a CI job for a day.
+/// Maximum number of arrivals in one run: a typing error should not block a CI job for a day.
 const MOST_ARRIVALS: u64 = 1_000_000;
 
 pub(super) fn arrivals(workload: &Workload) -> Result<(), Fault> {
@@ -16,7 +16,7 @@ pub(super) fn arrivals(workload: &Workload) -> Result<(), Fault> {
         (None, None) => return Ok(()),
         (Some(rate), Some(duration)) => (rate, duration),
         (Some(_), None) => {
-            let problem = "`arrivals` without `duration`: they would never end".to_owned();
+            let problem = "`arrivals` without `duration`: buyers would arrive for ever".to_owned();
             return wrong("arrivals", problem, "add `duration = \"10ttl\"`");
         }
         (None, Some(_)) => {
@@ -26,12 +26,12 @@ pub(super) fn arrivals(workload: &Workload) -> Result<(), Fault> {
             return wrong("duration", problem.to_owned(), hint);
         }
     };
-    // Whoever is called has held the ttl against its own rules already.
+    // The caller has already checked the ttl against its own rules.
     let ttl = workload.ttl.resolve(Duration::ZERO);
     let lasts = duration.resolve(ttl);
     if lasts.is_zero() {
-        let problem = "no time: nobody would come".to_owned();
-        return wrong("duration", problem, "expected a time such as \"10ttl\"");
+        let problem = "zero: no buyer would arrive".to_owned();
+        return wrong("duration", problem, "expected a duration such as \"10ttl\"");
     }
     let count = rate.within(lasts, ttl);
     if count > MOST_ARRIVALS {
@@ -40,23 +40,23 @@ pub(super) fn arrivals(workload: &Workload) -> Result<(), Fault> {
         return wrong("arrivals", problem, "lower the rate, or shorten `duration`");
     }
     if workload.purchases.is_some() {
-        let problem = "`purchases` says when a buyer has enough, and here each arrival is one \
-                       purchase by a buyer of its own";
-        let hint = "leave it out: `arrivals` and `duration` say how many there are";
+        let problem = "`purchases` limits what one buyer buys, but here each arrival is one \
+                       purchase by a new buyer";
+        let hint = "remove it: `arrivals` and `duration` determine the number of purchases";
         return wrong("purchases", problem.to_owned(), hint);
     }
     if !workload.think.resolve(ttl).is_zero() {
-        let problem = "`think` paces a closed loop, and here `arrivals` does: a worker that pauses \
-                       would only keep the next buyer waiting";
-        let hint = "leave it out, or make the work longer with `section`";
+        let problem = "`think` paces a closed loop, but here `arrivals` does: a worker that pauses \
+                       would only make the next buyer wait";
+        let hint = "remove it, or make the work longer with `section`";
         return wrong("think", problem.to_owned(), hint);
     }
     if workload.limit.resolve(ttl) <= lasts {
         let problem = format!(
-            "the run would end at its limit of {} while buyers still come (duration {duration})",
+            "the run would end at its limit of {} while buyers still arrive (duration {duration})",
             workload.limit
         );
-        let hint = "set `limit` beyond `duration`, so that those who wait can be served";
+        let hint = "set `limit` beyond `duration`, so that waiting buyers can be served";
         return wrong("limit", problem, hint);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Connections, and what a server says about itself.
+//! Connections, and what a server reports about itself.
 
 use super::super::command::{Args, Spec, Subcommand};
 use super::super::context::Context;
@@ -43,7 +43,7 @@ fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
 }
 
-/// Everybody is the default user, who needs no password.
+/// Every client is the default user, which needs no password.
 fn check_user(user: &[u8]) -> Result<(), Refusal> {
     if user == b"default" {
         Ok(())
@@ -166,7 +166,7 @@ fn client(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-/// The few lines that clients look for. Sections are not told apart.
+/// The few lines that clients read. The requested section is ignored.
 fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     let version = context.state.version;
     let role = if context.state.read_only {
@@ -175,7 +175,7 @@ fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
         "master"
     };
     let name = version.server();
-    // Valkey keeps saying which Redis it is compatible with.
+    // Valkey also reports the Redis version that it is compatible with.
     let compatible = if name == "valkey" {
         "7.2.4"
     } else {

@@ -73,7 +73,7 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// A key without expiry counts as one that lives for ever.
+    /// A key without expiry counts as one that never expires.
     fn allow(&self, old_ms: Option<i64>, new_ms: i64) -> bool {
         !(self.missing && old_ms.is_some()
             || self.present && old_ms.is_none()
@@ -111,7 +111,7 @@ fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, relative: boo
     Ok(Reply::Int(1))
 }
 
-/// Gives a key that is there a new expiry.
+/// Gives an existing key a new expiry.
 pub(super) fn set_expiry(context: &mut Context<'_>, key: &[u8], at_ms: i64) {
     if let Some(entry) = context.entry(key) {
         entry.expires_ms = Some(at_ms);

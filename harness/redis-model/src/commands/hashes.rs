@@ -25,7 +25,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::grow("hincrbyfloat", 4, hincrbyfloat),
 ];
 
-/// The hash of a key, made now if it is missing.
+/// The hash of a key, created if it is missing.
 fn hash_or_new<'a>(context: &'a mut Context<'_>, key: &[u8]) -> Result<&'a mut Hash, Refusal> {
     match context.value_or(key, || Value::Hash(Hash::default())) {
         Value::Hash(hash) => Ok(hash),

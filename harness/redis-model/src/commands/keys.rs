@@ -1,4 +1,4 @@
-//! Keys of whatever type, and whole databases.
+//! Keys of any type, and whole databases.
 
 use super::super::Reply;
 use super::super::command::{Args, Spec};
@@ -83,7 +83,7 @@ fn dbsize(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::Int(keys.count() as i64))
 }
 
-/// `SYNC` and `ASYNC` differ in when memory is given back, which nobody sees here.
+/// `SYNC` and `ASYNC` differ only in when memory is freed, which is not visible here.
 fn check_flush_option(args: Args<'_>) -> Result<(), Refusal> {
     match args[1..] {
         [] => Ok(()),

@@ -1,4 +1,4 @@
-//! Lists: what is done inside them.
+//! Lists: operations inside them.
 
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ fn lrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     })
 }
 
-/// A place counted from the start, or from the end where negative.
+/// A position counted from the start, or from the end if negative.
 fn place(index: i64, len: usize) -> Option<usize> {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
     let index = if index < 0 {
@@ -140,7 +140,7 @@ fn linsert(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 /// The options of `LPOS`.
 struct Search {
     rank: i64,
-    /// Without it, one place is answered instead of an array.
+    /// If omitted, the reply is one position instead of an array.
     count: Option<usize>,
     max_len: usize,
 }

@@ -1,4 +1,4 @@
-//! Lists: what is done at their ends, waiting included.
+//! Lists: operations at their ends, including blocking ones.
 
 use std::collections::VecDeque;
 

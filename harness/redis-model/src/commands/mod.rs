@@ -38,8 +38,8 @@ pub(super) const FAMILIES: &[&[Spec]] = &[
     transactions::COMMANDS,
 ];
 
-/// A place in a sequence counted from its start, or from its end where negative, as Redis reads
-/// ranges: `None` where nothing is in it.
+/// A range with positions counted from the start, or from the end if negative, as Redis reads it.
+/// `None` if the range is empty.
 fn span(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
     let from_start = |place: i64| {
@@ -57,7 +57,7 @@ fn span(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
     Some((usize::try_from(start).ok()?, usize::try_from(end).ok()?))
 }
 
-/// True where an option is this word, in any case.
+/// True if an option is this word, in any case.
 fn is_word(option: &[u8], word: &str) -> bool {
     option.eq_ignore_ascii_case(word.as_bytes())
 }

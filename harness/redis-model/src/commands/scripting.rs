@@ -30,7 +30,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ]),
 ];
 
-/// How many of the words behind the count are keys.
+/// How many of the words after the count are keys.
 fn count_keys(args: Args<'_>) -> Result<usize, Refusal> {
     let count = integer_argument(args[2])?;
     if count > args.len() as i64 - 3 {
@@ -101,7 +101,7 @@ fn run_script(
     let session = server.state.sessions.get(&client);
     let call = Call {
         client,
-        // A script sees RESP2, whatever its client has chosen.
+        // A script sees RESP2, whatever protocol its client has chosen.
         resp3: false,
         now,
         may_block: false,

@@ -22,7 +22,7 @@ pub(super) enum Condition<'a> {
 /// What happens to the expiry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Lease<'a> {
-    /// Nothing was said.
+    /// No option given.
     Unsaid,
     /// `KEEPTTL`.
     Keep,
@@ -58,7 +58,7 @@ impl Unit {
     }
 }
 
-/// The options, read but not yet carried out.
+/// The options, parsed but not yet executed.
 #[derive(Debug)]
 pub(super) struct Options<'a> {
     pub condition: Condition<'a>,
@@ -80,7 +80,7 @@ pub(super) fn read_set<'a>(
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
         if let Some(condition) = condition(context, word, &mut words)? {
-            // NX may be said twice, but not beside XX.
+            // NX may be repeated, but not combined with XX.
             let again = options.condition == condition && is_flag(condition);
             if options.condition != Condition::Always && !again {
                 return Err(Refusal::SYNTAX);
@@ -116,7 +116,7 @@ fn condition<'a>(
     } else if version.has_delex() && is_word(word, "IFNE") {
         Condition::Differs(rest.next().ok_or(Refusal::SYNTAX)?)
     } else if version.has_delex() && (is_word(word, "IFDEQ") || is_word(word, "IFDNE")) {
-        // Digests are XXH3, which no lock uses so far.
+        // Digests need XXH3, which no lock uses so far.
         return Err(context.not_modelled("SET with IFDEQ or IFDNE"));
     } else {
         return Ok(None);
@@ -132,7 +132,7 @@ fn expiry<'a>(
     let unit = Unit::read(word).ok_or(Refusal::SYNTAX)?;
     match before {
         Lease::Unsaid => {}
-        // The same unit may be said again; the last one counts.
+        // The same unit may be repeated. The last one counts.
         Lease::Until(other, _) if other == unit => {}
         _ => return Err(Refusal::SYNTAX),
     }

@@ -95,8 +95,7 @@ fn smove(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Int(1))
 }
 
-/// Chooses a member. Which one a real server takes nobody knows; the model's choice depends on its
-/// seed alone.
+/// Chooses a member. A real server's choice is unpredictable; the model's depends only on its seed.
 fn choose(context: &mut Context<'_>, key: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
     let Some(len) = context.set(key)?.map(|set| set.len() as u64) else {
         return Ok(None);

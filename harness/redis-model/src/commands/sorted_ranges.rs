@@ -1,4 +1,4 @@
-//! Sorted sets: ranges of them.
+//! Sorted sets: ranges.
 
 use super::super::Reply;
 use super::super::command::{Args, Spec};
@@ -31,19 +31,19 @@ pub(super) const COMMANDS: &[Spec] = &[
     }),
 ];
 
-/// What the two ends of a range are.
+/// What the ends of a range mean.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
     Rank,
     Score,
 }
 
-/// A range, as asked for.
+/// A range, as requested.
 struct Query {
     by: By,
     reverse: bool,
     with_scores: bool,
-    /// How many to pass over, and how many to take at most (negative: all).
+    /// How many to skip, and how many to return at most (negative: all).
     limit: Option<(i64, i64)>,
 }
 
@@ -53,7 +53,7 @@ fn zrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 impl Query {
-    /// Reads the options; `free` where they may also say by what, and in which direction.
+    /// Reads the options. `free`: they may also select the kind of range and its direction.
     fn read(
         context: &mut Context<'_>,
         words: Args<'_>,
@@ -103,7 +103,7 @@ impl Query {
             Some(set) => range.select(set, self.reverse),
             None => Vec::new(),
         };
-        // A range of ranks passes the one LIMIT that it allows (everything) over in silence.
+        // A range of ranks silently ignores the only LIMIT that it allows (everything).
         let limit = self.limit.filter(|_| self.by == By::Score);
         let (skip, take) = limit.unwrap_or((0, -1));
         let found: Vec<(Vec<u8>, f64)> = match usize::try_from(skip) {
@@ -136,7 +136,7 @@ impl Range {
         })
     }
 
-    /// What lies in the range, in the order asked for.
+    /// The members in the range, in the requested order.
     fn select(&self, set: &SortedSet, reverse: bool) -> Vec<(Vec<u8>, f64)> {
         let members: Box<dyn Iterator<Item = (&[u8], f64)>> = if reverse {
             Box::new(set.iter().rev())

@@ -33,7 +33,7 @@ struct Options {
 }
 
 impl Options {
-    /// Reads them, and says how many words they are.
+    /// Reads the options, and returns how many words they are.
     fn read(words: Args<'_>) -> (Options, usize) {
         let mut options = Options::default();
         for (count, word) in words.iter().enumerate() {
@@ -77,13 +77,13 @@ impl Options {
     }
 }
 
-/// What became of one member.
+/// What happened to one member.
 enum Change {
     Added(f64),
     Updated(f64),
-    /// There, with the score that it had.
+    /// Existed with the same score.
     Same(f64),
-    /// The options forbade it.
+    /// Not allowed by the options.
     Refused,
 }
 

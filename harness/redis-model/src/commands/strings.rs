@@ -9,7 +9,7 @@ use super::super::{Reply, ServerVersion};
 use super::set_options::{Condition, Lease, Unit, deadline_ms, read_getex, read_set};
 use super::{is_word, span};
 
-/// The longest string that a server keeps (`proto-max-bulk-len`).
+/// The longest string that a server stores (`proto-max-bulk-len`).
 const MAX_LEN: i64 = 512 * 1024 * 1024;
 
 pub(super) const COMMANDS: &[Spec] = &[
@@ -214,7 +214,7 @@ fn getrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Ok(Reply::Bulk(Vec::new()));
     };
     let len = bytes.len() as i64;
-    // Both ends before the start are brought to the start, unless they are the wrong way round.
+    // Negative ends beyond the start are moved to the start, unless they are reversed.
     let wrong = start < 0 && end < 0 && start > end;
     let end = if end < 0 {
         (end.saturating_add(len)).max(0)
@@ -259,7 +259,7 @@ fn setrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Int(len as i64))
 }
 
-/// Redis 8.4: delete, if the value is (or is not) this one.
+/// Redis 8.4: deletes if the value is (or is not) this one.
 fn delex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let key = args[1];
     let wanted = match args[2..] {
@@ -279,7 +279,7 @@ fn delex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(delete_if(context, key, wanted))
 }
 
-/// Valkey 9.0: delete, if the value is this one.
+/// Valkey 9.0: deletes if the value is this one.
 fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let equal = context
         .string(args[1])?

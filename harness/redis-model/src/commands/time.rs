@@ -18,8 +18,8 @@ fn time(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::bulks(parts.map(|part| part.to_string())))
 }
 
-/// Waits for what this connection had changed before. How far the replicas are is for the world
-/// to say, by `Server::set_acknowledged`.
+/// Waits for the earlier changes of this connection. The world reports how far the replicas are,
+/// by `Server::set_acknowledged`.
 fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let wanted = integer_argument(args[1])?;
     let timeout = integer_argument(args[2])

@@ -38,7 +38,7 @@ fn watch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(Refusal::fixed("ERR WATCH inside MULTI is not allowed"));
     }
     if session.dirty {
-        // The transaction is lost anyway.
+        // The transaction is already broken.
         return Ok(Reply::OK);
     }
     for key in &args[1..] {

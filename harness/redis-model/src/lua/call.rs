@@ -40,7 +40,7 @@ pub(super) fn function(
     })
 }
 
-/// The Lua function that ends a script which uses what is not modelled.
+/// The Lua function that ends a script that uses something that is not modelled.
 pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |_, what: String| -> mlua::Result<()> {
@@ -53,11 +53,11 @@ pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::R
     })
 }
 
-/// What cannot be a word of a command was given as one.
+/// The error for an argument of a type that a command cannot take.
 pub(super) const NOT_WORDS: Refusal =
     Refusal::fixed("ERR Lua redis lib command arguments must be strings or integers");
 
-/// The words of a call as bytes. Numbers are written as Lua's `%.17g`.
+/// The arguments of a call as bytes. Numbers are written as Lua's `%.17g`.
 fn words_of(values: &MultiValue) -> Result<Vec<Word>, Refusal> {
     values
         .iter()
@@ -106,7 +106,7 @@ enum Borrowed<'a> {
 
 const UNKNOWN: Refusal = Refusal::fixed("ERR Unknown Redis command called from script");
 
-/// Carries out a command of a script.
+/// Executes a command of a script.
 pub(super) fn dispatch(
     state: &mut State,
     caller: &mut Caller,

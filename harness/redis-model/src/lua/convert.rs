@@ -1,4 +1,4 @@
-//! Replies to Lua values, and back.
+//! From replies to Lua values, and back.
 
 use mlua::{Lua, Table, Value};
 
@@ -7,7 +7,7 @@ use super::super::number::general_17;
 use super::super::reply::Refusal;
 use super::Sha;
 
-/// Lua calls deeper than this are cut off, as Redis does when its C stack would run out.
+/// Deeper nesting is cut off, as Redis does when its C stack would overflow.
 const DEPTH: usize = 100;
 
 /// A reply as a script sees it.
@@ -38,14 +38,14 @@ fn list<'a>(lua: &Lua, items: impl Iterator<Item = &'a Reply>) -> mlua::Result<V
     Ok(Value::Table(table))
 }
 
-/// The table that stands for an error.
+/// The table that represents an error.
 pub(super) fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table_with_capacity(0, 3)?;
     table.raw_set("err", lua.create_string(text)?)?;
     Ok(table)
 }
 
-/// The text of `redis.error_reply`: what has no code of its own gets `ERR`.
+/// The text of `redis.error_reply`: a text without an error code gets `ERR`.
 pub(super) fn error_code(text: &[u8]) -> Vec<u8> {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     if text.contains(&b' ') {
@@ -55,7 +55,7 @@ pub(super) fn error_code(text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What a script returned, as its client sees it.
+/// What a script returned, as the reply to its client.
 pub(super) fn to_reply(value: &Value) -> Reply {
     convert(value, 0).unwrap_or(Reply::Nil)
 }
@@ -72,7 +72,7 @@ fn convert(value: &Value, depth: usize) -> mlua::Result<Reply> {
     })
 }
 
-/// C's conversion to a 64-bit integer on x86: what does not fit becomes the smallest one.
+/// C's conversion to a 64-bit integer on x86: a value out of range becomes the smallest integer.
 pub(super) fn truncate(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&number) {
@@ -82,7 +82,7 @@ pub(super) fn truncate(number: f64) -> i64 {
     }
 }
 
-/// A field with a text, which Redis reads as a C string. Numbers do not count as text here.
+/// A text field, which Redis reads as a C string. Numbers do not count as text here.
 fn text_of(table: &Table, field: &str) -> mlua::Result<Option<String>> {
     Ok(match table.raw_get::<Value>(field)? {
         Value::String(text) => Some(Refusal::quote(&text.as_bytes(), usize::MAX)),
@@ -130,13 +130,13 @@ pub(super) fn one_line(text: &str) -> String {
     text.replace(['\r', '\n'], " ")
 }
 
-/// The error reply of a script that raised this.
+/// The error reply of a script that raised this value.
 pub(super) fn error_text(raised: &Value, sha: &Sha) -> String {
     let Value::Table(table) = raised else {
         return "ERR a script raised what is no error".to_owned();
     };
     let field = |name: &str| text_of(table, name).ok().flatten();
-    // Redis 7.0 reads the missing text of an error and crashes; newer ones say this.
+    // Redis 7.0 reads the missing text of an error and crashes. Newer versions reply like this.
     let message = field("err").unwrap_or_else(|| "ERR unknown error".to_owned());
     let line = match table.raw_get::<Value>("line") {
         Ok(Value::Integer(line)) => Some(line),
@@ -149,7 +149,7 @@ pub(super) fn error_text(raised: &Value, sha: &Sha) -> String {
     }
 }
 
-/// An error's text with the place where it was raised.
+/// An error's text with the position at which it was raised.
 pub(super) fn located(message: &str, sha: &Sha, source: &str, line: i64) -> String {
     let sha = String::from_utf8_lossy(sha);
     one_line(&format!("{message} script: {sha}, on {source}:{line}."))

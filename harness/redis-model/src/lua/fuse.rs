@@ -1,4 +1,4 @@
-//! The fuse: scripts that do not end are ended, because nobody else could end them.
+//! The fuse: ends scripts that do not end by themselves, because nothing else could.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,13 +6,13 @@ use mlua::{Function, HookTriggers, Lua, VmState};
 
 use super::{Shared, lock};
 
-/// A script that runs longer than this many instructions is ended.
+/// A script that runs for more than this many instructions is ended.
 const FUSE: u64 = 20_000_000;
 
-/// How often the fuse is looked at, instructions.
+/// The number of instructions between two checks.
 const STEP: u32 = 100_000;
 
-/// Puts the fuse into a Lua state.
+/// Installs the fuse in a Lua state.
 pub(super) fn set(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
     let shared = Arc::clone(shared);
     let triggers = HookTriggers::new().every_nth_instruction(STEP);
@@ -24,7 +24,7 @@ pub(super) fn set(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
     })
 }
 
-/// The Lua function that raises the error again where a script has caught it.
+/// The Lua function that raises the error again if a script has caught it.
 pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |_, ()| check(&mut lock(&shared)))

@@ -1,4 +1,4 @@
-//! Scripts: real Lua 5.1, in the surroundings that Redis gives it; what is simple enough, without.
+//! Scripts: real Lua 5.1 in Redis's environment, and a direct way for simple scripts.
 
 mod call;
 mod convert;
@@ -25,22 +25,22 @@ pub(super) use scripts::{Script, Scripts};
 /// Name of a script: SHA-1 of its text, 40 lower-case hexadecimal digits.
 pub(super) type Sha = [u8; 40];
 
-/// What a script runs on: the server's memory, and who called.
+/// What a script runs on: the server's memory, and its caller.
 struct Running {
     state: Box<State>,
     caller: Caller,
 }
 
-/// Who called a script, and how far it may go.
+/// The caller of a script, and its limits.
 struct Caller {
     call: Call,
     database: usize,
     no_writes: bool,
-    /// It has given a command that writes. Redis does not stop it for want of memory any more.
+    /// It has sent a write command. Redis then no longer stops it for lack of memory.
     wrote: bool,
 }
 
-/// What the Lua side can reach.
+/// What the Lua side can access.
 #[derive(Default)]
 struct Shared {
     running: Option<Running>,
@@ -56,16 +56,16 @@ struct Engine {
     environment: Table,
     enter: Function,
     handler: Function,
-    /// Lent to the server while a script has the server's own memory.
+    /// Swapped in for the server while a script has the server's own memory.
     spare: Option<Box<State>>,
-    /// What was ever compiled here, whether the server of today knows it or not.
+    /// All scripts that were ever compiled here, whether or not the current server knows them.
     compiled: BTreeMap<Sha, Function>,
     version: ServerVersion,
-    /// No script could have left anything behind for another server.
+    /// No script can have left anything behind that another server would see.
     unspoilt: bool,
 }
 
-/// A panic while the lock is held has already ended the run; the data is only read to report it.
+/// A panic while the lock is held has already ended the run. The data is only read to report it.
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -116,7 +116,7 @@ impl Engine {
         })
     }
 
-    /// Compiles a script, without its first line if that begins with `#!`, and keeps it.
+    /// Compiles and keeps a script, without its first line if that begins with `#!`.
     fn compile(&mut self, sha: Sha, body: &[u8], text: &[u8]) -> Result<Function, Refusal> {
         if let Some(function) = self.compiled.get(&sha) {
             return Ok(function.clone());
@@ -177,7 +177,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Words as a Lua table. What is text goes over without a handle for each word.
+    /// Words as a Lua table. Text is passed without a handle for each word.
     fn list(&self, words: &[&[u8]]) -> mlua::Result<Table> {
         let text: Result<Vec<&str>, _> =
             words.iter().map(|word| std::str::from_utf8(word)).collect();
@@ -197,7 +197,7 @@ pub(super) struct Run<'a> {
     pub argv: &'a [&'a [u8]],
 }
 
-/// The functions that the prelude gets from here.
+/// The native functions for the prelude.
 fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     native.set("call", call::function(lua, shared, true)?)?;
@@ -218,7 +218,7 @@ fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     Ok(native)
 }
 
-/// Turns what a script raised into the table that Redis makes of it, with the script's line.
+/// Turns a raised value into the table that Redis makes of it, with the script's line.
 fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
     let table = match raised::plain(lua, raised)? {
         Value::Table(table) => table,

@@ -1,30 +1,30 @@
 //! Lua states that outlive their servers.
 //!
-//! Making a Lua state, with all that Redis puts around a script, takes longer than hundreds of
-//! commands, and a simulated run has a handful of servers. So a server's state goes to the next
-//! server, as if it were new: no script is known to it, and its random numbers begin again.
+//! Creating a Lua state, with all that Redis puts around a script, takes longer than hundreds of
+//! commands, and a simulated run has a handful of servers. So a server's state is passed to the
+//! next server as if it were new: it knows no script, and its random numbers start again.
 //!
 //! That is only sound if no script has changed what the next one can see. Redis's own protection
-//! leaves few ways to do that, each with a name that must stand in the script's text; a state in
-//! which such a script was ever compiled is not passed on.
+//! leaves few ways to do that, and each has a name that must appear in the script's text. A state
+//! in which such a script was ever compiled is not passed on.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::{Engine, Shared, lock};
 use crate::ServerVersion;
 
-/// States that nobody uses at the moment.
+/// States that are not in use.
 static IDLE: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
 
-/// More idle states than this are not kept.
+/// At most this many idle states are kept.
 const MOST_IDLE: usize = 128;
 
 /// A state with more scripts than this is not passed on: scripts with arguments pasted into them
-/// would pile up.
+/// would accumulate.
 const MOST_COMPILED: usize = 64;
 
-/// Without one of these a script reaches no table that outlives it. Lua has no other way to spell
-/// a name, and what reads names from strings is among them.
+/// Without one of these names a script reaches no table that outlives it. Lua has no other way to
+/// spell a name, and the functions that read names from strings are among them.
 const WAYS_OUT: [&[u8]; 9] = [
     b"_G",
     b"collectgarbage",
@@ -47,7 +47,7 @@ pub(super) fn may_leave_traces(body: &[u8]) -> bool {
 /// A Lua state in which nothing has happened yet, as far as a script can tell.
 pub(super) fn lend(version: ServerVersion) -> mlua::Result<Box<Engine>> {
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    // The one that came back last is still in the processor's cache.
+    // The state that was returned last is still in the processor's cache.
     let known = idle.iter().rposition(|engine| engine.version == version);
     match known.map(|place| idle.swap_remove(place)) {
         Some(engine) => Ok(Box::new(engine)),
@@ -74,7 +74,7 @@ pub(super) fn give_back(engine: Engine) {
 mod tests {
     use crate::{Now, Reply, Server, ServerVersion};
 
-    /// What a server that nobody has used yet answers to a script.
+    /// The answer of an unused server to a script.
     fn fresh(script: &str) -> Reply {
         let mut server = Server::new(ServerVersion::default());
         let client = server.connect();

@@ -1,6 +1,6 @@
--- What a script finds around it, as Redis sets it up. Loaded once for each Lua state.
--- The words handed in are Rust functions. What Redis has in C must not be written in Lua here: a
--- `return redis.call(...)` would replace the script's frame, and errors would lose their line.
+-- The environment of a script, as Redis sets it up. Loaded once for each Lua state. The arguments
+-- are Rust functions. What Redis implements in C must not be written in Lua here: `return
+-- redis.call(...)` would replace the script's frame, and errors would lose their line.
 local native, version, version_number = ...
 
 local error, type, tostring, rawset, select = error, type, tostring, rawset, select
@@ -12,7 +12,7 @@ local function deny()
     error("Attempt to modify a readonly table", 2)
 end
 
--- A view of a table that scripts can read and cannot change.
+-- A view of a table that scripts can read but not change.
 local function protect(inner)
     local protection = {__index = inner, __newindex = deny, __metatable = false, readonly = true}
     return setmetatable({}, protection)
@@ -59,14 +59,14 @@ for _, name in pairs({
     globals[name] = _G[name]
 end
 
--- What ends a script that does not end by itself must not be caught by the script.
+-- A script must not catch the error that ends a script that does not end by itself.
 local still_allowed = native.still_allowed
 local function uncaught(...)
     still_allowed()
     return ...
 end
 
--- Redis hands the text of its errors to scripts that catch them, not the table.
+-- Redis passes the text of its errors to scripts that catch them, not the table.
 local function caught(ok, ...)
     if ok then return ok, ... end
     still_allowed()
@@ -106,7 +106,7 @@ end
 
 local environment = protect(globals)
 globals._G = environment
--- Values put into `globals` itself (KEYS, ARGV) are found before this is asked.
+-- Values in `globals` itself (KEYS, ARGV) are found before this is called.
 setmetatable(globals, {
     __index = function(_, name)
         error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
@@ -115,7 +115,7 @@ setmetatable(globals, {
 
 local set_environment = setfenv
 local compile = loadstring
--- What a script loads runs in the same environment.
+-- Code that a script loads runs in the same environment.
 function globals.loadstring(...)
     local chunk, reason = compile(...)
     if chunk then set_environment(chunk, environment) end

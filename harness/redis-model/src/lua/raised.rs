@@ -20,13 +20,13 @@ impl fmt::Display for Raised {
 impl std::error::Error for Raised {}
 
 impl Raised {
-    /// As what a Rust function gives back.
+    /// As the return value of a Rust function.
     pub(super) fn error(text: impl Into<String>) -> mlua::Error {
         mlua::Error::external(Raised(text.into()))
     }
 }
 
-/// What a script may see of something raised: Rust errors become tables or texts.
+/// What a script may see of a raised value: Rust errors become tables or texts.
 pub(super) fn plain(lua: &Lua, raised: Value) -> mlua::Result<Value> {
     let Value::Error(error) = raised else {
         return Ok(raised);
@@ -41,7 +41,7 @@ pub(super) fn plain(lua: &Lua, raised: Value) -> mlua::Result<Value> {
     Ok(Value::String(lua.create_string(reason(&error))?))
 }
 
-/// The text of an error without what the binding adds to it.
+/// The text of an error without the binding's additions.
 fn reason(error: &mlua::Error) -> String {
     match error {
         mlua::Error::RuntimeError(text) => text.clone(),
@@ -55,7 +55,7 @@ pub(super) fn sha1hex(lua: &Lua, words: MultiValue) -> mlua::Result<mlua::String
     let (1, Some(word)) = (words.len(), words.front()) else {
         return Err(Raised::error("ERR wrong number of arguments"));
     };
-    // What is no text counts as an empty one.
+    // A value that is not text counts as empty text.
     let text = lua.coerce_string(word.clone())?;
     let sha = match &text {
         Some(text) => sha_of(&text.as_bytes()),
@@ -64,7 +64,7 @@ pub(super) fn sha1hex(lua: &Lua, words: MultiValue) -> mlua::Result<mlua::String
     lua.create_string(sha)
 }
 
-/// `rawset`, which must not get around the protection of Redis's tables.
+/// `rawset`, which must not bypass the protection of Redis's tables.
 pub(super) fn rawset(_: &Lua, (table, key, value): (Table, Value, Value)) -> mlua::Result<Table> {
     let readonly = match table.metatable() {
         Some(protection) => protection.raw_get::<bool>("readonly")?,

@@ -1,4 +1,4 @@
-//! Redis's generator for scripts: every server starts with the same numbers.
+//! Redis's random generator for scripts: every server starts with the same numbers.
 
 use std::sync::{Arc, Mutex};
 
@@ -28,7 +28,7 @@ impl Generator {
         }
     }
 
-    /// A fraction from 0 up to, and without, 1.
+    /// A fraction from 0 (included) to 1 (excluded).
     fn next(&mut self) -> f64 {
         self.state = (self.state.wrapping_mul(0x5_deec_e66d) + 0xb) & MASK;
         let limit = f64::from(i32::MAX);
@@ -57,7 +57,7 @@ fn bad_argument(lua: &Lua, place: usize, why: &str) -> mlua::Error {
     )
 }
 
-/// An error text that begins with the place in the script, as Lua's own functions make them.
+/// An error text that begins with the position in the script, as in Lua's own functions.
 fn located(lua: &Lua, text: &str) -> mlua::Error {
     let line = lua.inspect_stack(1, |frame| frame.current_line()).flatten();
     mlua::Error::runtime(match line {

@@ -1,4 +1,4 @@
-//! The scripts that a server knows, and the two ways of carrying them out.
+//! The scripts that a server knows, and the two ways of executing them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::shebang::{self, Flags};
 use super::simple::Program;
 use super::{Caller, Engine, Run, Sha, pool, sha_of};
 
-/// A script that has been read.
+/// A parsed script.
 #[derive(Clone)]
 pub(crate) struct Script {
     body: Body,
@@ -28,7 +28,7 @@ enum Body {
 }
 
 impl Script {
-    /// It says what it does, and does not say that it never writes.
+    /// It has a flags line, and does not promise never to write.
     pub(crate) fn declares_writes(&self) -> bool {
         self.flags.is_some_and(|flags| !flags.no_writes)
     }
@@ -42,12 +42,12 @@ impl Script {
 pub(crate) struct Scripts {
     version: ServerVersion,
     known: BTreeMap<Sha, Script>,
-    /// Lent when the first script needs it.
+    /// Borrowed from the pool when the first script needs it.
     engine: Option<Box<Engine>>,
 }
 
 impl Scripts {
-    /// None yet.
+    /// No scripts yet.
     pub(crate) fn new(version: ServerVersion) -> Scripts {
         Scripts {
             version,
@@ -65,7 +65,7 @@ impl Scripts {
         self.known.get(sha).cloned()
     }
 
-    /// Reads a script and keeps it.
+    /// Parses and keeps a script.
     pub(crate) fn load(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
         let (sha, script) = match simple(body) {
             Some(known) => known,
@@ -128,16 +128,16 @@ impl Drop for Scripts {
     }
 }
 
-/// So many simple scripts are remembered, and none that is longer than this.
+/// This many simple scripts are cached, and none that is longer than the limit below.
 const MOST_REMEMBERED: usize = 32;
 const LONGEST_REMEMBERED: usize = 4096;
 
 thread_local! {
-    /// Simple scripts that were read before: every node of every run is given the same few.
+    /// Simple scripts that were parsed before: every node of every run gets the same few.
     static READ: RefCell<Vec<(Vec<u8>, Sha, Script)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The script, if it can be carried out without Lua.
+/// The script, if it can be executed without Lua.
 fn simple(body: &[u8]) -> Option<(Sha, Script)> {
     READ.with_borrow_mut(|read| {
         if let Some((_, sha, script)) = read.iter().find(|(known, ..)| known == body) {

@@ -2,14 +2,14 @@
 
 use super::super::reply::Refusal;
 
-/// What the first line of a script says.
+/// What the first line of a script declares.
 #[derive(Clone, Copy)]
 pub(super) struct Flags {
     /// It promises not to write.
     pub no_writes: bool,
 }
 
-/// Reads the line off a script: what it says, and the rest.
+/// Splits off the first line of a script: returns its flags, and the rest.
 pub(super) fn read(body: &[u8]) -> Result<(Option<Flags>, &[u8]), Refusal> {
     if !body.starts_with(b"#!") {
         return Ok((None, body));

@@ -1,4 +1,4 @@
-//! Hashes, in the order in which their fields came.
+//! Hashes, in insertion order of their fields.
 
 use indexmap::IndexMap;
 
@@ -13,12 +13,12 @@ impl Hash {
         self.fields.get(field)
     }
 
-    /// Sets a field; true where it is new. An old one keeps its place.
+    /// Sets a field. True if it is new. An existing one keeps its position.
     pub(in super::super) fn set(&mut self, field: &[u8], value: Vec<u8>) -> bool {
         self.fields.insert(field.to_vec(), value).is_none()
     }
 
-    /// Removes a field; true where it was there.
+    /// Removes a field. True if it existed.
     pub(in super::super) fn remove(&mut self, field: &[u8]) -> bool {
         self.fields.shift_remove(field).is_some()
     }

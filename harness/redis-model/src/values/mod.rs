@@ -1,4 +1,4 @@
-//! What a key can hold.
+//! The values that a key can hold.
 
 mod hash;
 mod set;
@@ -26,7 +26,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The word that `TYPE` answers.
+    /// The reply of `TYPE`.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             Value::String(_) => "string",

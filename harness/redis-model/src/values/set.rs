@@ -1,10 +1,10 @@
-//! Sets: integers in their order while there is nothing else, then in the order of arrival.
+//! Sets: sorted while all members are integers, otherwise in insertion order.
 
 use indexmap::IndexSet;
 
 use super::super::number::integer;
 
-/// More integers than this and a real server no longer keeps them sorted.
+/// With more integers than this a real server no longer keeps them sorted.
 const MAX_SORTED: usize = 512;
 
 /// Members of a set.
@@ -25,7 +25,7 @@ impl Default for Set {
 }
 
 impl Set {
-    /// Adds a member; true where it is new.
+    /// Adds a member. True if it is new.
     pub(in super::super) fn add(&mut self, member: &[u8]) -> bool {
         if self.members.contains(member) {
             return false;
@@ -47,7 +47,7 @@ impl Set {
         true
     }
 
-    /// Removes a member; true where it was there.
+    /// Removes a member. True if it existed.
     pub(in super::super) fn remove(&mut self, member: &[u8]) -> bool {
         self.members.shift_remove(member)
     }
@@ -56,7 +56,7 @@ impl Set {
         self.members.contains(member)
     }
 
-    /// The member at a place in the order.
+    /// The member at a position in the order.
     pub(in super::super) fn at(&self, place: usize) -> Option<&Vec<u8>> {
         self.members.get_index(place)
     }

@@ -13,7 +13,7 @@ pub(in super::super) struct SortedSet {
     order: BTreeSet<Place>,
 }
 
-/// A member's place. Scores are never NaN: what would make one is refused.
+/// A member's position. Scores are never NaN: a command that would produce one is refused.
 #[derive(Debug, Clone, PartialEq)]
 struct Place {
     score: f64,
@@ -30,7 +30,7 @@ impl PartialOrd for Place {
 
 impl Ord for Place {
     fn cmp(&self, other: &Self) -> Ordering {
-        // -0 and 0 are one score, so the total order of the bits would not do.
+        // -0 and 0 are the same score, so the total order of the bits would be wrong.
         self.score
             .partial_cmp(&other.score)
             .unwrap_or(Ordering::Equal)
@@ -45,7 +45,7 @@ impl SortedSet {
 
     /// Sets a member's score.
     pub(in super::super) fn set(&mut self, member: &[u8], score: f64) {
-        // A small sorted set keeps whole scores as integers, among which there is no -0.
+        // A small sorted set stores whole scores as integers, among which there is no -0.
         let score = if score == 0.0 { 0.0 } else { score };
         self.remove(member);
         self.scores.insert(member.to_vec(), score);
@@ -55,7 +55,7 @@ impl SortedSet {
         });
     }
 
-    /// Removes a member; true where it was there.
+    /// Removes a member. True if it existed.
     pub(in super::super) fn remove(&mut self, member: &[u8]) -> bool {
         let Some((member, score)) = self.scores.remove_entry(member) else {
             return false;
@@ -72,7 +72,7 @@ impl SortedSet {
         self.scores.is_empty()
     }
 
-    /// How many members come before this one.
+    /// How many members are before this one.
     pub(in super::super) fn rank(&self, member: &[u8]) -> Option<usize> {
         self.scores.get(member)?;
         self.iter().position(|(other, _)| other == member)
@@ -96,7 +96,7 @@ pub(in super::super) struct Bound {
 }
 
 impl Bound {
-    /// Reads it.
+    /// Parses it.
     pub(in super::super) fn read(text: &[u8]) -> Result<Bound, Refusal> {
         let (exclusive, number) = match text {
             [b'(', rest @ ..] => (true, rest),

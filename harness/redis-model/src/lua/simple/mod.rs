@@ -1,18 +1,18 @@
-//! Scripts that are simple enough to be carried out without Lua.
+//! Scripts that are simple enough to be executed without Lua.
 //!
-//! Most scripts of locks compare a value and then give a command or two. For those a Lua state is
-//! much machinery: half the cost of a simulated command was spent on the way into Lua and back. So
-//! a script that stays within a small part of the language is read once into a [`Program`], and
-//! carried out directly. Whatever else a script uses, even something as small as an escape in a
-//! string, sends it to Lua as a whole: nothing is read here that is not understood completely.
+//! Most lock scripts compare a value and then send a command or two. A Lua state is costly for
+//! that: calling into Lua and back took half the time of a simulated command. So a script that
+//! stays within a small part of the language is parsed once into a [`Program`], and executed
+//! directly. If a script uses anything else, even an escape in a string, the whole script goes to
+//! Lua: nothing is accepted here that is not understood completely.
 //!
-//! That both ways give the same replies, errors with their lines included, is held by
-//! `tests/model_scripts.rs`.
+//! `tests/model_scripts.rs` checks that both ways give the same replies, including the line numbers
+//! of errors.
 
 mod read;
 mod run;
 
-/// A script that needs no Lua.
+/// A script that does not need Lua.
 #[derive(Debug)]
 pub(crate) struct Program(Block);
 
@@ -21,7 +21,7 @@ type Block = Vec<Statement>;
 
 #[derive(Debug)]
 enum Statement {
-    /// A new local variable; its place is the number of those before it.
+    /// A new local variable. Its index is the number of variables before it.
     Local(Expression),
     Call(Call),
     /// Conditions with their blocks, in order; an `else` has the condition `true`.
@@ -35,9 +35,9 @@ enum Expression {
     Boolean(bool),
     Number(f64),
     Text(Vec<u8>),
-    /// Of `KEYS`, counted from zero.
+    /// An element of `KEYS`, counted from zero.
     Key(usize),
-    /// Of `ARGV`, counted from zero.
+    /// An element of `ARGV`, counted from zero.
     Argument(usize),
     Local(usize),
     Call(Call),
@@ -52,6 +52,6 @@ enum Expression {
 #[derive(Debug)]
 struct Call {
     words: Vec<Expression>,
-    /// Where it stands, for the text of errors.
+    /// Its line, for the text of errors.
     line: u32,
 }

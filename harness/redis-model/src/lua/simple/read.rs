@@ -1,9 +1,9 @@
-//! From a script's text to a program, or to the knowledge that Lua must do it.
+//! From a script's text to a program, or to the decision that Lua must run it.
 
 use super::{Block, Call, Expression, Program, Statement};
 
 impl Program {
-    /// `None`: the script uses what is not known here, or is wrong; Lua will say which.
+    /// `None`: the script uses something that is not supported here, or is wrong. Lua decides.
     pub(crate) fn read(text: &[u8]) -> Option<Program> {
         let mut reader = Reader {
             words: words(text)?,
@@ -16,10 +16,10 @@ impl Program {
     }
 }
 
-/// Deeper nesting than this is Lua's business: it has limits of its own.
+/// Deeper nesting is left to Lua, which has limits of its own.
 const DEPTH: u32 = 20;
 
-/// More local variables than this are none of a simple script. Lua's own limit is 200.
+/// A simple script does not have more local variables than this. Lua's own limit is 200.
 const LOCALS: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,7 +30,7 @@ enum Word<'a> {
     Sign(&'a str),
 }
 
-/// Names that a local variable must not have: keywords, and what is looked for by its name.
+/// Names that a local variable must not have: keywords, and names with a meaning of their own.
 const TAKEN: [&str; 24] = [
     "ARGV", "KEYS", "and", "break", "do", "else", "elseif", "end", "false", "for", "function",
     "if", "in", "local", "nil", "not", "or", "redis", "repeat", "return", "then", "true", "until",
@@ -39,7 +39,7 @@ const TAKEN: [&str; 24] = [
 
 const SIGNS: [&str; 10] = ["==", "~=", "=", "(", ")", "[", "]", ",", ";", "."];
 
-/// The script's words, each with its line.
+/// The tokens of the script, each with its line.
 fn words(text: &[u8]) -> Option<Vec<(Word<'_>, u32)>> {
     let text = std::str::from_utf8(text).ok()?;
     if text.contains('\0') {
@@ -93,7 +93,7 @@ fn leading(text: &str, belongs: impl Fn(char) -> bool) -> &str {
     &text[..end]
 }
 
-/// A plain decimal number without fraction, small enough for everything.
+/// A plain decimal number without a fraction, small enough for any use.
 fn number(digits: &str) -> Option<u32> {
     let plain = digits.len() <= 9 && digits.bytes().all(|digit| digit.is_ascii_digit());
     digits.parse().ok().filter(|_| plain)
@@ -102,7 +102,7 @@ fn number(digits: &str) -> Option<u32> {
 struct Reader<'a> {
     words: Vec<(Word<'a>, u32)>,
     place: usize,
-    /// Local variables that can be seen here, innermost last.
+    /// Local variables in scope, innermost last.
     locals: Vec<&'a str>,
     depth: u32,
 }
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         word
     }
 
-    /// Takes the word if it is the next one.
+    /// Consumes the token if it is the next one.
     fn found(&mut self, wanted: Word<'_>) -> bool {
         let found = self.peek() == Some(wanted);
         self.place += usize::from(found);
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
                     return None;
                 }
                 self.sign("=")?;
-                // The name is not there yet in its own value.
+                // The name is not yet in scope in its own value.
                 let value = self.expression()?;
                 self.locals.push(name);
                 Some(Statement::Local(value))
@@ -300,7 +300,7 @@ impl<'a> Reader<'a> {
         self.keyword("redis")?;
         self.sign(".")?;
         self.keyword("call")?;
-        // Lua counts a call's line from here, and wants it where the name ended.
+        // Lua takes a call's line from here, and requires it to be the line where the name ended.
         if self.words.get(self.place)?.1 != line {
             return None;
         }

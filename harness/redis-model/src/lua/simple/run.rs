@@ -1,4 +1,4 @@
-//! Carrying a program out.
+//! Executes a program.
 
 use std::borrow::Cow;
 
@@ -10,24 +10,24 @@ use super::super::convert::{located, one_line, truncate};
 use super::super::{Caller, Run, State};
 use super::{Call, Expression, Program, Statement};
 
-/// What a variable can hold.
+/// The value of a variable.
 #[derive(Debug, Clone)]
 enum Value<'a> {
     Nil,
     Boolean(bool),
     Number(f64),
     Text(Cow<'a, [u8]>),
-    /// Equal to nothing but itself, which the number tells.
+    /// Equal only to itself, which the number identifies.
     Table(u32, Reply),
 }
 
-/// How a block was left.
+/// How a block ended.
 enum Left<'a> {
     AtItsEnd,
     Returned(Value<'a>),
 }
 
-/// An error that a command raised, and where.
+/// An error that a command raised, and its position.
 struct Raised {
     why: Refusal,
     line: u32,
@@ -43,7 +43,7 @@ struct Runner<'a> {
 }
 
 impl Program {
-    /// Carries the program out on a server's memory.
+    /// Executes the program on a server's memory.
     pub(in crate::lua) fn run(
         &self,
         state: &mut State,
@@ -134,7 +134,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// A word of a command; `None` for what cannot be one.
+    /// An argument of a command. `None` if the value cannot be one.
     fn word(&mut self, expression: &'a Expression) -> Result<Option<Cow<'a, [u8]>>, Raised> {
         let given = |list: &[&'a [u8]], place: usize| list.get(place).copied().map(Cow::Borrowed);
         Ok(match expression {
@@ -150,7 +150,7 @@ impl<'a> Runner<'a> {
             why,
             line: call.line,
         };
-        // Commands with more words than this are rare, and are no slower for it than others.
+        // Commands with more arguments are rare, and this is not slower for them.
         const USUAL: usize = 8;
         let mut few: [Cow<'a, [u8]>; USUAL] = Default::default();
         let mut many = Vec::new();
@@ -221,7 +221,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As a word of a command.
+    /// As an argument of a command.
     fn into_word(self) -> Option<Cow<'a, [u8]>> {
         match self {
             Value::Text(text) => Some(text),
@@ -242,7 +242,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A number as a word of a command: whole ones as integers, as the binding to Lua hands them over.
+/// A number as an argument: whole numbers as integers, as the Lua binding passes them.
 fn number_text(number: f64) -> String {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number) {
@@ -252,7 +252,7 @@ fn number_text(number: f64) -> String {
     }
 }
 
-/// A reply that a script hands on: it was a Lua value in between, and is not quite the same.
+/// A reply that a script returns: it was a Lua value in between, and is not quite the same.
 fn returned(reply: Reply) -> Reply {
     let text = |text: &str| one_line(&Refusal::quote(text.as_bytes(), usize::MAX));
     match reply {
