@@ -1,12 +1,12 @@
-//! A lock that differs from another one in a thing or two.
+//! A lock that differs from another one in a few operations.
 
 use std::time::Duration;
 
 use crate::contract::{Grant, Lock, LockError, Notice};
 
-/// A lock that does as its original does wherever it says nothing else.
+/// A lock that behaves like its original except for the operations that it overrides.
 pub(crate) trait Variation {
-    /// What it is a variation of.
+    /// The original.
     type Original: Lock;
 
     fn original(&mut self) -> &mut Self::Original;
