@@ -16,7 +16,7 @@ use crate::real::{
     RealServers, Reaper, Registration, Servers, ShiftedWall, WallShim, WorldError, master_name,
 };
 use crate::tampering::Tamperer;
-use crate::wire::{LinkId, SentinelAt, Wire};
+use crate::wire::{LinkId, SentinelAddresses, Wire};
 use crate::world::Refusal;
 
 /// How often a task that was given up gets the chance to end.
@@ -165,8 +165,8 @@ impl RealWorld {
             return Ok(urls);
         };
         let sentinels = watch.listening().iter().zip(watch.announced());
-        let sentinels: Vec<SentinelAt> = sentinels
-            .map(|(listening, announced)| SentinelAt {
+        let sentinels: Vec<SentinelAddresses> = sentinels
+            .map(|(listening, announced)| SentinelAddresses {
                 listening: *listening,
                 announced: *announced,
             })

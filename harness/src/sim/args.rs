@@ -1,6 +1,6 @@
-//! The words of a command on its way.
+//! The words of a command in flight.
 
-/// A command's name and arguments, in one piece.
+/// A command's name and arguments, in one buffer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Args {
     data: Vec<u8>,
@@ -8,7 +8,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// None yet, with room for what most commands have: a script's hash, a key, and a token.
+    /// Empty, with room for what most commands have: a script's hash, a key, and a token.
     pub(super) fn with_room() -> Self {
         Args {
             data: Vec::with_capacity(160),
@@ -32,17 +32,17 @@ impl Args {
         self.ends.len()
     }
 
-    /// All arguments run together: where a name is looked for.
+    /// All arguments concatenated, to search for a name in.
     pub(super) fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// Worth keeping for another command: not as large as few ever are.
+    /// True when its buffer is worth keeping for another command: few commands are larger.
     pub(super) fn is_usual(&self) -> bool {
         self.data.capacity() <= 4096
     }
 
-    /// Empty, with the room that it has.
+    /// The same buffer, empty.
     pub(super) fn cleared(mut self) -> Self {
         self.data.clear();
         self.ends.clear();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use super::runner::{SimError, Simulation, run_here};
-use super::watchdog::Beat;
+use super::turn_monitor::TurnMonitor;
 use crate::history::History;
 
 /// A turn that lasts longer than this in real time will not end. Time in which other threads kept
@@ -67,10 +67,10 @@ where
     });
     let mut ran = Vec::with_capacity(count);
     while ran.len() < count {
-        let (beat, done) = (Beat::default(), Arc::new(Done::default()));
-        match start(Arc::clone(&batch), beat.clone(), Arc::clone(&done)) {
+        let (monitor, done) = (TurnMonitor::default(), Arc::new(Done::default()));
+        match start(Arc::clone(&batch), monitor.clone(), Arc::clone(&done)) {
             Ok(ended) => {
-                let lost = wait(&ended, &beat, patience);
+                let lost = wait(&ended, &monitor, patience);
                 ran.append(&mut done.take());
                 if ran.len() < count {
                     ran.push(Err(lost));
@@ -119,7 +119,7 @@ impl<T, L> Batch<T, L> {
 /// Starts a thread that does what is left, and what closes when it ends.
 fn start<T, L>(
     batch: Arc<Batch<T, L>>,
-    beat: Beat,
+    monitor: TurnMonitor,
     done: Arc<Done<T>>,
 ) -> Result<mpsc::Receiver<Infallible>, SimError>
 where
@@ -131,9 +131,9 @@ where
         .name("picklock-sim".into())
         .spawn(move || {
             let _alive = alive;
-            beat.claim_thread();
+            monitor.claim_thread();
             while let Some(simulation) = batch.next() {
-                if !done.add(run_here(simulation, beat.clone()).map(&batch.look)) {
+                if !done.add(run_here(simulation, monitor.clone()).map(&batch.look)) {
                     return;
                 }
             }
@@ -146,9 +146,9 @@ where
 
 /// Waits until there will be no more from the thread: why the run was lost that it was at, if it
 /// has not done everything.
-fn wait(ended: &mpsc::Receiver<Infallible>, beat: &Beat, patience: Duration) -> SimError {
+fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &TurnMonitor, patience: Duration) -> SimError {
     let look = (patience / LOOKS).max(Duration::from_millis(1));
-    let (mut seen, mut looks, mut kept_waiting) = (beat.look().0, 0, Duration::ZERO);
+    let (mut seen, mut looks, mut kept_waiting) = (monitor.current_turn().0, 0, Duration::ZERO);
     loop {
         match ended.recv_timeout(look) {
             Ok(never) => match never {},
@@ -157,13 +157,13 @@ fn wait(ended: &mpsc::Receiver<Infallible>, beat: &Beat, patience: Duration) -> 
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
-        let (mark, worker) = beat.look();
+        let (mark, worker) = monitor.current_turn();
         if mark != seen {
-            (seen, looks, kept_waiting) = (mark, 0, beat.kept_waiting());
+            (seen, looks, kept_waiting) = (mark, 0, monitor.kept_waiting());
             continue;
         }
         looks += 1;
-        let excused = beat.kept_waiting().saturating_sub(kept_waiting);
+        let excused = monitor.kept_waiting().saturating_sub(kept_waiting);
         let Some(worker) = worker.filter(|_| (look * looks).saturating_sub(excused) >= patience)
         else {
             continue;

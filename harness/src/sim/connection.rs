@@ -1,8 +1,7 @@
 //! A simulated connection to one node, as a subject sees it: redis-rs's `ConnectionLike`.
 //!
 //! It behaves like the reconnecting connection of the real workers: a command fails after the
-//! timeout, an unanswered command makes the connection suspect, and the next command opens
-//! another one.
+//! timeout, a connection with an unanswered command is closed, and the next command opens another.
 
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
@@ -13,21 +12,21 @@ use redis::aio::ConnectionLike;
 use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use super::args::Args;
-use super::port::{Lost, Port};
+use super::client_endpoint::{ClientEndpoint, RequestError};
 use crate::clock::Clock;
 use crate::model::Reply;
 use crate::wire::LinkId;
 
-/// After a refused attempt a client waits so long before the next one, as the real workers do.
+/// How long a client waits after a refused attempt to connect, as the real workers do.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// One client's line to one node; clones share the connection.
+/// One client's channel to one node; clones share the connection.
 #[derive(Clone)]
-pub(super) struct SimConnection(Arc<Line>);
+pub(super) struct SimConnection(Arc<ClientChannel>);
 
-struct Line {
-    port: Port,
-    /// As the port knows it.
+struct ClientChannel {
+    endpoint: ClientEndpoint,
+    /// Number of the channel at the endpoint.
     number: usize,
     link: LinkId,
     timeout: Duration,
@@ -36,10 +35,15 @@ struct Line {
 }
 
 impl SimConnection {
-    pub(super) fn new(port: Port, link: LinkId, timeout: Duration, clock: Clock) -> Self {
-        SimConnection(Arc::new(Line {
-            port,
-            number: port.line(),
+    pub(super) fn new(
+        endpoint: ClientEndpoint,
+        link: LinkId,
+        timeout: Duration,
+        clock: Clock,
+    ) -> Self {
+        SimConnection(Arc::new(ClientChannel {
+            endpoint,
+            number: endpoint.new_channel(),
             link,
             timeout,
             clock,
@@ -47,59 +51,62 @@ impl SimConnection {
     }
 }
 
-impl Line {
-    /// Until when an answer to what is asked now is waited for.
+impl ClientChannel {
+    /// When a request that is sent now times out.
     fn deadline_ns(&self) -> u64 {
         let timeout_ns = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
         self.clock.now_ns().saturating_add(timeout_ns)
     }
 
-    /// One command and its answer.
-    async fn ask(&self, cmd: &Cmd) -> RedisResult<Value> {
+    /// Sends one command, and waits for its reply.
+    async fn request(&self, cmd: &Cmd) -> RedisResult<Value> {
         let deadline_ns = self.deadline_ns();
-        let suspect = self.connected(deadline_ns).await?;
+        let guard = self.connected(deadline_ns).await?;
         let write = |args: &mut Args| write_words(args, cmd);
-        let answer = self.port.ask(suspect.conn, self.link, deadline_ns, write);
-        let value = self.value(answer.await)?;
-        suspect.clear();
+        let reply = self
+            .endpoint
+            .submit(guard.conn, self.link, deadline_ns, write);
+        let value = self.value(reply.await)?;
+        guard.disarm();
         value.extract_error()
     }
 
-    /// Commands in one go, and their answers in order.
-    async fn ask_all(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
+    /// Sends commands together, and waits for their replies, in order.
+    async fn request_all(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
         let deadline_ns = self.deadline_ns();
-        let suspect = self.connected(deadline_ns).await?;
-        let ask = |command| {
+        let guard = self.connected(deadline_ns).await?;
+        let submit = |command| {
             let write = |args: &mut Args| *args = command;
-            self.port.ask(suspect.conn, self.link, deadline_ns, write)
+            self.endpoint
+                .submit(guard.conn, self.link, deadline_ns, write)
         };
-        let answers: Vec<_> = commands.into_iter().map(ask).collect();
-        let answers = join_all(answers).await.into_iter();
-        let values: RedisResult<Vec<Value>> = answers.map(|answer| self.value(answer)).collect();
+        let replies: Vec<_> = commands.into_iter().map(submit).collect();
+        let replies = join_all(replies).await.into_iter();
+        let values: RedisResult<Vec<Value>> = replies.map(|reply| self.value(reply)).collect();
         let values = values?;
-        suspect.clear();
+        guard.disarm();
         Ok(values)
     }
 
-    /// The connection, opened if there is none; suspect until everything is answered.
-    async fn connected(&self, deadline_ns: u64) -> RedisResult<Suspect<'_>> {
+    /// The connection, opened if there is none. It is closed unless everything is answered.
+    async fn connected(&self, deadline_ns: u64) -> RedisResult<CloseOnDrop<'_>> {
         let conn = loop {
-            match self.port.connection(self.number) {
+            match self.endpoint.connection(self.number) {
                 Ok(conn) => break conn,
                 Err(refused_ns) => self.pause(refused_ns, deadline_ns).await?,
             }
         };
-        Ok(Suspect {
-            line: self,
+        Ok(CloseOnDrop {
+            channel: self,
             conn,
-            cleared: false,
+            disarmed: false,
         })
     }
 
-    /// After a refusal, before another attempt.
+    /// Waits after a refused attempt, before the next one.
     async fn pause(&self, refused_ns: u64, deadline_ns: u64) -> RedisResult<()> {
         let pause = (Duration::from_nanos(refused_ns) + PAUSE).saturating_sub(self.clock.elapsed());
-        // Boxed, because few commands need it, and all would have room for it.
+        // Boxed, because few commands need it, and it would enlarge the future of every one.
         Box::pin(tokio::time::sleep(pause)).await;
         if self.clock.now_ns() >= deadline_ns {
             return Err(self.timed_out());
@@ -107,21 +114,21 @@ impl Line {
         Ok(())
     }
 
-    fn value(&self, answer: Result<Reply, Lost>) -> RedisResult<Value> {
-        match answer {
+    fn value(&self, reply: Result<Reply, RequestError>) -> RedisResult<Value> {
+        match reply {
             Ok(reply) => Ok(reply.into_value()),
-            Err(Lost::Refused) => {
-                self.port.note_refusal(self.number, self.clock.now_ns());
+            Err(RequestError::Refused) => {
+                self.endpoint.note_refusal(self.number, self.clock.now_ns());
                 Err(io(ErrorKind::ConnectionRefused, "connection refused"))
             }
-            Err(Lost::Full) => {
-                // redis-rs sees a connection that ends before its own first words are answered.
-                self.port.note_refusal(self.number, self.clock.now_ns());
+            Err(RequestError::TooManyClients) => {
+                // redis-rs sees a connection that ends before its handshake is answered.
+                self.endpoint.note_refusal(self.number, self.clock.now_ns());
                 let why = "ERR max number of clients reached";
                 Err(io(ErrorKind::ConnectionAborted, why))
             }
-            Err(Lost::Reset) => Err(io(ErrorKind::ConnectionReset, "connection reset")),
-            Err(Lost::TimedOut) => Err(self.timed_out()),
+            Err(RequestError::Reset) => Err(io(ErrorKind::ConnectionReset, "connection reset")),
+            Err(RequestError::TimedOut) => Err(self.timed_out()),
         }
     }
 
@@ -137,7 +144,7 @@ fn write_words(args: &mut Args, cmd: &Cmd) {
     for arg in cmd.args_iter() {
         match arg {
             Arg::Simple(bytes) => args.push(bytes),
-            // The place of a SCAN cursor that begins at zero.
+            // A SCAN cursor, which begins at zero.
             _ => args.push(b"0"),
         }
     }
@@ -153,32 +160,34 @@ fn io(kind: ErrorKind, text: impl Into<String>) -> RedisError {
     RedisError::from(Error::new(kind, text.into()))
 }
 
-/// While an answer is outstanding the connection is suspect; unless cleared it is closed, also
-/// when the caller drops the command.
-struct Suspect<'a> {
-    line: &'a Line,
+/// Closes a connection when it is dropped before [`CloseOnDrop::disarm`]: an outstanding reply
+/// would be taken for that of the next command. The caller may drop a command at any time.
+struct CloseOnDrop<'a> {
+    channel: &'a ClientChannel,
     conn: u64,
-    cleared: bool,
+    disarmed: bool,
 }
 
-impl Suspect<'_> {
-    fn clear(mut self) {
-        self.cleared = true;
+impl CloseOnDrop<'_> {
+    fn disarm(mut self) {
+        self.disarmed = true;
     }
 }
 
-impl Drop for Suspect<'_> {
+impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
-        if self.cleared {
+        if self.disarmed {
             return;
         }
-        self.line.port.hang_up(self.line.number, Some(self.conn));
+        self.channel
+            .endpoint
+            .close(self.channel.number, Some(self.conn));
     }
 }
 
-impl Drop for Line {
+impl Drop for ClientChannel {
     fn drop(&mut self) {
-        self.port.hang_up(self.number, None);
+        self.endpoint.close(self.number, None);
     }
 }
 
@@ -190,7 +199,7 @@ fn word(text: &str) -> Args {
 
 impl ConnectionLike for SimConnection {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        Box::pin(self.0.ask(cmd))
+        Box::pin(self.0.request(cmd))
     }
 
     fn req_packed_commands<'a>(
@@ -200,16 +209,16 @@ impl ConnectionLike for SimConnection {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         let mut commands: Vec<Args> = pipeline.cmd_iter().map(words).collect();
-        // redis-rs asks for the reply of EXEC alone when the pipeline is a transaction, and the
-        // replies before it are those of MULTI and of each queued command.
+        // When the pipeline is a transaction, redis-rs asks for the reply of EXEC alone; before it
+        // come the replies of MULTI and of each queued command.
         let atomic = offset == commands.len() + 1;
         if atomic {
             commands.insert(0, word("MULTI"));
             commands.push(word("EXEC"));
         }
         Box::pin(async move {
-            let mut values = self.0.ask_all(commands).await?;
-            // A command that was refused while it was queued: EXEC says that nothing was done.
+            let mut values = self.0.request_all(commands).await?;
+            // When a command was refused while it was queued, EXEC says that nothing was done.
             let refused = |value: &Value| matches!(value, Value::ServerError(_));
             if atomic && values.iter().take(offset).any(refused) {
                 values.pop().map(Value::extract_error).transpose()?;

@@ -1,4 +1,4 @@
-//! One simulated worker: its lock and every task that the lock starts, frozen or dropped whole.
+//! One simulated worker: its lock and every task that the lock starts, frozen or dropped as one.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -12,69 +12,73 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures_util::FutureExt;
 use tokio::task::{JoinHandle, LocalSet};
 
-use super::port::Port;
-use super::watchdog::Beat;
+use super::client_endpoint::ClientEndpoint;
+use super::turn_monitor::TurnMonitor;
 use crate::adapter::mailbox::{Reader, Writer, mailbox};
 use crate::adapter::process::Heard;
 use crate::clock::Clock;
 
-/// So many turns without the clock moving are a subject that will never let it move.
+/// After this many turns at one instant the subject will never let the clock move.
 const MOST_TURNS: u32 = 100_000;
 
-/// The switch between running and frozen.
+/// Switches a host between running and frozen.
 #[derive(Default)]
-struct Switch {
+struct FreezeSwitch {
     frozen: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
-/// What a host finds around it.
-pub(super) struct Around {
+/// What a host needs from the simulation.
+pub(super) struct HostContext {
     pub(super) clock: Clock,
-    pub(super) beat: Beat,
-    pub(super) port: Port,
+    pub(super) monitor: TurnMonitor,
+    pub(super) endpoint: ClientEndpoint,
 }
 
 /// A handle on a host; dropping it drops the host.
 pub(super) struct Host {
-    switch: Rc<Switch>,
+    switch: Rc<FreezeSwitch>,
     task: JoinHandle<()>,
 }
 
 impl Host {
-    /// Starts a worker that does `work`, and whatever that spawns with `spawn_local`. `heard`
-    /// learns what it says, and how it ended.
+    /// Starts a worker that runs `work`, and everything that it spawns with `spawn_local`. `heard`
+    /// receives what it says, and how it ended.
     pub(super) fn start<W>(
         worker: usize,
-        around: Around,
+        context: HostContext,
         heard: Writer<Heard>,
         work: impl FnOnce(Writer<Heard>) -> W,
     ) -> Self
     where
         W: Future<Output = String> + 'static,
     {
-        let (mouth, said) = mailbox();
-        let last_words = mouth.clone();
-        let work = AssertUnwindSafe(work(mouth)).catch_unwind();
+        let (outbox, said) = mailbox();
+        let exit = outbox.clone();
+        let work = AssertUnwindSafe(work(outbox)).catch_unwind();
         let work = async move {
             let ended = match work.await {
                 Ok(how) => how,
-                Err(panic) => format!("panicked: {}", words_of(panic.as_ref())),
+                Err(panic) => format!("panicked: {}", panic_message(panic.as_ref())),
             };
-            // Read at the end of this very turn.
-            last_words.send(Heard::Exited(ended)).ok();
+            // It is read at the end of the same turn.
+            exit.send(Heard::Exited(ended)).ok();
         };
-        let Around { clock, beat, port } = around;
-        let switch = Rc::<Switch>::default();
-        let turns = Turns {
+        let HostContext {
+            clock,
+            monitor,
+            endpoint,
+        } = context;
+        let switch = Rc::<FreezeSwitch>::default();
+        let future = HostFuture {
             switch: Rc::clone(&switch),
             work: Some(Box::pin(work)),
             tasks: LocalSet::new(),
-            called: Called::at_first(),
+            background: BackgroundWaker::new(),
             worker,
             clock,
-            beat,
-            port,
+            monitor,
+            endpoint,
             said,
             heard,
             last_ns: 0,
@@ -82,16 +86,16 @@ impl Host {
         };
         Host {
             switch,
-            task: tokio::task::spawn_local(turns),
+            task: tokio::task::spawn_local(future),
         }
     }
 
-    /// From now on nothing of it is polled, while time goes on.
+    /// From now on none of its tasks is polled, while time goes on.
     pub(super) fn freeze(&self) {
         self.switch.frozen.set(true);
     }
 
-    /// It goes on.
+    /// It continues.
     pub(super) fn thaw(&self) {
         self.switch.frozen.set(false);
         if let Some(waker) = self.switch.waker.take() {
@@ -106,21 +110,21 @@ impl Drop for Host {
     }
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "without words".to_owned())
 }
 
-/// Wakes a host, and says that it was for its background tasks.
-struct Called {
-    yes: AtomicBool,
+/// Wakes a host, and notes that its background tasks are to be polled.
+struct BackgroundWaker {
+    woken: AtomicBool,
     host: Mutex<Option<Waker>>,
 }
 
-impl Wake for Called {
+impl Wake for BackgroundWaker {
     fn wake(self: Arc<Self>) {
-        self.yes.store(true, Ordering::Release);
+        self.woken.store(true, Ordering::Release);
         let host = self.host().clone();
         if let Some(host) = host {
             host.wake();
@@ -128,11 +132,11 @@ impl Wake for Called {
     }
 }
 
-impl Called {
-    /// From the beginning, so that the tasks learn whom to wake.
-    fn at_first() -> Arc<Self> {
-        Arc::new(Called {
-            yes: AtomicBool::new(true),
+impl BackgroundWaker {
+    /// Woken at first, so that the tasks learn their waker.
+    fn new() -> Arc<Self> {
+        Arc::new(BackgroundWaker {
+            woken: AtomicBool::new(true),
             host: Mutex::default(),
         })
     }
@@ -141,33 +145,33 @@ impl Called {
         self.host.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer_to(&self, host: &Waker) {
+    fn set_host(&self, host: &Waker) {
         self.host().replace(host.clone());
     }
 }
 
 /// All tasks of a host as one future.
-struct Turns {
-    switch: Rc<Switch>,
-    /// What the host is there for. It is polled here and not as a task of its own, because most
-    /// locks have no other, and every turn would pay for it.
+struct HostFuture {
+    switch: Rc<FreezeSwitch>,
+    /// The worker's own future. It is polled here and not as a task of the set: most locks have no
+    /// other task, and every turn would pay for the set.
     work: Option<Pin<Box<dyn Future<Output = ()>>>>,
-    /// What the work has started in the background.
+    /// The background tasks that it has spawned.
     tasks: LocalSet,
-    called: Arc<Called>,
+    background: Arc<BackgroundWaker>,
     worker: usize,
     clock: Clock,
-    beat: Beat,
-    port: Port,
-    /// What the work has said in its turn. It is handed on when the turn is over, for the reason
-    /// that [`Port::quietly`] gives.
+    monitor: TurnMonitor,
+    endpoint: ClientEndpoint,
+    /// What the worker has said in its turn. It is forwarded when the turn is over, for the reason
+    /// that [`ClientEndpoint::deferring_wakeups`] gives.
     said: Reader<Heard>,
     heard: Writer<Heard>,
     last_ns: u64,
     count: u32,
 }
 
-impl Future for Turns {
+impl Future for HostFuture {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -188,14 +192,14 @@ impl Future for Turns {
             self.heard.send(Heard::Exited(how)).ok();
             return Poll::Ready(());
         }
-        let running = self.beat.begin(self.worker);
-        let port = self.port;
-        port.quietly(|| self.turn(context));
+        let turn = self.monitor.begin(self.worker);
+        let endpoint = self.endpoint;
+        endpoint.deferring_wakeups(|| self.turn(context));
         while let Some(said) = self.said.take() {
-            // The driver may have gone first.
+            // The driver may have ended first.
             self.heard.send(said).ok();
         }
-        if let Some(blocked) = self.beat.end(running) {
+        if let Some(blocked) = self.monitor.end(turn) {
             self.heard.send(Heard::Exited(blocked)).ok();
             return Poll::Ready(());
         }
@@ -203,26 +207,26 @@ impl Future for Turns {
     }
 }
 
-impl Turns {
+impl HostFuture {
     fn turn(&mut self, context: &mut Context<'_>) {
-        self.background(context);
+        self.poll_background(context);
         if let Some(work) = &mut self.work {
-            // What is spawned here goes to the tasks, and calls them.
+            // What is spawned here is added to the tasks, and wakes them.
             let _spawning = self.tasks.enter();
             if work.as_mut().poll(context).is_ready() {
                 self.work = None;
             }
         }
-        self.background(context);
+        self.poll_background(context);
     }
 
-    /// Lets the background tasks go on, if they were called.
-    fn background(&mut self, context: &Context<'_>) {
-        if self.called.yes.load(Ordering::Acquire) {
-            self.called.yes.store(false, Ordering::Release);
-            self.called.answer_to(context.waker());
-            let waker = Waker::from(Arc::clone(&self.called));
-            // That there are none at the moment does not mean that there will be none.
+    /// Polls the background tasks, if they were woken.
+    fn poll_background(&mut self, context: &Context<'_>) {
+        if self.background.woken.load(Ordering::Acquire) {
+            self.background.woken.store(false, Ordering::Release);
+            self.background.set_host(context.waker());
+            let waker = Waker::from(Arc::clone(&self.background));
+            // The result does not matter: there may be no task now, and some later.
             let _ = Pin::new(&mut self.tasks).poll(&mut Context::from_waker(&waker));
         }
     }

@@ -1,41 +1,53 @@
 //! The simulated world: the same subjects, driver, nemesis and checkers in virtual time.
 //!
-//! - [`run`](fn@run): one run, on a thread of its own, watched for subjects that do not give way
+//! - [`run`](fn@run): one run, on a thread of its own, monitored for subjects that do not yield
 //! - [`run_many`]: many of them, for a search
-//! - [`SimWorld`]: hosts, network and nodes put together as a [`World`](crate::world::World)
-//! - `host`: one worker; frozen or dropped whole, background tasks included
-//! - `connection`, `port`: what a subject sees: a redis-rs connection
-//! - `network`: the task that carries messages; `departure` and `delivery` are its two ends,
-//!   `ledger` what it knows
-//! - `traffic`: what is on the way, past gates and faults, in an order drawn from the seed
-//! - `pen`: writes what passes into a command log, where one is wanted
-//! - `node`: one Redis server: the model, its wall clock, and what its disk keeps
+//! - [`SimWorld`]: hosts, network and nodes combined as a [`World`](crate::world::World)
+//! - `host`: one worker; frozen or dropped with its background tasks
+//! - `turn_monitor`: what the watching thread knows of the simulation's
+//! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps
+//!
+//! The path of a command, and back the path of its reply:
+//!
+//! ```text
+//!   connection ──> client_endpoint ──> submission_queue ──> network
+//!   (redis-rs)     (waits for reply)   (of this thread)     │
+//!                                                           v
+//!            node <── ingress <── event_queue <── egress: interceptor, gate, then
+//!                                (latency, from           the wire's link_state, one for each
+//!                                 the seed)               direction of a connection_state
+//! ```
+//!
+//! `network` is the one task that does this; `network_state` is what it knows; `log_writer` writes
+//! the frames into a command log, where one is wanted.
 //!
 //! Time is tokio's paused clock, which jumps to the next event. The network keeps its own times in
-//! nanoseconds, so that two messages are never in a tie by accident; what workers see of the clock
-//! moves in steps of a millisecond, because tokio's timers do.
+//! nanoseconds, so that two frames are never in a tie by accident; the clock that workers see moves
+//! in steps of a millisecond, because tokio's timers do.
 //!
-//! What this room does not do: it opens no socket, reads no real clock into a history, and starts
-//! no process. What does not follow from seed and scenario does not reach the history.
+//! The simulation opens no socket, reads no real clock into a history, and starts no process. What
+//! does not follow from seed and scenario does not reach the history.
 
-mod alarm;
 mod args;
 mod batch;
+mod client_endpoint;
 mod connection;
-mod delivery;
-mod departure;
-mod desk;
+mod connection_state;
+mod egress;
+mod event_queue;
+mod frame;
 mod host;
-mod ledger;
+mod ingress;
+mod log_writer;
 mod network;
+mod network_state;
 mod node;
-mod pen;
-mod port;
 mod runner;
 mod subject;
-mod traffic;
-mod wall;
-mod watchdog;
+mod submission_queue;
+mod timer;
+mod turn_monitor;
+mod wall_clock;
 mod world;
 
 pub use batch::{run_many, run_with_patience};

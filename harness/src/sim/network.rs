@@ -1,8 +1,8 @@
 //! The simulated network: carries commands to nodes and replies back, through gates and faults.
 //!
-//! It is one task. Connections hand their commands over at the [`Port`]; each goes through the
-//! outlet of its direction (watcher, gate, faults: the same as on the real wire), travels for a
-//! time that is drawn from the seed, and is carried out by its node when it arrives.
+//! It is one task. Connections submit their commands at the [`ClientEndpoint`]. Each command passes
+//! the interceptor and the link's faults, which are the same as on the real wire, travels for a
+//! time that is drawn from the seed, and is executed by its node when it arrives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -16,50 +16,51 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use picklock_scenarios::{Direction, Phase};
 
-use super::alarm::Alarm;
 use super::args::Args;
-use super::desk::{Handed, Place};
-use super::ledger::Ledger;
+use super::client_endpoint::{ClientEndpoint, RequestError};
+use super::connection_state::Path;
+use super::frame::{CommandTag, Frame, Payload};
+use super::network_state::NetworkState;
 use super::node::Node;
-use super::port::{Lost, Port};
-use super::traffic::{Asked, Cargo, Frame, Outlet};
+use super::submission_queue::{RequestId, Submission};
+use super::timer::Timer;
 use crate::clock::Clock;
-use crate::wire::{Faults, LinkId, Outcome, Watcher, WireLog};
+use crate::wire::{FaultTable, Interceptor, LinkId, LinkState, Outcome, WireLog};
 
-/// How long a message travels, one way: as between machines of one data centre.
+/// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
 pub(super) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
 
-/// Which connection, and which way.
-pub(super) type Way = (u64, Direction);
+/// One direction of one connection.
+pub(super) type ConnectionDirection = (u64, Direction);
 
-/// Gates that have not opened yet, and what stands before them.
-type Gates = FuturesUnordered<LocalBoxFuture<'static, Way>>;
+/// The gates that are not open yet, and the direction that waits at each.
+type Gates = FuturesUnordered<LocalBoxFuture<'static, ConnectionDirection>>;
 
-/// The network is carried; when that ends, nobody needs to call it.
-struct Carrying(Port);
+/// While it lives, submissions wake the network.
+struct NetworkGuard(ClientEndpoint);
 
-impl Drop for Carrying {
+impl Drop for NetworkGuard {
     fn drop(&mut self) {
-        self.0.leave();
+        self.0.detach_network();
     }
 }
 
 /// The network of one simulation.
 pub(super) struct Network {
-    pub(super) ledger: RefCell<Ledger>,
-    pub(super) port: Port,
-    pub(super) faults: Arc<Faults>,
-    pub(super) watcher: Arc<dyn Watcher>,
+    pub(super) state: RefCell<NetworkState>,
+    pub(super) endpoint: ClientEndpoint,
+    pub(super) faults: Arc<FaultTable>,
+    pub(super) interceptor: Arc<dyn Interceptor>,
     /// The simulation's own clock, which is never set to zero.
     pub(super) clock: Clock,
     /// The run's clock, which is.
     pub(super) run_clock: Clock,
     seed: u64,
-    /// What passes is written down here, if anybody wants to know.
+    /// Where what passes is logged, if a log is wanted.
     pub(super) log: Option<WireLog>,
-    /// For what will be handed over next.
-    spare: Cell<Vec<Handed>>,
-    /// Commands that were carried out, and whose room can be used again.
+    /// An empty buffer for the next submissions.
+    spare: Cell<Vec<Submission>>,
+    /// Buffers of commands that were executed, to be reused.
     pub(super) used: RefCell<Vec<Args>>,
 }
 
@@ -68,7 +69,7 @@ pub(super) struct Wiring {
     pub(super) nodes: Vec<Node>,
     pub(super) keys: Vec<String>,
     pub(super) seed: u64,
-    pub(super) watcher: Arc<dyn Watcher>,
+    pub(super) interceptor: Arc<dyn Interceptor>,
     pub(super) clock: Clock,
     pub(super) run_clock: Clock,
     pub(super) log: Option<WireLog>,
@@ -78,10 +79,10 @@ impl Network {
     pub(super) fn new(wiring: Wiring) -> Rc<Self> {
         let entropy = crate::entropy::stream(wiring.seed, "network", 0);
         Rc::new(Network {
-            ledger: RefCell::new(Ledger::new(wiring.nodes, &wiring.keys, entropy)),
-            port: Port::new(),
-            faults: Arc::new(Faults::new()),
-            watcher: wiring.watcher,
+            state: RefCell::new(NetworkState::new(wiring.nodes, &wiring.keys, entropy)),
+            endpoint: ClientEndpoint::new(),
+            faults: Arc::new(FaultTable::new()),
+            interceptor: wiring.interceptor,
             clock: wiring.clock,
             run_clock: wiring.run_clock,
             seed: wiring.seed,
@@ -91,28 +92,28 @@ impl Network {
         })
     }
 
-    /// Carries messages for as long as it is polled.
-    pub(super) async fn carry(self: Rc<Self>) {
-        let _carrying = Carrying(self.port);
-        let (mut gates, mut alarm) = (Gates::new(), Alarm::new(&self.clock));
+    /// Carries frames for as long as it is polled.
+    pub(super) async fn run(self: Rc<Self>) {
+        let _guard = NetworkGuard(self.endpoint);
+        let (mut gates, mut timer) = (Gates::new(), Timer::new(&self.clock));
         std::future::poll_fn(|context| {
-            while self.turn(&mut gates, &mut alarm, context) {}
+            while self.turn(&mut gates, &mut timer, context) {}
             Poll::Pending
         })
         .await
     }
 
-    /// Does what there is to do now. True: there is more already.
-    fn turn(&self, gates: &mut Gates, alarm: &mut Alarm, context: &mut Context<'_>) -> bool {
+    /// Does what there is to do now. True when there is more already.
+    fn turn(&self, gates: &mut Gates, timer: &mut Timer, context: &mut Context<'_>) -> bool {
         let now_ns = self.clock.now_ns();
-        self.take_in(now_ns);
-        self.deliver(now_ns);
-        let too_late = self.port.time_out(now_ns);
-        let arrives = {
-            let mut ledger = self.ledger.borrow_mut();
-            let closed = ledger.gates.drain(..);
-            gates.extend(closed.map(|(way, gate)| gate.map(move |()| way).boxed_local()));
-            ledger.agenda.next_ns()
+        self.process_submissions(now_ns);
+        self.process_events(now_ns);
+        let next_timeout = self.endpoint.expire(now_ns);
+        let next_event = {
+            let mut state = self.state.borrow_mut();
+            let new = state.gates.drain(..);
+            gates.extend(new.map(|(way, gate)| gate.map(move |()| way).boxed_local()));
+            state.events.next_ns()
         };
         if !gates.is_empty()
             && let Poll::Ready(Some(way)) = gates.poll_next_unpin(context)
@@ -120,145 +121,144 @@ impl Network {
             self.gate_opened(way, now_ns);
             return true;
         }
-        if self.port.is_rung(context) {
+        if self.endpoint.is_notified(context) {
             return true;
         }
-        let next_ns = arrives.into_iter().chain(too_late).min();
-        next_ns.is_some_and(|at_ns| alarm.is_over(at_ns, context))
+        let next_ns = next_event.into_iter().chain(next_timeout).min();
+        next_ns.is_some_and(|at_ns| timer.poll(at_ns, context))
     }
 
-    fn take_in(&self, now_ns: u64) {
+    fn process_submissions(&self, now_ns: u64) {
         let used = &mut self.used.borrow_mut();
-        let mut handed = self.port.take(self.spare.take(), used);
-        for handed in handed.drain(..) {
-            match handed {
-                Handed::Command {
+        let mut submitted = self.endpoint.take(self.spare.take(), used);
+        for submission in submitted.drain(..) {
+            match submission {
+                Submission::Command {
                     conn,
                     link,
                     args,
-                    place,
-                } => self.send_command(conn, link, (args, place), now_ns),
-                Handed::Close { conn } => self.close(conn, now_ns),
+                    request,
+                } => self.send_command(conn, link, (args, request), now_ns),
+                Submission::Close { conn } => self.close(conn, now_ns),
             }
         }
-        self.spare.replace(handed);
+        self.spare.replace(submitted);
     }
 
-    fn send_command(&self, conn: u64, link: LinkId, asks: (Args, Place), now_ns: u64) {
-        let (args, place) = asks;
-        let mut ledger = self.ledger.borrow_mut();
-        if ledger.broken.contains(&conn) {
-            drop(ledger);
-            self.port.answer(place, Err(Lost::Reset));
+    fn send_command(&self, conn: u64, link: LinkId, command: (Args, RequestId), now_ns: u64) {
+        let (args, request) = command;
+        let mut state = self.state.borrow_mut();
+        if state.broken.contains(&conn) {
+            drop(state);
+            self.endpoint.complete(request, Err(RequestError::Reset));
             return;
         }
-        let asked = ledger.asked(link.worker, &args);
-        let known = ledger.connect(conn, link, |direction| {
-            Outlet::new(self.faults.view(link, conn, Some(direction), self.seed))
+        let tag = state.tag(link.worker, &args);
+        let connection = state.connect(conn, link, |direction| {
+            let rules = self.faults.rules(link, conn, Some(direction), self.seed);
+            Path::new(LinkState::new(rules))
         });
-        known.waiting.push_back(place);
-        let cargo = Cargo::Command(args);
-        self.send(ledger, Frame { conn, asked, cargo }, now_ns);
+        connection.waiting.push_back(request);
+        let payload = Payload::Command(args);
+        self.send(state, Frame { conn, tag, payload }, now_ns);
     }
 
-    /// What was sent before it goes before it, also where that is kept back.
+    /// The client closes a connection. What it sent before still arrives, even if it is kept back.
     fn close(&self, conn: u64, now_ns: u64) {
-        let mut ledger = self.ledger.borrow_mut();
-        ledger.broken.remove(&conn);
+        let mut state = self.state.borrow_mut();
+        state.broken.remove(&conn);
         let frame = Frame {
             conn,
-            asked: Asked::nothing(),
-            cargo: Cargo::Close,
+            tag: CommandTag::none(),
+            payload: Payload::Close,
         };
-        self.send(ledger, frame, now_ns);
+        self.send(state, frame, now_ns);
     }
 
-    fn gate_opened(&self, way: Way, now_ns: u64) {
-        let mut ledger = self.ledger.borrow_mut();
-        if let Some(conn) = ledger.conns.get_mut(way.0) {
-            conn.outlet(way.1).gated = false;
+    fn gate_opened(&self, way: ConnectionDirection, now_ns: u64) {
+        let mut state = self.state.borrow_mut();
+        if let Some(connection) = state.connections.get_mut(way.0) {
+            connection.path(way.1).gated = false;
         }
-        drop(ledger);
-        self.let_go(way, now_ns);
+        drop(state);
+        self.advance(way, now_ns);
     }
 
-    /// Looks at every outlet again where something waits: faults have come or gone.
+    /// Looks at everything that waits again: faults were lifted.
     pub(super) fn look_again(&self) {
         let mut waiting = Vec::new();
-        for (conn, known) in self.ledger.borrow().conns.iter() {
-            let outlets = [&known.request, &known.reply];
-            for (outlet, way) in outlets
-                .into_iter()
-                .zip([Direction::Request, Direction::Reply])
-            {
-                if !outlet.is_empty() {
-                    waiting.push((conn, way));
+        for (conn, connection) in self.state.borrow().connections.iter() {
+            let request = (&connection.request, Direction::Request);
+            for (path, direction) in [request, (&connection.reply, Direction::Reply)] {
+                if !path.is_empty() {
+                    waiting.push((conn, direction));
                 }
             }
         }
         let now_ns = self.clock.now_ns();
         for way in waiting {
-            self.let_go(way, now_ns);
+            self.advance(way, now_ns);
         }
-        self.port.ring();
+        self.endpoint.notify();
     }
 
-    /// Resets the connections of links.
+    /// Resets the connections of these workers to these nodes (`None`: of all).
     pub(super) fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
         let lists = |list: Option<&[usize]>, one| list.is_none_or(|list| list.contains(&one));
         let hit: Vec<u64> = {
-            let ledger = self.ledger.borrow();
-            let hit = ledger.conns.iter().filter(|(_, conn)| {
+            let state = self.state.borrow();
+            let hit = state.connections.iter().filter(|(_, conn)| {
                 lists(workers, conn.link.worker) && lists(nodes, conn.link.node)
             });
             hit.map(|(conn, _)| conn).collect()
         };
-        self.break_off(&hit, Lost::Reset);
+        self.reset(&hit, RequestError::Reset);
     }
 
-    pub(super) fn break_off(&self, conns: &[u64], lost: Lost) {
+    /// Resets connections, and tells their clients why.
+    pub(super) fn reset(&self, conns: &[u64], error: RequestError) {
         for conn in conns {
-            let mut ledger = self.ledger.borrow_mut();
-            if let Some(known) = ledger.forget(*conn) {
-                ledger.broken.insert(*conn);
-                drop(ledger);
-                self.note_lost(*conn, &known, self.clock.now_ns() + 1, Outcome::Cut);
-                known.fail(self.port, lost);
+            let mut state = self.state.borrow_mut();
+            if let Some(removed) = state.remove_connection(*conn) {
+                state.broken.insert(*conn);
+                drop(state);
+                self.log_lost(*conn, &removed, self.clock.now_ns() + 1, Outcome::Cut);
+                removed.fail(self.endpoint, error);
             }
         }
     }
 
-    /// Lets a paused node answer what came meanwhile.
+    /// Resumes a paused node, which processes what came meanwhile.
     pub(super) fn resume(&self, node: usize) {
         let now_ns = self.clock.now_ns();
         let backlog = {
-            let mut ledger = self.ledger.borrow_mut();
-            ledger.nodes[node].paused = false;
-            std::mem::take(&mut ledger.nodes[node].backlog)
+            let mut state = self.state.borrow_mut();
+            state.nodes[node].paused = false;
+            std::mem::take(&mut state.nodes[node].backlog)
         };
         for frame in backlog {
             self.arrive(now_ns, frame);
         }
         self.time_out(now_ns, node);
-        self.port.ring();
+        self.endpoint.notify();
     }
 
-    /// Ends the blocking commands that have waited long enough: the node's clock has leapt.
-    pub(super) fn look_at_waits(&self, node: usize) {
+    /// Ends the blocking commands that have waited long enough after the node's clock has jumped.
+    pub(super) fn check_timeouts(&self, node: usize) {
         self.time_out(self.clock.now_ns(), node);
-        self.port.ring();
+        self.endpoint.notify();
     }
 
     /// Changes a node, at the present time of the simulation.
     pub(super) fn with_node<T>(&self, node: usize, work: impl FnOnce(&mut Node, u64) -> T) -> T {
         work(
-            &mut self.ledger.borrow_mut().nodes[node],
+            &mut self.state.borrow_mut().nodes[node],
             self.clock.now_ns(),
         )
     }
 
     pub(super) fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
-        self.ledger.borrow_mut().set_phase(worker, op, phase);
+        self.state.borrow_mut().set_phase(worker, op, phase);
     }
 
     pub(super) fn last_command_ns(
@@ -268,8 +268,8 @@ impl Network {
         phase: Phase,
         key: u32,
     ) -> Option<u64> {
-        let ledger = self.ledger.borrow();
-        let at_ns = ledger.last_command_ns(worker, op, phase, key)?;
+        let state = self.state.borrow();
+        let at_ns = state.last_command_ns(worker, op, phase, key)?;
         Some(self.run_ns(at_ns))
     }
 
@@ -279,10 +279,10 @@ impl Network {
         self.run_clock.now_ns().saturating_sub(ago)
     }
 
-    /// Commands that no node knew.
+    /// Commands that a node did not know.
     pub(super) fn unknown_commands(&self) -> BTreeSet<String> {
-        let ledger = self.ledger.borrow();
-        ledger
+        let state = self.state.borrow();
+        state
             .nodes
             .iter()
             .flat_map(Node::unknown)
@@ -290,7 +290,7 @@ impl Network {
             .collect()
     }
 
-    /// How long the longest journey without faults takes.
+    /// The longest latency of one way without faults.
     pub(super) fn slowest() -> Duration {
         Duration::from_nanos(LATENCY.end)
     }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use picklock_scenarios::{Persistence, Resource};
 
-use super::traffic::Frame;
-use super::wall::SimWall;
+use super::frame::Frame;
+use super::wall_clock::SimWallClock;
 use crate::clock::Clock;
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 use crate::world::Tampering;
@@ -19,41 +19,40 @@ const LAG_NS: u64 = 500_000;
 /// One node.
 pub(super) struct Node {
     server: Server,
-    wall: SimWall,
+    wall: SimWallClock,
     persistence: Persistence,
-    /// What would be there after a power loss, and when it was written.
+    /// What a power loss would leave, and when it was synced.
     durable: Keyspace,
     synced_ns: u64,
-    /// Counts the starts: what was sent to an earlier one never arrives.
     pub(super) up: bool,
     pub(super) paused: bool,
     /// What arrived while it was paused.
     pub(super) backlog: VecDeque<Frame>,
-    /// When it will be looked whether somebody has waited long enough.
-    alarm_ns: Option<u64>,
+    /// When the scheduled timeout of its blocking commands is.
+    timeout_ns: Option<u64>,
     replica: Option<Replica>,
-    /// What it has run out of, as often as it was taken.
+    /// What it has run out of, once for each fault that took it.
     exhausted: Vec<Resource>,
-    /// While it has no room for new connections: the last client that was let in.
+    /// While it accepts no more connections: the last client that it accepted.
     last_admitted: Option<ClientId>,
 }
 
-/// A replica, some way behind its master.
+/// A replica, which lags behind its master.
 struct Replica {
     server: Server,
-    /// It is another machine.
-    wall: SimWall,
-    /// What is on the way to it, and when it arrives.
+    /// The clock of its own machine.
+    wall: SimWallClock,
+    /// The changes that travel to it, and when each arrives.
     stream: VecDeque<(u64, Effect)>,
-    /// How many of its master's changes it has.
+    /// How many of its master's changes it has applied.
     received: u64,
     linked: bool,
-    /// So many replicas it stands for: only the first one is ever promoted.
+    /// How many replicas it represents: only the first one is ever promoted.
     stands_for: u32,
 }
 
 impl Replica {
-    /// Takes in, at a time of the simulation, what arrives until another.
+    /// Applies, at a time of the simulation, what arrives until another.
     fn catch_up(&mut self, until_ns: u64, sim_ns: u64) {
         let now = at(&self.wall, sim_ns);
         while self
@@ -82,7 +81,7 @@ impl Node {
         server.set_acknowledged(stands_for, 0);
         let replica = (replicas > 0).then(|| Replica {
             server: Server::new(version),
-            wall: SimWall::new(clock),
+            wall: SimWallClock::new(clock),
             stream: VecDeque::new(),
             received: 0,
             linked: true,
@@ -92,13 +91,13 @@ impl Node {
             replica,
             durable: server.snapshot(),
             server,
-            wall: SimWall::new(clock),
+            wall: SimWallClock::new(clock),
             persistence,
             synced_ns: 0,
             up: true,
             paused: false,
             backlog: VecDeque::new(),
-            alarm_ns: None,
+            timeout_ns: None,
             exhausted: Vec::new(),
             last_admitted: None,
         }
@@ -112,7 +111,7 @@ impl Node {
         self.server.disconnect(client);
     }
 
-    /// Carries out a command at a time of the simulation.
+    /// Executes a command at a time of the simulation.
     pub(super) fn execute(&mut self, client: ClientId, args: &[&[u8]], sim_ns: u64) -> Reply {
         self.sync(sim_ns);
         let now = self.now(sim_ns);
@@ -128,7 +127,7 @@ impl Node {
         reply
     }
 
-    /// The replica takes in what has arrived, and says so.
+    /// The replica applies what has arrived, and acknowledges it.
     fn replicate(&mut self, sim_ns: u64) {
         if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
             replica.catch_up(sim_ns, sim_ns);
@@ -137,14 +136,15 @@ impl Node {
         }
     }
 
-    /// When the replica will have more, if anybody waits for that.
+    /// When the replica's next acknowledgement comes, if a client waits for one.
     fn next_acknowledgement(&self) -> Option<u64> {
         let replica = self.replica.as_ref().filter(|replica| replica.linked)?;
         let (at_ns, _) = replica.stream.front()?;
         self.server.waits_for_replicas().then_some(*at_ns)
     }
 
-    /// What is written from now on never reaches the replica; what is on the way is lost.
+    /// What is written from now on never reaches the replica; what travels to it is lost. False:
+    /// there is none.
     pub(super) fn cut_replication(&mut self, sim_ns: u64) -> bool {
         let Some(replica) = &mut self.replica else {
             return false;
@@ -156,8 +156,8 @@ impl Node {
         true
     }
 
-    /// The replica takes the master's place, with what has reached it: everything, unless the
-    /// link was cut. False: there is none.
+    /// The replica replaces the master, with what has reached it: everything, unless the link was
+    /// cut. False: there is none.
     pub(super) fn fail_over(&mut self, sim_ns: u64) -> bool {
         let Some(mut replica) = self.replica.take() else {
             return false;
@@ -175,7 +175,7 @@ impl Node {
         true
     }
 
-    /// True when there are any for [`Node::messages`].
+    /// True when [`Node::messages`] returns any.
     pub(super) fn has_messages(&self) -> bool {
         self.server.has_messages()
     }
@@ -185,31 +185,34 @@ impl Node {
         self.server.take_messages()
     }
 
-    /// When the node must be asked to [`Node::time_out`], in the simulation's time. `None`: it
-    /// need not be, or whoever asked before does it.
-    pub(super) fn set_alarm(&mut self) -> Option<u64> {
+    /// When [`Node::time_out`] must be called, on the simulation's clock. `None`: never, or an
+    /// earlier call is scheduled already.
+    pub(super) fn schedule_timeout(&mut self) -> Option<u64> {
         if self.paused {
             return None;
         }
-        let over = self.server.next_timeout();
-        let over_ns = over.map(|over| self.wall.sim_ns(over.wall_us));
-        let over_ns = [over_ns, self.next_acknowledgement()]
+        let timeout = self.server.next_timeout();
+        let timeout_ns = timeout.map(|timeout| self.wall.sim_ns(timeout.wall_us));
+        let timeout_ns = [timeout_ns, self.next_acknowledgement()]
             .into_iter()
             .flatten()
             .min()?;
-        if self.alarm_ns.is_some_and(|alarm_ns| alarm_ns <= over_ns) {
+        if self
+            .timeout_ns
+            .is_some_and(|known_ns| known_ns <= timeout_ns)
+        {
             return None;
         }
-        self.alarm_ns = Some(over_ns);
-        Some(over_ns)
+        self.timeout_ns = Some(timeout_ns);
+        Some(timeout_ns)
     }
 
     /// Ends the blocking commands that have waited long enough, or whose replicas have answered.
     pub(super) fn time_out(&mut self, sim_ns: u64) {
-        self.alarm_ns = None;
+        self.timeout_ns = None;
         if self.up && !self.paused {
             let now = self.now(sim_ns);
-            // What has just been acknowledged is no longer waited for.
+            // What has been acknowledged by now does not time out.
             self.replicate(sim_ns);
             self.server.time_out(now);
         }
@@ -220,7 +223,7 @@ impl Node {
         self.server.unknown_commands().iter()
     }
 
-    /// The power goes: what was not durable is gone, and so is every connection and script.
+    /// A power loss: what was not durable is gone, and so is every connection and script.
     pub(super) fn crash(&mut self, sim_ns: u64) {
         self.sync(sim_ns);
         if self.persistence == Persistence::AofAlways {
@@ -231,19 +234,19 @@ impl Node {
         self.backlog.clear();
     }
 
-    /// It comes back with what its disk kept.
+    /// It starts with what its disk has kept.
     pub(super) fn restart(&mut self, sim_ns: u64) {
         self.server.flush();
         self.server.flush_scripts();
         self.server.restore(self.durable.clone());
         self.synced_ns = sim_ns;
         self.up = true;
-        // It has read its settings anew.
+        // A start reads the original settings.
         self.exhausted.clear();
         self.set_limits();
     }
 
-    /// Does what an administrator was told to; how many keys an eviction removed.
+    /// Tampers with the data or the limits; returns how many keys an eviction removed.
     pub(super) fn tamper(&mut self, tampering: &Tampering, sim_ns: u64) -> u64 {
         match tampering {
             Tampering::Evict(keys) => {
@@ -292,12 +295,12 @@ impl Node {
         };
     }
 
-    /// True where there is no room for this client: it came after all that there is room for.
+    /// True when it does not accept this client, which came after the last that it accepted.
     pub(super) fn turns_away(&self, client: ClientId) -> bool {
         self.last_admitted.is_some_and(|last| client > last)
     }
 
-    /// Remaining life of a key, milliseconds; −1 without expiry; `None`: no such key.
+    /// Remaining life of a key in milliseconds; −1 without expiry; `None`: no such key.
     pub(super) fn key_ttl_ms(&mut self, key: &str, sim_ns: u64) -> Option<i64> {
         match self.answer_once(&[b"PTTL", key.as_bytes()], sim_ns) {
             Reply::Int(left) if left != -2 => Some(left),
@@ -305,14 +308,14 @@ impl Node {
         }
     }
 
-    /// From now on its wall clock is ahead by so many nanoseconds, or behind.
+    /// From now on its wall clock is ahead by this many nanoseconds, or behind.
     pub(super) fn set_clock_off(&mut self, off_ns: i64) {
         self.wall.set_off(off_ns);
-        // When somebody has waited long enough is told by this clock.
-        self.alarm_ns = None;
+        // The timeouts are measured by this clock.
+        self.timeout_ns = None;
     }
 
-    /// Answers one command of ours, on a connection for it alone.
+    /// Answers one command of the harness, on a connection of its own.
     pub(super) fn answer_once(&mut self, args: &[&[u8]], sim_ns: u64) -> Reply {
         let client = self.server.connect();
         let now = self.now(sim_ns);
@@ -325,8 +328,8 @@ impl Node {
         at(&self.wall, sim_ns)
     }
 
-    /// A background sync happens at every whole second, whether somebody looks or not: called
-    /// before the first change after it, with what had been there until then.
+    /// Makes up for the background sync at the last whole second: called before the first change
+    /// after it, while the data is still what the sync saw.
     fn sync(&mut self, sim_ns: u64) {
         if self.persistence != Persistence::AofEverysec {
             return;
@@ -340,7 +343,7 @@ impl Node {
 }
 
 /// What a clock shows at a time of the simulation.
-fn at(wall: &SimWall, sim_ns: u64) -> Now {
+fn at(wall: &SimWallClock, sim_ns: u64) -> Now {
     Now {
         wall_us: wall.at_us(sim_ns),
     }

@@ -9,7 +9,7 @@ use picklock_scenarios::StockPlace;
 
 use super::batch::{PATIENCE, run_with_patience};
 use super::subject::Subject;
-use super::watchdog::Beat;
+use super::turn_monitor::TurnMonitor;
 use super::world::{Parts, SimWorld};
 use crate::clock::{self, Clock};
 use crate::driver::{self, RunError, Setup};
@@ -61,17 +61,17 @@ pub fn run(simulation: Simulation) -> Result<History, SimError> {
 }
 
 /// Simulates on this thread, without a watchdog.
-pub(super) fn run_here(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
+pub(super) fn run_here(simulation: Simulation, monitor: TurnMonitor) -> Result<History, SimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .map_err(|error| SimError::Broken(error.to_string()))?;
-    beat.set_out();
+    monitor.begin_simulation();
     let tasks = tokio::task::LocalSet::new();
     // As a task: what is run on a set of tasks is polled whenever any of them is.
     let playing = async move {
-        let played = tokio::task::spawn_local(play(simulation, beat)).await;
+        let played = tokio::task::spawn_local(play(simulation, monitor)).await;
         played.unwrap_or_else(|error| Err(SimError::Broken(error.to_string())))
     };
     let mut played = std::pin::pin!(tasks.run_until(playing));
@@ -80,7 +80,7 @@ pub(super) fn run_here(simulation: Simulation, beat: Beat) -> Result<History, Si
     runtime.block_on(turns)
 }
 
-async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
+async fn play(simulation: Simulation, monitor: TurnMonitor) -> Result<History, SimError> {
     let Simulation { plan, subject, log } = simulation;
     let clock = Clock::start();
     let (moments, due) = Moments::of(&plan.scenario.faults);
@@ -94,13 +94,13 @@ async fn play(simulation: Simulation, beat: Beat) -> Result<History, SimError> {
         keys: plan.keys.clone(),
         seed: plan.seed,
         run_clock: clock.clone(),
-        watcher: moments.clone(),
+        interceptor: moments.clone(),
         log,
-        beat,
+        monitor,
         subject: subject.clone(),
     }));
     let network = world.network();
-    let carrying = tokio::task::spawn_local(Rc::clone(&network).carry());
+    let carrying = tokio::task::spawn_local(Rc::clone(&network).run());
     let setup = Setup {
         plan,
         subject: subject.name().to_owned(),

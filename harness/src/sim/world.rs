@@ -10,12 +10,12 @@ use picklock_impls::{Context, DynLock, Node as Connection};
 use picklock_scenarios::{Persistence, Phase, WorldName};
 
 use super::connection::SimConnection;
-use super::host::{Around, Host};
+use super::host::{Host, HostContext};
 use super::network::{Network, Wiring};
 use super::node::Node;
 use super::subject::Subject;
-use super::wall::SimWall;
-use super::watchdog::Beat;
+use super::turn_monitor::TurnMonitor;
+use super::wall_clock::SimWallClock;
 use crate::adapter::mailbox::{Reader, Writer, mailbox};
 use crate::adapter::message::Request;
 use crate::adapter::process::Heard;
@@ -23,7 +23,7 @@ use crate::adapter::serve::{Init, answer_messages};
 use crate::clock::Clock;
 use crate::entropy;
 use crate::model::{Reply, ServerVersion};
-use crate::wire::{ImposedId, LinkFault, LinkId, Watcher, WireLog};
+use crate::wire::{ImposedId, Interceptor, LinkFault, LinkId, WireLog};
 use crate::world::{Refusal, Session, Tampering, World};
 
 /// How far away the store is, one way.
@@ -40,9 +40,9 @@ pub(super) struct Parts {
     pub(super) keys: Vec<String>,
     pub(super) seed: u64,
     pub(super) run_clock: Clock,
-    pub(super) watcher: Arc<dyn Watcher>,
+    pub(super) interceptor: Arc<dyn Interceptor>,
     pub(super) log: Option<WireLog>,
-    pub(super) beat: Beat,
+    pub(super) monitor: TurnMonitor,
 }
 
 /// The simulated world. Its network must be carried by a task: [`SimWorld::network`].
@@ -50,10 +50,10 @@ pub struct SimWorld {
     subject: Subject,
     nodes: usize,
     clock: Clock,
-    beat: Beat,
+    monitor: TurnMonitor,
     network: Rc<Network>,
     hosts: RefCell<BTreeMap<usize, Host>>,
-    walls: RefCell<BTreeMap<usize, SimWall>>,
+    walls: RefCell<BTreeMap<usize, SimWallClock>>,
 }
 
 impl SimWorld {
@@ -69,7 +69,7 @@ impl SimWorld {
                 .collect(),
             keys: parts.keys,
             seed: parts.seed,
-            watcher: parts.watcher,
+            interceptor: parts.interceptor,
             clock: clock.clone(),
             run_clock: parts.run_clock,
             log: parts.log,
@@ -78,7 +78,7 @@ impl SimWorld {
             subject: parts.subject,
             nodes: parts.nodes,
             clock,
-            beat: parts.beat,
+            monitor: parts.monitor,
             network,
             hosts: RefCell::default(),
             walls: RefCell::default(),
@@ -97,20 +97,20 @@ impl SimWorld {
     }
 
     /// The wall clock of the worker's machine.
-    fn wall(&self, worker: usize) -> SimWall {
+    fn wall(&self, worker: usize) -> SimWallClock {
         let mut walls = self.walls.borrow_mut();
         let wall = walls
             .entry(worker)
-            .or_insert_with(|| SimWall::new(&self.clock));
+            .or_insert_with(|| SimWallClock::new(&self.clock));
         wall.clone()
     }
 
     fn client(&self, worker: usize, init: &Init) -> Result<Box<dyn DynLock>, String> {
         let nodes = (0..self.nodes).map(|node| {
             let link = LinkId { worker, node };
-            let port = self.network.port;
+            let endpoint = self.network.endpoint;
             let (timeout, clock) = (init.timeout, self.clock.clone());
-            Connection::opening(move || SimConnection::new(port, link, timeout, clock.clone()))
+            Connection::opening(move || SimConnection::new(endpoint, link, timeout, clock.clone()))
         });
         let options = self.subject.read_options(&init.options);
         let context = Context {
@@ -174,10 +174,10 @@ impl World for Rc<SimWorld> {
             answer_messages(inbox, build, |one| said.send(Heard::Said(one)).is_ok()).await;
             "ended with its driver".to_owned()
         };
-        let around = Around {
+        let around = HostContext {
             clock: self.clock.clone(),
-            beat: self.beat.clone(),
-            port: self.network.port,
+            monitor: self.monitor.clone(),
+            endpoint: self.network.endpoint,
         };
         let host = Host::start(worker, around, outbox, work);
         self.hosts.borrow_mut().insert(worker, host);
@@ -259,7 +259,7 @@ impl World for Rc<SimWorld> {
             }
         })?;
         // Whoever has waited long enough by this clock is told so.
-        self.network.look_at_waits(node);
+        self.network.check_timeouts(node);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use picklock_scenarios::{Direction, EventKind, FaultPlan, Trigger};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::wire::{Gate, Sight, Watcher};
+use crate::wire::{Gate, InterceptedFrame, Interceptor};
 
 /// Where a moment happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,34 +149,34 @@ fn is_wire(trigger: &Trigger) -> bool {
     matches!(trigger.on, EventKind::Request | EventKind::Reply)
 }
 
-impl Watcher for Moments {
-    fn armed(&self) -> bool {
+impl Interceptor for Moments {
+    fn is_armed(&self) -> bool {
         self.on_the_wire.load(Ordering::Acquire) > 0
     }
 
-    fn sight(&self, sight: &Sight<'_>) -> Option<Gate> {
-        let kind = match sight.direction {
+    fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
+        let kind = match frame.direction {
             Direction::Request => EventKind::Request,
             Direction::Reply => EventKind::Reply,
         };
         let site = Site {
-            worker: Some(sight.link.worker),
-            node: Some(sight.link.node),
-            frame: Some((sight.conn, sight.direction)),
+            worker: Some(frame.link.worker),
+            node: Some(frame.link.node),
+            frame: Some((frame.conn, frame.direction)),
         };
         self.strike_where(site, |trigger| {
             trigger.on == kind
                 && trigger
                     .worker
-                    .is_none_or(|worker| worker == sight.link.worker)
-                && trigger.node.is_none_or(|node| node == sight.link.node)
+                    .is_none_or(|worker| worker == frame.link.worker)
+                && trigger.node.is_none_or(|node| node == frame.link.node)
                 && trigger
                     .command
                     .as_ref()
-                    .is_none_or(|command| command.eq_ignore_ascii_case(sight.command))
-                && !(trigger.success && sight.is_error)
-                && (!trigger.names_key || sight.key.is_some())
-                && trigger.during.is_none_or(|phase| phase == sight.phase)
+                    .is_none_or(|command| command.eq_ignore_ascii_case(frame.command))
+                && !(trigger.success && frame.is_error)
+                && (!trigger.names_key || frame.key.is_some())
+                && trigger.during.is_none_or(|phase| phase == frame.phase)
         })
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use memchr::memmem::Finder;
 
+use super::operation::Operation;
 use super::scan::Shape;
 
 /// Longest command name that is kept; the longest of Redis 7 has 20 letters.
@@ -12,19 +13,19 @@ const LONGEST_NAME: usize = 23;
 
 /// A command's name in upper case, kept in place so that remembering it allocates nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct CommandName {
+pub(crate) struct CommandName {
     len: u8,
     letters: [u8; LONGEST_NAME],
 }
 
 impl CommandName {
-    /// No command: a reply that answers nothing.
+    /// No command: the name of a reply that answers no request.
     pub(super) const NONE: CommandName = CommandName {
         len: 0,
         letters: [0; LONGEST_NAME],
     };
 
-    pub(super) fn new(word: &[u8]) -> Self {
+    pub(crate) fn new(word: &[u8]) -> Self {
         let mut name = CommandName::NONE;
         for (slot, byte) in name.letters.iter_mut().zip(word) {
             *slot = match byte.to_ascii_uppercase() {
@@ -69,29 +70,42 @@ pub(super) enum Expect {
     RepliesOff,
     /// `CLIENT REPLY SKIP`: neither this nor the next is answered.
     SkipNext,
-    /// The connection becomes something else than requests and replies (`PSYNC`).
+    /// After it the connection is more than requests and replies (`PSYNC`).
     Unpredictable,
 }
 
 /// A request as it is remembered until it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The command.
-    pub name: CommandName,
+    pub command: CommandName,
     /// Which of the locks' keys it names.
     pub key: Option<u32>,
     /// Its answers.
     pub expect: Expect,
+    /// What its worker was busy with when it came.
+    pub operation: Operation,
 }
 
-/// Names of the locks' keys, ready to be searched for.
+impl Request {
+    /// No request, during an operation.
+    pub(super) fn none(operation: Operation) -> Self {
+        Request {
+            command: CommandName::NONE,
+            key: None,
+            expect: Expect::Nothing,
+            operation,
+        }
+    }
+}
+
+/// The names of the locks' keys, prepared for searching.
 pub(super) struct Keys {
-    /// Longest first: `lock:12` must not be taken for `lock:1`.
+    /// Longest first, so that `lock:12` is not taken for `lock:1`.
     finders: Vec<(u32, Finder<'static>)>,
 }
 
 impl Keys {
-    /// Keys are called by their position in `names`. An empty name names nothing.
+    /// A key's number is its position in `names`. An empty name matches nothing.
     pub(super) fn new(names: &[String]) -> Self {
         let mut finders: Vec<_> = (0_u32..)
             .zip(names)
@@ -104,8 +118,8 @@ impl Keys {
 
     /// The key that an argument of this request contains; of several the longest.
     fn named_by(&self, frame: &[u8], shape: Shape) -> Option<u32> {
-        // One search of the whole frame decides nearly always. Only a hit must be looked at
-        // argument by argument, because lengths stand between them.
+        // One search of the whole frame decides nearly always. Only a hit must be checked
+        // argument by argument, because the lengths between them could match too.
         self.finders.iter().find_map(|(index, finder)| {
             let hit = finder.find(frame).is_some()
                 && (shape == Shape::Inline
@@ -115,18 +129,14 @@ impl Keys {
     }
 }
 
-/// Reads a whole request.
-pub(super) fn read(frame: &[u8], shape: Shape, keys: &Keys) -> Request {
+/// Reads a whole request, which came during an operation of its worker.
+pub(super) fn read(frame: &[u8], shape: Shape, keys: &Keys, operation: Operation) -> Request {
     let mut words = arguments(frame, shape).map(|range| &frame[range]);
     let Some(first) = words.next() else {
-        return Request {
-            name: CommandName::NONE,
-            key: None,
-            expect: Expect::Nothing,
-        };
+        return Request::none(operation);
     };
-    let name = CommandName::new(first);
-    let expect = match name.as_str() {
+    let command = CommandName::new(first);
+    let expect = match command.as_str() {
         "SUBSCRIBE" | "PSUBSCRIBE" | "SSUBSCRIBE" => confirmations(true, words.count()),
         "UNSUBSCRIBE" | "PUNSUBSCRIBE" | "SUNSUBSCRIBE" => confirmations(false, words.count()),
         "CLIENT" => client(words.next(), words.next()),
@@ -134,14 +144,15 @@ pub(super) fn read(frame: &[u8], shape: Shape, keys: &Keys) -> Request {
         _ => Expect::Answer,
     };
     Request {
-        name,
+        command,
         key: keys.named_by(frame, shape),
         expect,
+        operation,
     }
 }
 
 fn confirmations(subscribed: bool, channels: usize) -> Expect {
-    // Subscribing to nothing is an error, which is one answer whatever is expected.
+    // Subscribing without a channel is an error, which is one answer whatever is expected.
     Expect::Confirmations {
         subscribed,
         count: u32::try_from(channels).unwrap_or(u32::MAX),
@@ -185,8 +196,8 @@ pub(super) fn arguments(frame: &[u8], shape: Shape) -> impl Iterator<Item = Rang
     })
 }
 
-/// The length that stands behind the type byte at `at`, and where the line after it begins. The
-/// scan has found the frame whole, so both are there.
+/// The length after the type byte at `at`, and where the next line begins. The scan has found the
+/// frame whole, so both are there.
 fn length(frame: &[u8], at: usize) -> (usize, usize) {
     let mut len = 0;
     let mut index = at + 1;

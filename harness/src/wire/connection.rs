@@ -11,46 +11,48 @@ use tokio::sync::Notify;
 
 use super::LinkId;
 use super::command::Keys;
-use super::entry::Outcome;
-use super::fabric::Fabric;
-use super::link::Place;
-use super::log::{Record, WireLog};
-use super::passage::{Passage, words};
+use super::fault_rules::FaultRules;
+use super::fault_table::FaultChanges;
+use super::frame_meta::FrameMeta;
+use super::interceptor::Interceptor;
+use super::link::ServerLink;
+use super::log::WireLog;
+use super::log_entry::Outcome;
+use super::log_record::{LogRecord, preview};
+use super::operation::{CurrentOperation, Operation};
 use super::pending::Pending;
+use super::proxy::Proxy;
 use super::pump::Pump;
-use super::ruling::FaultView;
 use super::scan::Shape;
-use super::stamp::{Stamp, StampCell};
-use super::watch::Watcher;
 use crate::clock::Clock;
 
-/// What both directions of a connection know.
+/// What both directions of a connection share.
 pub(super) struct Shared<'a> {
-    fabric: &'a Fabric,
+    proxy: &'a Proxy,
     pub link: LinkId,
     server: usize,
     pub conn: u64,
-    stamp: Arc<StampCell>,
+    operation: Arc<CurrentOperation>,
     pending: Mutex<Pending>,
-    /// Set when bytes came that are not RESP.
+    /// True once bytes have come that are not RESP.
     raw: AtomicBool,
     raw_notice: Notify,
 }
 
 /// Carries one connection from its first byte to its last.
-pub(super) async fn carry(fabric: &Fabric, place: Place, conn: u64, client: TcpStream) {
-    let Place { link, server } = place;
+pub(super) async fn carry(proxy: &Proxy, server_link: ServerLink, conn: u64, client: TcpStream) {
+    let ServerLink { link, server } = server_link;
     let shared = Shared {
-        fabric,
+        proxy,
         link,
         server,
         conn,
-        stamp: fabric.stamp(link.worker),
+        operation: proxy.current_operation(link.worker),
         pending: Mutex::default(),
         raw: AtomicBool::new(false),
         raw_notice: Notify::new(),
     };
-    let cut = fabric.cut_notice(conn);
+    let cut = proxy.cut_notice(conn);
     let upstream = tokio::select! {
         biased;
         () = cut.notified() => None,
@@ -72,18 +74,18 @@ pub(super) async fn carry(fabric: &Fabric, place: Place, conn: u64, client: TcpS
     }
 }
 
-/// Closes a connection so that its peer sees it reset.
+/// Closes a connection so that its peer sees a reset.
 fn reset(stream: TcpStream) {
-    // Where even this fails the socket is closed in the ordinary way, which ends it as well.
+    // If this fails, the socket is closed in the ordinary way, which ends it as well.
     let _ = stream.set_zero_linger();
 }
 
 impl Shared<'_> {
-    /// Connects to the node, once nothing keeps the two apart. `None`: it does not answer.
+    /// Connects to the node, once no partition is in the way. `None`: it does not answer.
     async fn reach(&self) -> Option<TcpStream> {
-        // A handshake needs both directions, and so does the news that nobody is there.
+        // A handshake needs both directions, and so does its refusal.
         self.no_partition(None, true).await;
-        let upstream = self.fabric.upstream(Place {
+        let upstream = self.proxy.upstream(ServerLink {
             link: self.link,
             server: self.server,
         });
@@ -91,25 +93,29 @@ impl Shared<'_> {
             Ok(stream) => return Some(stream),
             Err(error) => error,
         };
-        let passage = Passage::unasked(self.clock().now_ns(), self.stamp(), Shape::Blank);
+        let meta = FrameMeta::unrequested(self.clock().now_ns(), self.operation(), Shape::Blank);
         let text = match upstream {
             Some(upstream) => format!("{upstream}: {error}"),
             None => error.to_string(),
         };
         let outcome = Outcome::Unreachable;
-        self.note(Direction::Request, &passage, text.as_bytes(), None, outcome);
+        self.note(Direction::Request, &meta, text.as_bytes(), None, outcome);
         self.no_partition(None, false).await;
         None
     }
 
-    /// Waits until nothing keeps worker and node apart in this direction (`None`: in both).
-    /// `strikes`: a partition that is met here has struck.
+    /// Waits until no partition stops this direction (`None`: both). `strikes`: a partition that is
+    /// met here counts it as a strike.
     async fn no_partition(&self, direction: Option<Direction>, strikes: bool) {
-        let mut faults = self.faults(direction);
+        let (mut rules, mut changes) = (self.fault_rules(direction), self.fault_changes());
         let mut first = strikes;
-        while faults.is_partitioned(first) {
+        loop {
+            changes.mark_seen();
+            if !rules.is_partitioned(first) {
+                return;
+            }
             first = false;
-            faults.changed().await;
+            changes.changed().await;
         }
     }
 
@@ -119,15 +125,15 @@ impl Shared<'_> {
         let requests = Pump::new(self, Direction::Request, client_reader, upstream_writer);
         let replies = Pump::new(self, Direction::Reply, upstream_reader, client_writer);
         tokio::try_join!(
-            self.tell(Direction::Reply, requests),
-            self.tell(Direction::Request, replies),
+            self.run(requests, Direction::Reply),
+            self.run(replies, Direction::Request),
         )?;
         Ok(())
     }
 
-    /// Runs a pump. When it breaks because its receiver is gone, the sender hears of it only once
-    /// nothing keeps the news, which travels in direction `back`, from it.
-    async fn tell(&self, back: Direction, pump: Pump<'_>) -> io::Result<()> {
+    /// Runs a pump. When it breaks because its receiver is gone, the sender learns of it only when
+    /// no partition stops the reset, which travels in direction `back`.
+    async fn run(&self, pump: Pump<'_>, back: Direction) -> io::Result<()> {
         let Err(error) = pump.run().await else {
             return Ok(());
         };
@@ -136,35 +142,40 @@ impl Shared<'_> {
     }
 
     pub(super) fn clock(&self) -> &Clock {
-        &self.fabric.clock
+        &self.proxy.clock
     }
 
     pub(super) fn keys(&self) -> &Keys {
-        &self.fabric.keys
+        &self.proxy.keys
     }
 
     pub(super) fn log(&self) -> &WireLog {
-        &self.fabric.log
+        &self.proxy.log
     }
 
-    pub(super) fn watcher(&self) -> &dyn Watcher {
-        &*self.fabric.watcher
+    pub(super) fn interceptor(&self) -> &dyn Interceptor {
+        &*self.proxy.interceptor
     }
 
-    pub(super) fn stamp(&self) -> Stamp {
-        self.stamp.get()
+    pub(super) fn operation(&self) -> Operation {
+        self.operation.get()
     }
 
-    pub(super) fn faults(&self, direction: Option<Direction>) -> FaultView {
-        self.fabric.fault_view(self.link, self.conn, direction)
+    /// The rules of one direction (`None`: of both).
+    pub(super) fn fault_rules(&self, direction: Option<Direction>) -> FaultRules {
+        self.proxy.fault_rules(self.link, self.conn, direction)
+    }
+
+    pub(super) fn fault_changes(&self) -> FaultChanges {
+        self.proxy.faults.subscribe()
     }
 
     pub(super) fn pending(&self) -> MutexGuard<'_, Pending> {
-        // Every method leaves it whole.
+        // Every method leaves it complete, so a panic elsewhere does not spoil it.
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True when the connection carries bytes that nobody understands.
+    /// True when the connection is a byte pipe, because it carries bytes that are not RESP.
     pub(super) fn is_raw(&self) -> bool {
         self.raw.load(Ordering::Acquire)
     }
@@ -177,64 +188,67 @@ impl Shared<'_> {
     /// From here on the connection is a byte pipe.
     pub(super) fn turn_raw(&self, direction: Direction, now_ns: u64, reason: &'static str) {
         if !self.raw.swap(true, Ordering::AcqRel) {
-            let passage = Passage::unasked(now_ns, self.stamp(), Shape::Blank);
+            let meta = FrameMeta::unrequested(now_ns, self.operation(), Shape::Blank);
             let outcome = Outcome::Unparseable;
-            self.note(direction, &passage, reason.as_bytes(), None, outcome);
-            // A permit stays for the direction that is not waiting just now.
+            self.note(direction, &meta, reason.as_bytes(), None, outcome);
+            // The permit stays for a direction that is not waiting now.
             self.raw_notice.notify_one();
         }
     }
 
-    /// A request is about to go: its answer can come at any time from now on.
-    pub(super) fn ask(&self, pending: &mut Pending, passage: &Passage) {
-        if !passage.is_raw() && !pending.ask(passage.asked) {
+    /// A request is about to be sent: its answer can come at any time from now on.
+    pub(super) fn expect_reply_in(&self, pending: &mut Pending, meta: &FrameMeta) {
+        if !meta.is_raw() && !pending.expect_reply(meta.request) {
             let reason = "more than requests and replies";
-            self.turn_raw(Direction::Request, passage.at_ns, reason);
+            self.turn_raw(Direction::Request, meta.at_ns, reason);
         }
     }
 
-    /// A frame is about to go.
-    pub(super) fn depart(&self, direction: Direction, passage: &Passage) {
+    /// A frame is about to be sent. If it is a request, its answer can come from now on.
+    pub(super) fn expect_reply(&self, direction: Direction, meta: &FrameMeta) {
         if direction == Direction::Request {
-            self.ask(&mut self.pending(), passage);
+            self.expect_reply_in(&mut self.pending(), meta);
         }
     }
 
     pub(super) fn record(
         &self,
         direction: Direction,
-        passage: &Passage,
+        meta: &FrameMeta,
         size: usize,
         sent_ns: Option<u64>,
         outcome: Outcome,
-    ) -> Record {
-        Record {
-            at_ns: passage.at_ns,
+    ) -> LogRecord {
+        LogRecord {
+            at_ns: meta.at_ns,
             sent_ns,
             link: self.link,
             conn: self.conn,
             direction,
-            asked: passage.asked,
+            command: meta.request.command,
+            key: meta.request.key,
+            op: meta.request.operation.op,
+            phase: meta.request.operation.phase,
             size,
             outcome,
         }
     }
 
-    /// Writes one line into the log.
+    /// Appends one line to the log. Bytes that are not RESP have none.
     pub(super) fn note(
         &self,
         direction: Direction,
-        passage: &Passage,
+        meta: &FrameMeta,
         frame: &[u8],
         sent_ns: Option<u64>,
         outcome: Outcome,
     ) {
-        if passage.is_raw() {
+        if meta.is_raw() {
             return;
         }
-        let record = self.record(direction, passage, frame.len(), sent_ns, outcome);
+        let record = self.record(direction, meta, frame.len(), sent_ns, outcome);
         let mut log = self.log().append();
-        log.push(&record, words(frame, passage.shape));
+        log.push(&record, preview(frame, meta.shape));
     }
 }
 

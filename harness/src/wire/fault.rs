@@ -1,4 +1,4 @@
-//! What can be imposed on links.
+//! The faults that links offer.
 
 use std::time::Duration;
 
@@ -9,44 +9,44 @@ use super::LinkId;
 /// What a fault does to the frames that it strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// They come later. Frames of one direction of a connection keep their order, and each is
-    /// late on its own: delays do not add up from frame to frame. Late by at least `by`; tokio's
+    /// They arrive later. Frames of one direction of a connection keep their order, and each
+    /// delay counts from when its frame came: delays do not add up from frame to frame. tokio's
     /// timers round up to a millisecond. More than a megabyte that waits on one connection slows
     /// its sender down.
     Delay {
-        /// So much later.
+        /// At least this much later.
         by: Duration,
-        /// Up to this much more, drawn evenly.
+        /// Up to this much more, drawn uniformly.
         jitter: Duration,
     },
-    /// They are swallowed; the connection stays open.
+    /// They never arrive; the connection stays open.
     Drop,
-    /// They are kept back, and let go in order when the fault is lifted.
+    /// They wait until the fault is lifted, and then go on in order.
     Hold,
     /// Not one byte passes until the fault is lifted; then everything does, as TCP would
     /// retransmit it. New connections are accepted and hang.
     Partition,
 }
 
-/// A fault on links. What is left out matches everything.
+/// A fault on links. A field that is `None` matches everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkFault {
     /// On the links of these workers.
     pub workers: Option<Vec<usize>>,
     /// On the links to these nodes.
     pub nodes: Option<Vec<usize>>,
-    /// On this connection only: what a strike needs that must hit exactly the frame at its gate.
+    /// On this connection only. A fault that must strike exactly the frame at its gate needs it.
     pub conn: Option<u64>,
-    /// Which way.
+    /// In this direction.
     pub direction: Option<Direction>,
     /// What happens.
     pub effect: Effect,
-    /// Only so many frames, all links together. Not for partitions, which know no frames.
+    /// At most this many frames, all links together. Partitions ignore it: they stop bytes.
     pub frames: Option<u32>,
 }
 
 impl LinkFault {
-    /// The effect on every frame of every link.
+    /// A fault that strikes every frame of every link.
     pub fn everywhere(effect: Effect) -> Self {
         LinkFault {
             workers: None,
@@ -58,7 +58,7 @@ impl LinkFault {
         }
     }
 
-    pub(super) fn reaches(&self, link: LinkId) -> bool {
+    pub(super) fn matches_link(&self, link: LinkId) -> bool {
         let lists = |list: &Option<Vec<usize>>, number| {
             list.as_ref().is_none_or(|list| list.contains(&number))
         };

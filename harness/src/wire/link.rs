@@ -1,8 +1,8 @@
-//! The name of a link.
+//! The names of links.
 
 use std::fmt;
 
-/// What stands between one worker and one node.
+/// The link between one worker and one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinkId {
     /// Number of the worker, from 0.
@@ -11,9 +11,10 @@ pub struct LinkId {
     pub node: usize,
 }
 
-/// One of the servers that can be the node's master; without Sentinels there is only the first.
+/// The link to one of the servers that can be the node's master; without Sentinels there is only
+/// the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct ServerLink {
     pub link: LinkId,
     /// Number of the server among the node's, from 0.
     pub server: usize,

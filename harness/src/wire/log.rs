@@ -1,8 +1,8 @@
-//! The command log: what passed on the links, when, and what became of it.
+//! The command log: what passed on the links, when, and with which outcome.
 //!
-//! Memory is bounded: the oldest entries make room for new ones, and are counted. What the
-//! checkers ask (when did the last command of a release that names its key go out?) is kept
-//! apart, so that it stays right when the entries are gone.
+//! Memory is bounded: new entries replace the oldest, which are counted. What the driver asks
+//! (when did the last command of a release that names its key go out?) is kept separately, so
+//! that it stays right when the entries are gone.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Write;
@@ -11,10 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
-use super::LinkId;
 use super::command::CommandName;
-use super::entry::{Entry, Outcome};
-use super::pending::Asked;
+use super::log_entry::{LogEntry, Outcome};
+use super::log_record::LogRecord;
 
 /// Format and version of a wire log; the `format` key of its first line.
 pub const FORMAT: &str = "picklock-wire/1";
@@ -25,28 +24,16 @@ const SEGMENT: usize = 1024;
 /// Segments that are kept: a quarter of a million entries, at most some 45 MB.
 const SEGMENTS: usize = 256;
 
-/// Bytes of a frame that are kept for people to read.
+/// Bytes of a frame that are kept as its preview.
 const PREVIEW: usize = 80;
 
 /// Attempts of one worker whose last commands are remembered.
 const REMEMBERED: usize = 4096;
 
-/// So many of the newest lines are looked at when a connection breaks.
-const MOST_ON_THEIR_WAY: usize = 16 * SEGMENT;
+/// How many of the newest lines are searched when a connection breaks.
+const MOST_IN_TRANSIT: usize = 16 * SEGMENT;
 
 /// A line of the log as it is kept: nothing in it is allocated.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Record {
-    pub at_ns: u64,
-    pub sent_ns: Option<u64>,
-    pub link: LinkId,
-    pub conn: u64,
-    pub direction: Direction,
-    pub asked: Asked,
-    pub size: usize,
-    pub outcome: Outcome,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Line {
     at_ns: u64,
@@ -73,9 +60,9 @@ struct Segment {
     text: Vec<u8>,
 }
 
-/// When the last command of one phase of one attempt went out to one node that named one key.
+/// When the last command that names a key went out to a node, in one phase of one attempt.
 #[derive(Debug, Clone, Copy)]
-struct Last {
+struct LastSent {
     node: usize,
     op: u64,
     phase: Phase,
@@ -87,7 +74,7 @@ struct Last {
 struct State {
     segments: VecDeque<Segment>,
     left_out: u64,
-    last: HashMap<u32, VecDeque<Last>>,
+    last: HashMap<u32, VecDeque<LastSent>>,
 }
 
 /// The command log of a wire. Copies share one log.
@@ -107,21 +94,21 @@ impl WireLog {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Appending leaves no half-made line behind, so a panic elsewhere does not spoil the log.
+        // Appending leaves no incomplete line behind, so a panic elsewhere does not spoil the log.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the log for the lines of one chunk.
-    pub(super) fn append(&self) -> Appending<'_> {
+    /// Opens the log for one or more lines.
+    pub(crate) fn append(&self) -> Appending<'_> {
         Appending(self.state())
     }
 
-    /// When the last command went out that worker `worker` sent while it was busy with `phase` of
-    /// attempt `op`, and that names `key` (by position). Nanoseconds on the run's clock, read
-    /// just before the command's first byte was written to the node: the node cannot have carried
-    /// it out earlier. Of several nodes the one counts that was done with first: a quorum may have
-    /// let the lock go while the command to another node still waited. `None`: no such command went out (swallowed and still held ones did not),
-    /// or the worker has begun more than some thousand attempts since.
+    /// When the last command that names `key` (by position) went out from `worker` in `phase` of
+    /// attempt `op`. In nanoseconds on the run's clock, read just before the command's first byte
+    /// was written to the node: the node cannot have executed it earlier. With several nodes, the
+    /// earliest of their last commands counts: a quorum may have released the lock while the
+    /// command to another node still waited. `None`: no such command went out (dropped and still
+    /// held ones did not), or the worker has begun several thousand attempts since.
     pub fn last_request_naming(
         &self,
         worker: usize,
@@ -140,30 +127,30 @@ impl WireLog {
         by_node.into_values().min()
     }
 
-    /// What of a connection was still to arrive at this time, or later, never did. Only what was
-    /// written down not long ago can be on its way.
-    pub(crate) fn take_back(&self, conn: u64, from_ns: u64, outcome: Outcome) {
+    /// Marks the frames of a connection as lost that would have arrived at this time or later.
+    /// Only recent lines can still be in transit.
+    pub(crate) fn mark_lost(&self, conn: u64, from_ns: u64, outcome: Outcome) {
         let mut state = self.state();
         let lines = state.segments.iter_mut().rev();
         let lines = lines.flat_map(|segment| segment.lines.iter_mut().rev());
-        let on_its_way = |line: &&mut Line| {
+        let in_transit = |line: &&mut Line| {
             line.conn == conn && line.sent_ns >= from_ns && line.sent_ns != u64::MAX
         };
-        for line in lines.take(MOST_ON_THEIR_WAY).filter(on_its_way) {
+        for line in lines.take(MOST_IN_TRANSIT).filter(in_transit) {
             line.sent_ns = u64::MAX;
             line.outcome = outcome;
         }
     }
 
-    /// How many of the oldest entries had to make room.
+    /// How many of the oldest entries were replaced.
     pub fn left_out(&self) -> u64 {
         self.state().left_out
     }
 
-    /// What is in the log, in the order of `at_ns`. Frames that are still on their way are not.
-    pub fn entries(&self) -> Vec<Entry> {
+    /// The entries, in the order of `at_ns`. Frames that still wait in the wire have none yet.
+    pub fn entries(&self) -> Vec<LogEntry> {
         let segments = self.state().segments.clone();
-        let mut entries: Vec<Entry> = segments
+        let mut entries: Vec<LogEntry> = segments
             .iter()
             .flat_map(|segment| segment.lines.iter().map(|line| line.entry(&segment.text)))
             .collect();
@@ -174,7 +161,7 @@ impl WireLog {
     /// Writes the log as JSON lines: a header, then one line an entry.
     ///
     /// # Errors
-    /// Whatever the writer says.
+    /// When the writer fails.
     pub fn write(&self, mut output: impl Write) -> std::io::Result<()> {
         #[derive(Serialize)]
         struct Header<'a> {
@@ -202,15 +189,15 @@ impl WireLog {
 }
 
 /// The log, open for new lines.
-pub(super) struct Appending<'a>(MutexGuard<'a, State>);
+pub(crate) struct Appending<'a>(MutexGuard<'a, State>);
 
 impl Appending<'_> {
-    /// Appends one line. `words`: what to show of the frame, joined by spaces.
-    pub(super) fn push<'t>(&mut self, record: &Record, words: impl Iterator<Item = &'t [u8]>) {
+    /// Appends one line. `words`: the preview of the frame; they are joined by spaces.
+    pub(crate) fn push<'t>(&mut self, record: &LogRecord, words: impl Iterator<Item = &'t [u8]>) {
         let state = &mut *self.0;
         let sent = record.outcome != Outcome::Dropped && record.direction == Direction::Request;
-        if let (Some(sent_ns), Some(key), true) = (record.sent_ns, record.asked.request.key, sent) {
-            state.went_out(record, key, sent_ns);
+        if let (Some(sent_ns), Some(key), true) = (record.sent_ns, record.key, sent) {
+            state.note_sent(record, key, sent_ns);
         }
         let segment = state.segment();
         let text_at = segment.text.len();
@@ -230,19 +217,19 @@ impl Appending<'_> {
         segment.lines.push(Line {
             at_ns: record.at_ns,
             sent_ns: record.sent_ns.unwrap_or(u64::MAX),
-            op: record.asked.stamp.op,
+            op: record.op,
             conn: record.conn,
             size: record.size as u64,
             worker: narrow(record.link.worker),
             node: narrow(record.link.node),
-            key: record.asked.request.key.unwrap_or(u32::MAX),
+            key: record.key.unwrap_or(u32::MAX),
             // A segment's text is at most SEGMENT * PREVIEW bytes long, an entry's at most PREVIEW.
             text_at: narrow(text_at),
             text_len: (segment.text.len() - text_at) as u8,
             direction: record.direction,
-            phase: record.asked.stamp.phase,
+            phase: record.phase,
             outcome: record.outcome,
-            command: record.asked.request.name,
+            command: record.command,
         });
     }
 }
@@ -270,17 +257,16 @@ impl State {
         &mut self.segments[last]
     }
 
-    fn went_out(&mut self, record: &Record, key: u32, sent_ns: u64) {
-        let stamp = record.asked.stamp;
+    fn note_sent(&mut self, record: &LogRecord, key: u32, sent_ns: u64) {
         let last = self.last.entry(narrow(record.link.worker)).or_default();
         let same = last
             .iter_mut()
             .rev()
-            // The same attempt is among the newest, unless this is the first of it.
+            // The same attempt is among the newest, unless this is its first command.
             .take(64)
             .find(|last| {
                 (last.node, last.op, last.phase, last.key)
-                    == (record.link.node, stamp.op, stamp.phase, key)
+                    == (record.link.node, record.op, record.phase, key)
             });
         if let Some(same) = same {
             same.sent_ns = same.sent_ns.max(sent_ns);
@@ -289,10 +275,10 @@ impl State {
         if last.len() >= REMEMBERED {
             last.pop_front();
         }
-        last.push_back(Last {
+        last.push_back(LastSent {
             node: record.link.node,
-            op: stamp.op,
-            phase: stamp.phase,
+            op: record.op,
+            phase: record.phase,
             key,
             sent_ns,
         });
@@ -300,10 +286,10 @@ impl State {
 }
 
 impl Line {
-    fn entry(&self, text: &[u8]) -> Entry {
+    fn entry(&self, text: &[u8]) -> LogEntry {
         let start = self.text_at as usize;
         let preview = &text[start..start + usize::from(self.text_len)];
-        Entry {
+        LogEntry {
             at_ns: self.at_ns,
             sent_ns: Some(self.sent_ns).filter(|ns| *ns != u64::MAX),
             worker: self.worker as usize,

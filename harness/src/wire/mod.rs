@@ -1,80 +1,89 @@
-//! The wire: what stands between every worker and every node.
+//! The wire: a proxy between every worker and every node.
 //!
-//! One link for each (worker, node), one listener for each link. A link understands RESP 2 and 3,
-//! can delay, drop, hold or stop a single command or a single reply, lets a watcher strike at the
-//! very frame it waited for, and keeps the command log.
+//! There is one link for each worker and node, and one listener for each link. A link understands
+//! RESP 2 and 3; can delay, drop, hold or stop a single command or a single reply; shows each frame
+//! to an interceptor, which can make it wait; and keeps the command log.
 //!
 //! The path of a byte, for one direction of one connection:
 //!
 //! ```text
-//!            read                     find frames        what are they?
-//!   worker ───────> intake: a buffer ────────────> scan ────────────────> command / codec
-//!                                                                          + pending (FIFO)
-//!                                                                               │
-//!                 ┌──── nothing imposed here, watcher not armed, nothing waits ─┤
-//!                 │                                                             │ otherwise
-//!                 │ fast path: the whole chunk              slow path: frame by frame
-//!                 │ one clock read, one log visit             watcher.sight ─> gate? wait
-//!                 │                                           faults.rule  ─> drop: log, gone
-//!                 │                                                │ delay, hold: not before ...
-//!                 v                                                v
-//!               write <──── its turn, no partition, not held ──── outlet: a queue
-//!                 │                (logged as it goes)
-//!                 v
-//!               node
+//!            read                     find frames       what are they?
+//!   worker ───────> frame_reader ──────────────> scan ───────────────> command / reply_kind
+//!                                                                       + pending (FIFO)
+//!                                                                            │
+//!             ┌──── no fault matches, interceptor not armed, nothing waits ──┤
+//!             │                                                              │ otherwise
+//!             │ fast path: the whole chunk             slow path: frame by frame
+//!             │ one clock read, one log lock             interceptor ─> gate? wait
+//!             │                                          fault_rules ─> drop: log, done
+//!             │                                               │ delay, hold: not before ...
+//!             v                                               v
+//!           write <──── first, due, not stopped ───────── link_state: a queue,
+//!             │                                           driven by send_queue
+//!             v
+//!            node
 //! ```
 //!
-//! Replies come back the same way through a pump of their own. What holds:
+//! Replies come back the same way through a pump of their own. The invariants:
 //!
 //! - **A frame is forwarded whole or not at all**, unless its connection is cut. The last frame of
 //!   a chunk waits for its last byte.
 //! - **Nothing overtakes** within one direction of one connection; a gate stops that direction and
 //!   nothing else.
-//! - **A request is pending from just before its first byte is written.** A swallowed one never
-//!   is, so replies keep matching.
-//! - **Memory is bounded**: a full outlet stops the reading, and TCP slows the sender. A frame
-//!   beyond 64 MiB is not understood.
-//! - **What is not RESP passes as it is.** It is noted once, and its connection is a byte pipe
-//!   from there: partition, cut, delay and hold still work, on chunks; drop does not.
+//! - **A request is pending from just before its first byte is written.** A dropped one never is,
+//!   so replies keep matching.
+//! - **Memory is bounded**: a full send queue stops the reading, and TCP slows the sender. A frame
+//!   beyond 64 MiB is not parsed.
+//! - **What is not RESP passes unchanged.** The log notes it once, and the connection is a byte
+//!   pipe from there: partition, cut, delay and hold still work, on chunks; drop does not.
 //!
 //! The wire does not answer, change or reorder anything, and leads to loopback addresses only.
 //! A node with Sentinels has several servers that can be its master: each has a link of its own,
-//! and all count as that node. The links to the Sentinels themselves are another matter
-//! (`sentinel_link`): they replace addresses in what the Sentinels say, and do nothing else.
+//! and all count as that node. The links to the Sentinels themselves are different
+//! (`sentinel_link`): they replace addresses in what the Sentinels send, and do nothing else.
+//!
+//! What a fault means for a link (`fault_rules`, `link_state`) knows neither sockets nor time. The
+//! simulated network drives the same code, and writes the same log.
 
-#[cfg(test)]
-mod agreement;
-mod announce;
-mod codec;
+mod address_rewrite;
 mod command;
 mod connection;
-mod entry;
-mod fabric;
 mod fault;
-mod intake;
+mod fault_rules;
+mod fault_table;
+mod frame_meta;
+mod frame_reader;
+mod interceptor;
 mod link;
+mod link_state;
+#[cfg(test)]
+mod link_state_proptests;
 mod log;
-mod outlet;
-mod passage;
-mod passed;
+mod log_entry;
+mod log_record;
+mod operation;
 mod pending;
+mod proxy;
 mod pump;
+mod reply_kind;
 mod reply_scan;
 mod request_scan;
-mod ruling;
 mod scan;
+#[cfg(test)]
+mod scan_proptests;
+mod send_queue;
 mod sentinel_link;
-mod stamp;
-mod watch;
 
-pub use entry::{Entry, Outcome};
-pub use fabric::Wire;
 pub use fault::{Effect, ImposedId, LinkFault};
+pub use interceptor::{Gate, InterceptedFrame, Interceptor, NoInterceptor};
 pub use link::LinkId;
 pub use log::{FORMAT, WireLog};
-pub use sentinel_link::SentinelAt;
-pub use watch::{Gate, NoWatcher, Sight, Watcher};
+pub use log_entry::{LogEntry, Outcome};
+pub use proxy::Wire;
+pub use sentinel_link::SentinelAddresses;
 
-// The simulated network rules on its frames by the same faults, and writes the same log.
-pub(crate) use passed::Passed;
-pub(crate) use ruling::{FaultView, Faults, Ruling};
+pub(crate) use command::CommandName;
+pub(crate) use fault_rules::{Terms, Verdict};
+pub(crate) use fault_table::FaultTable;
+pub(crate) use link_state::{LinkState, Step, is_handshake_blocked};
+pub(crate) use log_record::{LogRecord, preview_of_command, preview_of_reply};

@@ -2,21 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::codec::Reply;
 use super::command::{Expect, Request};
-use super::stamp::Stamp;
+use super::reply_kind::ReplyKind;
 
-/// More unanswered requests than this are not kept: the connection becomes a byte pipe.
+/// With more unanswered requests than this the connection becomes a byte pipe.
 const MOST: usize = 1 << 20;
-
-/// A forwarded request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asked {
-    /// What it asks.
-    pub request: Request,
-    /// What its worker was busy with.
-    pub stamp: Stamp,
-}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Replies {
@@ -29,8 +19,8 @@ enum Replies {
 /// The unanswered requests of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    queue: VecDeque<Asked>,
-    /// Confirmations of the first request that have come.
+    queue: VecDeque<Request>,
+    /// How many confirmations of the first request have come.
     confirmed: u32,
     /// Subscriptions of a RESP2 connection: while it has some, arrays may be messages.
     subscriptions: i64,
@@ -38,9 +28,10 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Remembers a request that is about to be forwarded. False: its answers cannot be foretold.
-    pub(super) fn ask(&mut self, asked: Asked) -> bool {
-        match (asked.request.expect, self.replies) {
+    /// Remembers a request that is about to be forwarded. False: its answers cannot be
+    /// predicted.
+    pub(super) fn expect_reply(&mut self, request: Request) -> bool {
+        match (request.expect, self.replies) {
             (Expect::Unpredictable, _) => return false,
             (Expect::Nothing, _) => return true,
             (Expect::RepliesOn, _) => self.replies = Replies::On,
@@ -62,18 +53,18 @@ impl Pending {
         if self.queue.len() >= MOST {
             return false;
         }
-        self.queue.push_back(asked);
+        self.queue.push_back(request);
         true
     }
 
-    /// The request that a reply answers. `None`: it answers none (messages, push frames).
-    pub(super) fn answered_by(&mut self, reply: Reply) -> Option<Asked> {
+    /// The request that a reply answers. `None`: it answers none (a message, a push frame).
+    pub(super) fn answered_by(&mut self, reply: ReplyKind) -> Option<Request> {
         match reply {
-            Reply::Answer | Reply::Error => self.pop(),
-            Reply::Push => None,
-            Reply::Message if self.subscriptions > 0 => None,
-            Reply::Message => self.pop(),
-            Reply::Confirmation {
+            ReplyKind::Answer | ReplyKind::Error => self.pop(),
+            ReplyKind::Push => None,
+            ReplyKind::Message if self.subscriptions > 0 => None,
+            ReplyKind::Message => self.pop(),
+            ReplyKind::Confirmation {
                 subscribed,
                 count,
                 push,
@@ -81,9 +72,9 @@ impl Pending {
         }
     }
 
-    fn confirm(&mut self, subscribed: bool, count: i64, push: bool) -> Option<Asked> {
+    fn confirm(&mut self, subscribed: bool, count: i64, push: bool) -> Option<Request> {
         let first = self.queue.front().copied();
-        let expected = match first.map(|asked| asked.request.expect) {
+        let expected = match first.map(|request| request.expect) {
             Some(Expect::Confirmations {
                 subscribed: wanted,
                 count: expected,
@@ -98,8 +89,8 @@ impl Pending {
             // With RESP3 messages come as push frames, and an array is always an answer.
             self.subscriptions = count;
         }
-        // Unsubscribing from everything confirms each channel: those after the first answer
-        // nothing that is waited for.
+        // Unsubscribing from everything confirms each channel: the confirmations after the first
+        // answer no request.
         let expected = expected?;
         self.confirmed += 1;
         if self.confirmed >= expected {
@@ -109,7 +100,7 @@ impl Pending {
         }
     }
 
-    fn pop(&mut self) -> Option<Asked> {
+    fn pop(&mut self) -> Option<Request> {
         self.confirmed = 0;
         self.queue.pop_front()
     }

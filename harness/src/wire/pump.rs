@@ -1,4 +1,4 @@
-//! One direction of one connection: read, understand, show, ask the faults, write.
+//! One direction of one connection: read, find frames, show them to the interceptor, judge, write.
 
 use std::io;
 use std::ops::Range;
@@ -7,48 +7,49 @@ use picklock_scenarios::Direction;
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
-use super::codec::{self, Reply};
 use super::command;
 use super::connection::Shared;
-use super::entry::Outcome;
-use super::intake::{Intake, Mark, Next};
-use super::outlet::Outlet;
-use super::passage::{Passage, words};
-use super::pending::{Asked, Pending};
+use super::frame_meta::FrameMeta;
+use super::frame_reader::{Extent, FrameReader, NextFrame};
+use super::interceptor::{Gate, InterceptedFrame};
+use super::log_entry::Outcome;
+use super::log_record::preview;
+use super::pending::Pending;
+use super::reply_kind::ReplyKind;
 use super::scan::Shape;
-use super::watch::{Gate, Sight};
+use super::send_queue::SendQueue;
 
-/// Frames of one chunk: where each lies in the buffer, and what it is.
-type Frames = Vec<(Range<usize>, Passage)>;
+/// The frames of one chunk: where each is in the buffer, and what it is.
+type Frames = Vec<(Range<usize>, FrameMeta)>;
 
 /// One direction of one connection.
 pub(super) struct Pump<'a> {
     shared: &'a Shared<'a>,
     direction: Direction,
-    reader: ReadHalf<'a>,
-    intake: Intake,
-    outlet: Outlet<'a>,
-    /// The frames of the chunk that is being dealt with. Kept to be reused.
+    socket: ReadHalf<'a>,
+    reader: FrameReader,
+    queue: SendQueue<'a>,
+    /// The frames of the present chunk. The vector is kept to be reused.
     frames: Frames,
-    /// So many of them have been dealt with.
-    dealt: usize,
+    /// How many of them have been admitted or sent.
+    done: usize,
 }
 
 impl<'a> Pump<'a> {
     pub(super) fn new(
         shared: &'a Shared<'a>,
         direction: Direction,
-        reader: ReadHalf<'a>,
+        socket: ReadHalf<'a>,
         writer: WriteHalf<'a>,
     ) -> Self {
         Pump {
             shared,
             direction,
-            reader,
-            intake: Intake::new(direction),
-            outlet: Outlet::new(shared, direction, writer),
+            socket,
+            reader: FrameReader::new(direction),
+            queue: SendQueue::new(shared, direction, writer),
             frames: Vec::new(),
-            dealt: 0,
+            done: 0,
         }
     }
 
@@ -58,220 +59,204 @@ impl<'a> Pump<'a> {
     /// The connection broke, at either end.
     pub(super) async fn run(mut self) -> io::Result<()> {
         loop {
-            match self.fill().await? {
-                Filled::Some => self.pass_chunk().await?,
-                Filled::End { reset } => {
-                    let rest = self.intake.take_raw();
+            match self.read_chunk().await? {
+                ReadOutcome::Bytes => self.pass_chunk().await?,
+                ReadOutcome::End { reset } => {
+                    let rest = self.reader.take_raw();
                     self.frames.clear();
-                    self.dealt = 0;
-                    self.frames.extend(rest.map(|mark| self.raw(mark)));
+                    self.done = 0;
+                    self.frames.extend(rest.map(|extent| self.raw(extent)));
                     self.admit_all().await?;
-                    self.outlet.end(reset);
-                    return self.outlet.serve().await;
+                    self.queue.end(reset, self.shared.clock().now_ns());
+                    return self.queue.flush().await;
                 }
             }
         }
     }
 
-    /// Reads the next chunk, and lets waiting frames go meanwhile.
-    async fn fill(&mut self) -> io::Result<Filled> {
+    /// Reads the next chunk, and writes waiting frames meanwhile.
+    async fn read_chunk(&mut self) -> io::Result<ReadOutcome> {
         loop {
-            let stuck = self.intake.is_partial() && !self.shared.is_raw();
-            if self.outlet.is_empty() && !stuck {
-                return Ok(read(&mut self.reader, &mut self.intake).await);
+            let stuck = self.reader.is_partial() && !self.shared.is_raw();
+            if self.queue.is_empty() && !stuck {
+                return Ok(read(&mut self.socket, &mut self.reader).await);
             }
             tokio::select! {
                 biased;
-                served = self.outlet.serve(), if !self.outlet.is_empty() => served?,
+                flushed = self.queue.flush(), if !self.queue.is_empty() => flushed?,
                 // The other direction found that this is not RESP: what is here goes on as it is.
-                () = self.shared.turned_raw(), if stuck => return Ok(Filled::Some),
-                filled = read(&mut self.reader, &mut self.intake), if self.outlet.has_room() => {
-                    return Ok(filled);
+                () = self.shared.turned_raw(), if stuck => return Ok(ReadOutcome::Bytes),
+                outcome = read(&mut self.socket, &mut self.reader), if self.queue.has_room() => {
+                    return Ok(outcome);
                 }
             }
         }
     }
 
-    /// Lets the chunk that was read go on: at once where nothing is in the way.
+    /// Sends the chunk that was read, or lets its frames wait where something is in the way.
     async fn pass_chunk(&mut self) -> io::Result<()> {
         let now_ns = self.shared.clock().now_ns();
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
-        self.cut_into_frames(now_ns, &mut frames);
+        self.find_frames(now_ns, &mut frames);
         self.frames = frames;
-        self.dealt = 0;
-        let quiet = self.outlet.is_empty() && self.outlet.faults.is_quiet();
-        if quiet && !self.shared.watcher().armed() {
-            self.pass_at_once(now_ns)?;
+        self.done = 0;
+        if self.queue.is_clear(now_ns) && !self.shared.interceptor().is_armed() {
+            self.send_at_once(now_ns)?;
         } else {
             self.admit_all().await?;
         }
-        self.intake.consume();
+        self.reader.consume();
         Ok(())
     }
 
-    /// The fast path: one look at the clock, one visit to the log, one write.
-    fn pass_at_once(&mut self, now_ns: u64) -> io::Result<()> {
-        let end = self.intake.cursor();
+    /// The fast path: the clock is read once, the log is locked once, the bytes are written once.
+    fn send_at_once(&mut self, now_ns: u64) -> io::Result<()> {
+        let end = self.reader.cursor();
         if self.direction == Direction::Request {
             let mut pending = self.shared.pending();
-            for (_, passage) in &self.frames {
-                self.shared.ask(&mut pending, passage);
+            for (_, meta) in &self.frames {
+                self.shared.expect_reply_in(&mut pending, meta);
             }
         }
         let mut log = self.shared.log().append();
-        for (range, passage) in &self.frames {
-            if !passage.is_raw() {
-                let frame = &self.intake.bytes()[range.clone()];
-                let record = self.shared.record(
-                    self.direction,
-                    passage,
-                    frame.len(),
-                    Some(now_ns),
-                    Outcome::Forwarded,
-                );
-                log.push(&record, words(frame, passage.shape));
+        for (range, meta) in &self.frames {
+            if !meta.is_raw() {
+                let frame = &self.reader.bytes()[range.clone()];
+                let (size, outcome) = (frame.len(), Outcome::Forwarded);
+                let record = self
+                    .shared
+                    .record(self.direction, meta, size, Some(now_ns), outcome);
+                log.push(&record, preview(frame, meta.shape));
             }
         }
         drop(log);
-        self.dealt = self.frames.len();
-        self.outlet.write_now(&self.intake.bytes()[..end])
+        self.done = self.frames.len();
+        self.queue.write_now(&self.reader.bytes()[..end], now_ns)
     }
 
-    /// The slow path: each frame is shown to the watcher, and the faults are asked about it.
+    /// The slow path: each frame is shown to the interceptor, and judged by the faults.
     async fn admit_all(&mut self) -> io::Result<()> {
-        while let Some((range, passage)) = self.frames.get(self.dealt).cloned() {
+        while let Some((range, meta)) = self.frames.get(self.done).cloned() {
             // A simple error of either protocol, or a long one of RESP3.
-            let is_error = matches!(self.intake.bytes()[range.start], b'-' | b'!')
+            let is_error = matches!(self.reader.bytes()[range.start], b'-' | b'!')
                 && self.direction == Direction::Reply;
-            if let Some(gate) = self.show(&passage, is_error) {
+            if let Some(gate) = self.intercept(&meta, is_error) {
                 self.wait_at(gate).await?;
             }
-            self.outlet.admit(passage, &self.intake.bytes()[range]);
-            self.dealt += 1;
+            self.queue.admit(meta, &self.reader.bytes()[range]);
+            self.done += 1;
         }
         Ok(())
     }
 
-    fn show(&self, passage: &Passage, is_error: bool) -> Option<Gate> {
-        let watcher = self.shared.watcher();
-        if !passage.is_message() || !watcher.armed() {
+    fn intercept(&self, meta: &FrameMeta, is_error: bool) -> Option<Gate> {
+        let interceptor = self.shared.interceptor();
+        if !meta.is_message() || !interceptor.is_armed() {
             return None;
         }
-        watcher.sight(&Sight {
-            at_ns: passage.at_ns,
+        interceptor.intercept(&InterceptedFrame {
+            at_ns: meta.at_ns,
             link: self.shared.link,
             conn: self.shared.conn,
             direction: self.direction,
-            command: passage.asked.request.name.as_str(),
+            command: meta.request.command.as_str(),
             is_error,
-            key: passage.asked.request.key,
-            op: passage.asked.stamp.op,
-            phase: passage.asked.stamp.phase,
+            key: meta.request.key,
+            op: meta.request.operation.op,
+            phase: meta.request.operation.phase,
         })
     }
 
-    /// Waits for a gate. What is ahead of the frame goes on meanwhile.
+    /// Waits for a gate. What is ahead of the frame is written meanwhile.
     async fn wait_at(&mut self, mut gate: Gate) -> io::Result<()> {
         loop {
             tokio::select! {
                 biased;
                 () = &mut gate => return Ok(()),
-                served = self.outlet.serve(), if !self.outlet.is_empty() => served?,
+                flushed = self.queue.flush(), if !self.queue.is_empty() => flushed?,
             }
         }
     }
 
     /// Finds the whole frames of what was read.
-    fn cut_into_frames(&mut self, now_ns: u64, frames: &mut Frames) {
+    fn find_frames(&mut self, now_ns: u64, frames: &mut Frames) {
         let mut pending = self.shared.pending();
         while !self.shared.is_raw() {
-            match self.intake.next_frame() {
-                Next::Frame(mark) => match self.understand(&mark, now_ns, &mut pending) {
-                    Ok(passage) => frames.push((mark.range, passage)),
-                    Err(codec::NotOneFrame) => {
-                        self.intake.rewind(mark.range.start);
-                        self.turn_raw(now_ns, "a reply that the codec does not read");
-                    }
-                },
-                Next::More => return,
-                Next::Unparseable(reason) => self.turn_raw(now_ns, reason),
+            match self.reader.next_frame() {
+                NextFrame::Frame(extent) => {
+                    let meta = self.meta(&extent, now_ns, &mut pending);
+                    frames.push((extent.range, meta));
+                }
+                NextFrame::More => return,
+                NextFrame::Unparseable(reason) => {
+                    self.shared.turn_raw(self.direction, now_ns, reason);
+                }
             }
         }
-        let rest = self.intake.take_raw();
-        frames.extend(rest.map(|mark| self.raw(mark)));
+        let rest = self.reader.take_raw();
+        frames.extend(rest.map(|extent| self.raw(extent)));
     }
 
-    fn understand(
-        &self,
-        mark: &Mark,
-        now_ns: u64,
-        pending: &mut Pending,
-    ) -> Result<Passage, codec::NotOneFrame> {
-        let frame = &self.intake.bytes()[mark.range.clone()];
-        let unasked = || Passage::unasked(now_ns, self.shared.stamp(), mark.shape);
-        let reply = match mark.shape {
+    fn meta(&self, extent: &Extent, now_ns: u64, pending: &mut Pending) -> FrameMeta {
+        let frame = &self.reader.bytes()[extent.range.clone()];
+        let operation = self.shared.operation();
+        let unrequested = || FrameMeta::unrequested(now_ns, operation, extent.shape);
+        let kind = match extent.shape {
             Shape::Command | Shape::Inline => {
-                return Ok(Passage {
+                return FrameMeta {
                     at_ns: now_ns,
-                    asked: Asked {
-                        request: command::read(frame, mark.shape, self.shared.keys()),
-                        stamp: self.shared.stamp(),
-                    },
-                    shape: mark.shape,
-                });
+                    request: command::read(frame, extent.shape, self.shared.keys(), operation),
+                    shape: extent.shape,
+                };
             }
-            Shape::Blank | Shape::Raw => return Ok(unasked()),
-            Shape::Plain => Reply::Answer,
-            Shape::Error => Reply::Error,
-            Shape::Composite { resp3 } => codec::read(frame, resp3)?,
+            Shape::Blank | Shape::Raw => return unrequested(),
+            Shape::Plain => ReplyKind::Answer,
+            Shape::Error => ReplyKind::Error,
+            Shape::Composite => ReplyKind::of(frame),
         };
-        Ok(match pending.answered_by(reply) {
-            Some(asked) => Passage {
+        match pending.answered_by(kind) {
+            Some(request) => FrameMeta {
                 at_ns: now_ns,
-                asked,
-                shape: mark.shape,
+                request,
+                shape: extent.shape,
             },
-            None => unasked(),
-        })
+            None => unrequested(),
+        }
     }
 
-    fn turn_raw(&self, now_ns: u64, reason: &'static str) {
-        self.shared.turn_raw(self.direction, now_ns, reason);
-    }
-
-    fn raw(&self, mark: Mark) -> (Range<usize>, Passage) {
+    fn raw(&self, extent: Extent) -> (Range<usize>, FrameMeta) {
         let now_ns = self.shared.clock().now_ns();
-        let passage = Passage::unasked(now_ns, self.shared.stamp(), mark.shape);
-        (mark.range, passage)
+        let meta = FrameMeta::unrequested(now_ns, self.shared.operation(), extent.shape);
+        (extent.range, meta)
     }
 }
 
 impl Drop for Pump<'_> {
-    /// A frame that still stands at a gate when the connection ends never goes on.
+    /// A frame that still waits at a gate when the connection ends never goes on.
     fn drop(&mut self) {
-        let bytes = self.intake.bytes();
-        for (range, passage) in self.frames.iter().skip(self.dealt) {
+        let bytes = self.reader.bytes();
+        for (range, meta) in self.frames.iter().skip(self.done) {
             let frame = bytes.get(range.clone()).unwrap_or_default();
             self.shared
-                .note(self.direction, passage, frame, None, Outcome::Cut);
+                .note(self.direction, meta, frame, None, Outcome::Cut);
         }
     }
 }
 
-/// What reading came to.
-enum Filled {
-    Some,
+/// What a read ended with.
+enum ReadOutcome {
+    Bytes,
     End { reset: bool },
 }
 
-async fn read(reader: &mut ReadHalf<'_>, intake: &mut Intake) -> Filled {
-    match reader.read(intake.room()).await {
-        Ok(0) => Filled::End { reset: false },
+async fn read(socket: &mut ReadHalf<'_>, reader: &mut FrameReader) -> ReadOutcome {
+    match socket.read(reader.room()).await {
+        Ok(0) => ReadOutcome::End { reset: false },
         Ok(count) => {
-            intake.filled(count);
-            Filled::Some
+            reader.filled(count);
+            ReadOutcome::Bytes
         }
-        Err(_) => Filled::End { reset: true },
+        Err(_) => ReadOutcome::End { reset: true },
     }
 }

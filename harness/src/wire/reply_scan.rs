@@ -4,12 +4,8 @@ use memchr::memchr;
 
 use super::scan::{Bulk, Header, Shape, Step, bulk, header};
 
-/// Deepest nesting of a reply. The codec recurses once for each level.
+/// Deepest nesting of a reply that is accepted. Redis itself answers with a few levels at most.
 const DEEPEST: usize = 64;
-
-/// A reply of more elements is an answer and nothing else: messages and confirmations have three
-/// or four. The codec is not asked about it, because it would build a tree of them all.
-const MANY: u64 = 1 << 16;
 
 /// Scans what a node sends.
 #[derive(Debug, Default)]
@@ -20,10 +16,6 @@ pub(super) struct ReplyScan {
     searched: usize,
     /// Elements still to come, for each open aggregate; empty before the first byte.
     open: Vec<u64>,
-    /// Elements that were found so far.
-    elements: u64,
-    /// A type was seen that only RESP3 has.
-    resp3: bool,
 }
 
 impl ReplyScan {
@@ -34,8 +26,6 @@ impl ReplyScan {
             self.position = 0;
             self.searched = 0;
             self.open.clear();
-            self.elements = 0;
-            self.resp3 = false;
         }
         step
     }
@@ -51,7 +41,7 @@ impl ReplyScan {
             if self.open.is_empty() {
                 return Step::Whole {
                     len: self.position,
-                    shape: self.shape(bytes),
+                    shape: shape(bytes),
                 };
             }
             let Some(&kind) = bytes.get(self.position) else {
@@ -60,16 +50,9 @@ impl ReplyScan {
                 };
             };
             let element = match kind {
-                b'+' | b'-' | b':' => self.line(bytes),
-                b'_' | b',' | b'#' | b'(' => {
-                    self.resp3 = true;
-                    self.line(bytes)
-                }
+                b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => self.line(bytes),
                 b'$' => bulk(bytes, self.position, true),
-                b'!' | b'=' => {
-                    self.resp3 = true;
-                    bulk(bytes, self.position, false)
-                }
+                b'!' | b'=' => bulk(bytes, self.position, false),
                 b'*' | b'%' | b'~' | b'>' | b'|' => match self.aggregate(bytes, kind) {
                     None => continue,
                     Some(step) => return step,
@@ -107,7 +90,6 @@ impl ReplyScan {
             return Some(Step::Unparseable("nested too deeply"));
         }
         self.position = next;
-        self.resp3 |= kind != b'*';
         // An attribute goes before an element and does not count as one.
         if kind != b'|' {
             self.count_element();
@@ -121,7 +103,6 @@ impl ReplyScan {
         if let Some(left) = self.open.last_mut() {
             *left -= 1;
         }
-        self.elements += 1;
     }
 
     /// Finds the end of the line that begins at `position`.
@@ -129,7 +110,7 @@ impl ReplyScan {
         let mut from = self.searched.max(self.position + 1);
         while let Some(offset) = bytes.get(from..).and_then(|rest| memchr(b'\r', rest)) {
             match bytes.get(from + offset + 1) {
-                Some(b'\n') => return Bulk::Ends(from + offset + 2),
+                Some(b'\n') => return self.checked_line(bytes, from + offset),
                 Some(_) => from += offset + 1,
                 None => {
                     self.searched = from + offset;
@@ -145,14 +126,36 @@ impl ReplyScan {
         }
     }
 
-    fn shape(&self, bytes: &[u8]) -> Shape {
-        let is_number = || matches!(header(bytes, 0), Header::Number { .. });
-        match bytes.first() {
-            Some(b'+' | b'$') => Shape::Plain,
-            Some(b':') if is_number() => Shape::Plain,
-            Some(b'-') => Shape::Error,
-            Some(&kind) if kind != b'>' && self.elements > MANY => Shape::Plain,
-            _ => Shape::Composite { resp3: self.resp3 },
+    /// The line from `position` to its CRLF at `end`, if its type allows what it says.
+    fn checked_line(&self, bytes: &[u8], end: usize) -> Bulk {
+        let text = &bytes[self.position + 1..end];
+        let is_valid = match bytes[self.position] {
+            b':' => parses::<i64>(text),
+            b',' => parses::<f64>(text),
+            b'#' => matches!(text, b"t" | b"f"),
+            b'_' => text.is_empty(),
+            b'(' => {
+                let digits = text.strip_prefix(b"-").unwrap_or(text);
+                !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+            }
+            _ => true,
+        };
+        if is_valid {
+            Bulk::Ends(end + 2)
+        } else {
+            Bulk::Bad("a value that its type does not have")
         }
+    }
+}
+
+fn parses<T: std::str::FromStr>(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.parse::<T>().is_ok())
+}
+
+fn shape(frame: &[u8]) -> Shape {
+    match frame.first() {
+        Some(b'+' | b'$' | b':') => Shape::Plain,
+        Some(b'-') => Shape::Error,
+        _ => Shape::Composite,
     }
 }

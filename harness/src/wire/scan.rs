@@ -1,16 +1,14 @@
-//! Where one frame ends and the next begins: scans that take up again where they stopped.
+//! Where one frame ends and the next begins: scans that resume where they stopped.
 //!
-//! A scan accepts the common case by itself (commands as arrays of bulk strings, inline
-//! commands, and simple strings, errors, integers and bulk strings as replies). Of everything
-//! else it finds the extent only, and `codec` asks redis-protocol what it means. It accepts less
-//! than redis-protocol, never more: a bulk string must end in CRLF, nesting is bounded (the codec
-//! recurses), and lengths that the protocol does not write are refused. What is left out, too:
-//! RESP3's streamed strings and aggregates (`$?`, `*?`), which no Redis sends.
+//! A scan is strict: a bulk string must end in CRLF, a number must be one, nesting is bounded, and
+//! lengths that the protocol does not write are refused. It leaves out RESP3's streamed strings
+//! and aggregates (`$?`, `*?`), which no Redis sends. Property tests hold it to the redis-protocol
+//! crate, which never accepts less.
 
 /// Longest frame that is read whole. A longer one turns its connection into a byte pipe.
 pub(super) const LONGEST_FRAME: usize = 64 << 20;
 
-/// How a frame is built, as far as the scan must know.
+/// How a frame is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A command as an array of bulk strings.
@@ -19,16 +17,13 @@ pub(super) enum Shape {
     Inline,
     /// What Redis skips without an answer: an empty line or array.
     Blank,
-    /// A reply that is a simple string, an integer, or a bulk string; or a very long array.
+    /// A reply that is a simple string, an integer, or a bulk string.
     Plain,
     /// A simple error.
     Error,
-    /// Any other reply; `resp3` when a type is in it that only RESP3 has.
-    Composite {
-        /// True when RESP2 cannot say it.
-        resp3: bool,
-    },
-    /// Bytes of a connection that is no longer understood.
+    /// Any other reply.
+    Composite,
+    /// Bytes of a connection that has become a byte pipe.
     Raw,
 }
 
@@ -44,7 +39,7 @@ pub(super) enum Step {
     },
     /// Not all of it is here; it takes at least `need` bytes in all.
     More {
-        /// Counted from the frame's first byte.
+        /// TaskGuard from the frame's first byte.
         need: usize,
     },
     /// This is not RESP.
@@ -88,7 +83,7 @@ pub(super) fn header(bytes: &[u8], at: usize) -> Header {
     }
 }
 
-/// What stands behind the header of a bulk string.
+/// Where an element ends.
 pub(super) enum Bulk {
     Ends(usize),
     More { need: usize },

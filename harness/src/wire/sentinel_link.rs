@@ -1,9 +1,9 @@
 //! The links between a worker and the Sentinels.
 //!
-//! No lock command goes this way, so there is no log, no gate and no fault here: a partition of a
-//! worker from a node leaves it the Sentinels. All that happens is that the addresses in what the
-//! Sentinels say are replaced, so that whoever asks them is led through the wire; any client that
-//! speaks to Sentinels can be used as it is.
+//! No lock command passes here, so there is no log, no gate and no fault: a worker that is
+//! partitioned from a node still reaches the Sentinels. The link only replaces the addresses in
+//! what the Sentinels send, so that their clients reach the servers through the wire. Any client
+//! that speaks to Sentinels works unchanged.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,49 +14,49 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::announce::{AddressBook, rewritten};
-use super::fabric::{Counted, Wire, listen, only_loopback};
-use super::intake::{Intake, Next};
+use super::address_rewrite::{AddressMap, rewrite_addresses};
+use super::frame_reader::{FrameReader, NextFrame};
+use super::proxy::{TaskGuard, Wire, listen, only_loopback};
 
-/// A Sentinel, from both sides.
+/// The two addresses of a Sentinel.
 #[derive(Debug, Clone, Copy)]
-pub struct SentinelAt {
-    /// Where it listens, on loopback.
+pub struct SentinelAddresses {
+    /// The one on which it listens, on loopback.
     pub listening: SocketAddr,
-    /// Where it says that it is.
+    /// The one that it announces.
     pub announced: SocketAddr,
 }
 
 impl Wire {
     /// Opens links for one worker to all Sentinels, and returns the loopback addresses on which
-    /// it finds them, in the same order. `servers`: from the addresses that the Sentinels
-    /// announce to the ones on which this worker finds the same servers.
+    /// the worker reaches them, in the same order. `servers`: pairs of an address that the
+    /// Sentinels announce and the one on which this worker reaches the same server.
     ///
     /// # Errors
-    /// When a Sentinel is not on loopback, the wire is closed, or no port can be had.
+    /// When a Sentinel is not on loopback, the wire is closed, or no port is free.
     pub async fn open_sentinels(
         &self,
-        sentinels: &[SentinelAt],
+        sentinels: &[SentinelAddresses],
         servers: &[(SocketAddr, SocketAddr)],
     ) -> io::Result<Vec<SocketAddr>> {
-        let mut book: AddressBook = servers.iter().copied().collect();
+        let mut map: AddressMap = servers.iter().copied().collect();
         let mut listeners = Vec::new();
         for sentinel in sentinels {
             only_loopback(sentinel.listening)?;
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-            book.insert(sentinel.announced, listener.local_addr()?);
+            map.insert(sentinel.announced, listener.local_addr()?);
             listeners.push((listener, sentinel.listening));
         }
-        let book = Arc::new(book);
+        let map = Arc::new(map);
         let mut addresses = Vec::new();
         for (listener, upstream) in listeners {
             addresses.push(listener.local_addr()?);
-            let counted = self.count()?;
-            let (wire, book) = (self.clone(), Arc::clone(&book));
-            tokio::spawn(listen(counted, listener, move |client| {
-                // A wire that was closed meanwhile carries nothing more.
-                if let Ok(counted) = wire.count() {
-                    tokio::spawn(carry(counted, client, upstream, Arc::clone(&book)));
+            let task = self.register_task()?;
+            let (wire, map) = (self.clone(), Arc::clone(&map));
+            tokio::spawn(listen(task, listener, move |client| {
+                // A wire that was closed meanwhile accepts no more connections.
+                if let Ok(task) = wire.register_task() {
+                    tokio::spawn(carry(task, client, upstream, Arc::clone(&map)));
                 }
             }));
         }
@@ -65,52 +65,49 @@ impl Wire {
 }
 
 /// Carries one connection until either side ends it, or the wire is closed.
-async fn carry(
-    counted: Counted,
-    mut client: TcpStream,
-    upstream: SocketAddr,
-    book: Arc<AddressBook>,
-) {
-    let talk = async {
+async fn carry(task: TaskGuard, mut client: TcpStream, upstream: SocketAddr, map: Arc<AddressMap>) {
+    let both_ways = async {
         let mut sentinel = TcpStream::connect(upstream).await?;
         sentinel.set_nodelay(true)?;
         let (mut from_client, mut to_client) = client.split();
         let (mut from_sentinel, mut to_sentinel) = sentinel.split();
         tokio::select! {
-            asked = tokio::io::copy(&mut from_client, &mut to_sentinel) => asked.map(drop),
-            told = tell(&mut from_sentinel, &mut to_client, &book) => told,
+            copied = tokio::io::copy(&mut from_client, &mut to_sentinel) => copied.map(drop),
+            ended = forward_replies(&mut from_sentinel, &mut to_client, &map) => ended,
         }
     };
     tokio::select! {
         biased;
-        () = counted.closed() => {}
-        // Whatever ended it, both sides see their connection closed.
-        _ = talk => {}
+        () = task.closed() => {}
+        // Both sides see their connection closed, whatever the reason was.
+        _ = both_ways => {}
     }
 }
 
-/// Passes on what the Sentinel says, with the addresses replaced.
-async fn tell(
-    reader: &mut ReadHalf<'_>,
+/// Forwards what the Sentinel sends, with the addresses replaced.
+async fn forward_replies(
+    socket: &mut ReadHalf<'_>,
     writer: &mut WriteHalf<'_>,
-    book: &AddressBook,
+    map: &AddressMap,
 ) -> io::Result<()> {
-    let mut intake = Intake::new(Direction::Reply);
+    let mut reader = FrameReader::new(Direction::Reply);
     loop {
-        match reader.read(intake.room()).await? {
+        match socket.read(reader.room()).await? {
             0 => return Ok(()),
-            count => intake.filled(count),
+            count => reader.filled(count),
         }
-        let mut said = Vec::new();
+        let mut replies = Vec::new();
         loop {
-            match intake.next_frame() {
-                Next::Frame(mark) => said.extend(rewritten(&intake.bytes()[mark.range], book)),
-                Next::More => break,
-                // An address that went by unseen would lead around the wire.
-                Next::Unparseable(reason) => return Err(io::Error::other(reason)),
+            match reader.next_frame() {
+                NextFrame::Frame(extent) => {
+                    replies.extend(rewrite_addresses(&reader.bytes()[extent.range], map));
+                }
+                NextFrame::More => break,
+                // An address that was not replaced would lead past the wire.
+                NextFrame::Unparseable(reason) => return Err(io::Error::other(reason)),
             }
         }
-        intake.consume();
-        writer.write_all(&said).await?;
+        reader.consume();
+        writer.write_all(&replies).await?;
     }
 }

@@ -8,7 +8,7 @@ use picklock_harness::real::{
     Binary, DockerServers, Image, Layout, ProcessServers, RealServers, RunDir, Servers,
 };
 use picklock_harness::real_world::{Parts, RealWorld};
-use picklock_harness::wire::{NoWatcher, Wire};
+use picklock_harness::wire::{NoInterceptor, Wire};
 use picklock_harness::world::{Tampering, World};
 use picklock_scenarios::{Persistence, Resource, WorldName};
 use redis::aio::MultiplexedConnection;
@@ -49,7 +49,12 @@ async fn stage(name: WorldName, replicas: usize) -> Stage {
     };
     let node = servers.address(0);
     let replica = (replicas > 0).then(|| servers.replica_address(0, 0));
-    let wire = Wire::new(Clock::start(), vec![LOCK.into()], 7, Arc::new(NoWatcher));
+    let wire = Wire::new(
+        Clock::start(),
+        vec![LOCK.into()],
+        7,
+        Arc::new(NoInterceptor),
+    );
     let world = RealWorld::new(Parts {
         name,
         servers,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use picklock_harness::history::{History, What};
 use picklock_harness::sim::{Simulation, Subject, run};
-use picklock_harness::wire::{Entry, FORMAT, Outcome, WireLog};
+use picklock_harness::wire::{FORMAT, LogEntry, Outcome, WireLog};
 use picklock_impls::find;
 use picklock_scenarios::{Direction, Phase, catalog};
 
@@ -79,7 +79,7 @@ fn every_grant_has_its_commands_in_the_log() {
 }
 
 /// What came out of the entries that a test is about, in words.
-fn outcomes(entries: &[Entry], of: impl Fn(&Entry) -> bool) -> Vec<(Outcome, bool)> {
+fn outcomes(entries: &[LogEntry], of: impl Fn(&LogEntry) -> bool) -> Vec<(Outcome, bool)> {
     let entries = entries.iter().filter(|entry| of(entry));
     entries
         .map(|entry| (entry.outcome, entry.sent_ns.is_some()))
@@ -89,15 +89,15 @@ fn outcomes(entries: &[Entry], of: impl Fn(&Entry) -> bool) -> Vec<(Outcome, boo
 #[test]
 fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
     let (_, log) = logged("lost-reply", &subject("set-nx-px"), 3);
-    let first_reply = |entry: &Entry| entry.direction == Direction::Reply && entry.op == 1;
+    let first_reply = |entry: &LogEntry| entry.direction == Direction::Reply && entry.op == 1;
     let first = outcomes(&log.entries(), first_reply);
     assert_eq!(first[0], (Outcome::Dropped, false));
 
     let (history, log) = logged("network-delay", &subject("set-nx-px"), 3);
     let began = |what: &What| matches!(what, What::FaultBegan { fault, .. } if fault == "delay");
     assert!(history.events.iter().any(|event| began(&event.what)));
-    let late = |entry: &Entry| entry.outcome == Outcome::Delayed;
-    let waited = |entry: &&Entry| entry.sent_ns.unwrap_or(0) - entry.at_ns > 250_000;
+    let late = |entry: &LogEntry| entry.outcome == Outcome::Delayed;
+    let waited = |entry: &&LogEntry| entry.sent_ns.unwrap_or(0) - entry.at_ns > 250_000;
     let entries = log.entries();
     assert!(
         entries
@@ -108,7 +108,7 @@ fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
     assert!(entries.iter().any(late));
 
     let (_, log) = logged("node-restart", &subject("set-nx-px"), 3);
-    let lost = |entry: &Entry| entry.outcome == Outcome::Unreachable;
+    let lost = |entry: &LogEntry| entry.outcome == Outcome::Unreachable;
     let lost = outcomes(&log.entries(), lost);
     assert!(
         !lost.is_empty() && lost.iter().all(|(_, sent)| !sent),
@@ -116,7 +116,7 @@ fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
     );
 
     let (_, log) = logged("partition-holder", &subject("set-nx-px"), 3);
-    let apart = |entry: &Entry| matches!(entry.outcome, Outcome::Cut | Outcome::Held);
+    let apart = |entry: &LogEntry| matches!(entry.outcome, Outcome::Cut | Outcome::Held);
     assert!(!outcomes(&log.entries(), apart).is_empty());
 }
 

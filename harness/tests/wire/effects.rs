@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use picklock_harness::wire::{Effect, Entry, ImposedId, LinkFault, LinkId, Outcome, Wire};
+use picklock_harness::wire::{Effect, ImposedId, LinkFault, LinkId, LogEntry, Outcome, Wire};
 use picklock_scenarios::Direction;
 
 use crate::client::Client;
@@ -158,14 +158,14 @@ async fn delays_each_frame_by_itself(direction: Direction) {
         assert_eq!(client.reply().await, format!(":{number}\\r\\n"));
     }
     wire.close().await;
-    let entries: Vec<Entry> = wire
+    let entries: Vec<LogEntry> = wire
         .log()
         .entries()
         .into_iter()
         .filter(|entry| entry.direction == direction)
         .collect();
     assert_eq!(entries.len(), 10);
-    let sent = |entry: &Entry| entry.sent_ns.unwrap();
+    let sent = |entry: &LogEntry| entry.sent_ns.unwrap();
     for entry in &entries {
         assert_eq!(entry.outcome, Outcome::Delayed);
         assert!(u128::from(sent(entry) - entry.at_ns) >= by.as_nanos());

@@ -1,16 +1,16 @@
-//! A watcher's gate stops exactly the frame it was shown.
+//! An interceptor's gate stops exactly the frame it was shown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use picklock_harness::wire::{Effect, Gate, LinkFault, LinkId, Outcome, Sight, Wire};
+use picklock_harness::wire::{Effect, Gate, InterceptedFrame, LinkFault, LinkId, Outcome, Wire};
 use picklock_scenarios::Direction;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::oneshot;
 
 use crate::client::{Client, pack};
 use crate::node::Redis;
-use crate::{LINK, Watching, watched, within};
+use crate::{Intercepting, LINK, intercepted, within};
 
 /// A frame that stands at its gate until the sender is used.
 struct Stopped {
@@ -27,19 +27,19 @@ fn stopping(
 ) -> (Wire, UnboundedReceiver<Stopped>) {
     let (stopped, at_gate) = mpsc::unbounded_channel();
     let count = AtomicU32::new(0);
-    let watcher = Watching(move |sight: &Sight<'_>| -> Option<Gate> {
-        let is_meant = (sight.link.worker, sight.direction, sight.command)
+    let interceptor = Intercepting(move |frame: &InterceptedFrame<'_>| -> Option<Gate> {
+        let is_meant = (frame.link.worker, frame.direction, frame.command)
             == (0, direction, command)
             && count.fetch_add(1, Ordering::Relaxed) + 1 == nth;
         is_meant.then(|| {
             let (open, opened) = oneshot::channel();
-            let (conn, key) = (sight.conn, sight.key);
+            let (conn, key) = (frame.conn, frame.key);
             stopped.send(Stopped { conn, key, open }).unwrap();
             let gate: Gate = Box::pin(async move { opened.await.unwrap_or_default() });
             gate
         })
     });
-    (watched(watcher), at_gate)
+    (intercepted(interceptor), at_gate)
 }
 
 #[tokio::test]
@@ -148,10 +148,10 @@ async fn a_frame_that_is_cut_at_its_gate_never_goes_on() {
 async fn replies_show_the_command_they_answer_and_neighbours_are_shown_apart() {
     let redis = Redis::start().await;
     let (told, mut shown) = mpsc::unbounded_channel();
-    let watcher = Arc::new(told);
-    let wire = watched(Watching(move |sight: &Sight<'_>| {
-        let told = (sight.link.worker, sight.direction, sight.command.to_owned());
-        watcher.send(told).unwrap();
+    let interceptor = Arc::new(told);
+    let wire = intercepted(Intercepting(move |frame: &InterceptedFrame<'_>| {
+        let told = (frame.link.worker, frame.direction, frame.command.to_owned());
+        interceptor.send(told).unwrap();
         None
     }));
     let mut clients = Vec::new();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use picklock_harness::clock::Clock;
-use picklock_harness::wire::{Gate, LinkId, NoWatcher, Sight, Watcher, Wire};
+use picklock_harness::wire::{Gate, InterceptedFrame, Interceptor, LinkId, NoInterceptor, Wire};
 
 /// The name of the lock that the tests take.
 const KEY: &str = "lock:1";
@@ -31,23 +31,23 @@ async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
 }
 
 fn wire() -> Wire {
-    watched(NoWatcher)
+    intercepted(NoInterceptor)
 }
 
-fn watched(watcher: impl Watcher + 'static) -> Wire {
+fn intercepted(interceptor: impl Interceptor + 'static) -> Wire {
     let keys = vec![KEY.to_owned(), "lock:12".to_owned()];
-    Wire::new(Clock::start(), keys, 7, Arc::new(watcher))
+    Wire::new(Clock::start(), keys, 7, Arc::new(interceptor))
 }
 
-/// A watcher that is a closure.
-struct Watching<F>(F);
+/// An interceptor that is a closure.
+struct Intercepting<F>(F);
 
-impl<F: Fn(&Sight<'_>) -> Option<Gate> + Send + Sync> Watcher for Watching<F> {
-    fn armed(&self) -> bool {
+impl<F: Fn(&InterceptedFrame<'_>) -> Option<Gate> + Send + Sync> Interceptor for Intercepting<F> {
+    fn is_armed(&self) -> bool {
         true
     }
 
-    fn sight(&self, sight: &Sight<'_>) -> Option<Gate> {
-        (self.0)(sight)
+    fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
+        (self.0)(frame)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use picklock_harness::wire::{LinkId, SentinelAt};
+use picklock_harness::wire::{LinkId, SentinelAddresses};
 
 use crate::client::Client;
 use crate::node::{Redis, Stage};
@@ -27,7 +27,7 @@ fn array(words: &[&str]) -> String {
 async fn what_a_sentinel_announces_leads_through_the_wire() {
     let sentinel = Stage::start().await;
     let wire = wire();
-    let there = SentinelAt {
+    let there = SentinelAddresses {
         listening: sentinel.address(),
         announced: at("10.255.0.1:26379"),
     };
@@ -60,7 +60,7 @@ async fn what_a_sentinel_announces_leads_through_the_wire() {
 async fn an_answer_that_cannot_be_read_is_not_passed_on() {
     let sentinel = Stage::start().await;
     let wire = wire();
-    let there = SentinelAt {
+    let there = SentinelAddresses {
         listening: sentinel.address(),
         announced: sentinel.address(),
     };

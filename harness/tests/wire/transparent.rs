@@ -1,6 +1,6 @@
 //! Without faults nothing changes, and the log tells what passed.
 
-use picklock_harness::wire::{Entry, Outcome, Wire};
+use picklock_harness::wire::{LogEntry, Outcome, Wire};
 use picklock_scenarios::{Direction, Phase};
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn answered(wire: &Wire) -> Vec<String> {
     replies.map(|entry| entry.command).collect()
 }
 
-fn requests(wire: &Wire) -> Vec<Entry> {
+fn requests(wire: &Wire) -> Vec<LogEntry> {
     let entries = wire.log().entries().into_iter();
     entries
         .filter(|entry| entry.direction == Direction::Request)
@@ -243,7 +243,7 @@ async fn queries_stay_right_when_old_entries_made_room() {
 }
 
 /// Sends bytes both ways through a link whose node is the test, in the given pieces.
-async fn exchange(up: &[Vec<u8>], down: &[Vec<u8>]) -> (Vec<u8>, Vec<u8>, Vec<Entry>) {
+async fn exchange(up: &[Vec<u8>], down: &[Vec<u8>]) -> (Vec<u8>, Vec<u8>, Vec<LogEntry>) {
     let stage = Stage::start().await;
     let wire = wire();
     let address = wire.open(LINK, stage.address()).await.unwrap();
@@ -330,7 +330,7 @@ proptest! {
             pack([&b"EXEC"[..]]),
         ].concat();
         let down = b"+OK\r\n>2\r\n+invalidate\r\n*0\r\n+PONG\r\n+OK\r\n-NOSCRIPT x\r\n*2\r\n$-1\r\n*1\r\n:5\r\n".to_vec();
-        let told = |entries: Vec<Entry>| -> Vec<_> {
+        let told = |entries: Vec<LogEntry>| -> Vec<_> {
             entries.into_iter().map(|e| (e.direction, e.command, e.names_key, e.size, e.preview)).collect()
         };
         let (_, _, whole) = block_on(exchange(std::slice::from_ref(&up), std::slice::from_ref(&down)));

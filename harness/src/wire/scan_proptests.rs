@@ -1,20 +1,24 @@
-//! Held by property tests: the scans agree with redis-protocol, whatever the pieces in which the
-//! bytes come.
+//! Property tests: the scans agree with redis-protocol, into whatever pieces the bytes are split.
 
-use picklock_scenarios::Direction;
+use picklock_scenarios::{Direction, Phase};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use redis_protocol::resp2::types::OwnedFrame as Resp2;
+use redis_protocol::resp3::types::OwnedFrame as Resp3;
 use redis_protocol::{resp2, resp3};
 
-use super::codec;
 use super::command::{self, Expect, Keys};
-use super::intake::{Intake, Mark, Next};
+use super::frame_reader::{Extent, FrameReader, NextFrame};
+use super::operation::Operation;
+use super::reply_kind::ReplyKind;
 use super::scan::Shape;
 
-/// A reply as it stands on the wire, with types of RESP3 when `resp3` is true.
+/// A reply as it is on the wire, with types of RESP3 when `resp3` is true.
 fn reply(resp3: bool) -> impl Strategy<Value = Vec<u8>> {
     let text = "[ -~]{0,12}";
+    let pubsub = "[ps]?(un)?subscribe|[ps]?message";
     let plain = prop_oneof![
+        pubsub.prop_map(|word| bulk(b'$', word.as_bytes())),
         text.prop_map(|text| format!("+{text}\r\n").into_bytes()),
         text.prop_map(|text| format!("-ERR {text}\r\n").into_bytes()),
         any::<i64>().prop_map(|number| format!(":{number}\r\n").into_bytes()),
@@ -69,40 +73,45 @@ fn aggregate(kind: &str, elements: &[Vec<u8>]) -> Vec<u8> {
     [header.into_bytes(), elements.concat()].concat()
 }
 
-/// What an intake finds when the bytes come in these pieces, and whether it gave up.
-fn found(direction: Direction, bytes: &[u8], cuts: &[Index]) -> (Vec<Mark>, bool) {
+/// The frames that are found when the bytes come in these pieces, and whether an error was found.
+fn found(direction: Direction, bytes: &[u8], cuts: &[Index]) -> (Vec<Extent>, bool) {
     let mut places: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     places.extend([0, bytes.len()]);
     places.sort_unstable();
-    let mut intake = Intake::new(direction);
-    let (mut marks, mut consumed) = (Vec::new(), 0);
+    let mut reader = FrameReader::new(direction);
+    let (mut extents, mut consumed) = (Vec::new(), 0);
     for pair in places.windows(2) {
         let mut piece = &bytes[pair[0]..pair[1]];
         while !piece.is_empty() {
-            let room = intake.room();
+            let room = reader.room();
             let count = room.len().min(piece.len());
             room[..count].copy_from_slice(&piece[..count]);
-            intake.filled(count);
+            reader.filled(count);
             piece = &piece[count..];
         }
         loop {
-            match intake.next_frame() {
-                Next::Frame(mark) => marks.push(Mark {
-                    range: mark.range.start + consumed..mark.range.end + consumed,
-                    shape: mark.shape,
+            match reader.next_frame() {
+                NextFrame::Frame(frame) => extents.push(Extent {
+                    range: frame.range.start + consumed..frame.range.end + consumed,
+                    shape: frame.shape,
                 }),
-                Next::More => break,
-                Next::Unparseable(_) => return (marks, true),
+                NextFrame::More => break,
+                NextFrame::Unparseable(_) => return (extents, true),
             }
         }
-        consumed += intake.cursor();
-        intake.consume();
+        consumed += reader.cursor();
+        reader.consume();
     }
-    (marks, false)
+    (extents, false)
 }
 
+const IDLE: Operation = Operation {
+    op: 0,
+    phase: Phase::Idle,
+};
+
 /// The length of the first frame, as redis-protocol sees it.
-fn by_codec(bytes: &[u8], resp3: bool) -> Option<usize> {
+fn by_library(bytes: &[u8], resp3: bool) -> Option<usize> {
     if resp3 {
         let decoded = resp3::decode::complete::decode_range(bytes);
         decoded.ok().flatten().map(|(_, len)| len)
@@ -112,20 +121,87 @@ fn by_codec(bytes: &[u8], resp3: bool) -> Option<usize> {
     }
 }
 
+/// What redis-protocol's tree of a whole frame says that the reply is.
+fn kind_by_library(frame: &[u8], resp3: bool) -> ReplyKind {
+    let (push, len, word, count) = if resp3 {
+        match resp3::decode::complete::decode(frame).unwrap().unwrap().0 {
+            Resp3::Push { data, .. } => (true, data.len(), resp3_word(&data), resp3_third(&data)),
+            Resp3::Array { data, .. } => (false, data.len(), resp3_word(&data), resp3_third(&data)),
+            Resp3::BlobError { .. } | Resp3::SimpleError { .. } => return ReplyKind::Error,
+            _ => return ReplyKind::Answer,
+        }
+    } else {
+        match resp2::decode::decode(frame).unwrap().unwrap().0 {
+            Resp2::Array(data) => (false, data.len(), resp2_word(&data), resp2_third(&data)),
+            Resp2::Error(_) => return ReplyKind::Error,
+            _ => return ReplyKind::Answer,
+        }
+    };
+    let count = count.filter(|_| len == 3);
+    match (word.strip_suffix(b"subscribe"), count) {
+        (Some(b"" | b"p" | b"s"), Some(count)) => confirmation(true, count, push),
+        (Some(b"un" | b"pun" | b"sun"), Some(count)) => confirmation(false, count, push),
+        _ if push => ReplyKind::Push,
+        _ if matches!(&word[..], b"message" | b"pmessage" | b"smessage") && count.is_none() => {
+            ReplyKind::Message
+        }
+        _ => ReplyKind::Answer,
+    }
+}
+
+fn resp3_word(elements: &[Resp3]) -> Vec<u8> {
+    match elements.first() {
+        Some(Resp3::BlobString { data, .. } | Resp3::SimpleString { data, .. }) => data.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn resp3_third(elements: &[Resp3]) -> Option<i64> {
+    match elements.get(2)? {
+        Resp3::Number { data, .. } => Some(*data),
+        _ => None,
+    }
+}
+
+fn resp2_word(elements: &[Resp2]) -> Vec<u8> {
+    match elements.first() {
+        Some(Resp2::BulkString(word) | Resp2::SimpleString(word)) => word.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn resp2_third(elements: &[Resp2]) -> Option<i64> {
+    match elements.get(2)? {
+        Resp2::Integer(count) => Some(*count),
+        _ => None,
+    }
+}
+
+fn confirmation(subscribed: bool, count: i64, push: bool) -> ReplyKind {
+    ReplyKind::Confirmation {
+        subscribed,
+        count,
+        push,
+    }
+}
+
 fn agree(replies: &[Vec<u8>], cuts: &[Index], resp3: bool) -> Result<(), TestCaseError> {
     let bytes = replies.concat();
-    let (marks, gave_up) = found(Direction::Reply, &bytes, cuts);
+    let (frames, gave_up) = found(Direction::Reply, &bytes, cuts);
     prop_assert!(!gave_up);
-    prop_assert_eq!(marks.len(), replies.len());
+    prop_assert_eq!(frames.len(), replies.len());
     let mut position = 0;
-    for (mark, reply) in marks.iter().zip(replies) {
-        prop_assert_eq!(mark.range.start, position);
-        prop_assert_eq!(mark.range.len(), reply.len());
-        prop_assert_eq!(by_codec(&bytes[position..], resp3), Some(reply.len()));
-        if let Shape::Composite { resp3 } = mark.shape {
-            prop_assert!(codec::read(reply, resp3).is_ok());
-        }
-        position = mark.range.end;
+    for (frame, reply) in frames.iter().zip(replies) {
+        prop_assert_eq!(frame.range.start, position);
+        prop_assert_eq!(frame.range.len(), reply.len());
+        prop_assert_eq!(by_library(&bytes[position..], resp3), Some(reply.len()));
+        let kind = match frame.shape {
+            Shape::Plain => ReplyKind::Answer,
+            Shape::Error => ReplyKind::Error,
+            _ => ReplyKind::of(reply),
+        };
+        prop_assert_eq!(kind, kind_by_library(reply, resp3));
+        position = frame.range.end;
     }
     Ok(())
 }
@@ -146,14 +222,15 @@ proptest! {
     }
 
     #[test]
-    fn what_the_scan_takes_for_plain_is_plain_for_redis_protocol(
-        bytes in "[-+:$0-9a\r\n]{0,24}".prop_map(String::into_bytes),
+    fn whatever_the_scan_accepts_redis_protocol_accepts(
+        bytes in prop::collection::vec("[-+:$*>_#,(][-0-9atf]{0,2}\r\n", 0..8)
+            .prop_map(|lines| lines.concat().into_bytes()),
     ) {
-        let (marks, _) = found(Direction::Reply, &bytes, &[]);
-        for mark in marks {
-            if matches!(mark.shape, Shape::Plain | Shape::Error) {
-                prop_assert_eq!(by_codec(&bytes[mark.range.clone()], false), Some(mark.range.len()));
-            }
+        let (frames, _) = found(Direction::Reply, &bytes, &[]);
+        for frame in frames {
+            let (len, frame) = (frame.range.len(), &bytes[frame.range]);
+            let accepted = by_library(frame, true).or_else(|| by_library(frame, false));
+            prop_assert_eq!(accepted, Some(len), "{:?}", frame.escape_ascii().to_string());
         }
     }
 
@@ -168,14 +245,14 @@ proptest! {
             aggregate("*", &words)
         }).collect();
         let bytes = packed.concat();
-        let (marks, gave_up) = found(Direction::Request, &bytes, &cuts);
+        let (frames, gave_up) = found(Direction::Request, &bytes, &cuts);
         prop_assert!(!gave_up);
-        prop_assert_eq!(marks.len(), commands.len());
-        for ((mark, words), packed) in marks.iter().zip(&commands).zip(&packed) {
-            let frame = &bytes[mark.range.clone()];
+        prop_assert_eq!(frames.len(), commands.len());
+        for ((extent, words), packed) in frames.iter().zip(&commands).zip(&packed) {
+            let frame = &bytes[extent.range.clone()];
             prop_assert_eq!(frame, packed.as_slice());
-            prop_assert_eq!(by_codec(frame, false), Some(frame.len()));
-            let found: Vec<_> = command::arguments(frame, mark.shape)
+            prop_assert_eq!(by_library(frame, false), Some(frame.len()));
+            let found: Vec<_> = command::arguments(frame, extent.shape)
                 .map(|range| frame[range].to_vec()).collect();
             prop_assert_eq!(&found, words);
         }
@@ -196,22 +273,28 @@ proptest! {
 }
 
 #[test]
-fn deep_nesting_is_refused_before_the_codec_recurses() {
-    let (marks, gave_up) = found(Direction::Reply, &b"*1\r\n".repeat(100_000), &[]);
-    assert!(marks.is_empty() && gave_up);
+fn deep_nesting_is_refused() {
+    let (frames, gave_up) = found(Direction::Reply, &b"*1\r\n".repeat(100_000), &[]);
+    assert!(frames.is_empty() && gave_up);
 }
 
 #[test]
-fn a_very_long_array_is_an_answer_without_the_codec_building_it() {
-    let shape = |count: usize| {
-        let reply = aggregate("*", &vec![b":1\r\n".to_vec(); count]);
-        let (marks, gave_up) = found(Direction::Reply, &reply, &[]);
-        assert!(!gave_up);
-        assert_eq!(marks[0].range, 0..reply.len());
-        marks[0].shape
-    };
-    assert_eq!(shape(3), Shape::Composite { resp3: false });
-    assert_eq!(shape(100_000), Shape::Plain);
+fn a_value_that_its_type_does_not_have_is_refused() {
+    for line in [
+        ":x",
+        ":",
+        ":12345678901234567890",
+        ",x",
+        "#y",
+        "_0",
+        "(",
+        "(1x",
+    ] {
+        for reply in [format!("{line}\r\n"), format!("*2\r\n+a\r\n{line}\r\n")] {
+            let (frames, gave_up) = found(Direction::Reply, reply.as_bytes(), &[]);
+            assert!(frames.is_empty() && gave_up, "{reply:?}");
+        }
+    }
 }
 
 #[test]
@@ -230,7 +313,7 @@ fn the_longest_key_is_the_one_that_is_named() {
             .iter()
             .map(|word| bulk(b'$', word.as_bytes()))
             .collect();
-        command::read(&aggregate("*", &words), Shape::Command, &keys).key
+        command::read(&aggregate("*", &words), Shape::Command, &keys, IDLE).key
     };
     assert_eq!(key(&["GET", "a:1"]), Some(0));
     assert_eq!(key(&["GET", "x{a:12}"]), Some(1));
@@ -238,13 +321,13 @@ fn the_longest_key_is_the_one_that_is_named() {
     // Lengths between the arguments are not part of them.
     let lengths = Keys::new(&["$3".to_owned()]);
     let get = b"*2\r\n$3\r\nGET\r\n$1\r\nx\r\n";
-    assert_eq!(command::read(get, Shape::Command, &lengths).key, None);
+    assert_eq!(command::read(get, Shape::Command, &lengths, IDLE).key, None);
 }
 
 #[test]
 fn expectations_follow_the_command() {
     let keys = Keys::new(&[]);
-    let expect = |line: &str| command::read(line.as_bytes(), Shape::Inline, &keys).expect;
+    let expect = |line: &str| command::read(line.as_bytes(), Shape::Inline, &keys, IDLE).expect;
     let confirmations = |subscribed, count| Expect::Confirmations { subscribed, count };
     assert_eq!(expect("subscribe a b\r\n"), confirmations(true, 2));
     assert_eq!(expect("PUNSUBSCRIBE\n"), confirmations(false, 0));

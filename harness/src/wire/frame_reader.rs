@@ -1,4 +1,4 @@
-//! The reading end of one direction: a buffer, and the scan that cuts it into frames.
+//! The reading end of one direction: a buffer, and the scan that splits it into frames.
 
 use std::ops::Range;
 
@@ -8,24 +8,24 @@ use super::reply_scan::ReplyScan;
 use super::request_scan::RequestScan;
 use super::scan::{LONGEST_FRAME, Shape, Step};
 
-/// A buffer is so big at first: most connections carry short commands, and there are thousands.
+/// Size of a new buffer in bytes: most connections carry short commands, and there are thousands.
 const SMALL: usize = 8 << 10;
 
-/// A buffer that reads fill to the brim grows to this.
+/// A buffer that reads fill completely grows to this many bytes.
 const BIG: usize = 256 << 10;
 
-/// A whole frame: where it lies in the buffer, and how it is built.
+/// A whole frame: where it is in the buffer, and how it is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct Extent {
     pub range: Range<usize>,
     pub shape: Shape,
 }
 
 /// What the scan finds next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextFrame {
     /// A whole frame.
-    Frame(Mark),
+    Frame(Extent),
     /// Nothing whole.
     More,
     /// Bytes that are not RESP.
@@ -40,20 +40,20 @@ enum Scan {
 
 /// Bytes that came, and where the frames in them end.
 #[derive(Debug)]
-pub(super) struct Intake {
+pub(super) struct FrameReader {
     buffer: Vec<u8>,
-    /// So many bytes of the buffer are filled.
+    /// How many bytes of the buffer are filled.
     filled: usize,
-    /// Where the first frame begins that was not found whole.
+    /// Where the first frame begins that is not whole yet.
     cursor: usize,
-    /// So many bytes that frame needs at least.
+    /// How many bytes that frame has at least.
     need: usize,
     scan: Scan,
 }
 
-impl Intake {
+impl FrameReader {
     pub(super) fn new(direction: Direction) -> Self {
-        Intake {
+        FrameReader {
             buffer: Vec::new(),
             filled: 0,
             cursor: 0,
@@ -74,7 +74,7 @@ impl Intake {
         &mut self.buffer[self.filled..]
     }
 
-    /// So many bytes were read into the room.
+    /// This many bytes were read into the room.
     pub(super) fn filled(&mut self, count: usize) {
         self.filled += count;
     }
@@ -84,7 +84,7 @@ impl Intake {
         &self.buffer[..self.filled]
     }
 
-    /// Where the bytes begin that are no whole frame yet.
+    /// Where the first frame begins that is not whole yet.
     pub(super) fn cursor(&self) -> usize {
         self.cursor
     }
@@ -95,10 +95,10 @@ impl Intake {
     }
 
     /// Looks for the next whole frame.
-    pub(super) fn next_frame(&mut self) -> Next {
+    pub(super) fn next_frame(&mut self) -> NextFrame {
         let rest = &self.buffer[self.cursor..self.filled];
         if rest.len() < self.need {
-            return Next::More;
+            return NextFrame::More;
         }
         let step = match &mut self.scan {
             Scan::Request(scan) => scan.advance(rest),
@@ -109,46 +109,41 @@ impl Intake {
                 let range = self.cursor..self.cursor + len;
                 self.cursor = range.end;
                 self.need = 1;
-                Next::Frame(Mark { range, shape })
+                NextFrame::Frame(Extent { range, shape })
             }
             Step::More { need } if need > LONGEST_FRAME => {
-                Next::Unparseable("a frame that is too long")
+                NextFrame::Unparseable("a frame that is too long")
             }
             Step::More { need } => {
                 self.need = need;
-                Next::More
+                NextFrame::More
             }
-            Step::Unparseable(reason) => Next::Unparseable(reason),
+            Step::Unparseable(reason) => NextFrame::Unparseable(reason),
         }
     }
 
     /// Takes all bytes as they are, frame or not.
-    pub(super) fn take_raw(&mut self) -> Option<Mark> {
+    pub(super) fn take_raw(&mut self) -> Option<Extent> {
         let range = self.cursor..self.filled;
         self.cursor = self.filled;
         self.need = 1;
-        (!range.is_empty()).then_some(Mark {
+        (!range.is_empty()).then_some(Extent {
             range,
             shape: Shape::Raw,
         })
     }
 
-    /// Goes back to `position`: what was taken for frames from there on is none.
-    pub(super) fn rewind(&mut self, position: usize) {
-        self.cursor = position;
-    }
-
     /// Forgets everything before the cursor.
     pub(super) fn consume(&mut self) {
-        let brimful = self.filled == self.buffer.len();
+        let was_full = self.filled == self.buffer.len();
         self.buffer.copy_within(self.cursor..self.filled, 0);
         self.filled -= self.cursor;
         self.cursor = 0;
         if self.filled == 0 && self.buffer.len() > BIG {
-            // A big value went by: do not keep its room for good.
+            // A big value has passed: do not keep its room forever.
             self.buffer = Vec::new();
-        } else if brimful && self.buffer.len() < BIG {
-            // Nothing could be read but for room: read bigger chunks.
+        } else if was_full && self.buffer.len() < BIG {
+            // The read was limited by the room: read bigger chunks.
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
     }

@@ -1,5 +1,4 @@
-//! What Sentinels announce, put into the words of one worker: every address of a server is
-//! replaced by the one of that worker's link to it.
+//! Replaces the addresses that Sentinels announce by those of one worker's links.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -7,15 +6,14 @@ use std::ops::Range;
 
 use super::scan::{Header, header};
 
-/// From the address that Sentinels announce to the one under which a worker finds the same server
-/// on the wire.
-pub(super) type AddressBook = HashMap<SocketAddr, SocketAddr>;
+/// From the address of a server that Sentinels announce to that of a worker's link to it.
+pub(super) type AddressMap = HashMap<SocketAddr, SocketAddr>;
 
-/// A reply (or message) of a Sentinel with the addresses replaced that are in the book, in all
-/// the forms in which Sentinels write them: host and port as neighbours
-/// (`get-master-addr-by-name`), as fields (`masters`, `replicas`, `sentinels`), in one word
-/// (the name of a replica), and within the text of a message (`+switch-master`).
-pub(super) fn rewritten(frame: &[u8], book: &AddressBook) -> Vec<u8> {
+/// A reply or message of a Sentinel, with the addresses replaced that are in the map. Sentinels
+/// write them as adjacent host and port (`get-master-addr-by-name`), as fields (`masters`,
+/// `replicas`, `sentinels`), in one word (the name of a replica), and within the text of a message
+/// (`+switch-master`).
+pub(super) fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
     let words = words(frame);
     let mut new: Vec<Option<String>> = vec![None; words.len()];
     let text = |index: usize| -> Option<&str> {
@@ -25,43 +23,43 @@ pub(super) fn rewritten(frame: &[u8], book: &AddressBook) -> Vec<u8> {
     let mut index = 0;
     while let Some(range) = words.get(index) {
         let word = std::str::from_utf8(&frame[range.clone()]).unwrap_or_default();
-        if let Some((port_at, link)) = host_and_port(index, word, &text, book) {
+        if let Some((port_at, link)) = host_and_port(index, word, &text, map) {
             new[index] = Some(link.ip().to_string());
             new[port_at] = Some(link.port().to_string());
-        } else if let Some(link) = word.parse().ok().and_then(|at: SocketAddr| book.get(&at)) {
+        } else if let Some(link) = word.parse().ok().and_then(|at: SocketAddr| map.get(&at)) {
             new[index] = Some(link.to_string());
         } else if word.contains(' ') {
-            new[index] = message(word, book);
+            new[index] = message(word, map);
         }
         index += 1;
     }
-    put_together(frame, &words, &new)
+    splice(frame, &words, &new)
 }
 
-/// If this word is a host: where its port is, and the link to both.
+/// If this word is the host of a known address: where its port is, and the link's address.
 fn host_and_port<'a>(
     index: usize,
     word: &str,
     text: &impl Fn(usize) -> Option<&'a str>,
-    book: &AddressBook,
+    map: &AddressMap,
 ) -> Option<(usize, SocketAddr)> {
     let host: IpAddr = word.parse().ok()?;
     [index + 1, index + 2].into_iter().find_map(|port_at| {
         let port = text(port_at)?.parse().ok()?;
-        let link = book.get(&SocketAddr::new(host, port))?;
+        let link = map.get(&SocketAddr::new(host, port))?;
         Some((port_at, *link))
     })
 }
 
-/// The text of a message with its addresses replaced; `None`: it has none.
-fn message(text: &str, book: &AddressBook) -> Option<String> {
+/// The text of a message with its addresses replaced; `None` if no known one is in it.
+fn message(text: &str, map: &AddressMap) -> Option<String> {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     let mut replaced = false;
     for index in 0..words.len() {
         if let Some(link) = words[index]
             .parse()
             .ok()
-            .and_then(|at: SocketAddr| book.get(&at))
+            .and_then(|at: SocketAddr| map.get(&at))
         {
             words[index] = link.to_string();
             replaced = true;
@@ -71,7 +69,7 @@ fn message(text: &str, book: &AddressBook) -> Option<String> {
         let port = words.get(index + 1).and_then(|port| port.parse().ok());
         let link = host
             .zip(port)
-            .and_then(|(host, port)| book.get(&SocketAddr::new(host, port)));
+            .and_then(|(host, port)| map.get(&SocketAddr::new(host, port)));
         if let Some(link) = link {
             words[index] = link.ip().to_string();
             words[index + 1] = link.port().to_string();
@@ -81,7 +79,7 @@ fn message(text: &str, book: &AddressBook) -> Option<String> {
     replaced.then(|| words.join(" "))
 }
 
-/// Where the contents of all bulk strings of a whole frame are, however deep.
+/// Where the contents of all bulk strings of a whole frame are, at any depth.
 fn words(frame: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -107,7 +105,7 @@ fn after_line(frame: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &frame[at..]).map_or(frame.len(), |length| at + length + 1)
 }
 
-fn put_together(frame: &[u8], words: &[Range<usize>], new: &[Option<String>]) -> Vec<u8> {
+fn splice(frame: &[u8], words: &[Range<usize>], new: &[Option<String>]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(frame.len());
     let mut done = 0;
     for (word, new) in words.iter().zip(new) {
@@ -126,7 +124,7 @@ fn put_together(frame: &[u8], words: &[Range<usize>], new: &[Option<String>]) ->
 mod tests {
     use super::*;
 
-    fn book() -> AddressBook {
+    fn addresses() -> AddressMap {
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         HashMap::from([
             (at("172.17.0.2:6379"), at("127.0.0.1:40001")),
@@ -146,7 +144,7 @@ mod tests {
 
     #[track_caller]
     fn becomes(before: &[&str], after: &[&str]) {
-        let got = rewritten(&array(before), &book());
+        let got = rewrite_addresses(&array(before), &addresses());
         assert_eq!(
             String::from_utf8_lossy(&got),
             String::from_utf8_lossy(&array(after))
@@ -206,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_book_stays() {
+    fn an_unknown_address_stays() {
         for words in [
             &["172.17.0.9", "6379"][..],
             &["172.17.0.2", "6380"],
@@ -222,7 +220,7 @@ mod tests {
             b":3\r\n",
             b"*0\r\n",
         ] {
-            assert_eq!(rewritten(frame, &book()), frame);
+            assert_eq!(rewrite_addresses(frame, &addresses()), frame);
         }
     }
 
@@ -231,7 +229,7 @@ mod tests {
         let inner = "$2\r\nip\r\n$10\r\n172.17.0.2\r\n$4\r\nport\r\n$4\r\n6379\r\n";
         let outer = "$2\r\nip\r\n$9\r\n127.0.0.1\r\n$4\r\nport\r\n$5\r\n40001\r\n";
         for head in ["*1\r\n*4\r\n", "*1\r\n%2\r\n"] {
-            let got = rewritten(format!("{head}{inner}").as_bytes(), &book());
+            let got = rewrite_addresses(format!("{head}{inner}").as_bytes(), &addresses());
             assert_eq!(String::from_utf8_lossy(&got), format!("{head}{outer}"));
         }
     }

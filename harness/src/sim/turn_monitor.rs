@@ -1,76 +1,76 @@
-//! Watches in real time that the simulation's thread goes on.
+//! Monitors in real time that the simulation's thread makes progress.
 //!
-//! Virtual time cannot see a subject that never gives way, nor one that really sleeps. So each
-//! turn of a host is marked, and whoever waits for the simulation looks at the mark from outside.
-//! Nothing that is seen here reaches a history, except that a subject was refused for it.
+//! Virtual time cannot show a subject that never yields, nor one that really sleeps. So each turn
+//! of a host is marked, and the thread that waits for the simulation looks at the mark. Nothing
+//! that is measured here reaches a history, except that a subject was refused.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A turn that takes longer than this is looked at: virtual time stands still meanwhile. Long
-/// enough that a machine which stalls for a moment (its host took the processor away, a neighbour
-/// holds a lock of the kernel) is not taken for a subject that sleeps.
+/// A turn that takes longer than this is examined, because virtual time stands still meanwhile. It
+/// is long enough that a machine which stalls for a moment (its host took the processor away,
+/// another process holds a lock of the kernel) is not taken for a subject that sleeps.
 const LONG_TURN: Duration = Duration::from_millis(150);
 
 /// How old the reading may be that a turn is compared with. What the thread did between the
-/// reading and the turn can only excuse the turn, never accuse it.
+/// reading and the turn can only make it look busier, never idler.
 const FRESH: Duration = Duration::from_millis(20);
 
-/// The mark that a simulation's thread makes.
+/// Marks the turns of a simulation's thread.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Beat(Arc<Mark>);
+pub(super) struct TurnMonitor(Arc<TurnMark>);
 
 #[derive(Debug, Default)]
-struct Mark {
+struct TurnMark {
     /// The lower half says whose turn it is, the upper half counts the turns.
     turn: AtomicU64,
-    /// Where the kernel tells what the simulation's thread does.
+    /// The directory of the simulation's thread in `/proc`.
     thread: OnceLock<PathBuf>,
 }
 
-/// Which worker's turn it is, and since when.
-pub(super) struct Running {
+/// A turn of a worker that has begun.
+pub(super) struct Turn {
     since: Duration,
     before: Reading,
 }
 
-impl Beat {
-    /// Says that this is the simulation's thread.
+impl TurnMonitor {
+    /// This thread runs the simulation.
     pub(super) fn claim_thread(&self) {
         if let Ok(own) = std::fs::read_link("/proc/thread-self") {
-            // Set a second time only if one simulation were run twice.
+            // It is set only once, because a thread has one monitor.
             self.0.thread.set(Path::new("/proc").join(own)).ok();
         }
     }
 
-    /// A simulation begins. What was before it is part of no turn.
-    pub(super) fn set_out(&self) {
-        LOOKED.set(roughly_now());
+    /// A simulation begins. The time before it is not part of a turn.
+    pub(super) fn begin_simulation(&self) {
+        LAST_END.set(roughly_now());
     }
 
     /// A worker's turn begins.
-    pub(super) fn begin(&self, worker: usize) -> Running {
-        // The upper half counts turns, so that two turns never look the same.
+    pub(super) fn begin(&self, worker: usize) -> Turn {
+        // The upper half counts turns, so that two turns never have the same mark.
         let turns = (self.0.turn.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        // It did not begin sooner than the last turn ended. Between turns nobody sleeps, and who
-        // was busy is not accused; so that one look at the clock is enough for each turn.
-        let (since, before) = Reading::fresh(LOOKED.get());
+        // The turn did not begin before the last one ended. The thread may have been busy between
+        // them, but it did not sleep, so reading the clock once for each turn is enough.
+        let (since, before) = Reading::fresh(LAST_END.get());
         self.0
             .turn
             .store((turns << 32) | (worker as u64 + 1), Ordering::Release);
-        Running { since, before }
+        Turn { since, before }
     }
 
-    /// The turn is over. `Some`: why its subject cannot be simulated.
-    pub(super) fn end(&self, running: Running) -> Option<String> {
+    /// A turn is over. `Some`: why its subject cannot be simulated.
+    pub(super) fn end(&self, turn: Turn) -> Option<String> {
         let mark = self.0.turn.load(Ordering::Relaxed);
         self.0.turn.store(mark & !0xffff_ffff, Ordering::Release);
         let now = roughly_now();
-        LOOKED.set(now);
-        let took = now.saturating_sub(running.since);
-        if took < LONG_TURN || !running.before.slept_for_most_of(took) {
+        LAST_END.set(now);
+        let took = now.saturating_sub(turn.since);
+        if took < LONG_TURN || !turn.before.slept_for_most_of(took) {
             return None;
         }
         Some(format!(
@@ -79,14 +79,14 @@ impl Beat {
         ))
     }
 
-    /// What the mark shows: unchanged and not idle means the same turn.
-    pub(super) fn look(&self) -> (u64, Option<usize>) {
+    /// The present mark, and the worker whose turn it is. The same mark means the same turn.
+    pub(super) fn current_turn(&self) -> (u64, Option<usize>) {
         let mark = self.0.turn.load(Ordering::Acquire);
         let worker = (mark & 0xffff_ffff) as usize;
         (mark, worker.checked_sub(1))
     }
 
-    /// How long the simulation's thread has been kept from running by other threads, in all.
+    /// How long the simulation's thread has been kept from turn by other threads, in all.
     pub(super) fn kept_waiting(&self) -> Duration {
         let thread = self.0.thread.get();
         let reading = thread.and_then(|thread| Usage::read(thread));
@@ -94,8 +94,8 @@ impl Beat {
     }
 }
 
-/// Real time since some moment, as of the kernel's last tick: turns are short and many, so a look
-/// must cost next to nothing, and a few milliseconds more or less decide nothing here.
+/// Real time since some fixed point, as of the kernel's last tick. Turns are short and many, so
+/// reading it must be cheap; a few milliseconds do not matter.
 #[cfg(target_os = "linux")]
 fn roughly_now() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
@@ -103,7 +103,7 @@ fn roughly_now() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos)
 }
 
-/// Real time since some moment.
+/// Real time since some fixed point.
 #[cfg(not(target_os = "linux"))]
 fn roughly_now() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -111,17 +111,17 @@ fn roughly_now() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos)
 }
 
-/// What a thread has done so far.
+/// How much a thread has run so far.
 #[derive(Debug, Clone, Copy)]
 struct Usage {
     ran: Duration,
     kept_waiting: Duration,
-    /// How often it gave up the processor by itself.
+    /// How often it has given up the processor by itself.
     gave_up: u64,
 }
 
 impl Usage {
-    /// `None` where the kernel does not tell.
+    /// `None` where the kernel does not say.
     fn read(thread: &Path) -> Option<Self> {
         let stat = std::fs::read_to_string(thread.join("schedstat")).ok()?;
         let mut words = stat.split_whitespace();
@@ -142,7 +142,7 @@ impl Usage {
     }
 }
 
-/// A look at this thread's usage, a little while ago.
+/// This thread's usage, a short time ago.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     at: Duration,
@@ -150,10 +150,10 @@ struct Reading {
 }
 
 impl Reading {
-    /// Not older than [`FRESH`]: reading takes longer than a turn does. Also what time it is
-    /// afterwards: a reading itself is not part of the turn.
+    /// The time, and a reading that is not older than [`FRESH`], because a reading takes longer
+    /// than a turn. A new reading is not part of the turn: the time is after it.
     fn fresh(now: Duration) -> (Duration, Self) {
-        LAST.with(|last| {
+        LAST_READING.with(|last| {
             let reading = last.get();
             if let Some(reading) = reading.filter(|last| now.saturating_sub(last.at) < FRESH) {
                 return (now, reading);
@@ -167,9 +167,9 @@ impl Reading {
         })
     }
 
-    /// True when the thread gave up the processor by itself for most of that time. A thread that
-    /// was only pushed aside by a busy machine has used, or wanted, its processor all the while;
-    /// one whose whole machine was stopped by its host has not, but did not give it up either.
+    /// True when the thread gave up the processor by itself for most of that time. A thread that a
+    /// busy machine has preempted was running, or waiting for a processor, all the time; one whose
+    /// whole machine was stopped by its host was not, but did not give it up either.
     fn slept_for_most_of(self, took: Duration) -> bool {
         let (Some(before), Some(now)) = (self.usage, Usage::of_this_thread()) else {
             return false;
@@ -183,8 +183,8 @@ impl Reading {
 }
 
 thread_local! {
-    /// What time it was when a turn of this thread last ended.
-    static LOOKED: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
+    /// When a turn of this thread last ended.
+    static LAST_END: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 
-    static LAST: std::cell::Cell<Option<Reading>> = const { std::cell::Cell::new(None) };
+    static LAST_READING: std::cell::Cell<Option<Reading>> = const { std::cell::Cell::new(None) };
 }

@@ -1,4 +1,4 @@
-//! Wall clocks of simulated machines: each may be wrong in its own way.
+//! Wall clocks of simulated machines: each can be wrong by its own offset.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,41 +8,40 @@ use picklock_impls::WallClock;
 
 use crate::clock::Clock;
 
-/// Where every simulated machine's wall clock would stand at the start, if it were right:
-/// 2026-01-01T00:00:00Z. The same in every run, so that nothing of the real date is in a history.
+/// What a correct wall clock shows at the start of a simulation: 2026-01-01T00:00:00Z. It is the
+/// same in every run, so that the real date never reaches a history.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
-/// A wall clock: the simulation's time plus an offset that can leap.
+/// A wall clock: the simulation's time plus an offset that can jump.
 #[derive(Clone)]
-pub(super) struct SimWall {
+pub(super) struct SimWallClock {
     clock: Clock,
     offset_us: Rc<Cell<i64>>,
 }
 
-impl SimWall {
-    /// A right clock on the simulation's own.
+impl SimWallClock {
+    /// A correct wall clock.
     pub(super) fn new(clock: &Clock) -> Self {
-        SimWall {
+        SimWallClock {
             clock: clock.clone(),
             offset_us: Rc::default(),
         }
     }
 
-    /// From now on it is ahead by so many nanoseconds, or behind.
+    /// From now on it is ahead by this many nanoseconds, or behind.
     pub(super) fn set_off(&self, off_ns: i64) {
         self.offset_us.set(off_ns / 1000);
     }
 
-    /// Microseconds since the Unix epoch at the given time of the simulation.
+    /// What it shows at a time of the simulation, in microseconds since the Unix epoch.
     pub(super) fn at_us(&self, sim_ns: u64) -> i64 {
         let right = EPOCH + Duration::from_nanos(sim_ns);
         let right = i64::try_from(right.as_micros()).unwrap_or(i64::MAX);
         right.saturating_add(self.offset_us.get())
     }
-}
 
-impl SimWall {
-    /// The time of the simulation at which the clock shows so many microseconds, or shortly after.
+    /// The time of the simulation at which the clock shows this many microseconds, or shortly
+    /// after.
     pub(super) fn sim_ns(&self, wall_us: i64) -> u64 {
         let right = wall_us.saturating_sub(self.offset_us.get());
         let epoch = i64::try_from(EPOCH.as_micros()).unwrap_or(i64::MAX);
@@ -52,7 +51,7 @@ impl SimWall {
     }
 }
 
-impl WallClock for SimWall {
+impl WallClock for SimWallClock {
     fn since_epoch(&self) -> Duration {
         let us = self.at_us(self.clock.now_ns());
         Duration::from_micros(u64::try_from(us).unwrap_or(0))

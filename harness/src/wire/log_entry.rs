@@ -1,23 +1,23 @@
-//! A line of the command log, as it is read.
+//! A line of the command log.
 
 use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
-/// What became of a frame.
+/// What happened to a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It went on.
+    /// It went on at once.
     Forwarded,
-    /// It went on later, as a fault asked.
+    /// It went on after the delay of a fault.
     Delayed,
-    /// It was kept back, by a hold or a partition, and went on afterwards.
+    /// A hold or a partition kept it back, and it went on afterwards.
     Held,
-    /// It was swallowed.
+    /// A fault dropped it.
     Dropped,
     /// Its connection was cut, or broke, before it went on.
     Cut,
-    /// From here on the connection carries bytes that are not RESP, and are not logged.
+    /// From here on the connection carries bytes that are not RESP; they are not logged.
     Unparseable,
     /// The node could not be reached; the worker's connection was reset.
     Unreachable,
@@ -25,10 +25,10 @@ pub enum Outcome {
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Entry {
-    /// When it came whole to the wire, nanoseconds on the run's clock.
+pub struct LogEntry {
+    /// When the wire had received it whole, in nanoseconds on the run's clock.
     pub at_ns: u64,
-    /// When its first byte was about to go on. `None`: it did not.
+    /// When its first byte was about to go on, on the same clock. `None`: it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_ns: Option<u64>,
     /// Number of the worker.
@@ -39,19 +39,19 @@ pub struct Entry {
     pub conn: u64,
     /// A command, or a reply.
     pub direction: Direction,
-    /// The command in upper case; of a reply, the one that it answers; empty: none.
+    /// The command in upper case; for a reply, the one that it answers; empty if there is none.
     pub command: String,
-    /// The lock's key that the command names, by its position in the header.
+    /// The lock's key that the command names, by its position in the log's header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names_key: Option<u32>,
     /// The attempt that the worker was busy with.
     pub op: u64,
-    /// What the worker had been asked for.
+    /// What the worker was asked for in it.
     pub phase: Phase,
     /// Bytes on the wire.
     pub size: u64,
-    /// What became of it.
+    /// What happened to it.
     pub outcome: Outcome,
-    /// Its first bytes, escaped; of a command, the words.
+    /// Its first bytes, escaped; for a command, its first words.
     pub preview: String,
 }

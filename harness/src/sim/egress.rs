@@ -1,0 +1,182 @@
+//! The sending end: takes frames through gate, faults and partition, and draws how long each
+//! travels.
+
+use std::cell::RefMut;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::connection_state::Path;
+use super::event_queue::{EventQueue, NetworkEvent};
+use super::frame::{Frame, Payload};
+use super::log_writer::LogWriter;
+use super::network::{ConnectionDirection, LATENCY, Network};
+use super::network_state::NetworkState;
+use crate::model::Reply;
+use crate::wire::{Gate, InterceptedFrame, LinkId, Outcome, Step, Terms, Verdict};
+
+impl Network {
+    /// Sends a frame. Most find nothing in their way, and leave at once.
+    pub(super) fn send(&self, mut state: RefMut<'_, NetworkState>, frame: Frame, now_ns: u64) {
+        let (conn, direction) = (frame.conn, frame.direction());
+        let NetworkState {
+            connections,
+            events,
+            entropy,
+            names,
+            gates,
+            ..
+        } = &mut *state;
+        let Some(connection) = connections.get_mut(conn) else {
+            return;
+        };
+        if !connection.is_clear(direction, now_ns) {
+            connection.path(direction).arriving.push_back(frame);
+            drop(state);
+            return self.advance((conn, direction), now_ns);
+        }
+        let link = connection.link;
+        match self.gate(link, &frame, &names[frame.tag.name]) {
+            Some(gate) => {
+                gates.push(((conn, direction), gate));
+                self.endpoint.notify();
+                let path = connection.path(direction);
+                (path.shown, path.gated) = (true, true);
+                path.arriving.push_back(frame);
+            }
+            None => {
+                connection.established = true;
+                let writer = self.log_writer(link, names, now_ns, Outcome::Forwarded);
+                let path = connection.path(direction);
+                path.depart(frame, now_ns, entropy, events, writer);
+            }
+        }
+    }
+
+    /// Sends every frame of one direction that nothing keeps back. As on the real wire a frame is
+    /// shown to the interceptor and judged when it is next in order; it leaves when it is due and
+    /// neither held nor stopped by a partition.
+    pub(super) fn advance(&self, way: ConnectionDirection, now_ns: u64) {
+        while self.admit_next(way, now_ns) {}
+        while self.send_next(way, now_ns) {}
+    }
+
+    /// False: no more frames can be admitted now.
+    fn admit_next(&self, way: ConnectionDirection, now_ns: u64) -> bool {
+        let mut state = self.state.borrow_mut();
+        let NetworkState {
+            connections,
+            gates,
+            names,
+            ..
+        } = &mut *state;
+        let Some(connection) = connections.get_mut(way.0) else {
+            return false;
+        };
+        let link = connection.link;
+        let path = connection.path(way.1);
+        let Some(first) = path.arriving.front().filter(|_| !path.gated) else {
+            return false;
+        };
+        let is_message = first.is_message();
+        if !path.shown {
+            path.shown = true;
+            if let Some(gate) = self.gate(link, first, &names[first.tag.name]) {
+                path.gated = true;
+                gates.push((way, gate));
+                self.endpoint.notify();
+                return false;
+            }
+        }
+        let Some(frame) = path.arriving.pop_front() else {
+            return false;
+        };
+        path.shown = false;
+        let verdict = if is_message {
+            path.link.judge(true)
+        } else {
+            Verdict::Pass(Terms::default())
+        };
+        match verdict {
+            Verdict::Pass(terms) => path.link.admit(frame, now_ns, terms),
+            Verdict::Drop => {
+                if let Some(writer) = self.log_writer(link, names, now_ns, Outcome::Dropped) {
+                    writer.write(&frame, None);
+                }
+            }
+        }
+        true
+    }
+
+    /// False: no more frames can be sent now.
+    fn send_next(&self, way: ConnectionDirection, now_ns: u64) -> bool {
+        let mut state = self.state.borrow_mut();
+        let NetworkState {
+            connections,
+            events,
+            entropy,
+            names,
+            ..
+        } = &mut *state;
+        let Some(connection) = connections.get_mut(way.0) else {
+            return false;
+        };
+        let link = connection.link;
+        if connection.path(way.1).link.is_empty() || !connection.can_establish() {
+            return false;
+        }
+        let path = connection.path(way.1);
+        match path.link.step(now_ns) {
+            Step::Empty | Step::WaitForFaults => return false,
+            Step::WaitUntil(due_ns) => {
+                events.add(due_ns, entropy.random(), NetworkEvent::Due(way));
+                return false;
+            }
+            Step::Send => {}
+        }
+        let Some(sent) = path.link.pop() else {
+            return false;
+        };
+        let writer = self.log_writer(link, names, sent.came_ns, sent.outcome);
+        path.depart(sent.frame, now_ns, entropy, events, writer);
+        true
+    }
+
+    /// The gate at which a frame waits because a fault strikes there, if one does.
+    fn gate(&self, link: LinkId, frame: &Frame, command: &str) -> Option<Gate> {
+        if !frame.is_message() || !self.interceptor.is_armed() {
+            return None;
+        }
+        self.interceptor.intercept(&InterceptedFrame {
+            at_ns: self.run_clock.now_ns(),
+            link,
+            conn: frame.conn,
+            direction: frame.direction(),
+            command,
+            is_error: matches!(frame.payload, Payload::Reply(Reply::Error(_))),
+            key: frame.tag.key,
+            op: frame.tag.op,
+            phase: frame.tag.phase,
+        })
+    }
+}
+
+impl Path {
+    /// Puts a frame on its way. It arrives after a latency that is drawn from the seed.
+    fn depart(
+        &mut self,
+        frame: Frame,
+        now_ns: u64,
+        entropy: &mut StdRng,
+        events: &mut EventQueue,
+        writer: Option<LogWriter<'_>>,
+    ) {
+        let latency_ns = entropy.random_range(LATENCY);
+        let at_ns = (now_ns + latency_ns).max(self.latest_arrival_ns + 1);
+        self.latest_arrival_ns = at_ns;
+        if let Some(writer) = writer {
+            writer.write(&frame, Some(at_ns));
+        }
+        events.add(at_ns, entropy.random(), NetworkEvent::Arrival(frame));
+    }
+}

@@ -1,0 +1,59 @@
+//! The frames that travel on the simulated network.
+
+use picklock_scenarios::{Direction, Phase};
+
+use super::args::Args;
+use crate::model::Reply;
+
+/// What the links know about a command.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CommandTag {
+    /// Its name, by its position in the network's list of names.
+    pub(super) name: usize,
+    /// The lock's key that it names, by its position in the run's list of keys.
+    pub(super) key: Option<u32>,
+    /// The attempt that its worker was busy with.
+    pub(super) op: u64,
+    pub(super) phase: Phase,
+}
+
+impl CommandTag {
+    /// The tag of a frame that belongs to no command.
+    pub(super) fn none() -> Self {
+        CommandTag {
+            name: 0,
+            key: None,
+            op: 0,
+            phase: Phase::Idle,
+        }
+    }
+}
+
+/// One frame.
+pub(super) struct Frame {
+    pub(super) conn: u64,
+    /// Of the command that it is, or that it answers.
+    pub(super) tag: CommandTag,
+    pub(super) payload: Payload,
+}
+
+pub(super) enum Payload {
+    Command(Args),
+    Reply(Reply),
+    /// The client has closed the connection.
+    Close,
+}
+
+impl Frame {
+    /// True for a command or a reply: what an interceptor sees, and what a fault can strike.
+    pub(super) fn is_message(&self) -> bool {
+        !matches!(self.payload, Payload::Close)
+    }
+
+    pub(super) fn direction(&self) -> Direction {
+        match self.payload {
+            Payload::Command(_) | Payload::Close => Direction::Request,
+            Payload::Reply(_) => Direction::Reply,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The receiving end: what a frame does when it arrives.
+
+use picklock_scenarios::Direction;
+
+use super::args::Args;
+use super::client_endpoint::RequestError;
+use super::event_queue::NetworkEvent;
+use super::frame::{Frame, Payload};
+use super::network::{LATENCY, Network};
+use super::node::Node;
+use crate::model::{ClientId, Reply};
+use crate::wire::{LinkId, Outcome};
+
+/// Executes a command at a node.
+fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
+    // Commands with more words than this are rare; only they need an allocation.
+    let mut few: [&[u8]; 12] = [&[]; 12];
+    if args.len() > few.len() {
+        let many: Vec<&[u8]> = args.iter().collect();
+        return node.execute(client, &many, at_ns);
+    }
+    for (slot, word) in few.iter_mut().zip(args.iter()) {
+        *slot = word;
+    }
+    node.execute(client, &few[..args.len()], at_ns)
+}
+
+impl Network {
+    /// Lets every event happen whose time has come.
+    pub(super) fn process_events(&self, now_ns: u64) {
+        loop {
+            let event = self.state.borrow_mut().events.pop(now_ns);
+            match event {
+                Some((at_ns, NetworkEvent::Arrival(frame))) => self.arrive(at_ns, frame),
+                Some((at_ns, NetworkEvent::Due(way))) => self.advance(way, at_ns),
+                Some((_, NetworkEvent::Refused(conn, error))) => self.reset(&[conn], error),
+                Some((at_ns, NetworkEvent::TimedOut(node))) => self.time_out(at_ns, node),
+                None => return,
+            }
+        }
+    }
+
+    pub(super) fn arrive(&self, at_ns: u64, frame: Frame) {
+        let mut state = self.state.borrow_mut();
+        let connection = state.connections.get(frame.conn);
+        let Some((link, client)) = connection.map(|known| (known.link, known.client)) else {
+            // The connection broke while the frame travelled; its client was told.
+            return;
+        };
+        if frame.direction() == Direction::Reply {
+            if let Some((request, reply)) = state.match_reply(frame) {
+                drop(state);
+                self.endpoint.complete(request, Ok(reply));
+            }
+            return;
+        }
+        let node = &mut state.nodes[link.node];
+        let refuse = |error| NetworkEvent::Refused(frame.conn, error);
+        let refused_ns = at_ns + LATENCY.start;
+        if !node.up {
+            self.log_unreachable(frame.conn, at_ns);
+            let refused = refuse(RequestError::Refused);
+            state.events.add(refused_ns, 0, refused);
+        } else if node.paused {
+            node.backlog.push_back(frame);
+        } else if node.turns_away(client) {
+            let refused = refuse(RequestError::TooManyClients);
+            state.events.add(refused_ns, 0, refused);
+        } else {
+            drop(state);
+            self.process(at_ns, link, frame);
+        }
+    }
+
+    /// The node processes a frame.
+    fn process(&self, at_ns: u64, link: LinkId, frame: Frame) {
+        let Frame { conn, tag, payload } = frame;
+        let mut state = self.state.borrow_mut();
+        let Some(connection) = state.connections.get_mut(conn) else {
+            return;
+        };
+        let args = match payload {
+            Payload::Command(args) if connection.blocked.is_none() => args,
+            Payload::Command(_) => {
+                connection.behind.push_back(Frame { conn, tag, payload });
+                return;
+            }
+            Payload::Close | Payload::Reply(_) => {
+                let closed = state.remove_connection(conn);
+                drop(state);
+                if let Some(closed) = closed {
+                    self.log_lost(conn, &closed, at_ns + 1, Outcome::Cut);
+                    closed.fail(self.endpoint, RequestError::Reset);
+                }
+                return;
+            }
+        };
+        let client = connection.client;
+        state.note_command(link, &tag, at_ns);
+        let reply = execute(&mut state.nodes[link.node], client, &args, at_ns);
+        self.used.borrow_mut().push(args);
+        match reply {
+            Reply::Blocked => {
+                state.block(conn, tag, at_ns);
+                drop(state);
+            }
+            reply => {
+                let payload = Payload::Reply(reply);
+                self.send(state, Frame { conn, tag, payload }, at_ns);
+            }
+        }
+        // Rare: most commands produce a reply for their own client only.
+        let has_messages = self.state.borrow().nodes[link.node].has_messages();
+        if has_messages {
+            self.answer_blocked(at_ns, link.node);
+        }
+    }
+
+    /// Sends the late replies of a node to the clients that were blocked, and processes what those
+    /// had sent meanwhile.
+    fn answer_blocked(&self, at_ns: u64, node: usize) {
+        let unblocked = self.state.borrow_mut().answer_blocked(node);
+        for conn in unblocked {
+            self.advance((conn, Direction::Reply), at_ns);
+            let mut state = self.state.borrow_mut();
+            let Some(connection) = state.connections.get_mut(conn) else {
+                continue;
+            };
+            let behind = std::mem::take(&mut connection.behind);
+            let link = connection.link;
+            drop(state);
+            for frame in behind {
+                self.process(at_ns, link, frame);
+            }
+        }
+    }
+
+    /// Ends the blocking commands of a node that have waited long enough.
+    pub(super) fn time_out(&self, at_ns: u64, node: usize) {
+        self.state.borrow_mut().nodes[node].time_out(at_ns);
+        self.answer_blocked(at_ns, node);
+        self.state.borrow_mut().schedule_timeout(node, at_ns);
+    }
+}

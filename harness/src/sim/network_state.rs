@@ -1,0 +1,282 @@
+//! What the network knows: nodes, connections, events to come, and the workers' operations.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use memchr::memmem::Finder;
+use picklock_scenarios::{Direction, Phase};
+use rand::rngs::StdRng;
+
+use super::args::Args;
+use super::connection_state::{Connection, Path};
+use super::event_queue::{EventQueue, NetworkEvent};
+use super::frame::{CommandTag, Frame, Payload};
+use super::network::ConnectionDirection;
+use super::node::Node;
+use super::submission_queue::RequestId;
+use crate::model::Reply;
+use crate::wire::{Gate, LinkId};
+
+/// Attempts of one worker whose last commands are remembered.
+const REMEMBERED: usize = 1024;
+
+/// The last command of its kind: phase, key, node, and when it arrived there in nanoseconds.
+type LastCommand = (Phase, u32, usize, u64);
+
+/// What one worker is busy with, and was.
+struct Worker {
+    op: u64,
+    phase: Phase,
+    /// For each attempt, the last commands that named a key; attempts in order.
+    last: VecDeque<(u64, Vec<LastCommand>)>,
+}
+
+impl Worker {
+    const IDLE: Worker = Worker {
+        op: 0,
+        phase: Phase::Idle,
+        last: VecDeque::new(),
+    };
+
+    /// The commands of an attempt, with room for as many as are likely to come.
+    fn attempt(&mut self, op: u64, likely: usize) -> &mut Vec<LastCommand> {
+        // It is nearly always the latest one.
+        let later = self.last.iter().rev().take_while(|(other, _)| *other > op);
+        let mut index = self.last.len() - later.count();
+        if index > 0 && self.last[index - 1].0 == op {
+            index -= 1;
+        } else {
+            self.last.insert(index, (op, Vec::with_capacity(likely)));
+        }
+        &mut self.last[index].1
+    }
+}
+
+/// The connections. Their numbers are assigned in order and never reused.
+#[derive(Default)]
+pub(super) struct Connections(Vec<Option<Box<Connection>>>);
+
+impl Connections {
+    pub(super) fn get(&self, conn: u64) -> Option<&Connection> {
+        self.0.get(usize::try_from(conn).ok()?)?.as_deref()
+    }
+
+    pub(super) fn get_mut(&mut self, conn: u64) -> Option<&mut Connection> {
+        self.0.get_mut(usize::try_from(conn).ok()?)?.as_deref_mut()
+    }
+
+    /// All connections, in the order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Connection)> {
+        let all = (0..).zip(&self.0);
+        all.filter_map(|(number, conn)| Some((number, conn.as_deref()?)))
+    }
+
+    fn get_or_insert(&mut self, conn: u64, make: impl FnOnce() -> Connection) -> &mut Connection {
+        // A run never has so many connections that their numbers do not fit.
+        let index = usize::try_from(conn).unwrap_or(usize::MAX);
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, || None);
+        }
+        self.0[index].get_or_insert_with(|| Box::new(make()))
+    }
+
+    fn remove(&mut self, conn: u64) -> Option<Box<Connection>> {
+        self.0.get_mut(usize::try_from(conn).ok()?)?.take()
+    }
+}
+
+/// What the network knows.
+pub(super) struct NetworkState {
+    pub(super) nodes: Vec<Node>,
+    pub(super) connections: Connections,
+    /// Connections that were reset, and that their clients have not closed yet.
+    pub(super) broken: BTreeSet<u64>,
+    pub(super) events: EventQueue,
+    pub(super) entropy: StdRng,
+    workers: Vec<Worker>,
+    /// Names of commands, in upper case; the first is empty.
+    pub(super) names: Vec<String>,
+    keys: Vec<Finder<'static>>,
+    /// New gates, which the network's task does not poll yet.
+    pub(super) gates: Vec<(ConnectionDirection, Gate)>,
+}
+
+impl NetworkState {
+    pub(super) fn new(nodes: Vec<Node>, keys: &[String], entropy: StdRng) -> Self {
+        let keys = keys.iter();
+        NetworkState {
+            nodes,
+            connections: Connections::default(),
+            broken: BTreeSet::new(),
+            events: EventQueue::default(),
+            entropy,
+            workers: Vec::new(),
+            names: vec![String::new()],
+            keys: keys
+                .map(|key| Finder::new(key.as_bytes()).into_owned())
+                .collect(),
+            gates: Vec::new(),
+        }
+    }
+
+    pub(super) fn set_phase(&mut self, worker: usize, op: u64, phase: Phase) {
+        let worker = self.worker(worker);
+        (worker.op, worker.phase) = (op, phase);
+    }
+
+    fn worker(&mut self, worker: usize) -> &mut Worker {
+        if self.workers.len() <= worker {
+            self.workers.resize_with(worker + 1, || Worker::IDLE);
+        }
+        &mut self.workers[worker]
+    }
+
+    /// When the worker's last command of this attempt and phase that names the key arrived, in
+    /// nanoseconds on the simulation's clock. With several nodes, the earliest of their last
+    /// commands counts: a quorum may have released the lock while the command to another node was
+    /// still travelling.
+    pub(super) fn last_command_ns(
+        &self,
+        worker: usize,
+        op: u64,
+        phase: Phase,
+        key: u32,
+    ) -> Option<u64> {
+        let last = &self.workers.get(worker)?.last;
+        let index = last.binary_search_by_key(&op, |(op, _)| *op).ok()?;
+        let matching = last[index]
+            .1
+            .iter()
+            .filter(|last| (last.0, last.1) == (phase, key));
+        matching.map(|last| last.3).min()
+    }
+
+    /// What the links know about a command that the worker sends now.
+    pub(super) fn tag(&mut self, worker: usize, args: &Args) -> CommandTag {
+        let &mut Worker { op, phase, .. } = self.worker(worker);
+        let mut keys = self.keys.iter();
+        // It is nearly always a whole word, which is found sooner.
+        let named = keys.position(|key| {
+            args.iter().any(|word| word == key.needle()) || key.find(args.data()).is_some()
+        });
+        CommandTag {
+            name: self.name(args.iter().next().unwrap_or_default()),
+            key: named.and_then(|key| u32::try_from(key).ok()),
+            op,
+            phase,
+        }
+    }
+
+    /// The position of a command's name, which is added if it is new.
+    fn name(&mut self, name: &[u8]) -> usize {
+        let mut names = self.names.iter().map(String::as_bytes);
+        // Nearly all are sent in upper case.
+        let known = names.position(|known| known == name || known.eq_ignore_ascii_case(name));
+        known.unwrap_or_else(|| {
+            let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
+            self.names.push(upper);
+            self.names.len() - 1
+        })
+    }
+
+    /// The connection with this number, opened if it is new.
+    pub(super) fn connect(
+        &mut self,
+        conn: u64,
+        link: LinkId,
+        path: impl Fn(Direction) -> Path,
+    ) -> &mut Connection {
+        let nodes = &mut self.nodes;
+        self.connections.get_or_insert(conn, || Connection {
+            link,
+            client: nodes[link.node].connect(),
+            request: path(Direction::Request),
+            reply: path(Direction::Reply),
+            established: false,
+            waiting: VecDeque::new(),
+            blocked: None,
+            behind: VecDeque::new(),
+        })
+    }
+
+    fn reply(&mut self, conn: u64, tag: CommandTag, reply: Reply) {
+        if let Some(connection) = self.connections.get_mut(conn) {
+            let payload = Payload::Reply(reply);
+            let frame = Frame { conn, tag, payload };
+            connection.reply.arriving.push_back(frame);
+        }
+    }
+
+    /// The request that a reply answers which has arrived at its client.
+    pub(super) fn match_reply(&mut self, frame: Frame) -> Option<(RequestId, Reply)> {
+        let connection = self.connections.get_mut(frame.conn)?;
+        let request = connection.waiting.pop_front()?;
+        match frame.payload {
+            Payload::Reply(reply) => Some((request, reply)),
+            Payload::Command(_) | Payload::Close => None,
+        }
+    }
+
+    /// A command blocks at its node, perhaps with a timeout.
+    pub(super) fn block(&mut self, conn: u64, tag: CommandTag, at_ns: u64) {
+        let Some(connection) = self.connections.get_mut(conn) else {
+            return;
+        };
+        connection.blocked = Some(tag);
+        let node = connection.link.node;
+        self.schedule_timeout(node, at_ns);
+    }
+
+    /// Schedules the next timeout of a node's blocking commands, if there is a new one.
+    pub(super) fn schedule_timeout(&mut self, node: usize, now_ns: u64) {
+        if let Some(at_ns) = self.nodes[node].schedule_timeout() {
+            let at_ns = at_ns.max(now_ns);
+            self.events
+                .add(at_ns, u32::MAX, NetworkEvent::TimedOut(node));
+        }
+    }
+
+    /// Sends a node's late replies to its blocked clients; returns the connections of those.
+    pub(super) fn answer_blocked(&mut self, node: usize) -> Vec<u64> {
+        let mut unblocked = Vec::new();
+        for (client, reply) in self.nodes[node].messages() {
+            let matches = |known: &Connection| known.client == client && known.link.node == node;
+            let found = self.connections.iter().find(|(_, known)| matches(known));
+            let Some((conn, _)) = found else {
+                continue;
+            };
+            let connection = self.connections.get_mut(conn);
+            if let Some(tag) = connection.and_then(|connection| connection.blocked.take()) {
+                self.reply(conn, tag, reply);
+                unblocked.push(conn);
+            }
+        }
+        unblocked
+    }
+
+    /// A command has arrived at its node.
+    pub(super) fn note_command(&mut self, link: LinkId, tag: &CommandTag, at_ns: u64) {
+        let Some(key) = tag.key else { return };
+        let nodes = self.nodes.len();
+        let worker = self.worker(link.worker);
+        // Most attempts have two commands for each node.
+        let last = worker.attempt(tag.op, 2 * nodes);
+        let kind = (tag.phase, key, link.node);
+        match last
+            .iter_mut()
+            .find(|last| (last.0, last.1, last.2) == kind)
+        {
+            Some(known) => known.3 = at_ns,
+            None => last.push((tag.phase, key, link.node, at_ns)),
+        }
+        if worker.last.len() > REMEMBERED {
+            worker.last.pop_front();
+        }
+    }
+
+    /// Removes a connection. The caller must fail the requests that wait on it.
+    pub(super) fn remove_connection(&mut self, conn: u64) -> Option<Box<Connection>> {
+        let connection = self.connections.remove(conn)?;
+        self.nodes[connection.link.node].disconnect(connection.client);
+        Some(connection)
+    }
+}

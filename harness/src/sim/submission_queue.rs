@@ -1,0 +1,203 @@
+//! What passes between client connections and the network: commands one way, replies the other.
+//!
+//! redis-rs's futures are `Send`, and so must everything be that they hold. But one thread runs a
+//! whole simulation, and a lock that is never contended would still show in a profile. So each
+//! thread has a queue of its own, and connections know it only by the number of their simulation.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Waker;
+
+use super::args::Args;
+use super::client_endpoint::RequestError;
+use crate::model::Reply;
+use crate::wire::LinkId;
+
+/// Names a request that is in flight. Its slot is reused when the request is over; the serial
+/// number tells the two apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RequestId {
+    slot: usize,
+    serial: u64,
+}
+
+/// What a connection submits to the network.
+pub(super) enum Submission {
+    /// A command to be carried to the node.
+    Command {
+        conn: u64,
+        link: LinkId,
+        args: Args,
+        request: RequestId,
+    },
+    /// The client closed the connection; what it had sent still arrives.
+    Close { conn: u64 },
+}
+
+/// Where a request's reply is put.
+#[derive(Default)]
+pub(super) struct ReplySlot {
+    /// Of the request that has the slot.
+    serial: u64,
+    pub(super) reply: Option<Result<Reply, RequestError>>,
+    /// The task that waits for it.
+    pub(super) waker: Option<Waker>,
+}
+
+/// One client's reconnecting channel to one node.
+#[derive(Default)]
+pub(super) struct Channel {
+    /// The connection that is open.
+    pub(super) conn: Option<u64>,
+    /// When the last attempt to connect was refused, if it was.
+    pub(super) refused_ns: Option<u64>,
+}
+
+/// The queue of one simulation.
+#[derive(Default)]
+pub(super) struct SubmissionQueue {
+    simulation: u64,
+    pub(super) submitted: Vec<Submission>,
+    slots: Vec<ReplySlot>,
+    free: Vec<usize>,
+    serial: u64,
+    pub(super) channels: Vec<Channel>,
+    /// How many connections have been opened.
+    conns: u64,
+    /// When each request times out, the earliest first. Those of requests that are over are
+    /// removed when they come to the front.
+    deadlines: VecDeque<(u64, RequestId)>,
+    /// Reused, so that a command costs no allocation.
+    spare: Vec<Args>,
+    /// Something was submitted since the network last looked, or it was notified.
+    pub(super) notified: bool,
+    /// A host has its turn: the network is woken when that is over.
+    pub(super) deferred: bool,
+    /// The network has been woken since it last looked.
+    pub(super) woken: bool,
+    /// The network's task.
+    pub(super) network: Option<Waker>,
+}
+
+/// More unused argument buffers than this are not kept.
+const MOST_SPARE: usize = 64;
+
+thread_local! {
+    /// The queue of the simulation that this thread runs; there is never more than one.
+    static QUEUE: RefCell<SubmissionQueue> = RefCell::default();
+}
+
+impl SubmissionQueue {
+    /// Clears this thread's queue for another simulation, and returns that one's number.
+    pub(super) fn begin() -> u64 {
+        static SIMULATIONS: AtomicU64 = AtomicU64::new(1);
+        let simulation = SIMULATIONS.fetch_add(1, Ordering::Relaxed);
+        let before = QUEUE.with_borrow_mut(|queue| {
+            let fresh = SubmissionQueue {
+                simulation,
+                spare: std::mem::take(&mut queue.spare),
+                ..SubmissionQueue::default()
+            };
+            std::mem::replace(queue, fresh)
+        });
+        // Not while the queue is borrowed: dropping the last waker of a task can run any code.
+        drop(before);
+        simulation
+    }
+
+    /// Works on the queue of a simulation. `None`: it is over, or belongs to another thread.
+    pub(super) fn of<T>(simulation: u64, work: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let worked = QUEUE.try_with(|queue| {
+            let mut queue = queue.borrow_mut();
+            (queue.simulation == simulation).then(|| work(&mut queue))
+        });
+        // A connection may be dropped after its thread's queue.
+        worked.ok().flatten()
+    }
+
+    pub(super) fn slot(&mut self, request: RequestId) -> Option<&mut ReplySlot> {
+        let slot = self.slots.get_mut(request.slot)?;
+        (slot.serial == request.serial).then_some(slot)
+    }
+
+    /// Registers a request that times out at `deadline_ns`.
+    pub(super) fn register(&mut self, deadline_ns: u64) -> RequestId {
+        self.serial += 1;
+        let serial = self.serial;
+        let empty = ReplySlot {
+            serial,
+            ..ReplySlot::default()
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot] = empty;
+                slot
+            }
+            None => {
+                self.slots.push(empty);
+                self.slots.len() - 1
+            }
+        };
+        let request = RequestId { slot, serial };
+        let last = self.deadlines.back();
+        if last.is_none_or(|(at_ns, _)| *at_ns <= deadline_ns) {
+            self.deadlines.push_back((deadline_ns, request));
+        } else {
+            let earlier = |deadline: &(u64, RequestId)| deadline.0 <= deadline_ns;
+            let index = self.deadlines.partition_point(earlier);
+            self.deadlines.insert(index, (deadline_ns, request));
+        }
+        request
+    }
+
+    /// The request is over, and its slot is free. The caller drops what was in it, after the queue
+    /// is no longer borrowed: dropping the last waker of a task can run any code.
+    pub(super) fn release(&mut self, request: RequestId) -> ReplySlot {
+        self.free.push(request.slot);
+        std::mem::take(&mut self.slots[request.slot])
+    }
+
+    /// The earliest deadline of a request that has no reply yet.
+    pub(super) fn next_deadline(&mut self) -> Option<(u64, RequestId)> {
+        while let Some((at_ns, request)) = self.deadlines.front().copied() {
+            if self.slot(request).is_some_and(|slot| slot.reply.is_none()) {
+                return Some((at_ns, request));
+            }
+            self.deadlines.pop_front();
+        }
+        None
+    }
+
+    /// The number of a channel's connection, which is a new one if there is none.
+    pub(super) fn open(&mut self, channel: usize) -> Option<u64> {
+        let channel = self.channels.get_mut(channel)?;
+        Some(*channel.conn.get_or_insert_with(|| {
+            self.conns += 1;
+            self.conns - 1
+        }))
+    }
+
+    /// An empty buffer for a command's words.
+    pub(super) fn empty_args(&mut self) -> Args {
+        self.spare.pop().unwrap_or_else(Args::with_room)
+    }
+
+    /// Keeps the buffers of commands that are over.
+    pub(super) fn recycle(&mut self, used: &mut Vec<Args>) {
+        let room = MOST_SPARE.saturating_sub(self.spare.len());
+        let kept = used.drain(..).filter(Args::is_usual).take(room);
+        self.spare.extend(kept.map(Args::cleared));
+    }
+
+    /// Wakes the network. Its task is only scheduled here, so it cannot call back into the queue.
+    pub(super) fn notify(&mut self) {
+        self.notified = true;
+        if !self.deferred
+            && !std::mem::replace(&mut self.woken, true)
+            && let Some(network) = &self.network
+        {
+            network.wake_by_ref();
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What the imposed faults say about the frames of one direction of one connection.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use picklock_scenarios::Direction;
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::LinkId;
+use super::fault::{Effect, ImposedId};
+use super::fault_table::{FaultTable, Imposed};
+use crate::entropy;
+
+/// What happens to a frame.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is swallowed.
+    Drop,
+    /// It goes on, under these terms.
+    Pass(Terms),
+}
+
+/// When a frame may go on.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// At least so long after it came.
+    pub(crate) delay: Duration,
+    /// Not while one of these is in force.
+    pub(crate) holds: Vec<ImposedId>,
+}
+
+/// The faults that match one direction of one connection. They are looked up again only when the
+/// table of faults has changed.
+pub(crate) struct FaultRules {
+    table: Arc<FaultTable>,
+    link: LinkId,
+    conn: u64,
+    direction: Option<Direction>,
+    /// The version of the table that `matching` is from; `None` before the first look.
+    version: Option<u64>,
+    matching: Vec<Arc<Imposed>>,
+    seed: u64,
+    /// Made for the first frame that needs it: most connections never do.
+    jitter: Option<StdRng>,
+}
+
+impl FaultRules {
+    pub(super) fn new(
+        table: Arc<FaultTable>,
+        link: LinkId,
+        conn: u64,
+        direction: Option<Direction>,
+        seed: u64,
+    ) -> Self {
+        FaultRules {
+            table,
+            link,
+            conn,
+            direction,
+            version: None,
+            matching: Vec::new(),
+            seed,
+            jitter: None,
+        }
+    }
+
+    fn refresh(&mut self) {
+        if self.version == Some(self.table.version()) {
+            return;
+        }
+        let (version, matching) = self.table.matching(self.link, self.conn, self.direction);
+        self.version = Some(version);
+        self.matching = matching;
+    }
+
+    /// True when no fault matches.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        self.refresh();
+        self.matching.is_empty()
+    }
+
+    /// Decides about the next frame, which counts as struck by the faults that apply.
+    /// `is_message`: it is a command or a reply. Only those can be dropped, because bytes that
+    /// are not RESP have no beginning and no end.
+    pub(crate) fn verdict(&mut self, is_message: bool) -> Verdict {
+        self.refresh();
+        let mut terms = Terms::default();
+        for imposed in &self.matching {
+            match imposed.effect() {
+                Effect::Drop if is_message && imposed.strike() => return Verdict::Drop,
+                Effect::Delay { by, jitter: width } if imposed.strike() => {
+                    terms.delay += by;
+                    if !width.is_zero() {
+                        let make = || entropy::stream(self.seed, "wire jitter", self.conn);
+                        terms.delay += draw(self.jitter.get_or_insert_with(make), width);
+                    }
+                }
+                Effect::Hold if imposed.strike() => terms.holds.push(imposed.id()),
+                _ => {}
+            }
+        }
+        Verdict::Pass(terms)
+    }
+
+    /// True when one of these faults is still in force.
+    pub(crate) fn holds(&mut self, holds: &[ImposedId]) -> bool {
+        if holds.is_empty() {
+            return false;
+        }
+        self.refresh();
+        let mut matching = self.matching.iter();
+        matching.any(|imposed| holds.contains(&imposed.id()))
+    }
+
+    /// True when nothing passes. `strikes`: the partition stops something that it had not
+    /// stopped before, and that counts as a strike.
+    pub(crate) fn is_partitioned(&mut self, strikes: bool) -> bool {
+        self.refresh();
+        let mut partitioned = false;
+        for imposed in &self.matching {
+            if imposed.effect() == Effect::Partition {
+                partitioned = true;
+                if strikes {
+                    imposed.count_strike();
+                }
+            }
+        }
+        partitioned
+    }
+}
+
+fn draw(rng: &mut StdRng, width: Duration) -> Duration {
+    let nanos = u64::try_from(width.as_nanos()).unwrap_or(u64::MAX);
+    Duration::from_nanos(rng.random_range(0..=nanos))
+}

@@ -1,0 +1,37 @@
+//! What the wire knows about a frame besides its bytes.
+
+use super::command::Request;
+use super::operation::Operation;
+use super::scan::Shape;
+
+/// What the wire knows about a frame besides its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FrameMeta {
+    /// When it came, in nanoseconds on the run's clock.
+    pub at_ns: u64,
+    /// The request that it is, or that it answers.
+    pub request: Request,
+    /// How it is built.
+    pub shape: Shape,
+}
+
+impl FrameMeta {
+    /// Something that is neither a request nor an answer: a message, or bytes that are no frame.
+    pub(super) fn unrequested(at_ns: u64, operation: Operation, shape: Shape) -> Self {
+        FrameMeta {
+            at_ns,
+            request: Request::none(operation),
+            shape,
+        }
+    }
+
+    /// True for bytes that are no frame.
+    pub(super) fn is_raw(&self) -> bool {
+        self.shape == Shape::Raw
+    }
+
+    /// True for a command or a reply: what an interceptor sees, and what a fault can drop.
+    pub(super) fn is_message(&self) -> bool {
+        !matches!(self.shape, Shape::Raw | Shape::Blank)
+    }
+}

@@ -1,0 +1,62 @@
+//! How the nemesis strikes at exactly the frame that it waits for: it sees each frame first, and
+//! can make it wait.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use picklock_scenarios::{Direction, Phase};
+
+use super::LinkId;
+
+/// A frame waits until this is ready.
+pub type Gate = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Sees each frame that the wire has received whole, before its first byte goes on.
+pub trait Interceptor: Send + Sync {
+    /// False when no frame need be shown. The wire asks for every chunk that it reads, so the
+    /// answer must cost no more than an atomic load.
+    fn is_armed(&self) -> bool;
+
+    /// A frame is about to go on; with `None` it does. With a gate it waits until the gate is
+    /// ready, and with it everything behind it in its direction of its connection. Only then is it
+    /// judged by the imposed faults, so that a fault can drop exactly this frame (name
+    /// [`InterceptedFrame::conn`] in it).
+    fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate>;
+}
+
+/// A frame on the wire, as an interceptor sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InterceptedFrame<'a> {
+    /// When it came, in nanoseconds on the run's clock.
+    pub at_ns: u64,
+    /// The link that it passes on.
+    pub link: LinkId,
+    /// Number of the connection; no two of a run share one.
+    pub conn: u64,
+    /// A command, or a reply.
+    pub direction: Direction,
+    /// The command in upper case; for a reply, the one that it answers; empty if there is none.
+    pub command: &'a str,
+    /// A reply that is an error.
+    pub is_error: bool,
+    /// The lock's key that the command names, by its position in the run's list of keys.
+    pub key: Option<u32>,
+    /// The attempt that the worker was busy with when the command came.
+    pub op: u64,
+    /// What the worker had been asked for when the command came.
+    pub phase: Phase,
+}
+
+/// Lets every frame go on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoInterceptor;
+
+impl Interceptor for NoInterceptor {
+    fn is_armed(&self) -> bool {
+        false
+    }
+
+    fn intercept(&self, _: &InterceptedFrame<'_>) -> Option<Gate> {
+        None
+    }
+}

@@ -1,0 +1,190 @@
+//! The writing end of one direction: drives the link's state machine with a socket, the clock and
+//! the changes of the faults.
+
+use std::io;
+
+use picklock_scenarios::Direction;
+use tokio::io::AsyncWriteExt;
+use tokio::net::tcp::WriteHalf;
+
+use super::connection::Shared;
+use super::fault_rules::{Terms, Verdict};
+use super::fault_table::FaultChanges;
+use super::frame_meta::FrameMeta;
+use super::link_state::{LinkState, Step};
+use super::log_entry::Outcome;
+
+/// With more waiting bytes than this nothing more is read, and TCP slows the sender down.
+const FULL: usize = 1 << 20;
+
+/// What waits to be written.
+enum Payload {
+    /// A frame, or bytes that are not RESP. Nothing of it has been written.
+    Frame(FrameMeta),
+    /// The rest of what a write did not take whole. It has been logged as sent.
+    Rest,
+    /// The end of the stream.
+    End,
+    /// The stream broke.
+    Reset,
+}
+
+struct Outgoing {
+    payload: Payload,
+    bytes: Vec<u8>,
+    /// How many of the bytes have been written.
+    written: usize,
+}
+
+/// The writing end of one direction.
+pub(super) struct SendQueue<'a> {
+    shared: &'a Shared<'a>,
+    direction: Direction,
+    writer: WriteHalf<'a>,
+    link: LinkState<Outgoing>,
+    changes: FaultChanges,
+    waiting_bytes: usize,
+}
+
+impl<'a> SendQueue<'a> {
+    pub(super) fn new(shared: &'a Shared<'a>, direction: Direction, writer: WriteHalf<'a>) -> Self {
+        SendQueue {
+            shared,
+            direction,
+            writer,
+            link: LinkState::new(shared.fault_rules(Some(direction))),
+            changes: shared.fault_changes(),
+            waiting_bytes: 0,
+        }
+    }
+
+    /// True when nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.link.is_empty()
+    }
+
+    /// True when nothing waits, and no fault matches what comes now.
+    pub(super) fn is_clear(&mut self, now_ns: u64) -> bool {
+        self.link.is_clear(now_ns)
+    }
+
+    /// True when more may be read. Not while the receiver does not take what it was sent.
+    pub(super) fn has_room(&self) -> bool {
+        let first = self.link.front().map(|first| &first.frame.payload);
+        self.waiting_bytes < FULL && !matches!(first, Some(Payload::Rest))
+    }
+
+    /// Writes at once what the socket takes, and keeps the rest. Only when nothing waits.
+    pub(super) fn write_now(&mut self, bytes: &[u8], now_ns: u64) -> io::Result<()> {
+        let count = match self.writer.try_write(bytes) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(error),
+        };
+        if count < bytes.len() {
+            self.enqueue(Payload::Rest, &bytes[count..], now_ns, Terms::default());
+        }
+        Ok(())
+    }
+
+    /// Judges the next frame: lets it wait for its turn, or drops it.
+    pub(super) fn admit(&mut self, meta: FrameMeta, bytes: &[u8]) {
+        match self.link.judge(meta.is_message()) {
+            Verdict::Drop => self.note(&meta, bytes, None, Outcome::Dropped),
+            Verdict::Pass(terms) => {
+                self.enqueue(Payload::Frame(meta), bytes, meta.at_ns, terms);
+            }
+        }
+    }
+
+    /// The stream has ended, in order or not; what waits goes first.
+    pub(super) fn end(&mut self, reset: bool, now_ns: u64) {
+        let payload = if reset { Payload::Reset } else { Payload::End };
+        self.enqueue(payload, &[], now_ns, Terms::default());
+    }
+
+    fn enqueue(&mut self, payload: Payload, bytes: &[u8], came_ns: u64, terms: Terms) {
+        self.waiting_bytes += bytes.len();
+        let outgoing = Outgoing {
+            payload,
+            bytes: bytes.to_vec(),
+            written: 0,
+        };
+        self.link.admit(outgoing, came_ns, terms);
+    }
+
+    /// Writes what may go on, until nothing waits. Can be cancelled at any point and called again.
+    pub(super) async fn flush(&mut self) -> io::Result<()> {
+        loop {
+            self.changes.mark_seen();
+            match self.link.step(self.shared.clock().now_ns()) {
+                Step::Empty => return Ok(()),
+                Step::Send => self.send_first().await?,
+                Step::WaitForFaults => self.changes.changed().await,
+                Step::WaitUntil(due_ns) => {
+                    let due = self.shared.clock().instant(due_ns);
+                    tokio::select! {
+                        () = tokio::time::sleep_until(due) => {}
+                        () = self.changes.changed() => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes as much of the first frame as the socket takes.
+    async fn send_first(&mut self) -> io::Result<()> {
+        let Some(first) = self.link.front_mut() else {
+            return Ok(());
+        };
+        let outcome = first.outcome;
+        let outgoing = &mut first.frame;
+        match std::mem::replace(&mut outgoing.payload, Payload::Rest) {
+            Payload::Frame(meta) => {
+                // From here on it counts as sent: an answer can come at any time.
+                let now_ns = self.shared.clock().now_ns();
+                self.shared.expect_reply(self.direction, &meta);
+                let (direction, bytes) = (self.direction, &outgoing.bytes);
+                self.shared
+                    .note(direction, &meta, bytes, Some(now_ns), outcome);
+            }
+            Payload::Rest => {}
+            Payload::End => {
+                self.link.pop();
+                return self.writer.shutdown().await;
+            }
+            Payload::Reset => return Err(io::ErrorKind::ConnectionReset.into()),
+        }
+        match self.writer.try_write(&outgoing.bytes[outgoing.written..]) {
+            Ok(count) => outgoing.written += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                tokio::select! {
+                    writable = self.writer.writable() => writable?,
+                    () = self.changes.changed() => {}
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        if outgoing.written == outgoing.bytes.len() {
+            self.waiting_bytes -= outgoing.bytes.len();
+            self.link.pop();
+        }
+        Ok(())
+    }
+
+    fn note(&self, meta: &FrameMeta, bytes: &[u8], sent_ns: Option<u64>, outcome: Outcome) {
+        let direction = self.direction;
+        self.shared.note(direction, meta, bytes, sent_ns, outcome);
+    }
+}
+
+impl Drop for SendQueue<'_> {
+    /// What has not been written when the connection ends never will be: the log says so.
+    fn drop(&mut self) {
+        for waiting in self.link.iter() {
+            if let Payload::Frame(meta) = &waiting.frame.payload {
+                self.note(meta, &waiting.frame.bytes, None, Outcome::Cut);
+            }
+        }
+    }
+}
