@@ -23,7 +23,8 @@ const CRATES: &[(&str, &[&str])] = &[
 const ROOMS: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("entropy", &[]),
-    ("adapter", &["clock", "entropy"]),
+    ("process_stat", &[]),
+    ("adapter", &["clock", "entropy", "process_stat"]),
     ("wire", &["clock", "entropy"]),
     ("world", &["adapter", "wire"]),
     ("stage", &["clock", "history", "wire", "world"]),
@@ -34,7 +35,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "adapter", "clock", "entropy", "history", "nemesis", "stage", "world",
         ],
     ),
-    ("real", &["clock", "entropy", "record"]),
+    ("real", &["clock", "entropy", "process_stat", "record"]),
     ("replication", &["world"]),
     ("tampering", &["world"]),
     (

@@ -5,7 +5,7 @@
 //! - [`clock`] and [`entropy`]: the one place each where time and randomness come from
 //! - [`adapter`]: what driver and worker say to each other
 //! - [`world`]: what a world must be able to do
-//! - [`wire`]: what stands between workers and nodes
+//! - [`wire`]: the proxy between workers and nodes
 //! - [`stage`]: what driver and nemesis share
 //! - [`driver`]: the buyers, and one run from start to end
 //! - [`nemesis`]: what goes wrong, and when
@@ -24,6 +24,7 @@ pub mod clock;
 pub mod driver;
 pub mod entropy;
 pub mod nemesis;
+mod process_stat;
 pub mod real;
 pub mod real_world;
 mod replication;

@@ -23,7 +23,6 @@ mod owner;
 mod port;
 mod probe;
 mod process;
-mod process_stat;
 mod reaper;
 mod run_dir;
 mod sentinel;

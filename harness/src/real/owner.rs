@@ -3,7 +3,7 @@ use std::io;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::process_stat::ProcessStat;
+use crate::process_stat::ProcessStat;
 
 /// Names one process among all that there ever were on this machine, so that what it left behind
 /// can be told from what a living one still uses. Written `pid:start:boot:namespace`.

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::error::io_error;
-use super::process_stat::{ProcessStat, all_processes};
 use super::{WorldError, probe};
+use crate::process_stat::{ProcessStat, all_processes};
 
 /// Environment variables, by name.
 type Variables<'a> = [(&'static str, &'a str); 2];
@@ -162,7 +162,10 @@ impl ShiftedWall {
     pub fn is_loaded_by(&self, leader: u32) -> bool {
         let library = self.library.as_os_str().as_encoded_bytes();
         let of_the_group = |pid: &u32| ProcessStat::of(*pid).is_ok_and(|stat| stat.group == leader);
-        let mut members = all_processes().into_iter().filter(of_the_group);
+        let mut members = all_processes()
+            .unwrap_or_default()
+            .into_iter()
+            .filter(of_the_group);
         members.any(|pid| {
             let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
             memchr::memmem::find(&maps, library).is_some()

@@ -130,7 +130,10 @@ impl ReplyScan {
     fn checked_line(&self, bytes: &[u8], end: usize) -> Bulk {
         let text = &bytes[self.position + 1..end];
         let is_valid = match bytes[self.position] {
-            b':' => parses::<i64>(text),
+            // Nearly all numbers are short ones, which the header's reader accepts sooner.
+            b':' => {
+                matches!(header(bytes, self.position), Header::Number { .. }) || parses::<i64>(text)
+            }
             b',' => parses::<f64>(text),
             b'#' => matches!(text, b"t" | b"f"),
             b'_' => text.is_empty(),

@@ -10,10 +10,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::guard::OWNER_VARIABLE;
-use super::super::process_stat::{ProcessStat, all_processes};
 use super::super::{engine, run_dir, signals};
 use super::READY;
 use super::order::Order;
+use crate::process_stat::{ProcessStat, all_processes};
 
 /// How long a container engine gets to remove what is left. It may hang; we must not for ever.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(30);
@@ -132,6 +132,7 @@ async fn kill(leader: u32, started_ticks: u64, owner: &str) {
     let mark = format!("{OWNER_VARIABLE}={owner}");
     for _ in 0..ROUNDS {
         let members = all_processes()
+            .unwrap_or_default()
             .into_iter()
             .filter(|&pid| is_member(pid, leader));
         let mut again = false;
@@ -214,8 +215,8 @@ mod tests {
     }
 
     fn members(group: u32) -> Vec<u32> {
-        all_processes()
-            .into_iter()
+        let all = all_processes().unwrap();
+        all.into_iter()
             .filter(|&pid| is_member(pid, group))
             .collect()
     }

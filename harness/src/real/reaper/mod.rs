@@ -18,7 +18,7 @@ pub use helper::run_reaper;
 use order::Order;
 
 use super::Owner;
-use super::process_stat::ProcessStat;
+use crate::process_stat::ProcessStat;
 
 /// What the helper says when it is ready: from then on no signal of a terminal ends it.
 const READY: &str = "picklock-reaper/1 ready";

@@ -1,0 +1,116 @@
+//! What the kernel says about processes and threads in `/proc`.
+
+use std::io;
+use std::path::Path;
+
+/// What `/proc/PID/stat` says about a process, or `/proc/PID/task/TID/stat` about a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProcessStat {
+    /// `R`, `S`, `T` (stopped), `Z` (ended, not waited for) and so on.
+    pub state: char,
+    /// Its process group.
+    pub group: u32,
+    /// When it started, in clock ticks since boot. Together with the process id it identifies one
+    /// process for as long as the machine is up.
+    pub started_ticks: u64,
+}
+
+impl ProcessStat {
+    /// Of one process; `NotFound` if there is none.
+    pub(crate) fn of(pid: u32) -> io::Result<ProcessStat> {
+        Self::read(Path::new(&format!("/proc/{pid}/stat")))
+    }
+
+    /// Of one thread; `NotFound` if there is none.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_thread(pid: u32, thread: u32) -> io::Result<ProcessStat> {
+        Self::read(Path::new(&format!("/proc/{pid}/task/{thread}/stat")))
+    }
+
+    fn read(path: &Path) -> io::Result<ProcessStat> {
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            // A process that ends between open and read answers with ESRCH.
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            Err(e) => return Err(e),
+        };
+        Self::parse(&String::from_utf8_lossy(&text)).ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                "unexpected form of /proc/PID/stat",
+            )
+        })
+    }
+
+    /// The name is in parentheses and may contain any character, parentheses included: only the
+    /// last one ends it.
+    fn parse(text: &str) -> Option<ProcessStat> {
+        let (_, rest) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        Some(ProcessStat {
+            state: fields.first()?.chars().next()?,
+            group: fields.get(2)?.parse().ok()?,
+            started_ticks: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    /// True when it has ended, and perhaps was not waited for.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.state, 'Z' | 'X' | 'x')
+    }
+
+    /// True when it does not run: it is stopped, also by a debugger, or has ended.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_stopped(&self) -> bool {
+        matches!(self.state, 'T' | 't') || self.has_ended()
+    }
+}
+
+/// The ids of all processes that can be seen.
+pub(crate) fn all_processes() -> io::Result<Vec<u32>> {
+    numbered_entries(Path::new("/proc"))
+}
+
+/// The ids of the threads of one process.
+#[cfg(target_os = "linux")]
+pub(crate) fn threads_of(pid: u32) -> io::Result<Vec<u32>> {
+    numbered_entries(Path::new(&format!("/proc/{pid}/task")))
+}
+
+/// The entries of a directory that are named by a number.
+fn numbered_entries(directory: &Path) -> io::Result<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        numbers.extend(name.to_str().and_then(|name| name.parse::<u32>().ok()));
+    }
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_contain_parentheses_and_spaces() {
+        let line = "17 (a) b (c) T 1 42 42 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 98765 0 0";
+        let expected = ProcessStat {
+            state: 'T',
+            group: 42,
+            started_ticks: 98765,
+        };
+        assert_eq!(ProcessStat::parse(line), Some(expected));
+        assert_eq!(ProcessStat::parse("17 (cut off"), None);
+        assert_eq!(ProcessStat::parse("17 (short) T 1 42"), None);
+    }
+
+    #[test]
+    fn this_process_is_found_and_an_impossible_one_is_not() {
+        assert!(!ProcessStat::of(std::process::id()).unwrap().has_ended());
+        assert!(all_processes().unwrap().contains(&std::process::id()));
+        let kind = ProcessStat::of(u32::MAX).unwrap_err().kind();
+        assert_eq!(kind, io::ErrorKind::NotFound);
+    }
+}
