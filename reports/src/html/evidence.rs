@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use picklock_verdicts::check::{Property, Status, Verdicts};
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::Cell;
+use picklock_verdicts::timeline::Timeline;
 
 use super::embed;
 use super::figures::{self, Figures};
@@ -12,7 +13,7 @@ use super::messages;
 use super::name::{Name, name, sentence};
 use super::page::{Fact, fact};
 use super::tile::{self, Tile, tile};
-use super::track::{Room, track};
+use super::timeline_data::{Room, timeline_data};
 use crate::blame::blame;
 use crate::escape::visible;
 use crate::material::{Evidence, Material};
@@ -107,7 +108,9 @@ pub(super) fn exhibits(material: &Material) -> Vec<Exhibit> {
 fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> Exhibit {
     let history = found.and_then(|evidence| evidence.history.as_ref());
     let wire = found.and_then(|evidence| evidence.wire.as_ref());
-    let track = history.map(|history| track(history, wire, &cell.verdicts, room));
+    let timeline = history.map(Timeline::of);
+    let track =
+        (timeline.as_ref()).map(|timeline| timeline_data(timeline, wire, &cell.verdicts, room));
     let record = found.map(|evidence| &evidence.record);
     Exhibit {
         index,
@@ -140,9 +143,9 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> E
             .map_or_else(Vec::new, |track| track.left_out.clone()),
         track: track.map(|track| embed::json(&track)),
         has_messages: wire.is_some(),
-        figures: history.map_or_else(
+        figures: timeline.as_ref().map_or_else(
             || figures::of_cell(cell),
-            |history| figures::of_history(history, wire),
+            |timeline| figures::of_timeline(timeline, wire),
         ),
     }
 }

@@ -6,30 +6,34 @@
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `evidence.rs`: what the templates in `templates/` are given
 //! - `before_after.rs`, `interval.rs`: another page, two sets side by side
-//! - `track.rs` and what it names: histories as columns of numbers, for the timeline
+//! - `timeline_data.rs` and the files that it uses: histories as columns of numbers, for the timeline
 //! - `percentiles.rs`: latency curves
 //! - `assets/*.css`, `assets/*.js`: how it looks, and the timeline
 //!
-//! A page has some 10 MB at most: what could not be seen is drawn together (`bunch.rs`), and the
-//! page says so.
+//! A page has some 10 MB at most: what is too short to be seen is drawn together (`cluster.rs`), and
+//! the page says so.
 
 mod before_after;
-mod bunch;
+mod cluster;
 mod column;
-mod curve;
+mod downtime;
 mod embed;
 mod evidence;
+mod fault_band;
 mod figures;
 mod grid;
 mod interval;
+mod jump_target;
 mod messages;
 mod name;
+mod node_rows;
 mod page;
 mod percentiles;
-mod scene;
-mod sight;
+#[cfg(test)]
+mod small_history;
 mod tile;
-mod track;
+mod time_series;
+mod timeline_data;
 mod wrong_clock;
 
 use askama::Template;
