@@ -17,6 +17,8 @@ mod grant_order;
 mod hold;
 mod lease_deadline;
 mod operation;
+#[cfg(test)]
+mod tests;
 mod tracker;
 
 use std::cell::OnceCell;
