@@ -7,8 +7,8 @@
 //! - [`progress`]: single events while the run goes on
 //! - [`listing`]: what there is to choose from
 //! - [`blame`] and [`meaning`]: verdicts in plain words
-//! - [`matrix`]: many runs: their document, their rates, and the page of the docs
-//! - [`gate`]: whether what came out is what was to come out
+//! - [`matrix`]: many runs: their document and the page of the docs
+//! - [`gate`]: whether the runs came out as the rules and the baseline demand
 //! - [`material`]: what comparisons and report files are made of; [`documents`]: how it is read,
 //!   [`gather`]: how several become one, [`standing`]: what in it is to be read first
 //! - [`measures`]: what a history says in numbers, beyond verdicts
@@ -17,6 +17,8 @@
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
 //!   [`trace`], [`document_files`]
 //! - [`comparison`]: two sets of runs side by side
+//! - [`statistics`]: intervals of quantiles, medians and rates
+//! - [`file_name`]: names of files, made from any names
 //! - [`units`]: times as people write them
 //! - [`escape`]: words of strangers made safe to print
 
@@ -26,7 +28,7 @@ pub mod distribution;
 pub mod document_files;
 pub mod documents;
 pub mod escape;
-mod file_name;
+pub mod file_name;
 pub mod formats;
 pub mod gate;
 pub mod gather;
@@ -45,6 +47,7 @@ pub mod measures;
 pub mod progress;
 pub mod repro;
 pub mod standing;
+pub mod statistics;
 pub mod terminal;
 pub mod trace;
 pub mod units;
