@@ -1,4 +1,4 @@
-//! The page that puts two sets of runs side by side: what came out otherwise, then how much slower.
+//! The page that compares two sets of runs: which verdicts changed, then which latencies.
 
 use askama::Template;
 use picklock_verdicts::check::Property;
@@ -6,6 +6,7 @@ use picklock_verdicts::record::Cell;
 
 use super::HtmlError;
 use super::evidence::{Story, story_line};
+use super::frame::{Command, Count, Frame, counts};
 use super::interval::{Axis, Mark, Tick};
 use super::name::{Name, name, sentence};
 use super::page::facts;
@@ -13,7 +14,6 @@ use super::tile;
 use crate::comparison::{
     Change, Comparison, Direction, METHOD, Place, Ratio, percentile, ratio_in_words,
 };
-use crate::escape::visible;
 use crate::formats::{File, FormatError};
 use crate::material::Material;
 use crate::standing;
@@ -42,12 +42,8 @@ const MOST_PLACES: usize = 200;
 #[derive(Template)]
 #[template(path = "before_after.html")]
 struct BeforeAfter {
-    style: &'static str,
-    script: &'static str,
-    picklock: Name,
+    frame: Frame,
     cells: usize,
-    counts: Vec<Count>,
-    notices: Vec<Name>,
     groups: Vec<Group>,
     lists: Vec<PlaceList>,
     width: f64,
@@ -57,14 +53,6 @@ struct BeforeAfter {
     compared: Vec<Compared>,
     commands: Vec<(&'static str, Name)>,
     method: &'static str,
-}
-
-/// How many of what.
-struct Count {
-    tone: &'static str,
-    sign: &'static str,
-    number: usize,
-    words: &'static str,
 }
 
 /// Changes of one direction.
@@ -89,8 +77,7 @@ struct Changed {
     expected: Option<Name>,
     open: bool,
     story: Option<Story>,
-    reproduce: Name,
-    command: String,
+    command: Command,
 }
 
 /// Cells that are not in both sets, or not the same in both.
@@ -161,12 +148,17 @@ pub fn comparison_file(
 fn view(before: &Material, after: &Material, comparison: &Comparison) -> BeforeAfter {
     let axis = Axis::of(&comparison.latency);
     BeforeAfter {
-        style: STYLE,
-        script: SCRIPT,
-        picklock: name(&after.matrix.picklock),
+        frame: Frame {
+            notices: notices(before, after),
+            counts: change_counts(comparison),
+            ..Frame::new(
+                STYLE,
+                SCRIPT,
+                &after.matrix.picklock,
+                "Before and after".to_owned(),
+            )
+        },
         cells: comparison.cells,
-        counts: counts(comparison),
-        notices: notices(before, after),
         groups: groups(comparison, &after.matrix.cells),
         lists: lists(comparison),
         width: axis.width,
@@ -182,7 +174,7 @@ fn view(before: &Material, after: &Material, comparison: &Comparison) -> BeforeA
     }
 }
 
-fn counts(comparison: &Comparison) -> Vec<Count> {
+fn change_counts(comparison: &Comparison) -> Vec<Count> {
     let of = |direction| {
         let changes = comparison.verdicts.iter();
         changes
@@ -203,15 +195,8 @@ fn counts(comparison: &Comparison) -> Vec<Count> {
         ("held", "▼", beyond("held"), "latencies fell"),
         ("unknown", "◐", one_sided, "cells on one side only"),
     ];
-    let count = |(tone, sign, number, words)| Count {
-        tone,
-        sign,
-        number,
-        words,
-    };
-    // That nothing got worse is worth a number; that nothing happened elsewhere is not.
-    let some = |count: &Count| count.number > 0 || count.tone == "lock";
-    all.map(count).into_iter().filter(some).collect()
+    // That nothing got worse is worth a number; other zeros are not.
+    counts(all, "lock")
 }
 
 fn notices(before: &Material, after: &Material) -> Vec<Name> {
@@ -284,7 +269,6 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
         })
     };
     let reproduce = after.map_or("", |cell| cell.reproduce.as_str());
-    let is_plain = matches!(visible(reproduce), std::borrow::Cow::Borrowed(_));
     Changed {
         subject: name(&change.place.subject),
         scenario: name(&change.place.scenario),
@@ -296,12 +280,7 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
         expected: change.expected.as_ref().map(|expected| name(expected)),
         open: false,
         story: change.property.and_then(story),
-        reproduce: sentence(reproduce),
-        command: if is_plain {
-            reproduce.to_owned()
-        } else {
-            String::new()
-        },
+        command: Command::of(reproduce),
     }
 }
 
@@ -393,7 +372,7 @@ fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {
     }
 }
 
-/// How both sets were run, line by line; what is not the same is marked, because it may be why
+/// How both sets were run, line by line. Lines that differ are marked, because they may be why
 /// something changed.
 fn compared(before: &Material, after: &Material) -> Vec<Compared> {
     let (before, mut after) = (facts(before), facts(after));

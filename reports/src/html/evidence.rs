@@ -1,7 +1,5 @@
 //! The evidence of one cell: verdicts, stories, timeline, numbers, and how to see it again.
 
-use std::borrow::Cow;
-
 use picklock_verdicts::check::{Property, Status, Verdicts};
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::Cell;
@@ -9,13 +7,13 @@ use picklock_verdicts::timeline::Timeline;
 
 use super::embed;
 use super::figures::{self, Figures};
+use super::frame::Command;
 use super::messages;
 use super::name::{Name, name, sentence};
 use super::page::{Fact, fact};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, timeline_data};
 use crate::blame::blame;
-use crate::escape::visible;
 use crate::material::{Evidence, Material};
 use crate::meaning;
 use crate::units::{span_ms, span_us};
@@ -41,10 +39,8 @@ pub(super) struct Exhibit {
     pub(super) blame: Option<String>,
     pub(super) verdicts: Vec<VerdictRow>,
     pub(super) stories: Vec<Story>,
-    pub(super) reproduce: Name,
-    /// The command itself, for the clipboard; empty where it holds what cannot be seen, because
-    /// nobody should paste that into a shell.
-    pub(super) command: String,
+    /// What runs it again.
+    pub(super) command: Command,
     pub(super) run_dir: Option<Name>,
     /// With a file in it from which the run can be repeated.
     pub(super) has_repro: bool,
@@ -125,11 +121,7 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> E
         blame: blame(&cell.verdicts).filter(|_| cell.error.is_none()),
         verdicts: verdict_rows(cell),
         stories: stories(&cell.verdicts),
-        reproduce: sentence(&cell.reproduce),
-        command: match visible(&cell.reproduce) {
-            Cow::Borrowed(command) => command.to_owned(),
-            Cow::Owned(_) => String::new(),
-        },
+        command: Command::of(&cell.reproduce),
         run_dir: cell.run_dir.as_ref().map(|run_dir| name(run_dir)),
         has_repro: found.is_some_and(|evidence| evidence.has_repro),
         facts: facts(cell, found),

@@ -5,7 +5,8 @@
 //! server. What strangers said is escaped where it becomes HTML, and again where it becomes JSON.
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `evidence.rs`: what the templates in `templates/` are given
-//! - `before_after.rs`, `interval.rs`: another page, two sets side by side
+//! - `frame.rs`: what all pages share
+//! - `before_after.rs`, `interval.rs`: the page that compares two sets of runs
 //! - `timeline_data.rs` and the files that it uses: histories as columns of numbers, for the timeline
 //! - `percentiles.rs`: latency curves
 //! - `assets/*.css`, `assets/*.js`: how it looks, and the timeline
@@ -21,6 +22,7 @@ mod embed;
 mod evidence;
 mod fault_band;
 mod figures;
+mod frame;
 mod grid;
 mod interval;
 mod jump_target;

@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::evidence::{self, Exhibit};
+use super::frame::{Count, Frame, counts};
 use super::grid::{self, World};
 use super::name::{Name, name, sentence};
 use crate::material::Material;
@@ -38,29 +39,15 @@ const MOST_SENSELESS: usize = 100;
 #[derive(Template)]
 #[template(path = "page.html")]
 pub(super) struct Page {
-    style: &'static str,
-    script: &'static str,
-    title: String,
-    picklock: Name,
-    counts: Vec<Count>,
+    frame: Frame,
     facts: Vec<Fact>,
     reproduce: Name,
-    interrupted: bool,
     many_runs: bool,
-    skipped: Vec<Name>,
     /// Cells that make no sense, and why.
     senseless: Vec<Name>,
     senseless_more: usize,
     worlds: Vec<World>,
     exhibits: Vec<Exhibit>,
-}
-
-/// How many cells came out how.
-struct Count {
-    tone: &'static str,
-    sign: &'static str,
-    cells: usize,
-    words: &'static str,
 }
 
 /// Something about how it was run.
@@ -87,20 +74,14 @@ pub(super) fn view(material: &Material) -> Page {
         cells => format!("{} locks put to the test", subjects(cells)),
     };
     Page {
-        style: STYLE,
-        script: SCRIPT,
-        title,
-        picklock: name(&matrix.picklock),
-        counts: counts(material),
+        frame: Frame {
+            notices: notices(material),
+            counts: cell_counts(material),
+            ..Frame::new(STYLE, SCRIPT, &matrix.picklock, title)
+        },
         facts: facts(material),
         reproduce: sentence(&matrix.reproduce),
-        interrupted: matrix.interrupted,
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
-        skipped: material
-            .skipped
-            .iter()
-            .map(|words| sentence(words))
-            .collect(),
         senseless: matrix
             .skipped
             .iter()
@@ -128,7 +109,16 @@ fn subjects(cells: &[picklock_verdicts::record::Cell]) -> usize {
     names.len()
 }
 
-fn counts(material: &Material) -> Vec<Count> {
+fn notices(material: &Material) -> Vec<Name> {
+    let interrupted = material.matrix.interrupted;
+    let interrupted = interrupted.then(|| sentence("The user interrupted it: cells are missing."));
+    let skipped = material.skipped.iter();
+    let left_out = skipped.map(|words| sentence(&format!("Left out: {words}")));
+    interrupted.into_iter().chain(left_out).collect()
+}
+
+/// How many cells came out how.
+fn cell_counts(material: &Material) -> Vec<Count> {
     let cells = &material.matrix.cells;
     let of_tone = |tones: &[&str]| {
         let tiles = cells.iter().map(super::tile::tile);
@@ -144,14 +134,7 @@ fn counts(material: &Material) -> Vec<Count> {
         ("unknown", "?", of_tone(&["unknown"]), "not judged"),
         ("failed", "!", of_tone(&["failed"]), "not run"),
     ];
-    let count = |(tone, sign, cells, words)| Count {
-        tone,
-        sign,
-        cells,
-        words,
-    };
-    let some = |count: &Count| count.cells > 0 || count.tone == "surprise";
-    all.map(count).into_iter().filter(some).collect()
+    counts(all, "surprise")
 }
 
 /// How it was run.
