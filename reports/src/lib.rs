@@ -9,8 +9,8 @@
 //! - [`blame`] and [`meaning`]: verdicts in plain words
 //! - [`matrix`]: many runs: their document and the page of the docs
 //! - [`gate`]: whether the runs came out as the rules and the baseline demand
-//! - [`material`]: what comparisons and report files are made of; [`documents`]: how it is read,
-//!   [`gather`]: how several become one, [`standing`]: what in it is to be read first
+//! - [`report_input`]: what comparisons and report files are made of; [`documents`]: how it is read;
+//!   [`combine`]: how several become one; [`cell_status`]: which cells and properties failed
 //! - [`measures`]: what a history says in numbers, beyond verdicts
 //! - [`repro`]: all that it takes to run a run again, as the text of a file
 //! - [`wire_log`]: the command log of a run, read again
@@ -23,6 +23,8 @@
 //! - [`escape`]: words of strangers made safe to print
 
 pub mod blame;
+pub mod cell_status;
+pub mod combine;
 pub mod comparison;
 pub mod distribution;
 pub mod document_files;
@@ -31,7 +33,6 @@ pub mod escape;
 pub mod file_name;
 pub mod formats;
 pub mod gate;
-pub mod gather;
 pub mod hgrm;
 pub mod hlog;
 pub mod html;
@@ -40,13 +41,12 @@ pub mod junit;
 mod lanes;
 pub mod listing;
 pub mod markdown;
-pub mod material;
 pub mod matrix;
 pub mod meaning;
 pub mod measures;
 pub mod progress;
+pub mod report_input;
 pub mod repro;
-pub mod standing;
 pub mod statistics;
 pub mod terminal;
 pub mod trace;

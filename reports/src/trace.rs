@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::escape::visible;
 use crate::file_name::Names;
 use crate::formats::{File, FormatError};
-use crate::material::{Evidence, Material};
+use crate::report_input::{Evidence, ReportInput};
 
 const WORKERS: u32 = 1;
 const FAULTS: u32 = 2;
@@ -48,10 +48,10 @@ struct TraceEvent<'a> {
 ///
 /// # Errors
 /// No run has kept its history.
-pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
     let mut files = Vec::new();
-    for evidence in &material.evidence {
+    for evidence in &input.evidence {
         let Some(history) = &evidence.history else {
             continue;
         };

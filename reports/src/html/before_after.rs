@@ -11,12 +11,12 @@ use super::interval::{Axis, Mark, Tick};
 use super::name::{Name, name, sentence};
 use super::page::facts;
 use super::tile;
+use crate::cell_status;
 use crate::comparison::{
     Change, Comparison, Direction, METHOD, Place, Ratio, percentile, ratio_in_words,
 };
 use crate::formats::{File, FormatError};
-use crate::material::Material;
-use crate::standing;
+use crate::report_input::ReportInput;
 
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
@@ -117,13 +117,13 @@ struct Compared {
     differ: bool,
 }
 
-/// The page, a whole HTML document. The comparison is that of the two materials' matrices.
+/// The page, a whole HTML document. The comparison is that of the two inputs' matrices.
 ///
 /// # Errors
 /// The template engine's own; none is known that could come up here.
 pub fn comparison_page(
-    before: &Material,
-    after: &Material,
+    before: &ReportInput,
+    after: &ReportInput,
     comparison: &Comparison,
 ) -> Result<String, HtmlError> {
     Ok(view(before, after, comparison).render()?)
@@ -134,8 +134,8 @@ pub fn comparison_page(
 /// # Errors
 /// As [`comparison_page`].
 pub fn comparison_file(
-    before: &Material,
-    after: &Material,
+    before: &ReportInput,
+    after: &ReportInput,
     comparison: &Comparison,
 ) -> Result<File, FormatError> {
     let page = comparison_page(before, after, comparison).map_err(super::refused)?;
@@ -145,7 +145,7 @@ pub fn comparison_file(
     })
 }
 
-fn view(before: &Material, after: &Material, comparison: &Comparison) -> BeforeAfter {
+fn view(before: &ReportInput, after: &ReportInput, comparison: &Comparison) -> BeforeAfter {
     let axis = Axis::of(&comparison.latency);
     BeforeAfter {
         frame: Frame {
@@ -199,15 +199,15 @@ fn change_counts(comparison: &Comparison) -> Vec<Count> {
     counts(all, "lock")
 }
 
-fn notices(before: &Material, after: &Material) -> Vec<Name> {
+fn notices(before: &ReportInput, after: &ReportInput) -> Vec<Name> {
     let mut notices = Vec::new();
-    for (side, material) in [("Before", before), ("After", after)] {
-        if material.matrix.interrupted {
+    for (side, input) in [("Before", before), ("After", after)] {
+        if input.matrix.interrupted {
             notices.push(sentence(&format!(
                 "{side}: the user interrupted it: cells are missing."
             )));
         }
-        let skipped = material.skipped.iter();
+        let skipped = input.skipped.iter();
         notices.extend(skipped.map(|words| sentence(&format!("{side}, left out: {words}"))));
     }
     notices
@@ -261,7 +261,7 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
 
 fn changed(change: &Change, after: Option<&Cell>) -> Changed {
     let story = |property: Property| {
-        let lines = standing::story(after?, property);
+        let lines = cell_status::story(after?, property);
         let own = after?.verdicts.get(&property)?.story == lines;
         (own && !lines.is_empty()).then(|| Story {
             properties: property.word().to_owned(),
@@ -374,7 +374,7 @@ fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {
 
 /// How both sets were run, line by line. Lines that differ are marked, because they may be why
 /// something changed.
-fn compared(before: &Material, after: &Material) -> Vec<Compared> {
+fn compared(before: &ReportInput, after: &ReportInput) -> Vec<Compared> {
     let (before, mut after) = (facts(before), facts(after));
     let mut rows = Vec::new();
     for one in before {

@@ -14,8 +14,8 @@ use super::page::{Fact, fact};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, timeline_data};
 use crate::blame::blame;
-use crate::material::{Evidence, Material};
 use crate::meaning;
+use crate::report_input::{Evidence, ReportInput};
 use crate::units::{span_ms, span_us};
 
 /// The pieces of all timelines of a page together: some 20 bytes each.
@@ -87,14 +87,14 @@ pub(super) struct FaultRow {
     pub(super) until: String,
 }
 
-pub(super) fn exhibits(material: &Material) -> Vec<Exhibit> {
-    let cells = &material.matrix.cells;
+pub(super) fn exhibits(input: &ReportInput) -> Vec<Exhibit> {
+    let cells = &input.matrix.cells;
     let room = Room {
         pieces: (MOST_PIECES / cells.len().max(1)).max(LEAST_PIECES),
         messages: messages::share(cells.len()),
     };
     let exhibit = |(index, cell): (usize, &Cell)| {
-        let mut exhibit = exhibit(index, cell, material.of(cell), room);
+        let mut exhibit = exhibit(index, cell, input.of(cell), room);
         exhibit.open = cells.len() == 1;
         exhibit
     };

@@ -41,7 +41,7 @@ mod wrong_clock;
 use askama::Template;
 
 use crate::formats::{File, FormatError};
-use crate::material::Material;
+use crate::report_input::ReportInput;
 
 pub use before_after::{comparison_file, comparison_page};
 
@@ -57,16 +57,16 @@ pub enum HtmlError {
 ///
 /// # Errors
 /// The template engine's own; none is known that could come up here.
-pub fn page(material: &Material) -> Result<String, HtmlError> {
-    Ok(page::view(material).render()?)
+pub fn page(input: &ReportInput) -> Result<String, HtmlError> {
+    Ok(page::view(input).render()?)
 }
 
 /// The page as a report's file, `report.html`.
 ///
 /// # Errors
 /// As [`page`].
-pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
-    let page = page(material).map_err(refused)?;
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
+    let page = page(input).map_err(refused)?;
     Ok(vec![File {
         name: "report.html".to_owned(),
         bytes: page.into_bytes(),

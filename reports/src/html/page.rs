@@ -6,7 +6,7 @@ use super::evidence::{self, Exhibit};
 use super::frame::{Count, Frame, counts};
 use super::grid::{self, World};
 use super::name::{Name, name, sentence};
-use crate::material::Material;
+use crate::report_input::ReportInput;
 use crate::units::span_ms;
 
 /// How it looks: one file for each part.
@@ -63,8 +63,8 @@ pub(super) fn fact(what: &'static str, value: impl AsRef<str>) -> Fact {
     }
 }
 
-pub(super) fn view(material: &Material) -> Page {
-    let matrix = &material.matrix;
+pub(super) fn view(input: &ReportInput) -> Page {
+    let matrix = &input.matrix;
     let title = match &matrix.cells[..] {
         [cell] => format!(
             "{} in {}",
@@ -75,11 +75,11 @@ pub(super) fn view(material: &Material) -> Page {
     };
     Page {
         frame: Frame {
-            notices: notices(material),
-            counts: cell_counts(material),
+            notices: notices(input),
+            counts: cell_counts(input),
             ..Frame::new(STYLE, SCRIPT, &matrix.picklock, title)
         },
-        facts: facts(material),
+        facts: facts(input),
         reproduce: sentence(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
         senseless: matrix
@@ -90,7 +90,7 @@ pub(super) fn view(material: &Material) -> Page {
             .collect(),
         senseless_more: matrix.skipped.len().saturating_sub(MOST_SENSELESS),
         worlds: grid::worlds(&matrix.cells),
-        exhibits: evidence::exhibits(material),
+        exhibits: evidence::exhibits(input),
     }
 }
 
@@ -109,17 +109,17 @@ fn subjects(cells: &[picklock_verdicts::record::Cell]) -> usize {
     names.len()
 }
 
-fn notices(material: &Material) -> Vec<Name> {
-    let interrupted = material.matrix.interrupted;
+fn notices(input: &ReportInput) -> Vec<Name> {
+    let interrupted = input.matrix.interrupted;
     let interrupted = interrupted.then(|| sentence("The user interrupted it: cells are missing."));
-    let skipped = material.skipped.iter();
+    let skipped = input.skipped.iter();
     let left_out = skipped.map(|words| sentence(&format!("Left out: {words}")));
     interrupted.into_iter().chain(left_out).collect()
 }
 
 /// How many cells came out how.
-fn cell_counts(material: &Material) -> Vec<Count> {
-    let cells = &material.matrix.cells;
+fn cell_counts(input: &ReportInput) -> Vec<Count> {
+    let cells = &input.matrix.cells;
     let of_tone = |tones: &[&str]| {
         let tiles = cells.iter().map(super::tile::tile);
         tiles.filter(|tile| tones.contains(&tile.tone)).count()
@@ -138,8 +138,8 @@ fn cell_counts(material: &Material) -> Vec<Count> {
 }
 
 /// How it was run.
-pub(super) fn facts(material: &Material) -> Vec<Fact> {
-    let matrix = &material.matrix;
+pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
+    let matrix = &input.matrix;
     let mut facts = vec![fact("picklock", &matrix.picklock)];
     if matrix.processors > 0 {
         facts.push(fact("machine", processors(matrix.processors, matrix.jobs)));
@@ -156,7 +156,7 @@ pub(super) fn facts(material: &Material) -> Vec<Fact> {
     ));
     let mut servers: Vec<String> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
-    for evidence in &material.evidence {
+    for evidence in &input.evidence {
         let record = &evidence.record;
         let server = format!("{} {}", record.redis.server, record.redis.version);
         if !servers.contains(&server) && !record.redis.server.is_empty() {

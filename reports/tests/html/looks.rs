@@ -288,7 +288,7 @@ fn a_long_history_can_be_walked_through() {
     let record = runs::record(&history, verdicts, "Long.");
     let mut material = runs::nothing(1);
     material.matrix.cells = vec![runs::of_record(&record, "long", Default::default())];
-    material.evidence = vec![picklock_reports::material::Evidence {
+    material.evidence = vec![picklock_reports::report_input::Evidence {
         run_dir: "long".into(),
         record,
         history: Some(history),
