@@ -6,11 +6,11 @@ use std::path::{Component, Path, PathBuf};
 
 use picklock_harness::history::{History, read_history};
 use picklock_harness::record::{MatrixRecord, RunRecord};
+use picklock_reports::cell_status;
+use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
-use picklock_reports::gather::{merge, of_run};
-use picklock_reports::material::{Evidence, Material};
+use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_reports::repro;
-use picklock_reports::standing;
 use picklock_reports::wire_log::{self, WireLog};
 
 use crate::exit::Failure;
@@ -24,25 +24,25 @@ const WIRE: &str = "wire.jsonl";
 ///
 /// # Errors
 /// Nothing could be read: each path with its reason.
-pub fn gather(paths: &[PathBuf]) -> Result<Material, Failure> {
-    let mut parts: Vec<(String, Material)> = Vec::new();
+pub fn gather(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
+    let mut parts: Vec<(String, ReportInput)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
     for path in paths {
         match one(path) {
-            Ok(material) => parts.push((path.display().to_string(), material)),
+            Ok(input) => parts.push((path.display().to_string(), input)),
             Err(reason) => refused.push(format!("{}: {reason}", path.display())),
         }
     }
     if parts.is_empty() {
         return Err(Failure::Usage(refused.join("\n")));
     }
-    let mut material = merge(parts);
-    material.skipped.splice(0..0, refused);
-    Ok(material)
+    let mut input = merge(parts);
+    input.skipped.splice(0..0, refused);
+    Ok(input)
 }
 
 /// A directory or a document.
-fn one(path: &Path) -> Result<Material, String> {
+fn one(path: &Path) -> Result<ReportInput, String> {
     let kind = fs::metadata(path).map_err(|error| unread(&error))?;
     if !kind.is_dir() {
         let parent = path.parent().unwrap_or(Path::new("."));
@@ -73,20 +73,20 @@ fn unread(error: &io::Error) -> String {
 }
 
 /// A document, and what stands beside it in its directory.
-fn document(file: &Path, dir: &Path) -> Result<Material, String> {
+fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
     let text = fs::read_to_string(file).map_err(|error| unread(&error))?;
     match read(&text).map_err(|error| error.to_string())? {
         Document::Run(record) => {
             let mut skipped = Vec::new();
             let history = history(dir, &record, &mut skipped);
-            let mut material = of_run(*record, history);
+            let mut input = of_run(*record, history);
             let wire = wire(dir, &mut skipped);
-            for evidence in &mut material.evidence {
+            for evidence in &mut input.evidence {
                 evidence.wire.clone_from(&wire);
                 evidence.has_repro = dir.join(repro::FILE).exists();
             }
-            material.skipped = skipped;
-            Ok(material)
+            input.skipped = skipped;
+            Ok(input)
         }
         Document::Matrix(matrix) => Ok(of_matrix(*matrix, dir)),
     }
@@ -129,27 +129,27 @@ fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<WireLog> {
     None
 }
 
-fn of_matrix(matrix: MatrixRecord, dir: &Path) -> Material {
-    let mut material = Material {
+fn of_matrix(matrix: MatrixRecord, dir: &Path) -> ReportInput {
+    let mut input = ReportInput {
         evidence: Vec::new(),
         skipped: Vec::new(),
         matrix,
     };
-    for cell in &material.matrix.cells {
+    for cell in &input.matrix.cells {
         let Some(run_dir) = &cell.run_dir else {
             continue;
         };
-        match evidence(dir, run_dir, &mut material.skipped) {
-            Ok(found) => material.evidence.push(found),
+        match evidence(dir, run_dir, &mut input.skipped) {
+            Ok(found) => input.evidence.push(found),
             Err(reason) => {
-                let cell = standing::title(cell);
-                material
+                let cell = cell_status::title(cell);
+                input
                     .skipped
                     .push(format!("the run of {cell} in {run_dir}: {reason}"));
             }
         }
     }
-    material
+    input
 }
 
 fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evidence, String> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use picklock_reports::comparison::{self, Comparison, compare};
 use picklock_reports::formats::{self, File, Format};
 use picklock_reports::html;
-use picklock_reports::material::Material;
+use picklock_reports::report_input::ReportInput;
 
 use crate::cli::ReportArgs;
 use crate::exit::{self, Failure};
@@ -28,20 +28,19 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         .iter()
         .filter_map(|name| formats::find(name))
         .collect();
-    let material = kept::gather(&args.paths)?;
-    say_skipped(&material);
+    let input = kept::gather(&args.paths)?;
+    say_skipped(&input);
     let mut files = Vec::new();
     for format in &chosen {
-        let written =
-            (format.write)(&material).map_err(|error| Failure::Usage(error.to_string()))?;
+        let written = (format.write)(&input).map_err(|error| Failure::Usage(error.to_string()))?;
         files.extend(written);
     }
     let compared = match args.against.is_empty() {
         true => None,
-        false => Some(against(args, &material)?),
+        false => Some(against(args, &input)?),
     };
     if let Some((before, compared)) = &compared {
-        files.extend(comparison_files(before, &material, compared, &chosen)?);
+        files.extend(comparison_files(before, &input, compared, &chosen)?);
     }
     place(&args.out, &files)?;
     if let Some((_, compared)) = &compared {
@@ -52,15 +51,15 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     Ok(exit::HELD)
 }
 
-fn say_skipped(material: &Material) {
-    for reason in &material.skipped {
+fn say_skipped(input: &ReportInput) {
+    for reason in &input.skipped {
         let reason = picklock_reports::escape::visible(reason);
         print::err(&format!("picklock: left out: {reason}\n"));
     }
 }
 
 /// `--against` names what was before; the report itself is about what came after.
-fn against(args: &ReportArgs, after: &Material) -> Result<(Material, Comparison), Failure> {
+fn against(args: &ReportArgs, after: &ReportInput) -> Result<(ReportInput, Comparison), Failure> {
     let before = kept::gather(&args.against)?;
     say_skipped(&before);
     let compared = compare(&before.matrix, &after.matrix)
@@ -76,8 +75,8 @@ fn against(args: &ReportArgs, after: &Material) -> Result<(Material, Comparison)
 }
 
 fn comparison_files(
-    before: &Material,
-    after: &Material,
+    before: &ReportInput,
+    after: &ReportInput,
     compared: &Comparison,
     chosen: &[&Format],
 ) -> Result<Vec<File>, Failure> {

@@ -36,5 +36,5 @@ pub mod wire;
 pub mod world;
 
 pub use picklock_redis_model as model;
-pub use picklock_verdicts::{assemble, check, expectation, history, latency, record};
+pub use picklock_verdicts::{assemble, check, expectation, history, latency, record, timeline};
 pub use trial::{Outcome, Trial, TrialError, TrialRun};

@@ -8,7 +8,7 @@ function control(timeline) {
     in: () => timeline.zoom(0.5),
     out: () => timeline.zoom(2),
     messages: () => timeline.toggleMessages(),
-    all: () => { timeline.sight = -1; timeline.tell(''); timeline.whole(); },
+    all: () => { timeline.target = -1; timeline.tell(''); timeline.whole(); },
   };
   element.querySelector('.tools').addEventListener('click', (event) => {
     const button = event.target.closest('[data-do]');

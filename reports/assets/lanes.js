@@ -44,7 +44,7 @@ function drawPieces(pen, track, lane, box, view, colours) {
   const thin = Math.max(1, box.height / 6);
   while (index < lane.end && from[index] < view.to) {
     const left = view.x(from[index]), width = view.x(to[index]) - left;
-    if (width >= 1.5 && kind[index] < BUNCH) {
+    if (width >= 1.5 && kind[index] < CLUSTER) {
       if (isHold(kind[index])) {
         pen.fillStyle = fillOf(kind[index], colours);
         pen.fillRect(left, box.top, width, box.height);
@@ -186,8 +186,8 @@ function describeClock(spans, time) {
 function describePiece(track, index) {
   const from = track.from[index], to = track.to[index], kind = track.kind[index];
   const lines = [`${KIND_WORDS[kind]} for ${span(to - from)}`, `${moment(from, to - from || 1)} to ${moment(to, to - from || 1)}`];
-  const bunch = track.bunch.get(index);
-  if (bunch) return [...lines, `${bunch.holds} holds, ${span(bunch.held)} in all`];
+  const cluster = track.cluster.get(index);
+  if (cluster) return [...lines, `${cluster.holds} holds, ${span(cluster.held)} in all`];
   const key = track.keys.length > 1 ? `, key ${track.keys[track.key[index]] ?? track.key[index]}` : '';
   lines.push(`attempt ${track.op[index]}${key}`);
   const token = track.tokens[track.op[index]];

@@ -51,7 +51,7 @@ function startTimeline(exhibit) {
   drawLegend(element.querySelector('.legend'), timeline.colours);
   element.dataset.ready = '';
   new ResizeObserver(() => timeline.ask()).observe(timeline.canvas.parentElement);
-  if (!track.sights.length) {
+  if (!track.jump_targets.length) {
     element.querySelectorAll('[data-do="next"], [data-do="previous"]').forEach((button) => { button.disabled = true; });
   }
 }

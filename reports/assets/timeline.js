@@ -11,7 +11,7 @@ class Timeline {
     this.rows = this.makeRows();
     this.chosen = -1;
     this.cursor = null;
-    this.sight = -1;
+    this.target = -1;
     this.messages = false;
     this.asked = 0;
     this.colours = palette();
@@ -169,13 +169,13 @@ class Timeline {
 
   // Where the reader was led to, or points.
   marker(pen, view, bottom) {
-    const sight = this.track.sights[this.sight];
+    const target = this.track.jump_targets[this.target];
     pen.strokeStyle = this.colours.overlap;
     pen.lineWidth = 1.5;
-    if (sight && sight.from_ns >= view.from && sight.from_ns <= view.to) {
-      const x = view.x(sight.from_ns);
+    if (target && target.from_ns >= view.from && target.from_ns <= view.to) {
+      const x = view.x(target.from_ns);
       pen.setLineDash([4, 3]);
-      pen.strokeRect(x, 1, Math.max(0.1, view.x(sight.to_ns) - x), bottom - 1);
+      pen.strokeRect(x, 1, Math.max(0.1, view.x(target.to_ns) - x), bottom - 1);
       pen.setLineDash([]);
     }
     if (this.cursor !== null && this.cursor >= view.from && this.cursor <= view.to) {
@@ -194,21 +194,21 @@ class Timeline {
 
   // To the next violation, or the one before; around it so much that it can be understood.
   jump(step) {
-    const { sights } = this.track;
-    if (!sights.length) {
+    const targets = this.track.jump_targets;
+    if (!targets.length) {
       this.tell('No violation in this run.');
       return;
     }
-    this.sight = this.sight < 0 && step < 0 ? sights.length - 1 : (this.sight + step + sights.length) % sights.length;
-    const sight = sights[this.sight];
-    const length = sight.to_ns - sight.from_ns, near = this.track.ttl_ns * 0.35;
+    this.target = this.target < 0 && step < 0 ? targets.length - 1 : (this.target + step + targets.length) % targets.length;
+    const target = targets[this.target];
+    const length = target.to_ns - target.from_ns, near = this.track.ttl_ns * 0.35;
     const margin = Math.max(1000, length ? Math.max(length * 0.8, Math.min(near, length * 6)) : near);
-    this.show(sight.from_ns - margin, sight.to_ns + margin);
-    this.tell(`${this.sight + 1} of ${sights.length}: ${moment(sight.from_ns)}, ${sight.words}`);
+    this.show(target.from_ns - margin, target.to_ns + margin);
+    this.tell(`${this.target + 1} of ${targets.length}: ${moment(target.from_ns)}, ${target.words}`);
   }
 
   tell(words) {
-    this.element.querySelector('.sight').textContent = words;
+    this.element.querySelector('.jump-status').textContent = words;
   }
 }
 

@@ -1,6 +1,6 @@
 // The columns of a history, unpacked into typed arrays. What the numbers mean: src/html/track.rs.
 
-const WAITING = 0, IN_LEASE = 1, PERHAPS_PAST = 2, PAST_LEASE = 3, RELEASING = 4, BUNCH = 5, BUNCH_PAST = 6;
+const WAITING = 0, IN_LEASE = 1, PERHAPS_PAST = 2, PAST_LEASE = 3, RELEASING = 4, CLUSTER = 5, CLUSTER_PAST = 6;
 
 const isHold = (kind) => kind >= IN_LEASE && kind <= PAST_LEASE;
 
@@ -39,12 +39,12 @@ function readTrack(element) {
   const count = track.lanes.reduce((sum, lane) => sum + lane.pieces, 0);
   const unit = track.unit_ns;
   const gaps = numbers(track.gaps), lengths = numbers(track.lengths), kinds = numbers(track.kinds);
-  const ops = numbers(track.ops), keys = numbers(track.piece_keys), bunches = numbers(track.bunches);
+  const ops = numbers(track.ops), keys = numbers(track.piece_keys), clusters = numbers(track.clusters);
   const from = new Float64Array(count), to = new Float64Array(count);
   const kind = new Uint8Array(count), op = new Float64Array(count), key = new Uint32Array(count);
   // Time held before each piece, so that any part of a lane knows how much of it was held.
   const held = new Float64Array(count + 1);
-  const bunch = new Map();
+  const cluster = new Map();
   let index = 0;
   for (const lane of track.lanes) {
     lane.first = index;
@@ -58,16 +58,16 @@ function readTrack(element) {
       op[index] = (attempt += ops.signed());
       key[index] = keys();
       let hold = isHold(kind[index]) ? to[index] - from[index] : 0;
-      if (kind[index] >= BUNCH) {
-        const of = { holds: bunches(), held: bunches() * unit };
-        bunch.set(index, of);
+      if (kind[index] >= CLUSTER) {
+        const of = { holds: clusters(), held: clusters() * unit };
+        cluster.set(index, of);
         hold = of.held;
       }
       held[index + 1] = held[index] + hold;
-      if (kind[index] === PAST_LEASE || kind[index] === BUNCH_PAST) lane.past.push(index);
+      if (kind[index] === PAST_LEASE || kind[index] === CLUSTER_PAST) lane.past.push(index);
     }
   }
-  const columns = { from, to, kind, op, key, held, bunch };
+  const columns = { from, to, kind, op, key, held, cluster };
   for (const lane of track.lanes) lane.together = readTogether(track.overlaps, columns, lane);
   return Object.assign(track, columns, {
     messages: readMessages(track.messages),

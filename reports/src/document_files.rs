@@ -4,19 +4,19 @@ use serde::Serialize;
 
 use crate::file_name::Names;
 use crate::formats::{File, FormatError};
-use crate::material::Material;
+use crate::report_input::ReportInput;
 
 /// `matrix.json`, and a file under `runs/` for each run that was kept.
 ///
 /// # Errors
 /// None: the documents are made of text, numbers, and maps keyed by words.
-pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
     let mut files = vec![File {
         name: "matrix.json".to_owned(),
-        bytes: document(&material.matrix)?,
+        bytes: document(&input.matrix)?,
     }];
-    for evidence in &material.evidence {
+    for evidence in &input.evidence {
         let record = &evidence.record;
         let name = names.take(&[
             &record.subject.name,

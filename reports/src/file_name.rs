@@ -1,20 +1,25 @@
-//! Names of files, made from names of strangers.
+//! Names of files and directories, made from any names.
 
 use std::collections::HashSet;
 
-/// Longer than this no name gets, so that every file system takes it with its ending.
-const LONGEST: usize = 100;
+/// The longest name that [`Names`] gives, so that every file system takes it with its ending.
+const LONGEST_NAME: usize = 100;
+/// The longest slug, without its hash.
+const LONGEST_SLUG: usize = 60;
 
-/// Hands out names of which no two are the same, not even where capitals do not count.
+/// Gives out names of which no two are the same, not even on a file system that ignores case.
 #[derive(Debug, Default)]
 pub struct Names(HashSet<String>);
 
 impl Names {
-    /// A name made of these parts, of letters, digits, `-`, `_` and `.` alone.
+    /// A name made of these parts: letters, digits and `.`, `_`, `-`, `,`, `=`.
     ///
-    /// Never empty, never hidden, never a path; taken before, it gets a number.
+    /// Never empty, never hidden, never a path. A name that was given out before gets a number.
     pub fn take(&mut self, parts: &[&str]) -> String {
-        let plain = plain(&parts.join("-"));
+        let mut plain = plain(&parts.join("-"), LONGEST_NAME);
+        if plain.is_empty() {
+            "unnamed".clone_into(&mut plain);
+        }
         let mut name = plain.clone();
         let mut number = 1;
         while !self.0.insert(name.to_lowercase()) {
@@ -25,25 +30,35 @@ impl Names {
     }
 }
 
-fn plain(text: &str) -> String {
+/// A name that is one part of a path on any file system, and depends on `name` alone. Where that
+/// changes the name, a hash of it follows, so that two names never give the same slug.
+pub fn slug(name: &str) -> String {
+    let plain = plain(name, LONGEST_SLUG);
+    // Capital letters count as changed: some file systems ignore case.
+    if plain == name && !plain.is_empty() && !plain.contains(|c: char| c.is_ascii_uppercase()) {
+        return plain;
+    }
+    format!("{plain}-{:08x}", hash(name))
+}
+
+/// The text with every run of other characters replaced by one `-`, and cut.
+fn plain(text: &str, longest: usize) -> String {
     let mut plain = String::new();
     for c in text.chars() {
-        let safe = c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        match safe {
-            true => plain.push(c),
-            false if plain.ends_with('-') => {}
-            false => plain.push('-'),
-        }
-        if plain.len() >= LONGEST {
-            break;
+        if c.is_ascii_alphanumeric() || "._-,=".contains(c) {
+            plain.push(c);
+        } else if !plain.ends_with('-') {
+            plain.push('-');
         }
     }
     let plain = plain.trim_matches(['-', '.']);
-    if plain.is_empty() {
-        "unnamed".to_owned()
-    } else {
-        plain.to_owned()
-    }
+    plain.chars().take(longest).collect()
+}
+
+/// FNV-1a.
+fn hash(text: &str) -> u32 {
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    text.bytes().fold(0x811c_9dc5, step)
 }
 
 #[cfg(test)]
@@ -64,6 +79,33 @@ mod tests {
         assert_eq!(names.take(&["../../etc/passwd"]), "etc-passwd");
         assert_eq!(names.take(&["锁"]), "unnamed");
         assert_eq!(names.take(&["exec:python3 a.py"]), "exec-python3-a.py");
-        assert_eq!(names.take(&["x".repeat(10_000).as_str()]).len(), LONGEST);
+        let long = "x".repeat(10_000);
+        assert_eq!(names.take(&[long.as_str()]).len(), LONGEST_NAME);
+    }
+
+    #[test]
+    fn plain_slugs_stay_and_others_are_told_apart() {
+        assert_eq!(slug("set-nx-px"), "set-nx-px");
+        // A directory of an earlier version is found again.
+        assert_eq!(slug("exec:python3 a.py"), "exec-python3-a.py-a450b767");
+        let strange = [
+            "exec:python3 a.py",
+            "exec:python3/a.py",
+            "..",
+            "",
+            "A",
+            "锁",
+            "/etc/passwd",
+        ];
+        let made: std::collections::BTreeSet<String> =
+            strange.iter().map(|name| slug(name)).collect();
+        assert_eq!(made.len(), strange.len(), "{made:?}");
+        for one in &made {
+            assert!(
+                !one.contains(['/', ':', ' ']) && !one.starts_with('.'),
+                "{one}"
+            );
+        }
+        assert!(slug(&"x".repeat(500)).len() <= 70);
     }
 }

@@ -1,8 +1,8 @@
 //! The report formats: one file each, one line in the table.
 //!
-//! Every format is a function from [`Material`] to files. It knows nothing of where they go.
+//! Every format is a function from [`ReportInput`] to files. It knows nothing of where they go.
 
-use crate::material::Material;
+use crate::report_input::ReportInput;
 use crate::{document_files, hgrm, hlog, html, junit, markdown, trace};
 
 /// One file of a report.
@@ -17,7 +17,7 @@ pub struct File {
 /// Why there is no report in a format.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
-    /// The material has nothing that this format could show.
+    /// The input has nothing that this format could show.
     #[error("{format}: there is nothing to write: {reason}")]
     Nothing {
         /// Name of the format.
@@ -55,7 +55,7 @@ pub struct Format {
     /// What it is for, in one line.
     pub about: &'static str,
     /// Writes it.
-    pub write: fn(&Material) -> Result<Vec<File>, FormatError>,
+    pub write: fn(&ReportInput) -> Result<Vec<File>, FormatError>,
 }
 
 /// All formats, in the order in which people read them.

@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 use crate::distribution;
 use crate::file_name::Names;
 use crate::formats::{File, FormatError};
-use crate::material::Material;
+use crate::report_input::ReportInput;
 
 /// Levels between a percentile and the one half as far from 100 %.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
@@ -24,9 +24,9 @@ const US_IN_A_MS: f64 = 1_000.0;
 ///
 /// # Errors
 /// A histogram does not decode, or no operation has succeeded anywhere.
-pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
-    let all = distribution::all(&material.matrix.cells, "hgrm")?;
+    let all = distribution::all(&input.matrix.cells, "hgrm")?;
     let files = all.iter().map(|(cell, operation, histogram)| {
         let parts = [
             &cell.subject.name,

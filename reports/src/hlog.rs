@@ -13,7 +13,7 @@ use picklock_verdicts::record::Cell;
 use crate::distribution;
 use crate::file_name::Names;
 use crate::formats::{File, FormatError};
-use crate::material::Material;
+use crate::report_input::ReportInput;
 
 const HEADER: &str = "\
 #[Histogram log format version 1.3]
@@ -29,7 +29,7 @@ const LEGEND: &str = concat!(
 ///
 /// # Errors
 /// A histogram does not decode, or no operation has succeeded anywhere.
-pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let refused = |reason: String| FormatError::Refused {
         format: "hlog",
         reason,
@@ -41,7 +41,7 @@ pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
         .begin_log_with(&mut lines, &mut serializer)
         .map_err(|error| refused(error.to_string()))?;
     let mut names = Names::default();
-    for (cell, operation, histogram) in distribution::all(&material.matrix.cells, "hlog")? {
+    for (cell, operation, histogram) in distribution::all(&input.matrix.cells, "hlog")? {
         let parts = [
             &cell.subject.name,
             &cell.scenario,
@@ -49,7 +49,7 @@ pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
             operation,
         ];
         let name = names.take(&parts);
-        let length = workload(material, cell);
+        let length = workload(input, cell);
         log.write_histogram(&histogram, Duration::ZERO, length, Tag::new(&name))
             .map_err(|error| refused(error.to_string()))?;
     }
@@ -73,8 +73,8 @@ fn split_comments(lines: &str) -> (&str, &str) {
     lines.split_at(comments)
 }
 
-fn workload(material: &Material, cell: &Cell) -> Duration {
-    let mut evidence = material.evidence.iter();
+fn workload(input: &ReportInput, cell: &Cell) -> Duration {
+    let mut evidence = input.evidence.iter();
     let own = evidence.find(|evidence| Some(&evidence.run_dir) == cell.run_dir.as_ref());
     own.map_or(Duration::ZERO, |evidence| {
         Duration::from_millis(evidence.record.phases.workload_ms)

@@ -11,17 +11,17 @@ use std::time::Duration;
 use picklock_verdicts::record::{Cell, Surprise};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use crate::cell_status::{failures, is_undecided, story};
 use crate::formats::{File, FormatError};
-use crate::material::Material;
-use crate::standing::{failures, is_undecided, story};
+use crate::report_input::ReportInput;
 
 /// `junit.xml`.
 ///
 /// # Errors
 /// The writer refused, which it has no reason to.
-pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut suites: Vec<(&str, TestSuite)> = Vec::new();
-    for cell in &material.matrix.cells {
+    for cell in &input.matrix.cells {
         let name = cell.subject.name.as_str();
         let index = match suites.iter().position(|(known, _)| *known == name) {
             Some(index) => index,
@@ -32,7 +32,7 @@ pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
         };
         suites[index]
             .1
-            .add_test_case(case(cell, material.replayable(cell)));
+            .add_test_case(case(cell, input.replayable(cell)));
     }
     let mut report = Report::new("picklock");
     report.add_test_suites(suites.into_iter().map(|(_, suite)| suite));

@@ -7,29 +7,32 @@
 //! - [`progress`]: single events while the run goes on
 //! - [`listing`]: what there is to choose from
 //! - [`blame`] and [`meaning`]: verdicts in plain words
-//! - [`matrix`]: many runs: their document, their rates, and the page of the docs
-//! - [`gate`]: whether what came out is what was to come out
-//! - [`material`]: what comparisons and report files are made of; [`documents`]: how it is read,
-//!   [`gather`]: how several become one, [`standing`]: what in it is to be read first
+//! - [`matrix`]: many runs: their document and the page of the docs
+//! - [`gate`]: whether the runs came out as the rules and the baseline demand
+//! - [`report_input`]: what comparisons and report files are made of; [`documents`]: how it is read;
+//!   [`combine`]: how several become one; [`cell_status`]: which cells and properties failed
 //! - [`measures`]: what a history says in numbers, beyond verdicts
 //! - [`repro`]: all that it takes to run a run again, as the text of a file
 //! - [`wire_log`]: the command log of a run, read again
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
 //!   [`trace`], [`document_files`]
 //! - [`comparison`]: two sets of runs side by side
+//! - [`statistics`]: intervals of quantiles, medians and rates
+//! - [`file_name`]: names of files, made from any names
 //! - [`units`]: times as people write them
 //! - [`escape`]: words of strangers made safe to print
 
 pub mod blame;
+pub mod cell_status;
+pub mod combine;
 pub mod comparison;
 pub mod distribution;
 pub mod document_files;
 pub mod documents;
 pub mod escape;
-mod file_name;
+pub mod file_name;
 pub mod formats;
 pub mod gate;
-pub mod gather;
 pub mod hgrm;
 pub mod hlog;
 pub mod html;
@@ -38,13 +41,13 @@ pub mod junit;
 mod lanes;
 pub mod listing;
 pub mod markdown;
-pub mod material;
 pub mod matrix;
 pub mod meaning;
 pub mod measures;
 pub mod progress;
+pub mod report_input;
 pub mod repro;
-pub mod standing;
+pub mod statistics;
 pub mod terminal;
 pub mod trace;
 pub mod units;

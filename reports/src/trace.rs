@@ -1,25 +1,24 @@
 //! Chrome trace events: a timeline of each kept run that `ui.perfetto.dev` opens.
 //!
-//! Process 1 is the workers, process 2 the faults, process 3 counts the stock, process 4 shows when
-//! which worker was frozen (apart from the first, because a freeze may begin in a wait and end in a
-//! hold, and events of one track must nest).
-//! A complete event (`X`) is a wait, a hold, the part of a hold after its lease had run out, or a
-//! fault; an instant (`i`) a refusal, an error, or a lost worker; a counter (`C`) the stock. Times
-//! are microseconds since the run began. The format:
+//! Process 1 is the workers, process 2 the faults, process 3 the stock. Process 4 shows when each
+//! worker was frozen; it is apart from the first because a freeze may begin in a wait and end in a
+//! hold, and events of one track must nest.
+//! A complete event (`X`) is a wait, a hold, a part of a hold after its lease had (perhaps) run out,
+//! or a fault; an instant (`i`) a refusal, an error, or a lost worker; a counter (`C`) the stock.
+//! Times are microseconds since the run began. The format:
 //! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use picklock_verdicts::check::{Hold, HoldEnd, fault_spans, holds};
 use picklock_verdicts::history::{History, What};
+use picklock_verdicts::timeline::{Hold, HoldEnd, LeaseState, OperationKind, Outcome, Timeline};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::escape::visible;
 use crate::file_name::Names;
 use crate::formats::{File, FormatError};
-use crate::material::{Evidence, Material};
+use crate::report_input::{Evidence, ReportInput};
 
 const WORKERS: u32 = 1;
 const FAULTS: u32 = 2;
@@ -49,10 +48,10 @@ struct TraceEvent<'a> {
 ///
 /// # Errors
 /// No run has kept its history.
-pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
     let mut files = Vec::new();
-    for evidence in &material.evidence {
+    for evidence in &input.evidence {
         let Some(history) = &evidence.history else {
             continue;
         };
@@ -77,12 +76,13 @@ pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
 }
 
 fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError> {
-    let mut events = Pen::default();
-    events.extend(tracks(history));
-    holding(history, &mut events);
-    events.extend(faults(history));
-    events.extend(frozen(history));
-    moments(history, &mut events);
+    let timeline = Timeline::of(history);
+    let mut events = TraceWriter::default();
+    events.extend(tracks(&timeline));
+    holding(&timeline, &mut events);
+    faults(&timeline, &mut events);
+    frozen(&timeline, &mut events);
+    instants(history, &mut events);
     let record = &evidence.record;
     let other = json!({
         "impl": visible(&record.subject.name),
@@ -97,16 +97,16 @@ fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError>
     })
 }
 
-/// The trace as it grows. Each event is written at once: a million of them would take several times
-/// the room of their text.
+/// Writes the trace, each event at once: a million of them would take several times the memory of
+/// their text.
 #[derive(Default)]
-struct Pen {
+struct TraceWriter {
     text: Vec<u8>,
     /// The first event that could not be written.
     error: Option<serde_json::Error>,
 }
 
-impl Pen {
+impl TraceWriter {
     fn push(&mut self, event: TraceEvent<'_>) {
         let before: &[u8] = match self.text.is_empty() {
             true => br#"{"traceEvents":["#,
@@ -156,13 +156,13 @@ fn track(kind: &'static str, pid: u32, tid: usize, name: String) -> TraceEvent<'
 }
 
 /// The names of processes and of their tracks.
-fn tracks(history: &History) -> Vec<TraceEvent<'static>> {
+fn tracks(timeline: &Timeline<'_>) -> Vec<TraceEvent<'static>> {
     let mut events = vec![
         track("process_name", WORKERS, 0, "workers".into()),
         track("process_name", FAULTS, 0, "faults".into()),
         track("process_name", STOCK, 0, "stock".into()),
     ];
-    for worker in 0..history.header.workers {
+    for worker in 0..timeline.history().header.workers {
         events.push(track(
             "thread_name",
             WORKERS,
@@ -170,9 +170,9 @@ fn tracks(history: &History) -> Vec<TraceEvent<'static>> {
             format!("worker {worker}"),
         ));
     }
-    for (lane, span) in lanes(history).into_iter().zip(fault_spans(history)) {
+    for (tid, span) in fault_tracks(timeline).into_iter().zip(timeline.faults()) {
         let name = visible(span.fault).into_owned();
-        events.push(track("thread_name", FAULTS, lane, name));
+        events.push(track("thread_name", FAULTS, tid, name));
     }
     events
 }
@@ -197,32 +197,32 @@ fn complete<'a>(
     }
 }
 
-/// Waits, holds, and what of a hold lay after the end of its lease.
-fn holding(history: &History, events: &mut Pen) {
-    for hold in holds(history) {
-        let place = (WORKERS, hold.worker);
-        let args = json!({ "op": hold.op });
-        events.push(complete(
-            "waits",
-            "wait",
-            place,
-            (hold.acquire_ns, hold.begin_ns),
-            args,
-        ));
+/// Waits, and holds with the parts after the end of their leases.
+fn holding(timeline: &Timeline<'_>, events: &mut TraceWriter) {
+    let operations = timeline.operations().iter();
+    for wait in operations.filter(|operation| operation.kind == OperationKind::Acquire) {
+        let args = match wait.outcome {
+            Outcome::Done => json!({ "op": wait.op }),
+            _ => json!({ "op": wait.op, "granted": false }),
+        };
+        let track = (WORKERS, wait.worker);
+        let span = (wait.asked_ns, wait.over_ns);
+        events.push(complete("waits", "wait", track, span, args));
+    }
+    for hold in timeline.holds() {
+        let track = (WORKERS, hold.worker);
         let span = (hold.begin_ns, hold.end_ns);
-        events.push(complete(
-            "holds",
-            "hold",
-            place,
-            span,
-            about(history, &hold),
-        ));
-        // The last lease may have been over before the grant arrived.
-        let over_ns = hold.deadline_ns.max(hold.begin_ns);
-        if over_ns < hold.end_ns {
+        let about = about(timeline.history(), hold);
+        events.push(complete("holds", "hold", track, span, about));
+        for phase in hold.lease_phases() {
+            let name = match phase.state {
+                LeaseState::Running => continue,
+                LeaseState::PerhapsOver => "lease perhaps over",
+                LeaseState::Over => "lease over",
+            };
             let args = json!({ "op": hold.op });
-            let span = (over_ns, hold.end_ns);
-            events.push(complete("lease over", "outlived", place, span, args));
+            let span = (phase.from_ns, phase.until_ns);
+            events.push(complete(name, "outlived", track, span, args));
         }
     }
 }
@@ -249,19 +249,20 @@ fn ended(end: HoldEnd) -> &'static str {
 }
 
 /// On which track each fault is drawn: faults that overlap without nesting need one each.
-fn lanes(history: &History) -> Vec<usize> {
-    let last_ns = last_ns(history);
+fn fault_tracks(timeline: &Timeline<'_>) -> Vec<usize> {
     let mut free_at_ns: Vec<u64> = Vec::new();
-    let spans = fault_spans(history);
-    let lanes = spans.iter().map(|span| {
-        let until_ns = span.ended_ns.unwrap_or(last_ns).max(span.began_ns);
+    let tracks = timeline.faults().iter().map(|span| {
+        let until_ns = span
+            .ended_ns
+            .unwrap_or(timeline.end_ns())
+            .max(span.began_ns);
         match free_at_ns
             .iter()
             .position(|free_ns| *free_ns <= span.began_ns)
         {
-            Some(lane) => {
-                free_at_ns[lane] = until_ns;
-                lane
+            Some(track) => {
+                free_at_ns[track] = until_ns;
+                track
             }
             None => {
                 free_at_ns.push(until_ns);
@@ -269,116 +270,46 @@ fn lanes(history: &History) -> Vec<usize> {
             }
         }
     });
-    lanes.collect()
+    tracks.collect()
 }
 
-fn last_ns(history: &History) -> u64 {
-    history.events.last().map_or(0, |event| event.at_ns)
-}
-
-fn faults(history: &History) -> Vec<TraceEvent<'_>> {
-    let last_ns = last_ns(history);
-    let mut events = Vec::new();
-    for (lane, span) in lanes(history).into_iter().zip(fault_spans(history)) {
-        let until_ns = span.ended_ns.unwrap_or(last_ns);
+fn faults(timeline: &Timeline<'_>, events: &mut TraceWriter) {
+    for (track, span) in fault_tracks(timeline).into_iter().zip(timeline.faults()) {
+        let until_ns = span.ended_ns.unwrap_or(timeline.end_ns());
         let args = json!({
             "detail": visible(span.detail),
             "workers": span.workers,
             "over": span.ended_ns.is_some(),
         });
         let times = (span.began_ns, until_ns);
-        events.push(complete(
-            visible(span.fault),
-            "fault",
-            (FAULTS, lane),
-            times,
-            args,
-        ));
+        let name = visible(span.fault);
+        events.push(complete(name, "fault", (FAULTS, track), times, args));
     }
-    events
 }
 
-/// When workers were frozen; freezes that overlap are one.
-fn frozen(history: &History) -> Vec<TraceEvent<'static>> {
-    let last_ns = last_ns(history);
-    let mut of_worker: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
-    let spans = fault_spans(history);
-    for span in spans.iter().filter(|span| span.fault == "pause-client") {
-        let (from_ns, until_ns) = (span.began_ns, span.ended_ns.unwrap_or(last_ns));
-        for worker in span.workers {
-            let frozen = of_worker.entry(*worker).or_default();
-            match frozen.last_mut() {
-                Some(last) if from_ns <= last.1 => last.1 = last.1.max(until_ns),
-                _ => frozen.push((from_ns, until_ns)),
-            }
-        }
-    }
-    let mut events = Vec::new();
-    if !of_worker.is_empty() {
+/// When workers were frozen.
+fn frozen(timeline: &Timeline<'_>, events: &mut TraceWriter) {
+    if !timeline.frozen().is_empty() {
         events.push(track("process_name", FROZEN, 0, "frozen".into()));
     }
-    for (worker, frozen) in of_worker {
-        events.push(track(
-            "thread_name",
-            FROZEN,
-            worker,
-            format!("worker {worker}"),
-        ));
-        let place = (FROZEN, worker);
-        let frozen = frozen.into_iter();
-        events.extend(frozen.map(|times| complete("frozen", "frozen", place, times, Value::Null)));
-    }
-    events
-}
-
-/// Waits that ended without a grant, from the request on.
-#[derive(Default)]
-struct Waits(BTreeMap<u64, (usize, u64)>);
-
-impl Waits {
-    fn over(&mut self, op: u64, at_ns: u64) -> Option<TraceEvent<'static>> {
-        let (worker, from_ns) = self.0.remove(&op)?;
-        let args = json!({ "op": op, "granted": false });
-        let place = (WORKERS, worker);
-        Some(complete("waits", "wait", place, (from_ns, at_ns), args))
-    }
-
-    /// All that `whose` still waited for; a dead worker waits no longer.
-    fn all_over(&mut self, whose: Option<usize>, at_ns: u64) -> Vec<TraceEvent<'static>> {
-        let open = self.0.iter();
-        let of = |worker: usize| whose.is_none_or(|gone| gone == worker);
-        let ops: Vec<u64> = open
-            .filter(|(_, wait)| of(wait.0))
-            .map(|(op, _)| *op)
-            .collect();
-        ops.into_iter()
-            .filter_map(|op| self.over(op, at_ns))
-            .collect()
-    }
-}
-
-/// Instants, the waits that ended without a grant, and the stock.
-fn moments(history: &History, events: &mut Pen) {
-    let mut waits = Waits::default();
-    for event in &history.events {
-        let at_ns = event.at_ns;
-        match &event.what {
-            What::Acquire { worker, op, .. } => {
-                waits.0.insert(*op, (*worker, at_ns));
-            }
-            What::Granted { op, .. } => {
-                waits.0.remove(op);
-            }
-            What::Refused { op, .. } | What::AcquireFailed { op, .. } => {
-                events.extend(waits.over(*op, at_ns));
-            }
-            What::WorkerDown { worker, .. } => events.extend(waits.all_over(Some(*worker), at_ns)),
-            What::StockChanged { key, to, .. } => events.push(stock(history, at_ns, *key, *to)),
-            _ => {}
+    for (worker, frozen) in timeline.frozen() {
+        let name = format!("worker {worker}");
+        events.push(track("thread_name", FROZEN, *worker, name));
+        for times in frozen {
+            let track = (FROZEN, *worker);
+            events.push(complete("frozen", "frozen", track, *times, Value::Null));
         }
-        events.extend(instant(at_ns, &event.what));
     }
-    events.extend(waits.all_over(None, last_ns(history)));
+}
+
+/// Instants and the stock.
+fn instants(history: &History, events: &mut TraceWriter) {
+    for event in &history.events {
+        if let What::StockChanged { key, to, .. } = event.what {
+            events.push(stock(history, event.at_ns, key, to));
+        }
+        events.extend(instant(event.at_ns, &event.what));
+    }
 }
 
 fn stock(history: &History, at_ns: u64, key: u32, units: i64) -> TraceEvent<'_> {

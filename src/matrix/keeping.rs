@@ -13,12 +13,12 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord};
+use picklock_reports::file_name::slug;
 use picklock_reports::matrix::matrix_json;
 use serde::{Deserialize, Serialize};
 
 use super::cli::MatrixArgs;
 use super::selection::Task;
-use super::slug::slug;
 use crate::exit::Failure;
 use crate::output::RunDirectory;
 

@@ -4,7 +4,7 @@
 //! - [`selection`]: which cells there are
 //! - [`simulated`], [`real`]: how they are run, many at a time
 //! - [`gathering`]: from the runs of a cell to the cell
-//! - [`keeping`], [`slug`]: what stays of it, and what need not be run again
+//! - [`keeping`]: what stays of it, and what need not be run again
 //! - [`progress`]: what the user sees meanwhile
 //! - [`planned`]: the same cells for another command, which tells of them in its own way
 
@@ -17,7 +17,6 @@ mod real;
 mod running;
 mod selection;
 mod simulated;
-mod slug;
 
 use picklock_scenarios::WorldName;
 use std::sync::Arc;

@@ -1,28 +1,28 @@
 //! How long the subject took to answer, as HdrHistograms.
 //!
-//! Latency is measured where the history is: from the driver's request to the worker's answer, on
-//! the driver's clock. Only what succeeded is measured; how long a refusal takes is the wait that
-//! the scenario asked for, and would hide the lock's own time.
+//! Latency is measured from the driver's request to the worker's answer, on the driver's clock.
+//! Only operations that succeeded are measured: a refusal takes as long as the scenario lets the
+//! subject wait, and would hide the lock's own time.
 //!
-//! In an open loop `acquire` begins earlier: when the buyer came for whom the worker asks, whether
-//! or not a worker was free by then. What the worker's own request took is there as well, as
-//! [`ASKED`], to be compared: it leaves out all who had to wait for a worker that waited for the
-//! lock.
+//! In an open loop `acquire` begins earlier, when the buyer came, whether or not a worker was free
+//! by then. The time of the worker's own request is there as well, as [`ASKED`], for comparison: it
+//! leaves out the time in which a buyer waited for a free worker.
 //!
-//! Many runs together: [`Samples`] of each where the histories are, or [`merge`] where there are
-//! only summaries.
+//! Several runs are put together as [`Samples`] if their histories are at hand, and with [`merge`]
+//! if there are only summaries.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
-use crate::history::{History, What};
+use crate::history::History;
 use crate::record::Latency;
+use crate::timeline::{Operation, OperationKind, each_operation};
 
-/// The longest latency that is told apart, microseconds; what is longer counts as this long.
+/// The longest latency, microseconds; a longer one counts as this long.
 const LONGEST_US: u64 = 3_600_000_000;
 
 /// What records call an open loop's acquisitions, measured from when the worker asked.
@@ -36,14 +36,15 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 /// All figures, the maximum too, are the histogram's own: whoever decodes it finds the same ones.
 /// They are at most a thousandth above the value that was recorded. Nothing recorded: all zero.
 pub fn summarize(values_us: impl Iterator<Item = u64>) -> Latency {
-    let mut histogram = empty();
+    let mut histogram = empty_histogram();
     for value_us in values_us {
         histogram.saturating_record(value_us);
     }
     summary_of(&histogram)
 }
 
-fn empty() -> Histogram<u64> {
+/// An empty histogram of latencies in microseconds, with the bounds that all of ours have.
+pub fn empty_histogram() -> Histogram<u64> {
     Histogram::<u64>::new_with_bounds(1, LONGEST_US, SIGNIFICANT_DIGITS)
         .expect("the bounds are constants that the histogram accepts")
 }
@@ -85,6 +86,23 @@ impl Samples {
         }
     }
 
+    fn take(&mut self, operation: &Operation) {
+        let over_ns = operation.over_ns;
+        let asked_us = micros(operation.asked_ns, over_ns);
+        if operation.intended_ns.is_some() {
+            self.asked_us.get_or_insert_default();
+        }
+        if operation.succeeded(OperationKind::Release) {
+            self.release_us.push(asked_us);
+        }
+        if operation.succeeded(OperationKind::Acquire) {
+            self.acquire_us.push(micros(operation.wanted_ns(), over_ns));
+            if let Some(all) = &mut self.asked_us {
+                all.push(asked_us);
+            }
+        }
+    }
+
     /// By operation: `acquire`, `release`, and [`ASKED`] of an open loop.
     pub fn summary(&self) -> BTreeMap<String, Latency> {
         let of = |values_us: &[u64]| summarize(values_us.iter().copied());
@@ -103,7 +121,7 @@ impl Samples {
 }
 
 /// Several runs' latencies by operation as one. A summary whose histogram cannot be read is left
-/// out: it comes from somebody else.
+/// out: it was not written by this crate.
 pub fn merge<'a>(
     runs: impl IntoIterator<Item = &'a BTreeMap<String, Latency>>,
 ) -> BTreeMap<String, Latency> {
@@ -112,7 +130,9 @@ pub fn merge<'a>(
         let Some(one) = decode(&latency.histogram) else {
             continue;
         };
-        let all = merged.entry(operation.clone()).or_insert_with(empty);
+        let all = merged
+            .entry(operation.clone())
+            .or_insert_with(empty_histogram);
         for step in one.iter_recorded() {
             let value_us = step.value_iterated_to().min(LONGEST_US);
             all.saturating_record_n(value_us, step.count_at_value());
@@ -126,63 +146,9 @@ pub fn merge<'a>(
 
 /// Latencies of one run, from its history.
 pub fn samples(history: &History) -> Samples {
-    let mut open: HashMap<u64, Request> = HashMap::new();
     let mut samples = Samples::default();
-    for event in &history.events {
-        let at_ns = event.at_ns;
-        match event.what {
-            What::Acquire {
-                op, intended_ns, ..
-            } => {
-                if intended_ns.is_some() {
-                    samples.asked_us.get_or_insert_default();
-                }
-                let request = Request {
-                    asked_ns: at_ns,
-                    intended_ns,
-                };
-                open.insert(op, request);
-            }
-            What::Release { op, .. } => {
-                let request = Request {
-                    asked_ns: at_ns,
-                    intended_ns: None,
-                };
-                open.insert(op, request);
-            }
-            What::Granted { op, .. } => {
-                let Some(request) = open.remove(&op) else {
-                    continue;
-                };
-                let asked_us = micros(request.asked_ns, at_ns);
-                let from_intended = |intended_ns| micros(intended_ns, at_ns);
-                let acquire_us = request.intended_ns.map_or(asked_us, from_intended);
-                samples.acquire_us.push(acquire_us);
-                if let Some(all) = &mut samples.asked_us {
-                    all.push(asked_us);
-                }
-            }
-            What::Released { op, .. } => {
-                let request = open.remove(&op);
-                let released = request.map(|request| micros(request.asked_ns, at_ns));
-                samples.release_us.extend(released);
-            }
-            What::Refused { op, .. }
-            | What::AcquireFailed { op, .. }
-            | What::ReleaseFailed { op, .. } => {
-                open.remove(&op);
-            }
-            _ => {}
-        }
-    }
+    each_operation(history, |operation| samples.take(&operation));
     samples
-}
-
-/// A request that has not been answered.
-struct Request {
-    asked_ns: u64,
-    /// When it was to begin.
-    intended_ns: Option<u64>,
 }
 
 fn micros(from_ns: u64, to_ns: u64) -> u64 {
@@ -209,7 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::history::{Event, read_history};
+    use crate::history::{Event, What, read_history};
 
     fn decode(latency: &Latency) -> Histogram<u64> {
         super::decode(&latency.histogram).unwrap()

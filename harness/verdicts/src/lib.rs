@@ -4,6 +4,7 @@
 //! the checkers judge it; the record is the document that the run leaves.
 //!
 //! - [`history`]: what happened, as the driver saw it; the file format
+//! - [`timeline`]: requests with their answers, holds, leases and faults, read from a history
 //! - [`check`]: the checkers, one property a file
 //! - [`record`]: the one document that a run leaves
 //! - [`assemble`]: from history and verdicts to the record
@@ -16,3 +17,4 @@ pub mod expectation;
 pub mod history;
 pub mod latency;
 pub mod record;
+pub mod timeline;

@@ -2,9 +2,8 @@
 //!
 //! Cells are paired by subject, scenario and world. Verdict changes come first, the worse before
 //! the better. A latency ratio is called a change only where the confidence intervals of the two
-//! quantiles do not meet ([`quantile`]); everything else is noise, and said to be.
+//! quantiles do not meet ([`crate::statistics`]); everything else is noise, and said to be.
 
-pub mod quantile;
 mod words;
 
 use picklock_scenarios::WorldName;
@@ -17,8 +16,9 @@ use serde::Serialize;
 
 use crate::distribution::decode;
 use crate::formats::FormatError;
+use crate::statistics::estimate;
 
-pub use quantile::Estimate;
+pub use crate::statistics::Estimate;
 pub(crate) use words::{METHOD, percentile, ratio_in_words};
 pub use words::{json, markdown, text};
 
@@ -292,10 +292,7 @@ fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {
             continue;
         }
         for quantile in QUANTILES {
-            let estimates = (
-                quantile::estimate(&one, quantile),
-                quantile::estimate(&other, quantile),
-            );
+            let estimates = (estimate(&one, quantile), estimate(&other, quantile));
             ratios.push(ratio(place(before), operation, quantile, estimates));
         }
     }

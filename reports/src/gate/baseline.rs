@@ -7,8 +7,8 @@ use picklock_verdicts::record::Cell;
 use serde::{Deserialize, Serialize};
 
 use super::cell_key::CellKey;
-use super::keeping_to::ratios;
 use super::limit::Unit;
+use super::limit_check::ratios;
 use super::paired::Ran;
 use super::rules::Rules;
 

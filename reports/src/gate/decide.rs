@@ -7,7 +7,7 @@ use picklock_verdicts::record::Cell;
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;
 use super::finding::{Finding, Kind};
-use super::keeping_to::{Came, Held, Measured};
+use super::limit_check::{LimitCheck, LimitResult, Measured};
 use super::paired::Ran;
 use super::rules::Rules;
 use super::verdicts::against_expectations;
@@ -162,7 +162,7 @@ fn one_cell(
     decision.findings.extend(against_expectations(rules, cell));
     let before = baseline.and_then(|baseline| baseline.find(&key));
     let stale = before.and_then(|before| staleness(before, cell));
-    let held = Held {
+    let held = LimitCheck {
         rules,
         baseline,
         ran,
@@ -176,13 +176,13 @@ fn one_cell(
             .push(Finding::of(Kind::StaleBaseline, &key, problem).help(UPDATE));
     }
     for limit in limits {
-        match held.against(limit) {
-            Came::Measured(measured, finding) => {
+        match held.check(limit) {
+            LimitResult::Measured(measured, finding) => {
                 decision.limits.push(*measured);
                 decision.findings.extend(finding);
             }
-            Came::Not(finding) => decision.findings.push(finding),
-            Came::Unsaid => {}
+            LimitResult::Unchecked(finding) => decision.findings.push(finding),
+            LimitResult::NoBaseline => {}
         }
     }
 }

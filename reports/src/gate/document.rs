@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::decide::Decision;
 use super::finding::Finding;
-use super::keeping_to::Measured;
+use super::limit_check::Measured;
 
 /// Format and version of a decision.
 pub const GATE_FORMAT: &str = "picklock-gate/1";

@@ -1,10 +1,10 @@
-//! The gate's decision: whether what came out is what was to come out.
+//! The gate's decision: whether the runs came out as the rules and the baseline demand.
 //!
 //! - [`rules`](self): what the user wants: cells, expectations, limits
 //! - [`limit`](self), [`metric`](self): `acquire.p99 < baseline * 1.3 + 2ms`
-//! - [`baseline`](self): what came out when the user was content
-//! - [`decide`]: rules, baseline and runs in, [`Decision`] out; nothing else counts
-//! - [`sign_test`](self): what noise can and cannot explain
+//! - [`limit_check`](self): whether a cell keeps to a limit
+//! - [`baseline`](self): the earlier results to compare against
+//! - [`decide`]: rules, baseline and runs in, [`Decision`] out
 //! - [`terminal`], [`markdown`], [`annotations`], [`gate_json`]: the decision for people and machines
 
 mod annotations;
@@ -13,13 +13,12 @@ mod cell_key;
 mod decide;
 mod document;
 mod finding;
-mod keeping_to;
 mod limit;
+mod limit_check;
 mod markdown;
 mod metric;
 mod paired;
 mod rules;
-mod sign_test;
 mod terminal;
 mod token;
 mod verdicts;
@@ -30,11 +29,10 @@ pub use cell_key::CellKey;
 pub use decide::{Decision, Outcome, decide};
 pub use document::{GATE_FORMAT, gate_json};
 pub use finding::{Finding, Kind};
-pub use keeping_to::Measured;
 pub use limit::{Limit, LimitError, Op, Term, Unit};
+pub use limit_check::Measured;
 pub use markdown::markdown;
 pub use metric::Metric;
 pub use paired::{CONFIDENCE, FEWEST_PAIRS, Pair, Paired, Ran, absorb};
 pub use rules::{ExpectRule, Expected, LimitRule, Rules, Selector};
-pub use sign_test::{Interval, median_interval};
 pub use terminal::terminal;

@@ -1,4 +1,4 @@
-//! The page that puts two sets of runs side by side: what came out otherwise, then how much slower.
+//! The page that compares two sets of runs: which verdicts changed, then which latencies.
 
 use askama::Template;
 use picklock_verdicts::check::Property;
@@ -6,17 +6,17 @@ use picklock_verdicts::record::Cell;
 
 use super::HtmlError;
 use super::evidence::{Story, story_line};
+use super::frame::{Command, Count, Frame, counts};
 use super::interval::{Axis, Mark, Tick};
 use super::name::{Name, name, sentence};
 use super::page::facts;
 use super::tile;
+use crate::cell_status;
 use crate::comparison::{
     Change, Comparison, Direction, METHOD, Place, Ratio, percentile, ratio_in_words,
 };
-use crate::escape::visible;
 use crate::formats::{File, FormatError};
-use crate::material::Material;
-use crate::standing;
+use crate::report_input::ReportInput;
 
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
@@ -42,12 +42,8 @@ const MOST_PLACES: usize = 200;
 #[derive(Template)]
 #[template(path = "before_after.html")]
 struct BeforeAfter {
-    style: &'static str,
-    script: &'static str,
-    picklock: Name,
+    frame: Frame,
     cells: usize,
-    counts: Vec<Count>,
-    notices: Vec<Name>,
     groups: Vec<Group>,
     lists: Vec<PlaceList>,
     width: f64,
@@ -57,14 +53,6 @@ struct BeforeAfter {
     compared: Vec<Compared>,
     commands: Vec<(&'static str, Name)>,
     method: &'static str,
-}
-
-/// How many of what.
-struct Count {
-    tone: &'static str,
-    sign: &'static str,
-    number: usize,
-    words: &'static str,
 }
 
 /// Changes of one direction.
@@ -89,8 +77,7 @@ struct Changed {
     expected: Option<Name>,
     open: bool,
     story: Option<Story>,
-    reproduce: Name,
-    command: String,
+    command: Command,
 }
 
 /// Cells that are not in both sets, or not the same in both.
@@ -130,13 +117,13 @@ struct Compared {
     differ: bool,
 }
 
-/// The page, a whole HTML document. The comparison is that of the two materials' matrices.
+/// The page, a whole HTML document. The comparison is that of the two inputs' matrices.
 ///
 /// # Errors
 /// The template engine's own; none is known that could come up here.
 pub fn comparison_page(
-    before: &Material,
-    after: &Material,
+    before: &ReportInput,
+    after: &ReportInput,
     comparison: &Comparison,
 ) -> Result<String, HtmlError> {
     Ok(view(before, after, comparison).render()?)
@@ -147,8 +134,8 @@ pub fn comparison_page(
 /// # Errors
 /// As [`comparison_page`].
 pub fn comparison_file(
-    before: &Material,
-    after: &Material,
+    before: &ReportInput,
+    after: &ReportInput,
     comparison: &Comparison,
 ) -> Result<File, FormatError> {
     let page = comparison_page(before, after, comparison).map_err(super::refused)?;
@@ -158,15 +145,20 @@ pub fn comparison_file(
     })
 }
 
-fn view(before: &Material, after: &Material, comparison: &Comparison) -> BeforeAfter {
+fn view(before: &ReportInput, after: &ReportInput, comparison: &Comparison) -> BeforeAfter {
     let axis = Axis::of(&comparison.latency);
     BeforeAfter {
-        style: STYLE,
-        script: SCRIPT,
-        picklock: name(&after.matrix.picklock),
+        frame: Frame {
+            notices: notices(before, after),
+            counts: change_counts(comparison),
+            ..Frame::new(
+                STYLE,
+                SCRIPT,
+                &after.matrix.picklock,
+                "Before and after".to_owned(),
+            )
+        },
         cells: comparison.cells,
-        counts: counts(comparison),
-        notices: notices(before, after),
         groups: groups(comparison, &after.matrix.cells),
         lists: lists(comparison),
         width: axis.width,
@@ -182,7 +174,7 @@ fn view(before: &Material, after: &Material, comparison: &Comparison) -> BeforeA
     }
 }
 
-fn counts(comparison: &Comparison) -> Vec<Count> {
+fn change_counts(comparison: &Comparison) -> Vec<Count> {
     let of = |direction| {
         let changes = comparison.verdicts.iter();
         changes
@@ -203,26 +195,19 @@ fn counts(comparison: &Comparison) -> Vec<Count> {
         ("held", "▼", beyond("held"), "latencies fell"),
         ("unknown", "◐", one_sided, "cells on one side only"),
     ];
-    let count = |(tone, sign, number, words)| Count {
-        tone,
-        sign,
-        number,
-        words,
-    };
-    // That nothing got worse is worth a number; that nothing happened elsewhere is not.
-    let some = |count: &Count| count.number > 0 || count.tone == "lock";
-    all.map(count).into_iter().filter(some).collect()
+    // That nothing got worse is worth a number; other zeros are not.
+    counts(all, "lock")
 }
 
-fn notices(before: &Material, after: &Material) -> Vec<Name> {
+fn notices(before: &ReportInput, after: &ReportInput) -> Vec<Name> {
     let mut notices = Vec::new();
-    for (side, material) in [("Before", before), ("After", after)] {
-        if material.matrix.interrupted {
+    for (side, input) in [("Before", before), ("After", after)] {
+        if input.matrix.interrupted {
             notices.push(sentence(&format!(
                 "{side}: the user interrupted it: cells are missing."
             )));
         }
-        let skipped = material.skipped.iter();
+        let skipped = input.skipped.iter();
         notices.extend(skipped.map(|words| sentence(&format!("{side}, left out: {words}"))));
     }
     notices
@@ -276,7 +261,7 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
 
 fn changed(change: &Change, after: Option<&Cell>) -> Changed {
     let story = |property: Property| {
-        let lines = standing::story(after?, property);
+        let lines = cell_status::story(after?, property);
         let own = after?.verdicts.get(&property)?.story == lines;
         (own && !lines.is_empty()).then(|| Story {
             properties: property.word().to_owned(),
@@ -284,7 +269,6 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
         })
     };
     let reproduce = after.map_or("", |cell| cell.reproduce.as_str());
-    let is_plain = matches!(visible(reproduce), std::borrow::Cow::Borrowed(_));
     Changed {
         subject: name(&change.place.subject),
         scenario: name(&change.place.scenario),
@@ -296,12 +280,7 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
         expected: change.expected.as_ref().map(|expected| name(expected)),
         open: false,
         story: change.property.and_then(story),
-        reproduce: sentence(reproduce),
-        command: if is_plain {
-            reproduce.to_owned()
-        } else {
-            String::new()
-        },
+        command: Command::of(reproduce),
     }
 }
 
@@ -393,9 +372,9 @@ fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {
     }
 }
 
-/// How both sets were run, line by line; what is not the same is marked, because it may be why
+/// How both sets were run, line by line. Lines that differ are marked, because they may be why
 /// something changed.
-fn compared(before: &Material, after: &Material) -> Vec<Compared> {
+fn compared(before: &ReportInput, after: &ReportInput) -> Vec<Compared> {
     let (before, mut after) = (facts(before), facts(after));
     let mut rows = Vec::new();
     for one in before {

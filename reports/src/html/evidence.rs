@@ -1,22 +1,21 @@
 //! The evidence of one cell: verdicts, stories, timeline, numbers, and how to see it again.
 
-use std::borrow::Cow;
-
 use picklock_verdicts::check::{Property, Status, Verdicts};
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::Cell;
+use picklock_verdicts::timeline::Timeline;
 
 use super::embed;
 use super::figures::{self, Figures};
+use super::frame::Command;
 use super::messages;
 use super::name::{Name, name, sentence};
 use super::page::{Fact, fact};
 use super::tile::{self, Tile, tile};
-use super::track::{Room, track};
+use super::timeline_data::{Room, timeline_data};
 use crate::blame::blame;
-use crate::escape::visible;
-use crate::material::{Evidence, Material};
 use crate::meaning;
+use crate::report_input::{Evidence, ReportInput};
 use crate::units::{span_ms, span_us};
 
 /// The pieces of all timelines of a page together: some 20 bytes each.
@@ -40,10 +39,8 @@ pub(super) struct Exhibit {
     pub(super) blame: Option<String>,
     pub(super) verdicts: Vec<VerdictRow>,
     pub(super) stories: Vec<Story>,
-    pub(super) reproduce: Name,
-    /// The command itself, for the clipboard; empty where it holds what cannot be seen, because
-    /// nobody should paste that into a shell.
-    pub(super) command: String,
+    /// What runs it again.
+    pub(super) command: Command,
     pub(super) run_dir: Option<Name>,
     /// With a file in it from which the run can be repeated.
     pub(super) has_repro: bool,
@@ -90,14 +87,14 @@ pub(super) struct FaultRow {
     pub(super) until: String,
 }
 
-pub(super) fn exhibits(material: &Material) -> Vec<Exhibit> {
-    let cells = &material.matrix.cells;
+pub(super) fn exhibits(input: &ReportInput) -> Vec<Exhibit> {
+    let cells = &input.matrix.cells;
     let room = Room {
         pieces: (MOST_PIECES / cells.len().max(1)).max(LEAST_PIECES),
         messages: messages::share(cells.len()),
     };
     let exhibit = |(index, cell): (usize, &Cell)| {
-        let mut exhibit = exhibit(index, cell, material.of(cell), room);
+        let mut exhibit = exhibit(index, cell, input.of(cell), room);
         exhibit.open = cells.len() == 1;
         exhibit
     };
@@ -107,7 +104,9 @@ pub(super) fn exhibits(material: &Material) -> Vec<Exhibit> {
 fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> Exhibit {
     let history = found.and_then(|evidence| evidence.history.as_ref());
     let wire = found.and_then(|evidence| evidence.wire.as_ref());
-    let track = history.map(|history| track(history, wire, &cell.verdicts, room));
+    let timeline = history.map(Timeline::of);
+    let track =
+        (timeline.as_ref()).map(|timeline| timeline_data(timeline, wire, &cell.verdicts, room));
     let record = found.map(|evidence| &evidence.record);
     Exhibit {
         index,
@@ -122,11 +121,7 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> E
         blame: blame(&cell.verdicts).filter(|_| cell.error.is_none()),
         verdicts: verdict_rows(cell),
         stories: stories(&cell.verdicts),
-        reproduce: sentence(&cell.reproduce),
-        command: match visible(&cell.reproduce) {
-            Cow::Borrowed(command) => command.to_owned(),
-            Cow::Owned(_) => String::new(),
-        },
+        command: Command::of(&cell.reproduce),
         run_dir: cell.run_dir.as_ref().map(|run_dir| name(run_dir)),
         has_repro: found.is_some_and(|evidence| evidence.has_repro),
         facts: facts(cell, found),
@@ -140,9 +135,9 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> E
             .map_or_else(Vec::new, |track| track.left_out.clone()),
         track: track.map(|track| embed::json(&track)),
         has_messages: wire.is_some(),
-        figures: history.map_or_else(
+        figures: timeline.as_ref().map_or_else(
             || figures::of_cell(cell),
-            |history| figures::of_history(history, wire),
+            |timeline| figures::of_timeline(timeline, wire),
         ),
     }
 }

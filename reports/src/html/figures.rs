@@ -1,9 +1,9 @@
 //! The numbers of one cell: latency, throughput, fairness, recovery, orphans.
 
 use hdrhistogram::Histogram;
-use picklock_verdicts::history::History;
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::Cell;
+use picklock_verdicts::timeline::Timeline;
 
 use super::name::{Name, sentence};
 use super::percentiles::{Drawing, drawing};
@@ -57,15 +57,15 @@ pub(super) struct Row {
 }
 
 /// Of a shown run, phase by phase.
-pub(super) fn of_history(history: &History, wire: Option<&WireLog>) -> Figures {
-    let measures = measure(history);
+pub(super) fn of_timeline(timeline: &Timeline<'_>, wire: Option<&WireLog>) -> Figures {
+    let measures = measure(timeline);
     let mut figures = Figures {
         drawings: drawings(&measures.speeds),
         drawn_from: "the run that is shown, phase by phase",
         speeds: measures.speeds.iter().map(speed_row).collect(),
         fairness: fairness(&measures),
         commands: wire
-            .and_then(|log| cost(history, log))
+            .and_then(|log| cost(timeline, log))
             .map(|cost| commands(&cost)),
         ..Figures::default()
     };

@@ -5,37 +5,43 @@
 //! server. What strangers said is escaped where it becomes HTML, and again where it becomes JSON.
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `evidence.rs`: what the templates in `templates/` are given
-//! - `before_after.rs`, `interval.rs`: another page, two sets side by side
-//! - `track.rs` and what it names: histories as columns of numbers, for the timeline
+//! - `frame.rs`: what all pages share
+//! - `before_after.rs`, `interval.rs`: the page that compares two sets of runs
+//! - `timeline_data.rs` and the files that it uses: histories as columns of numbers, for the timeline
 //! - `percentiles.rs`: latency curves
 //! - `assets/*.css`, `assets/*.js`: how it looks, and the timeline
 //!
-//! A page has some 10 MB at most: what could not be seen is drawn together (`bunch.rs`), and the
-//! page says so.
+//! A page has some 10 MB at most: what is too short to be seen is drawn together (`cluster.rs`), and
+//! the page says so.
 
 mod before_after;
-mod bunch;
+mod cluster;
 mod column;
-mod curve;
+mod downtime;
 mod embed;
 mod evidence;
+mod fault_band;
 mod figures;
+mod frame;
 mod grid;
 mod interval;
+mod jump_target;
 mod messages;
 mod name;
+mod node_rows;
 mod page;
 mod percentiles;
-mod scene;
-mod sight;
+#[cfg(test)]
+mod small_history;
 mod tile;
-mod track;
+mod time_series;
+mod timeline_data;
 mod wrong_clock;
 
 use askama::Template;
 
 use crate::formats::{File, FormatError};
-use crate::material::Material;
+use crate::report_input::ReportInput;
 
 pub use before_after::{comparison_file, comparison_page};
 
@@ -51,16 +57,16 @@ pub enum HtmlError {
 ///
 /// # Errors
 /// The template engine's own; none is known that could come up here.
-pub fn page(material: &Material) -> Result<String, HtmlError> {
-    Ok(page::view(material).render()?)
+pub fn page(input: &ReportInput) -> Result<String, HtmlError> {
+    Ok(page::view(input).render()?)
 }
 
 /// The page as a report's file, `report.html`.
 ///
 /// # Errors
 /// As [`page`].
-pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
-    let page = page(material).map_err(refused)?;
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
+    let page = page(input).map_err(refused)?;
     Ok(vec![File {
         name: "report.html".to_owned(),
         bytes: page.into_bytes(),

@@ -3,9 +3,10 @@
 use askama::Template;
 
 use super::evidence::{self, Exhibit};
+use super::frame::{Count, Frame, counts};
 use super::grid::{self, World};
 use super::name::{Name, name, sentence};
-use crate::material::Material;
+use crate::report_input::ReportInput;
 use crate::units::span_ms;
 
 /// How it looks: one file for each part.
@@ -38,29 +39,15 @@ const MOST_SENSELESS: usize = 100;
 #[derive(Template)]
 #[template(path = "page.html")]
 pub(super) struct Page {
-    style: &'static str,
-    script: &'static str,
-    title: String,
-    picklock: Name,
-    counts: Vec<Count>,
+    frame: Frame,
     facts: Vec<Fact>,
     reproduce: Name,
-    interrupted: bool,
     many_runs: bool,
-    skipped: Vec<Name>,
     /// Cells that make no sense, and why.
     senseless: Vec<Name>,
     senseless_more: usize,
     worlds: Vec<World>,
     exhibits: Vec<Exhibit>,
-}
-
-/// How many cells came out how.
-struct Count {
-    tone: &'static str,
-    sign: &'static str,
-    cells: usize,
-    words: &'static str,
 }
 
 /// Something about how it was run.
@@ -76,8 +63,8 @@ pub(super) fn fact(what: &'static str, value: impl AsRef<str>) -> Fact {
     }
 }
 
-pub(super) fn view(material: &Material) -> Page {
-    let matrix = &material.matrix;
+pub(super) fn view(input: &ReportInput) -> Page {
+    let matrix = &input.matrix;
     let title = match &matrix.cells[..] {
         [cell] => format!(
             "{} in {}",
@@ -87,20 +74,14 @@ pub(super) fn view(material: &Material) -> Page {
         cells => format!("{} locks put to the test", subjects(cells)),
     };
     Page {
-        style: STYLE,
-        script: SCRIPT,
-        title,
-        picklock: name(&matrix.picklock),
-        counts: counts(material),
-        facts: facts(material),
+        frame: Frame {
+            notices: notices(input),
+            counts: cell_counts(input),
+            ..Frame::new(STYLE, SCRIPT, &matrix.picklock, title)
+        },
+        facts: facts(input),
         reproduce: sentence(&matrix.reproduce),
-        interrupted: matrix.interrupted,
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
-        skipped: material
-            .skipped
-            .iter()
-            .map(|words| sentence(words))
-            .collect(),
         senseless: matrix
             .skipped
             .iter()
@@ -109,7 +90,7 @@ pub(super) fn view(material: &Material) -> Page {
             .collect(),
         senseless_more: matrix.skipped.len().saturating_sub(MOST_SENSELESS),
         worlds: grid::worlds(&matrix.cells),
-        exhibits: evidence::exhibits(material),
+        exhibits: evidence::exhibits(input),
     }
 }
 
@@ -128,8 +109,17 @@ fn subjects(cells: &[picklock_verdicts::record::Cell]) -> usize {
     names.len()
 }
 
-fn counts(material: &Material) -> Vec<Count> {
-    let cells = &material.matrix.cells;
+fn notices(input: &ReportInput) -> Vec<Name> {
+    let interrupted = input.matrix.interrupted;
+    let interrupted = interrupted.then(|| sentence("The user interrupted it: cells are missing."));
+    let skipped = input.skipped.iter();
+    let left_out = skipped.map(|words| sentence(&format!("Left out: {words}")));
+    interrupted.into_iter().chain(left_out).collect()
+}
+
+/// How many cells came out how.
+fn cell_counts(input: &ReportInput) -> Vec<Count> {
+    let cells = &input.matrix.cells;
     let of_tone = |tones: &[&str]| {
         let tiles = cells.iter().map(super::tile::tile);
         tiles.filter(|tile| tones.contains(&tile.tone)).count()
@@ -144,19 +134,12 @@ fn counts(material: &Material) -> Vec<Count> {
         ("unknown", "?", of_tone(&["unknown"]), "not judged"),
         ("failed", "!", of_tone(&["failed"]), "not run"),
     ];
-    let count = |(tone, sign, cells, words)| Count {
-        tone,
-        sign,
-        cells,
-        words,
-    };
-    let some = |count: &Count| count.cells > 0 || count.tone == "surprise";
-    all.map(count).into_iter().filter(some).collect()
+    counts(all, "surprise")
 }
 
 /// How it was run.
-pub(super) fn facts(material: &Material) -> Vec<Fact> {
-    let matrix = &material.matrix;
+pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
+    let matrix = &input.matrix;
     let mut facts = vec![fact("picklock", &matrix.picklock)];
     if matrix.processors > 0 {
         facts.push(fact("machine", processors(matrix.processors, matrix.jobs)));
@@ -173,7 +156,7 @@ pub(super) fn facts(material: &Material) -> Vec<Fact> {
     ));
     let mut servers: Vec<String> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
-    for evidence in &material.evidence {
+    for evidence in &input.evidence {
         let record = &evidence.record;
         let server = format!("{} {}", record.redis.server, record.redis.version);
         if !servers.contains(&server) && !record.redis.server.is_empty() {

@@ -4,8 +4,9 @@ use picklock_verdicts::check::{Property, Status, Verdicts};
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::name::{Name, name};
-use crate::matrix::{Rate, surprise_in_words};
+use crate::matrix::surprise_in_words;
 use crate::meaning;
+use crate::statistics::Rate;
 
 /// A cell as the matrix shows it.
 #[derive(Debug)]

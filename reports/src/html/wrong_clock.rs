@@ -165,7 +165,7 @@ fn signed(ns: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::scene::tests::history;
+    use crate::html::small_history::history;
 
     fn began(id: u32, fault: &str, whose: Whose, clock: Option<ClockShift>) -> What {
         let (workers, nodes) = match whose {

@@ -1,15 +1,25 @@
-//! The deadline rule, and who overlaps whom.
+//! What lanes show of leases, deaths, freezes and overlaps.
+
+use picklock_verdicts::history::{Event, History, read_history};
 
 use super::*;
 
 const MS: u64 = 1_000_000;
 
-fn events(list: Vec<(u64, What)>) -> Vec<Event> {
+fn history(list: Vec<(u64, What)>) -> History {
+    let header = concat!(
+        r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+        r#""seed":1,"workers":3,"nodes":1,"keys":["a","b"],"ttl_ms":100,"stock_start":3,"#,
+        r#""update":"decrement","min_grants":0,"progress_within_ms":3000}"#,
+    );
     let event = |(at_ms, what)| Event {
         at_ns: at_ms * MS,
         what,
     };
-    list.into_iter().map(event).collect()
+    History {
+        events: list.into_iter().map(event).collect(),
+        ..read_history(header.as_bytes()).unwrap()
+    }
 }
 
 fn acquire(worker: usize, op: u64) -> What {
@@ -47,11 +57,11 @@ fn down(worker: usize) -> What {
 }
 
 /// What worker 0 does, in milliseconds.
-fn doings(list: Vec<(u64, What)>) -> Vec<(u64, u64, Doing)> {
-    let lanes = lanes(&events(list));
-    let stretches = lanes[&0].stretches.iter();
-    stretches
-        .map(|s| (s.from_ns / MS, s.to_ns / MS, s.doing))
+fn activities(list: Vec<(u64, What)>) -> Vec<(u64, u64, Activity)> {
+    let lanes = lanes(&Timeline::of(&history(list)));
+    let segments = lanes[&0].segments.iter();
+    segments
+        .map(|s| (s.from_ns / MS, s.to_ns / MS, s.activity))
         .collect()
 }
 
@@ -63,11 +73,11 @@ fn a_reported_lease_counts_from_the_request() {
         (200, release(0, 1)),
     ];
     let expected = [
-        (0, 60, Doing::Waiting),
-        (60, 140, Doing::InLease),
-        (140, 200, Doing::PastLease),
+        (0, 60, Activity::Waiting),
+        (60, 140, Activity::InLease),
+        (140, 200, Activity::PastLease),
     ];
-    assert_eq!(doings(list), expected);
+    assert_eq!(activities(list), expected);
 }
 
 #[test]
@@ -78,12 +88,12 @@ fn without_a_report_only_what_is_certain_is_called_over() {
         (200, release(0, 1)),
     ];
     let expected = [
-        (0, 60, Doing::Waiting),
-        (60, 100, Doing::InLease),
-        (100, 160, Doing::PerhapsPast),
-        (160, 200, Doing::PastLease),
+        (0, 60, Activity::Waiting),
+        (60, 100, Activity::InLease),
+        (100, 160, Activity::PerhapsPast),
+        (160, 200, Activity::PastLease),
     ];
-    assert_eq!(doings(list), expected);
+    assert_eq!(activities(list), expected);
 }
 
 #[test]
@@ -101,12 +111,8 @@ fn renewals_move_the_deadline_and_a_lost_lease_ends_it() {
         (120, What::Lost { worker: 0, op: 1 }),
         (130, release(0, 1)),
     ];
-    let expected = [
-        (0, 50, Doing::InLease),
-        (50, 120, Doing::InLease),
-        (120, 130, Doing::PastLease),
-    ];
-    assert_eq!(doings(list), expected);
+    let expected = [(0, 120, Activity::InLease), (120, 130, Activity::PastLease)];
+    assert_eq!(activities(list), expected);
 }
 
 #[test]
@@ -117,12 +123,12 @@ fn death_ends_whatever_was_going_on() {
         (30, down(0)),
         (500, acquire(1, 2)),
     ];
-    let expected = [(0, 10, Doing::Waiting), (10, 30, Doing::InLease)];
-    assert_eq!(doings(list.clone()), expected);
-    let lanes = lanes(&events(list));
+    let expected = [(0, 10, Activity::Waiting), (10, 30, Activity::InLease)];
+    assert_eq!(activities(list.clone()), expected);
+    let lanes = lanes(&Timeline::of(&history(list)));
     let death = Mark {
         at_ns: 30 * MS,
-        what: Moment::Died,
+        kind: MarkKind::Died,
     };
     assert_eq!(lanes[&0].marks, [death]);
 }
@@ -131,7 +137,7 @@ fn death_ends_whatever_was_going_on() {
 fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
     let pause = |id, worker| What::FaultBegan {
         id,
-        fault: PAUSE_CLIENT.into(),
+        fault: "pause-client".into(),
         detail: String::new(),
         workers: vec![worker],
         nodes: vec![],
@@ -143,7 +149,7 @@ fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
         (30, What::FaultEnded { id: 0 }),
         (40, acquire(2, 1)),
     ];
-    let lanes = lanes(&events(list));
+    let lanes = lanes(&Timeline::of(&history(list)));
     assert_eq!(lanes[&0].frozen_ns, [(10 * MS, 30 * MS)]);
     assert_eq!(lanes[&1].frozen_ns, [(20 * MS, 40 * MS)]);
 }
@@ -161,7 +167,8 @@ fn overlaps_are_of_different_workers_on_one_key() {
         (90, granted(2, 3, Some(50), Some(10))),
         (99, release(2, 3)),
     ];
-    let lanes = lanes(&events(list));
-    assert_eq!(overlaps(&lanes, 0), [(60 * MS, 80 * MS)]);
-    assert_eq!(overlaps(&lanes, 1), []);
+    let history = history(list);
+    let timeline = Timeline::of(&history);
+    assert_eq!(overlaps(&timeline, 0), [(60 * MS, 80 * MS)]);
+    assert_eq!(overlaps(&timeline, 1), []);
 }

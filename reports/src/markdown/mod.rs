@@ -10,7 +10,7 @@ pub(crate) mod quoted;
 mod sections;
 
 use crate::formats::{File, FormatError};
-use crate::material::Material;
+use crate::report_input::ReportInput;
 
 pub(crate) use page::Page;
 
@@ -24,43 +24,43 @@ pub const COMMENT_BYTES: usize = 65_536;
 ///
 /// # Errors
 /// None.
-pub fn files(material: &Material) -> Result<Vec<File>, FormatError> {
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let file = |name: &str, text: String| File {
         name: name.to_owned(),
         bytes: text.into_bytes(),
     };
     Ok(vec![
-        file("report.md", summary(material)),
-        file("comment.md", comment(material)),
+        file("report.md", summary(input)),
+        file("comment.md", comment(input)),
     ])
 }
 
 /// Everything, as long as it fits [`SUMMARY_BYTES`]; says what was cut.
-pub fn summary(material: &Material) -> String {
+pub fn summary(input: &ReportInput) -> String {
     let mut page = Page::new(SUMMARY_BYTES);
-    sections::headline(&mut page, material);
-    sections::surprises(&mut page, material);
-    sections::not_run(&mut page, material);
-    sections::violated(&mut page, material);
-    sections::table(&mut page, material);
-    open_loops::open_loops(&mut page, material);
-    sections::stories(&mut page, material);
-    sections::left_out(&mut page, material);
-    sections::how(&mut page, material);
+    sections::headline(&mut page, input);
+    sections::surprises(&mut page, input);
+    sections::not_run(&mut page, input);
+    sections::violated(&mut page, input);
+    sections::table(&mut page, input);
+    open_loops::open_loops(&mut page, input);
+    sections::stories(&mut page, input);
+    sections::left_out(&mut page, input);
+    sections::how(&mut page, input);
     page.done()
 }
 
 /// The same for a comment: no table of what was violated as expected, none of open loops, at most five stories, and no
 /// more than [`COMMENT_BYTES`].
-pub fn comment(material: &Material) -> String {
+pub fn comment(input: &ReportInput) -> String {
     let mut page = Page::new(COMMENT_BYTES);
     page.at_most("stories", 5);
-    sections::headline(&mut page, material);
-    sections::surprises(&mut page, material);
-    sections::not_run(&mut page, material);
-    sections::table(&mut page, material);
-    sections::stories(&mut page, material);
-    sections::left_out(&mut page, material);
-    sections::how(&mut page, material);
+    sections::headline(&mut page, input);
+    sections::surprises(&mut page, input);
+    sections::not_run(&mut page, input);
+    sections::table(&mut page, input);
+    sections::stories(&mut page, input);
+    sections::left_out(&mut page, input);
+    sections::how(&mut page, input);
     page.done()
 }

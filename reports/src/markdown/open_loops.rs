@@ -5,17 +5,17 @@ use picklock_verdicts::record::{Cell, Latency};
 
 use super::page::Page;
 use super::sections::{place, table_of};
-use crate::material::Material;
+use crate::report_input::ReportInput;
 use crate::units::span_us;
 
 /// A row for each cell whose buyers came at a rate.
-pub(super) fn open_loops(page: &mut Page, material: &Material) {
+pub(super) fn open_loops(page: &mut Page, input: &ReportInput) {
     let head = "### Open loops\n\n\
                 Time to get the lock (median / 99 % / longest): from the intended start, when the \
                 buyer came; and from asking, when a worker asked for him.\n\n\
                 | subject | scenario | world | came | unserved | from the intended start | from asking |\n\
                 |---|---|---|---:|---:|---|---|\n";
-    let rows = material.matrix.cells.iter().filter_map(row);
+    let rows = input.matrix.cells.iter().filter_map(row);
     table_of(page, "open loops", head, rows.collect());
 }
 

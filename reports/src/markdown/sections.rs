@@ -8,19 +8,21 @@ use picklock_verdicts::record::{Cell, Surprise};
 use super::page::Page;
 use super::quoted::{block, code, prose, shortened};
 use crate::blame::blame;
-use crate::material::Material;
-use crate::standing::{self, Standing, failures, mark};
+use crate::cell_status::{self, CellStatus, failures, mark};
+use crate::report_input::ReportInput;
 
 /// Cells by how they stand, the worst first; those that stand alike keep their order.
-fn ranked(material: &Material) -> Vec<&Cell> {
-    let mut cells: Vec<&Cell> = material.matrix.cells.iter().collect();
-    cells.sort_by_key(|cell| standing::of(cell));
+fn ranked(input: &ReportInput) -> Vec<&Cell> {
+    let mut cells: Vec<&Cell> = input.matrix.cells.iter().collect();
+    cells.sort_by_key(|cell| cell_status::of(cell));
     cells
 }
 
-fn with(material: &Material, wanted: Standing) -> Vec<&Cell> {
-    let cells = material.matrix.cells.iter();
-    cells.filter(|cell| standing::of(cell) == wanted).collect()
+fn with(input: &ReportInput, wanted: CellStatus) -> Vec<&Cell> {
+    let cells = input.matrix.cells.iter();
+    cells
+        .filter(|cell| cell_status::of(cell) == wanted)
+        .collect()
 }
 
 pub(super) fn place(cell: &Cell) -> String {
@@ -33,36 +35,36 @@ pub(super) fn place(cell: &Cell) -> String {
 }
 
 /// One line on all of it.
-pub fn headline(page: &mut Page, material: &Material) {
-    let cells = material.matrix.cells.len();
-    let count = |wanted| with(material, wanted).len();
-    let (failed, not_run) = (count(Standing::Failed), count(Standing::NotRun));
+pub fn headline(page: &mut Page, input: &ReportInput) {
+    let cells = input.matrix.cells.len();
+    let count = |wanted| with(input, wanted).len();
+    let (failed, not_run) = (count(CellStatus::Failed), count(CellStatus::NotRun));
     let head = match (cells, failed, not_run) {
         (0, _, _) => "nothing was run".to_owned(),
         (_, 0, 0) => format!("✔ all {cells} cells came out as expected"),
         (_, 0, _) => format!("{not_run} of {cells} cells were not run"),
         _ => format!("✘ {failed} of {cells} cells came out otherwise than expected"),
     };
-    let interrupted = match material.matrix.interrupted {
+    let interrupted = match input.matrix.interrupted {
         true => " It was **interrupted**: cells may be missing.",
         false => "",
     };
     let text = format!(
         "## Picklock: {head}\n\n{} held throughout, {} violated something as expected, {} could \
          not be decided in part, {not_run} were not run.{interrupted}\n\n",
-        count(Standing::Held),
-        count(Standing::Violated),
-        count(Standing::Unknown),
+        count(CellStatus::Held),
+        count(CellStatus::Violated),
+        count(CellStatus::Unknown),
     );
     page.add("headlines", &text);
 }
 
 /// What came out otherwise than expected.
-pub fn surprises(page: &mut Page, material: &Material) {
+pub fn surprises(page: &mut Page, input: &ReportInput) {
     let head = "### Otherwise than expected\n\n\
                 | subject | scenario | world | property | expected | got |\n\
                 |---|---|---|---|---|---|\n";
-    let rows = with(material, Standing::Failed)
+    let rows = with(input, CellStatus::Failed)
         .into_iter()
         .flat_map(|cell| {
             let rows = failures(cell);
@@ -101,9 +103,9 @@ pub(super) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Ve
 }
 
 /// Cells that could not be run.
-pub fn not_run(page: &mut Page, material: &Material) {
+pub fn not_run(page: &mut Page, input: &ReportInput) {
     let head = "### Not run\n\n| subject | scenario | world | why |\n|---|---|---|---|\n";
-    let rows = with(material, Standing::NotRun).into_iter().map(|cell| {
+    let rows = with(input, CellStatus::NotRun).into_iter().map(|cell| {
         let why = cell.error.as_deref().unwrap_or_default();
         format!("| {} | {} |\n", place(cell), prose(why))
     });
@@ -111,10 +113,10 @@ pub fn not_run(page: &mut Page, material: &Material) {
 }
 
 /// What was violated as expected.
-pub fn violated(page: &mut Page, material: &Material) {
+pub fn violated(page: &mut Page, input: &ReportInput) {
     let head = "### Violated, as expected\n\n| subject | scenario | world | violated | runs |\n\
                 |---|---|---|---|---|\n";
-    let rows = with(material, Standing::Violated).into_iter().map(|cell| {
+    let rows = with(input, CellStatus::Violated).into_iter().map(|cell| {
         let violated = cell
             .verdicts
             .iter()
@@ -142,8 +144,8 @@ fn rate(cell: &Cell, property: Property) -> String {
 }
 
 /// Subjects × scenarios, one table for each world.
-pub fn table(page: &mut Page, material: &Material) {
-    let cells = &material.matrix.cells;
+pub fn table(page: &mut Page, input: &ReportInput) {
+    let cells = &input.matrix.cells;
     let subjects = distinct(cells, |cell| &cell.subject.name);
     let scenarios = distinct(cells, |cell| &cell.scenario);
     let mut by_place: HashMap<[&str; 3], &Cell> = HashMap::new();
@@ -203,22 +205,22 @@ fn marks_of(cell: &Cell) -> String {
             _ => {}
         }
     }
-    match standing::of(cell) {
-        Standing::Failed => format!("**{marks} !**"),
+    match cell_status::of(cell) {
+        CellStatus::Failed => format!("**{marks} !**"),
         _ => marks,
     }
 }
 
 /// The story of each failure, the worst first, folded away.
-pub fn stories(page: &mut Page, material: &Material) {
-    let failed = ranked(material).into_iter();
-    let failed = failed.filter(|cell| standing::of(cell) == Standing::Failed);
+pub fn stories(page: &mut Page, input: &ReportInput) {
+    let failed = ranked(input).into_iter();
+    let failed = failed.filter(|cell| cell_status::of(cell) == CellStatus::Failed);
     let mut is_first = true;
     for cell in failed {
         let head = if is_first { "### Stories\n\n" } else { "" };
         if page.add(
             "stories",
-            &format!("{head}{}", story(cell, material.replayable(cell))),
+            &format!("{head}{}", story(cell, input.replayable(cell))),
         ) {
             is_first = false;
         }
@@ -234,7 +236,7 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
             "{}: expected {}, got {}",
             failure.property, failure.expected, failure.got
         ));
-        let story = standing::story(cell, failure.property);
+        let story = cell_status::story(cell, failure.property);
         if told.contains(&story) {
             lines.push("  (the same story)".to_owned());
         } else {
@@ -244,7 +246,7 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
     }
     let blame = blame(&cell.verdicts).map_or(String::new(), |blame| format!("{blame}\n\n"));
     let summary: Vec<String> = failures.iter().map(|f| f.property.to_string()).collect();
-    let title = shortened(&standing::title(cell), 200);
+    let title = shortened(&cell_status::title(cell), 200);
     let replay = replayable.map_or(String::new(), |run_dir| {
         let command = code(&format!("picklock replay {run_dir}"));
         format!("\n\nIts <code>repro.toml</code> is kept: {command}")
@@ -260,8 +262,8 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
 }
 
 /// What was asked for and could not be read.
-pub fn left_out(page: &mut Page, material: &Material) {
-    for (index, reason) in material.skipped.iter().enumerate() {
+pub fn left_out(page: &mut Page, input: &ReportInput) {
+    for (index, reason) in input.skipped.iter().enumerate() {
         let head = if index == 0 { "### Left out\n\n" } else { "" };
         page.add(
             "notes on what was left out",
@@ -271,8 +273,8 @@ pub fn left_out(page: &mut Page, material: &Material) {
 }
 
 /// What was run, and how to run it again.
-pub fn how(page: &mut Page, material: &Material) {
-    let matrix = &material.matrix;
+pub fn how(page: &mut Page, input: &ReportInput) {
+    let matrix = &input.matrix;
     let commands: Vec<String> = matrix.reproduce.lines().map(str::to_owned).collect();
     let text = format!(
         "\nAll of it again (picklock {}, {} {} a cell from seed {}):\n\n{}\n\nA held property is a \

@@ -1,14 +1,12 @@
-//! What a matrix comes to: its document, its cells in words, its rates, and the page of the docs.
+//! The results of a matrix: its document, its cells in words, and the page of the docs.
 //!
 //! The table for a terminal is [`terminal::matrix`](crate::terminal::matrix).
 
 mod document;
 mod outcome;
-mod rate;
 mod truth_table;
 
 pub use document::matrix_json;
 pub(crate) use outcome::surprise_in_words;
 pub use outcome::{outcome_in_words, severity};
-pub use rate::{CONFIDENCE_PERCENT, Rate, Round, per_cent};
 pub use truth_table::{BEGIN, END, replaced_between, truth_table};

@@ -1,6 +1,7 @@
 //! Who got the lock how often, and who waited longest.
 
-use super::operation::{Asked, Outcome, Request};
+use picklock_verdicts::timeline::{Operation, OperationKind, Outcome};
+
 use super::waits::Waits;
 
 /// How evenly the lock was shared out.
@@ -11,13 +12,13 @@ pub struct Fairness {
     /// How many workers asked for a lock at all.
     pub asked: usize,
     /// Jain's index over those that asked: 1 if all got as much, 1/n if one got everything
-    /// (R. Jain, D. Chiu, W. Hawe, 1984). `None` if nobody got anything.
+    /// (R. Jain, D. Chiu, W. Hawe, 1984). `None` if no worker got anything.
     pub jain: Option<f64>,
     /// The longest that a worker went on asking for one key.
     pub longest_wait: Option<LongestWait>,
 }
 
-/// A wait, over refusals too, until the grant or for good.
+/// A wait, over refusals too, until the grant or the last attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongestWait {
     /// Who waited.
@@ -30,20 +31,23 @@ pub struct LongestWait {
     pub granted: bool,
 }
 
-pub(super) fn of(workers: usize, requests: &[Request]) -> Fairness {
+pub(super) fn of(workers: usize, operations: &[Operation]) -> Fairness {
     let mut grants = vec![0_u64; workers];
     let mut asked = vec![false; workers];
     let mut waits = Waits::default();
     let mut longest: Option<LongestWait> = None;
-    for request in requests.iter().filter(|r| r.asked == Asked::ToAcquire) {
+    for operation in operations
+        .iter()
+        .filter(|o| o.kind == OperationKind::Acquire)
+    {
         if let (Some(grants), Some(asked)) = (
-            grants.get_mut(request.worker),
-            asked.get_mut(request.worker),
+            grants.get_mut(operation.worker),
+            asked.get_mut(operation.worker),
         ) {
             *asked = true;
-            *grants += u64::from(request.outcome == Outcome::Done);
+            *grants += u64::from(operation.outcome == Outcome::Done);
         }
-        let wait = waits.over(request);
+        let wait = waits.over(operation);
         if longest.is_none_or(|longest| wait.waited_ns > longest.waited_ns) {
             longest = Some(wait);
         }
@@ -61,7 +65,7 @@ pub(super) fn of(workers: usize, requests: &[Request]) -> Fairness {
     }
 }
 
-/// Jain's fairness index; `None` where everybody has nothing.
+/// Jain's fairness index; `None` if all shares are 0.
 fn jain(shares: &[u64]) -> Option<f64> {
     let sum: f64 = shares.iter().map(|share| *share as f64).sum();
     let squares: f64 = shares.iter().map(|share| (*share as f64).powi(2)).sum();

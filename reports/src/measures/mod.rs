@@ -1,26 +1,22 @@
-//! What a history says in numbers, beyond verdicts: how long the lock took, in good times and in
-//! bad ones, who got it how often, and what faults and dead holders cost the others.
+//! What a history says in numbers, beyond verdicts: how long the lock took, with and without
+//! faults, who got it how often, and how long faults and dead holders kept others waiting.
 //!
 //! - [`Phase`]: whether an operation met a fault, its aftermath, or neither
 //! - [`Speed`]: latency and throughput of one phase
 //! - [`Fairness`], [`Recovery`], [`Orphan`]
 //!
-//! - [`cost`]: commands for an acquisition, which only the command log can tell
+//! - [`cost`]: commands for an acquisition, from the command log
 //!
-//! Nothing is judged here. Numbers that neither history nor log can give are not made up.
+//! Nothing is judged here.
 
 mod fairness;
-mod operation;
 mod orphan;
 mod phase;
 mod recovery;
 mod speed;
 mod waits;
 
-use std::collections::BTreeMap;
-
-use picklock_verdicts::check::holds;
-use picklock_verdicts::history::{History, What};
+use picklock_verdicts::timeline::{OperationKind, Timeline};
 
 use crate::wire_log::{Cost, WireLog};
 
@@ -29,7 +25,7 @@ pub use orphan::Orphan;
 pub(crate) use phase::merged;
 pub use phase::{Phase, Phases};
 pub use recovery::Recovery;
-pub use speed::{Operation, Speed};
+pub use speed::{Outcomes, Speed};
 
 /// All measures of one history.
 #[derive(Debug, Clone)]
@@ -44,41 +40,23 @@ pub struct Measures {
     pub orphans: Vec<Orphan>,
 }
 
-/// Measures a history.
-pub fn measure(history: &History) -> Measures {
-    let operations = operation::operations(history);
-    let phases = Phases::of(history);
-    let holds = holds(history);
+/// Measures a history, from its timeline.
+pub fn measure(timeline: &Timeline<'_>) -> Measures {
+    let operations = timeline.operations();
     Measures {
-        speeds: speed::speeds(&operations, &phases),
-        fairness: fairness::of(history.header.workers, &operations),
-        recoveries: recovery::recoveries(history, &holds),
-        orphans: orphan::orphans(history, &holds, &operations),
+        speeds: speed::speeds(operations, &Phases::of(timeline)),
+        fairness: fairness::of(timeline.history().header.workers, operations),
+        recoveries: recovery::recoveries(timeline),
+        orphans: orphan::orphans(timeline),
     }
 }
 
-/// What the acquisitions of a history cost in commands, from the log that was kept with it. `None`
-/// where nothing was granted or the log knows nothing of it.
-pub fn cost(history: &History, log: &WireLog) -> Option<Cost> {
-    let mut asked_ns: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut granted = Vec::new();
-    for event in &history.events {
-        match &event.what {
-            What::Acquire { op, .. } => {
-                asked_ns.insert(*op, event.at_ns);
-            }
-            What::Granted { op, .. } => {
-                granted.extend(asked_ns.remove(op).map(|asked_ns| (*op, asked_ns)));
-            }
-            _ => {}
-        }
-    }
-    log.cost(granted)
-}
-
-/// When the last event was seen.
-fn end_ns(history: &History) -> u64 {
-    history.events.last().map_or(0, |event| event.at_ns)
+/// What the acquisitions of a run cost in commands, from the log that was kept with its history.
+/// `None` if nothing was granted, or the log does not have it.
+pub fn cost(timeline: &Timeline<'_>, log: &WireLog) -> Option<Cost> {
+    let operations = timeline.operations().iter();
+    let granted = operations.filter(|operation| operation.succeeded(OperationKind::Acquire));
+    log.cost(granted.map(|operation| (operation.op, operation.asked_ns)))
 }
 
 #[cfg(test)]

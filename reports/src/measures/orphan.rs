@@ -1,12 +1,10 @@
-//! Locks that nobody could give back any more, and how long they kept others out.
+//! Locks that were not given back, and how long they kept others out.
 
 use std::collections::{BTreeMap, HashSet};
 
-use picklock_verdicts::check::{Hold, HoldEnd};
-use picklock_verdicts::history::{History, What};
+use picklock_verdicts::timeline::{Hold, HoldEnd, Operation, OperationKind, Outcome, Timeline};
 
 use super::merged;
-use super::operation::{Asked, Request};
 
 /// A lock whose holder died, or whose release ended in an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +15,11 @@ pub struct Orphan {
     pub op: u64,
     /// The lock's key, by its position in the header.
     pub key: u32,
-    /// Since when nobody could give it back, nanoseconds since the run began.
+    /// When the hold ended without giving it back, nanoseconds since the run began.
     pub from_ns: u64,
     /// When it was granted again; `None`: never.
     pub granted_ns: Option<u64>,
-    /// For how much of that time at least one other wanted it, nanoseconds.
+    /// For how much of the time until then at least one worker asked for it, nanoseconds.
     pub blocked_ns: u64,
     /// True when the holder died; false when its release ended in an error.
     pub died: bool,
@@ -31,15 +29,13 @@ pub struct Orphan {
 ///
 /// An attempt that died before its grant arrived may have left a lock behind as well; whether it
 /// did, a history does not tell.
-pub(super) fn orphans(history: &History, holds: &[Hold], requests: &[Request]) -> Vec<Orphan> {
-    let failed: HashSet<u64> = history
-        .events
+pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
+    let (holds, operations) = (timeline.holds(), timeline.operations());
+    let releases = operations
         .iter()
-        .filter_map(|event| match event.what {
-            What::ReleaseFailed { op, .. } => Some(op),
-            _ => None,
-        })
-        .collect();
+        .filter(|o| o.kind == OperationKind::Release);
+    let failed = releases.filter(|release| release.outcome == Outcome::Failed);
+    let failed: HashSet<u64> = failed.map(|release| release.op).collect();
     let orphaned = |hold: &&Hold| hold.ended == HoldEnd::Killed || failed.contains(&hold.op);
     let lost: Vec<&Hold> = holds.iter().filter(orphaned).collect();
     if lost.is_empty() {
@@ -49,8 +45,8 @@ pub(super) fn orphans(history: &History, holds: &[Hold], requests: &[Request]) -
     for hold in holds {
         grants.entry(hold.key).or_default().push(hold.begin_ns);
     }
-    let waits = waits(requests);
-    let end_ns = super::end_ns(history);
+    let waits = waits(operations);
+    let end_ns = timeline.end_ns();
     let orphans = lost.into_iter().map(|hold| {
         let grants = grants.get(&hold.key).map_or(&[][..], Vec::as_slice);
         let next = grants.partition_point(|begin_ns| *begin_ns <= hold.end_ns);
@@ -71,11 +67,14 @@ pub(super) fn orphans(history: &History, holds: &[Hold], requests: &[Request]) -
 }
 
 /// When at least one worker was asking, for each key: disjoint spans in the order of time.
-fn waits(requests: &[Request]) -> BTreeMap<u32, Vec<(u64, u64)>> {
+fn waits(operations: &[Operation]) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut asking: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
-    for request in requests.iter().filter(|r| r.asked == Asked::ToAcquire) {
-        let spans = asking.entry(request.key).or_default();
-        spans.push((request.asked_ns, request.over_ns));
+    for wait in operations
+        .iter()
+        .filter(|o| o.kind == OperationKind::Acquire)
+    {
+        let spans = asking.entry(wait.key).or_default();
+        spans.push((wait.asked_ns, wait.over_ns));
     }
     let merge = |(key, spans)| (key, merged(spans));
     asking.into_iter().map(merge).collect()

@@ -1,16 +1,15 @@
 //! The phases of a run: calm, struck by a fault, or getting over one.
 
-use picklock_verdicts::check::{fault_spans, strikes_once};
-use picklock_verdicts::history::History;
+use picklock_verdicts::timeline::{Timeline, strikes_once};
 
-/// What the weather was.
+/// Whether faults were on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// No fault is on, and none was within the last ttl.
     Healthy,
     /// A fault is on.
     Faulty,
-    /// A fault was over less than one ttl ago, and none is on: leases of before may still run.
+    /// A fault was over less than one ttl ago, and none is on: leases from before may still run.
     Recovering,
 }
 
@@ -28,27 +27,28 @@ impl Phase {
     }
 }
 
-/// Which phase was when. Outside of its spans a run is healthy.
+/// When a run was in which phase. Outside of these spans it is healthy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phases {
     /// Faults that were on, as disjoint spans in the order of time, ends included.
     faulty_ns: Vec<(u64, u64)>,
-    /// Times after faults, likewise; faults of the time are cut out only when a moment is asked.
+    /// Times after faults, likewise. Other faults may be on in them; [`Phases::of_span`] looks at
+    /// those first.
     after_ns: Vec<(u64, u64)>,
     end_ns: u64,
 }
 
 impl Phases {
-    /// The phases of a history.
+    /// The phases of a run.
     ///
-    /// A fault that strikes once (a kill, an eviction) is over at once; one whose end the history
-    /// does not tell lasts until the run ends.
-    pub fn of(history: &History) -> Self {
-        let end_ns = super::end_ns(history);
-        let ttl_ns = history.header.ttl_ms.saturating_mul(1_000_000);
+    /// A fault that strikes once (a kill, an eviction) is over at once; one without an end in the
+    /// history lasts until the run ends.
+    pub fn of(timeline: &Timeline<'_>) -> Self {
+        let end_ns = timeline.end_ns();
+        let ttl_ns = timeline.history().header.ttl_ms.saturating_mul(1_000_000);
         let mut faulty_ns = Vec::new();
         let mut after_ns = Vec::new();
-        for span in fault_spans(history) {
+        for span in timeline.faults() {
             let over_ns = if strikes_once(span.fault) {
                 span.began_ns
             } else {
@@ -64,8 +64,8 @@ impl Phases {
         }
     }
 
-    /// The phase of something that lasted so long: the worst one that it met. A fault is worse
-    /// than its aftermath.
+    /// The phase of something that lasted from one time to another: the worst one that it met. A
+    /// fault is worse than its aftermath.
     pub fn of_span(&self, from_ns: u64, to_ns: u64) -> Phase {
         if meets(&self.faulty_ns, from_ns, to_ns) {
             Phase::Faulty

@@ -1,7 +1,6 @@
-//! How long after a fault the lock was given out again.
+//! How long after a fault the lock was granted again.
 
-use picklock_verdicts::check::{Hold, fault_spans, strikes_once};
-use picklock_verdicts::history::History;
+use picklock_verdicts::timeline::{Timeline, strikes_once};
 
 /// A fault that was over before the run was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,13 +11,13 @@ pub struct Recovery {
     pub detail: String,
     /// When it was over, nanoseconds since the run began; for one that strikes once, when it did.
     pub over_ns: u64,
-    /// From then to the next grant of any lock, nanoseconds; `None`: there was none any more.
+    /// From then to the next grant of any lock, nanoseconds; `None` if there was none.
     pub next_grant_ns: Option<u64>,
 }
 
 /// One for each fault whose end is known, in the order in which they began.
-pub(super) fn recoveries(history: &History, holds: &[Hold]) -> Vec<Recovery> {
-    let spans = fault_spans(history).into_iter();
+pub(super) fn recoveries(timeline: &Timeline<'_>) -> Vec<Recovery> {
+    let (spans, holds) = (timeline.faults().iter(), timeline.holds());
     let known = spans.filter_map(|span| {
         let over_ns = if strikes_once(span.fault) {
             span.began_ns

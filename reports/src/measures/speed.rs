@@ -1,12 +1,10 @@
 //! How long the lock took and how much got through, phase by phase.
 
 use hdrhistogram::Histogram;
+use picklock_verdicts::latency::empty_histogram;
+use picklock_verdicts::timeline::{Operation, OperationKind, Outcome};
 
-use super::operation::{Asked, Outcome, Request};
 use super::phase::{Phase, Phases};
-
-/// The longest latency that is told apart, microseconds.
-const LONGEST_US: u64 = 3_600_000_000;
 
 /// Latency and throughput of one phase.
 #[derive(Debug, Clone)]
@@ -16,17 +14,17 @@ pub struct Speed {
     /// How long the run was in it, nanoseconds.
     pub length_ns: u64,
     /// Acquisitions, from request to grant; in an open loop from the buyer's coming.
-    pub acquire: Operation,
+    pub acquire: Outcomes,
     /// In an open loop: latencies of the same acquisitions from the request, microseconds; else
-    /// nothing is in it.
+    /// empty.
     pub asked_us: Histogram<u64>,
     /// Releases, from request to answer.
-    pub release: Operation,
+    pub release: Outcomes,
 }
 
-/// One kind of request.
+/// What became of the requests of one kind.
 #[derive(Debug, Clone)]
-pub struct Operation {
+pub struct Outcomes {
     /// Latencies of those that succeeded, microseconds.
     pub latency_us: Histogram<u64>,
     /// How many were refused.
@@ -37,25 +35,20 @@ pub struct Operation {
     pub unanswered: u64,
 }
 
-fn empty() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_US, 3)
-        .expect("the bounds are constants that the histogram accepts")
-}
-
-impl Operation {
+impl Outcomes {
     fn new() -> Self {
-        Operation {
-            latency_us: empty(),
+        Outcomes {
+            latency_us: empty_histogram(),
             refused: 0,
             failed: 0,
             unanswered: 0,
         }
     }
 
-    fn take(&mut self, request: &Request) {
-        match request.outcome {
+    fn count(&mut self, operation: &Operation) {
+        match operation.outcome {
             Outcome::Done => {
-                let took_ns = request.over_ns.saturating_sub(request.wanted_ns());
+                let took_ns = operation.over_ns.saturating_sub(operation.wanted_ns());
                 self.latency_us.saturating_record(took_ns / 1_000);
             }
             Outcome::Refused => self.refused += 1,
@@ -66,9 +59,9 @@ impl Operation {
 }
 
 impl Speed {
-    fn take_asked(&mut self, request: &Request) {
-        if request.intended_ns.is_some() && request.outcome == Outcome::Done {
-            let took_ns = request.over_ns.saturating_sub(request.asked_ns);
+    fn count_asked(&mut self, operation: &Operation) {
+        if operation.intended_ns.is_some() && operation.outcome == Outcome::Done {
+            let took_ns = operation.over_ns.saturating_sub(operation.asked_ns);
             self.asked_us.saturating_record(took_ns / 1_000);
         }
     }
@@ -82,30 +75,30 @@ impl Speed {
 
 /// One for each phase that lasted, or in which something was asked.
 ///
-/// What belongs to which phase goes by all of the time in which it was wanted: whoever stood in the
-/// line of an open loop while a fault was on has met it.
-pub(super) fn speeds(requests: &[Request], phases: &Phases) -> Vec<Speed> {
+/// An operation belongs to the worst phase that it met from when it was wanted: a buyer of an open
+/// loop who was in the line while a fault was on has met it.
+pub(super) fn speeds(operations: &[Operation], phases: &Phases) -> Vec<Speed> {
     let mut speeds = Phase::ALL.map(|phase| Speed {
         phase,
         length_ns: phases.length_ns(phase),
-        acquire: Operation::new(),
-        asked_us: empty(),
-        release: Operation::new(),
+        acquire: Outcomes::new(),
+        asked_us: empty_histogram(),
+        release: Outcomes::new(),
     });
-    for request in requests {
-        let phase = phases.of_span(request.wanted_ns(), request.over_ns);
+    for operation in operations {
+        let phase = phases.of_span(operation.wanted_ns(), operation.over_ns);
         let speed = &mut speeds[phase as usize];
-        match request.asked {
-            Asked::ToAcquire => {
-                speed.acquire.take(request);
-                speed.take_asked(request);
+        match operation.kind {
+            OperationKind::Acquire => {
+                speed.acquire.count(operation);
+                speed.count_asked(operation);
             }
-            Asked::ToRelease => speed.release.take(request),
+            OperationKind::Release => speed.release.count(operation),
         }
     }
     let seen = |speed: &Speed| {
-        let met = |of: &Operation| of.latency_us.len() + of.refused + of.failed + of.unanswered > 0;
-        speed.length_ns > 0 || met(&speed.acquire) || met(&speed.release)
+        let any = |of: &Outcomes| of.latency_us.len() + of.refused + of.failed + of.unanswered > 0;
+        speed.length_ns > 0 || any(&speed.acquire) || any(&speed.release)
     };
     speeds.into_iter().filter(seen).collect()
 }

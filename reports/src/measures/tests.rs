@@ -1,14 +1,14 @@
 //! Measures of histories that were written by hand: one call an event, times in milliseconds.
 
-use picklock_verdicts::history::{Event, What, read_history};
+use picklock_verdicts::history::{Event, History, What, read_history};
 
 use super::*;
 
 const MS: u64 = 1_000_000;
 
-struct Tape(History);
+struct HistoryBuilder(History);
 
-impl Tape {
+impl HistoryBuilder {
     fn new(workers: usize) -> Self {
         let header = format!(
             concat!(
@@ -19,7 +19,7 @@ impl Tape {
             ),
             workers
         );
-        Tape(read_history(header.as_bytes()).unwrap())
+        HistoryBuilder(read_history(header.as_bytes()).unwrap())
     }
 
     fn at(mut self, at_ms: u64, what: What) -> Self {
@@ -41,13 +41,13 @@ impl Tape {
     }
 
     fn asked_for(self, at_ms: u64, worker: usize, op: u64, intended_ms: u64) -> Self {
-        let mut tape = self.acquire(at_ms, worker, op);
+        let mut history = self.acquire(at_ms, worker, op);
         if let Some(What::Acquire { intended_ns, .. }) =
-            tape.0.events.last_mut().map(|event| &mut event.what)
+            history.0.events.last_mut().map(|event| &mut event.what)
         {
             *intended_ns = Some(intended_ms * MS);
         }
-        tape
+        history
     }
 
     fn granted(self, at_ms: u64, worker: usize, op: u64) -> Self {
@@ -109,7 +109,7 @@ impl Tape {
     }
 
     fn measured(self) -> Measures {
-        measure(&self.0)
+        measure(&Timeline::of(&self.0))
     }
 }
 
@@ -125,7 +125,7 @@ fn acquisitions(measures: &Measures) -> Vec<(Phase, u64, u64, u64)> {
 
 #[test]
 fn nothing_happened() {
-    let measures = Tape::new(2).measured();
+    let measures = HistoryBuilder::new(2).measured();
     assert!(measures.speeds.is_empty());
     assert_eq!(measures.fairness.jain, None);
     assert_eq!(measures.fairness.longest_wait, None);
@@ -134,7 +134,7 @@ fn nothing_happened() {
 
 #[test]
 fn an_operation_belongs_to_the_worst_phase_that_it_met() {
-    let measures = Tape::new(1)
+    let measures = HistoryBuilder::new(1)
         .purchase(0, 0, 1)
         // Asked before the fault, granted in it.
         .acquire(40, 0, 2)
@@ -163,7 +163,7 @@ fn an_operation_belongs_to_the_worst_phase_that_it_met() {
 
 #[test]
 fn a_fault_within_the_aftermath_of_another_is_still_a_fault() {
-    let measures = Tape::new(1)
+    let measures = HistoryBuilder::new(1)
         .fault(0, 0, "delay")
         .over(10, 0)
         .fault(50, 1, "delay")
@@ -184,7 +184,7 @@ fn a_fault_within_the_aftermath_of_another_is_still_a_fault() {
 
 #[test]
 fn a_fault_that_strikes_once_takes_no_time_and_one_without_end_all_of_it() {
-    let once = Tape::new(2)
+    let once = HistoryBuilder::new(2)
         .fault(50, 0, "crash-client")
         .killed(50, 0)
         .purchase(60, 1, 1)
@@ -195,7 +195,7 @@ fn a_fault_that_strikes_once_takes_no_time_and_one_without_end_all_of_it() {
         acquisitions(&once),
         [(Phase::Healthy, 1, 2, 211), (Phase::Recovering, 1, 2, 100),]
     );
-    let lasting = Tape::new(2)
+    let lasting = HistoryBuilder::new(2)
         .fault(50, 0, "partition")
         .purchase(300, 1, 1)
         .measured();
@@ -213,7 +213,7 @@ fn what_did_not_succeed_is_counted_and_not_timed() {
         message: "no".into(),
         definite: true,
     };
-    let measures = Tape::new(2)
+    let measures = HistoryBuilder::new(2)
         .acquire(0, 0, 1)
         .refused(5, 0, 1)
         .acquire(10, 0, 2)
@@ -232,10 +232,13 @@ fn what_did_not_succeed_is_counted_and_not_timed() {
 
 #[test]
 fn jains_index_counts_those_who_asked() {
-    let even = Tape::new(3).purchase(0, 0, 1).purchase(20, 1, 2).measured();
+    let even = HistoryBuilder::new(3)
+        .purchase(0, 0, 1)
+        .purchase(20, 1, 2)
+        .measured();
     assert_eq!(even.fairness.grants, [1, 1, 0]);
     assert_eq!((even.fairness.asked, even.fairness.jain), (2, Some(1.0)));
-    let uneven = Tape::new(4)
+    let uneven = HistoryBuilder::new(4)
         .acquire(0, 1, 1)
         .acquire(0, 2, 2)
         .acquire(0, 3, 3)
@@ -246,7 +249,7 @@ fn jains_index_counts_those_who_asked() {
 
 #[test]
 fn a_wait_goes_on_over_refusals() {
-    let measures = Tape::new(2)
+    let measures = HistoryBuilder::new(2)
         .acquire(0, 0, 1)
         .refused(10, 0, 1)
         .acquire(15, 0, 2)
@@ -268,7 +271,7 @@ fn a_wait_goes_on_over_refusals() {
 
 #[test]
 fn recovery_lasts_from_the_end_of_a_fault_to_the_next_grant() {
-    let measures = Tape::new(1)
+    let measures = HistoryBuilder::new(1)
         .fault(10, 0, "pause-node")
         .over(60, 0)
         .purchase(100, 0, 1)
@@ -295,7 +298,7 @@ fn recovery_lasts_from_the_end_of_a_fault_to_the_next_grant() {
 
 #[test]
 fn an_orphaned_lock_blocks_while_somebody_asks_for_it() {
-    let measures = Tape::new(3)
+    let measures = HistoryBuilder::new(3)
         .acquire(0, 0, 1)
         .granted(2, 0, 1)
         .killed(10, 0)
@@ -325,7 +328,7 @@ fn a_release_that_failed_may_leave_an_orphan_too() {
         message: "timeout".into(),
         definite: false,
     };
-    let measures = Tape::new(2)
+    let measures = HistoryBuilder::new(2)
         .acquire(0, 0, 1)
         .granted(2, 0, 1)
         .at(10, What::Release { worker: 0, op: 1 })
@@ -342,7 +345,7 @@ fn a_release_that_failed_may_leave_an_orphan_too() {
 
 #[test]
 fn who_stood_in_the_line_during_a_fault_has_met_it() {
-    let measures = Tape::new(1)
+    let measures = HistoryBuilder::new(1)
         .asked_for(0, 0, 1, 0)
         .granted(1, 0, 1)
         .fault(5, 0, "pause-client")
@@ -370,7 +373,7 @@ fn who_stood_in_the_line_during_a_fault_has_met_it() {
 
 #[test]
 fn in_an_open_loop_every_buyer_waits_for_himself() {
-    let measures = Tape::new(1)
+    let measures = HistoryBuilder::new(1)
         .asked_for(100, 0, 1, 20)
         .refused(150, 0, 1)
         // Another one, then the same again.

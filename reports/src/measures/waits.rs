@@ -1,11 +1,13 @@
 //! Waits that go on over refusals: a buyer that was refused and asks again has waited all along.
 //!
-//! In an open loop a buyer has waited since he came, and whoever is asked for next is another one.
+//! In an open loop a buyer has waited since it came, and the worker's next request is for another
+//! buyer.
 
 use std::collections::HashMap;
 
+use picklock_verdicts::timeline::{Operation, Outcome};
+
 use super::fairness::LongestWait;
-use super::operation::{Outcome, Request};
 
 /// The waits of all workers, as their requests are over one after the other.
 #[derive(Debug, Default)]
@@ -14,7 +16,7 @@ pub(super) struct Waits {
     since: HashMap<usize, Want>,
 }
 
-/// The key, and in an open loop the buyer, by when he came.
+/// The key, and in an open loop the buyer, by when it came.
 type Wanted = (u32, Option<u64>);
 
 /// What is wanted, and since when.
@@ -22,25 +24,25 @@ type Want = (Wanted, u64);
 
 impl Waits {
     /// A request to acquire is over: for how long has its worker wanted this key by now?
-    pub(super) fn over(&mut self, request: &Request) -> LongestWait {
-        let wanted = (request.key, request.intended_ns);
-        let since_ns = match self.since.get(&request.worker) {
+    pub(super) fn over(&mut self, operation: &Operation) -> LongestWait {
+        let wanted = (operation.key, operation.intended_ns);
+        let since_ns = match self.since.get(&operation.worker) {
             Some((before, since_ns)) if *before == wanted => *since_ns,
-            _ => request.wanted_ns(),
+            _ => operation.wanted_ns(),
         };
-        match request.outcome {
+        match operation.outcome {
             Outcome::Refused | Outcome::Failed => {
-                self.since.insert(request.worker, (wanted, since_ns));
+                self.since.insert(operation.worker, (wanted, since_ns));
             }
             Outcome::Done | Outcome::Unanswered => {
-                self.since.remove(&request.worker);
+                self.since.remove(&operation.worker);
             }
         }
         LongestWait {
-            worker: request.worker,
+            worker: operation.worker,
             from_ns: since_ns,
-            waited_ns: request.over_ns.saturating_sub(since_ns),
-            granted: request.outcome == Outcome::Done,
+            waited_ns: operation.over_ns.saturating_sub(since_ns),
+            granted: operation.outcome == Outcome::Done,
         }
     }
 }

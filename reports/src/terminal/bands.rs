@@ -1,7 +1,7 @@
 //! Faults as brackets over the time in which they lasted.
 
 use anstyle::Style;
-use picklock_verdicts::history::{History, What};
+use picklock_verdicts::timeline::{FaultSpan, Timeline};
 
 use super::paint::FAULT;
 use super::scale::Scale;
@@ -29,13 +29,14 @@ pub(super) fn write_beside(row: &mut [Cell], occupied: (usize, usize), label: &s
 }
 
 /// The faults that touch the window, packed into as few rows as they fit.
-pub(super) fn bands(history: &History, scale: &Scale) -> Vec<Vec<Cell>> {
+pub(super) fn bands(timeline: &Timeline<'_>, scale: &Scale) -> Vec<Vec<Cell>> {
     let mut bands: Vec<Vec<Cell>> = Vec::new();
-    for (from_ns, to_ns, label) in faults(history) {
-        let Some((first, last)) = scale.touched(from_ns, to_ns) else {
+    for span in timeline.faults() {
+        let until_ns = span.ended_ns.unwrap_or(timeline.end_ns());
+        let Some((first, last)) = scale.touched(span.began_ns, until_ns) else {
             continue;
         };
-        let drawn = band(scale.cells(), first, last, &label);
+        let drawn = band(scale.cells(), first, last, &short_name(span));
         let fits = |row: &Vec<Cell>| {
             row.iter()
                 .zip(&drawn)
@@ -76,42 +77,16 @@ fn band(cells: usize, first: usize, last: usize, label: &str) -> Vec<Cell> {
     row
 }
 
-/// Every fault of the history: from, to, and a short name.
-fn faults(history: &History) -> Vec<(u64, u64, String)> {
-    let end_ns = history.events.last().map_or(0, |event| event.at_ns);
-    let mut faults: Vec<(u32, u64, u64, String)> = Vec::new();
-    for event in &history.events {
-        match &event.what {
-            What::FaultBegan {
-                id,
-                fault,
-                workers,
-                nodes,
-                ..
-            } => {
-                let label = short_name(fault, workers, nodes);
-                faults.push((*id, event.at_ns, end_ns, label));
-            }
-            What::FaultEnded { id } => {
-                if let Some(fault) = faults.iter_mut().rev().find(|fault| fault.0 == *id) {
-                    fault.2 = event.at_ns.max(fault.1);
-                }
-            }
-            _ => {}
-        }
-    }
-    faults.into_iter().map(|f| (f.1, f.2, f.3)).collect()
-}
-
-/// `pause-client w0`: the kind and whom it struck, unless that were a long list. The kind comes
-/// from a file that anybody may have written, so only what is one column wide is kept.
-fn short_name(fault: &str, workers: &[usize], nodes: &[usize]) -> String {
-    let mut name: String = fault
+/// `pause-client w0`: the kind, and up to three of the workers and nodes that it struck. The kind
+/// may come from a file that Picklock did not write, so only characters of one column are kept.
+fn short_name(span: &FaultSpan<'_>) -> String {
+    let mut name: String = span
+        .fault
         .chars()
         .filter(char::is_ascii_graphic)
         .take(24)
         .collect();
-    for (letter, struck) in [('w', workers), ('n', nodes)] {
+    for (letter, struck) in [('w', span.workers), ('n', span.nodes)] {
         for number in struck.iter().take(3) {
             name.push_str(&format!(" {letter}{number}"));
         }

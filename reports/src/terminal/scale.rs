@@ -1,4 +1,4 @@
-//! From moments to columns and back, and the axis that says which is which.
+//! The time scale of a picture: from times to columns and back, and the axis under it.
 
 use super::line::{Line, columns};
 use super::paint::FAINT;

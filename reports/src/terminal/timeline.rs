@@ -1,10 +1,11 @@
-//! A picture of the violation: one row a worker, one column a moment.
+//! A picture of the violation: a row for each worker, a column for each span of time.
 
 use std::collections::BTreeMap;
 
 use anstyle::Style;
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::RunRecord;
+use picklock_verdicts::timeline::Timeline;
 
 use super::bands::{Cell, bands, write_beside};
 use super::line::{Line, columns};
@@ -12,7 +13,7 @@ use super::paint::{BAD, COOL, FAINT, FAULT, GOOD, STRONG, WARN};
 use super::scale::Scale;
 use super::story::violated;
 use super::window::{Window, around_violation};
-use crate::lanes::{Doing, Lane, Moment, lanes, overlaps};
+use crate::lanes::{Activity, Lane, MarkKind, lanes, overlaps};
 use crate::units::{moment_ns, span_ns};
 
 /// More rows than this are not drawn.
@@ -42,8 +43,8 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     if violated(record).next().is_none() || history.events.is_empty() {
         return Vec::new();
     }
-    let lanes = lanes(&history.events);
-    let end_ns = history.events.last().map_or(0, |event| event.at_ns);
+    let timeline = Timeline::of(history);
+    let (lanes, end_ns) = (lanes(&timeline), timeline.end_ns());
     let window = around_violation(record, &lanes, end_ns);
     let (shown, left_out) = choose(&lanes, &window);
     if shown.is_empty() {
@@ -53,7 +54,7 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     let widest = names.iter().map(|name| columns(name)).max().unwrap_or(0);
     let margin = 4 + widest.max("overlap".len()) + 2;
     let scale = Scale::new(&window, width.saturating_sub(margin));
-    let overlaps = overlaps(&lanes, window.key);
+    let overlaps = overlaps(&timeline, window.key);
     let mut together = vec![false; scale.cells()];
     for &(from_ns, to_ns) in &overlaps {
         if let Some((first, last)) = scale.touched(from_ns, to_ns) {
@@ -67,7 +68,7 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
         lines: vec![title(history, &window, end_ns).cut(width)],
         used: Vec::new(),
     };
-    for band in bands(history, &scale) {
+    for band in bands(&timeline, &scale) {
         picture.row("faults", FAULT, band);
     }
     for (name, (_, lane)) in names.iter().zip(&shown) {
@@ -155,28 +156,28 @@ fn choose<'a>(
 /// The rank of workers that do nothing but wait.
 const WAITS: u8 = 3;
 
-/// How much a worker has to do with what the window shows; `None`: nothing.
+/// How much a worker has to do with what the window shows, 0 the most; `None` if nothing.
 fn rank(lane: &Lane, window: &Window) -> Option<u8> {
     let inside = |from_ns, to_ns| from_ns <= window.to_ns && to_ns >= window.from_ns;
-    let does = |wanted: fn(Doing) -> bool| {
-        let mut stretches = lane.stretches.iter();
-        stretches.any(|s| s.key == window.key && wanted(s.doing) && inside(s.from_ns, s.to_ns))
+    let does = |wanted: fn(Activity) -> bool| {
+        let mut segments = lane.segments.iter();
+        segments.any(|s| s.key == window.key && wanted(s.activity) && inside(s.from_ns, s.to_ns))
     };
-    if does(|doing| doing == Doing::PastLease) {
+    if does(|activity| activity == Activity::PastLease) {
         Some(0)
-    } else if does(Doing::holds) {
+    } else if does(Activity::holds) {
         Some(1)
-    } else if does(|doing| doing == Doing::Releasing)
+    } else if does(|activity| activity == Activity::Releasing)
         || lane.frozen_ns.iter().any(|f| inside(f.0, f.1))
         || lane.marks.iter().any(|m| inside(m.at_ns, m.at_ns))
     {
         Some(2)
     } else {
-        does(|doing| doing == Doing::Waiting).then_some(WAITS)
+        does(|activity| activity == Activity::Waiting).then_some(WAITS)
     }
 }
 
-/// What a worker's row shows. `together`: the columns in which two or more hold.
+/// The cells of a worker's row. `together`: the columns in which two or more workers hold.
 fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<Cell> {
     // For each cell, how long the worker did what.
     let mut share_ns = vec![[0_u64; 6]; scale.cells()];
@@ -188,8 +189,8 @@ fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<
             }
         }
     };
-    for stretch in lane.stretches.iter().filter(|s| s.key == window.key) {
-        spread(stretch.doing as usize, stretch.from_ns, stretch.to_ns);
+    for segment in lane.segments.iter().filter(|s| s.key == window.key) {
+        spread(segment.activity as usize, segment.from_ns, segment.to_ns);
     }
     for &(from_ns, to_ns) in &lane.frozen_ns {
         spread(FROZEN, from_ns, to_ns);
@@ -198,27 +199,27 @@ fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<
     for (cell, shares) in share_ns.iter().enumerate() {
         let (from_ns, to_ns) = (scale.begin_ns(cell), scale.begin_ns(cell + 1));
         let half_ns = (to_ns - from_ns).div_ceil(2);
-        let doing = most(shares, half_ns);
-        let glyph = glyph(doing, shares[FROZEN] >= half_ns);
-        let doubled = doing.is_some_and(Doing::holds) && together[cell];
+        let activity = most(shares, half_ns);
+        let glyph = glyph(activity, shares[FROZEN] >= half_ns);
+        let doubled = activity.is_some_and(Activity::holds) && together[cell];
         cells.push((glyph, if doubled { BAD } else { style_of(glyph) }));
     }
     for mark in &lane.marks {
         if let Some(cell) = scale.cell(mark.at_ns) {
-            put_mark(&mut cells, cell, mark.what);
+            put_mark(&mut cells, cell, mark.kind);
         }
     }
     cells
 }
 
-fn put_mark(cells: &mut [Cell], cell: usize, what: Moment) {
-    let glyph = match what {
-        Moment::Sold => '$',
-        Moment::FencedOff => '×',
-        Moment::Died => '✝',
+fn put_mark(cells: &mut [Cell], cell: usize, kind: MarkKind) {
+    let glyph = match kind {
+        MarkKind::Sold => '$',
+        MarkKind::FencedOff => '×',
+        MarkKind::Died => '✝',
         // Only a release that took long enough to be seen is worth a mark of its own.
-        Moment::Released if cell > 0 && matches!(cells[cell - 1].0, '╌' | '‹') => 'R',
-        Moment::Released => return,
+        MarkKind::Released if cell > 0 && matches!(cells[cell - 1].0, '╌' | '‹') => 'R',
+        MarkKind::Released => return,
     };
     let style = if cells[cell].1 == BAD {
         BAD
@@ -229,30 +230,34 @@ fn put_mark(cells: &mut [Cell], cell: usize, what: Moment) {
 }
 
 /// What a cell shows: a hold however short, anything else only from half a cell on.
-fn most(shares: &[u64; 6], half_ns: u64) -> Option<Doing> {
-    let share = |doing: &Doing| shares[*doing as usize];
-    let holding = [Doing::PastLease, Doing::PerhapsPast, Doing::InLease];
+fn most(shares: &[u64; 6], half_ns: u64) -> Option<Activity> {
+    let share = |activity: &Activity| shares[*activity as usize];
+    let holding = [
+        Activity::PastLease,
+        Activity::PerhapsPast,
+        Activity::InLease,
+    ];
     if let Some(longest) = holding.into_iter().max_by_key(share)
         && share(&longest) > 0
     {
         return Some(longest);
     }
-    [Doing::Waiting, Doing::Releasing]
+    [Activity::Waiting, Activity::Releasing]
         .into_iter()
-        .find(|doing| share(doing) >= half_ns)
+        .find(|activity| share(activity) >= half_ns)
 }
 
-fn glyph(doing: Option<Doing>, frozen: bool) -> char {
-    match (doing, frozen) {
-        (Some(Doing::InLease), false) => '█',
-        (Some(Doing::InLease), true) => '░',
-        (Some(Doing::PerhapsPast), false) => '▓',
-        (Some(Doing::PerhapsPast), true) => '≈',
-        (Some(Doing::PastLease), false) => '▒',
-        (Some(Doing::PastLease), true) => '~',
+fn glyph(activity: Option<Activity>, frozen: bool) -> char {
+    match (activity, frozen) {
+        (Some(Activity::InLease), false) => '█',
+        (Some(Activity::InLease), true) => '░',
+        (Some(Activity::PerhapsPast), false) => '▓',
+        (Some(Activity::PerhapsPast), true) => '≈',
+        (Some(Activity::PastLease), false) => '▒',
+        (Some(Activity::PastLease), true) => '~',
         (_, true) => '╌',
-        (Some(Doing::Waiting), false) => '·',
-        (Some(Doing::Releasing), false) => '‹',
+        (Some(Activity::Waiting), false) => '·',
+        (Some(Activity::Releasing), false) => '‹',
         (None, false) => ' ',
     }
 }

@@ -1,11 +1,11 @@
-//! Which part of a run a picture must show: the holds around the first violation.
+//! The part of a run that a picture shows: the holds around the first violation.
 
 use std::collections::BTreeMap;
 
 use picklock_verdicts::record::RunRecord;
 
 use super::story::violated;
-use crate::lanes::{Doing, Lane, Stretch};
+use crate::lanes::{Activity, Lane, Segment};
 
 /// A part of a run, and the one lock that it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub(super) struct Window {
     pub(super) key: u32,
 }
 
-/// The window around the first violation; the whole run where the violation has no moment or
-/// nobody held the lock then.
+/// The window around the first violation; the whole run if the violation has no time, or if no
+/// worker held the lock then.
 pub(super) fn around_violation(
     record: &RunRecord,
     lanes: &BTreeMap<usize, Lane>,
@@ -56,17 +56,18 @@ pub(super) fn around_violation(
     }
 }
 
-/// From where to where the purchases last that touch `span`: hold and release, without the wait.
+/// From the first to the last moment of the purchases that touch `span`: their holds and releases,
+/// without the waits.
 fn reach(lanes: &BTreeMap<usize, Lane>, key: u32, span: (u64, u64)) -> Option<(u64, u64)> {
     let mut reach: Option<(u64, u64)> = None;
     for lane in lanes.values() {
-        let inside = |s: &&Stretch| s.key == key && s.doing != Doing::Waiting;
-        let stretches = || lane.stretches.iter().filter(inside);
-        let touching = stretches().filter(|s| s.from_ns <= span.1 && s.to_ns >= span.0);
+        let inside = |s: &&Segment| s.key == key && s.activity != Activity::Waiting;
+        let segments = || lane.segments.iter().filter(inside);
+        let touching = segments().filter(|s| s.from_ns <= span.1 && s.to_ns >= span.0);
         let (first, last) = touching.fold((u64::MAX, 0), |(first, last), s| {
             (s.op.min(first), s.op.max(last))
         });
-        for s in stretches().filter(|s| s.op >= first && s.op <= last) {
+        for s in segments().filter(|s| s.op >= first && s.op <= last) {
             let (from_ns, to_ns) = reach.unwrap_or((s.from_ns, s.to_ns));
             reach = Some((from_ns.min(s.from_ns), to_ns.max(s.to_ns)));
         }
@@ -74,12 +75,12 @@ fn reach(lanes: &BTreeMap<usize, Lane>, key: u32, span: (u64, u64)) -> Option<(u
     reach
 }
 
-/// The lock that most workers held at that moment; if nobody held any, the first.
+/// The lock that most workers held at that moment; the first lock if none was held.
 fn key_at(lanes: &BTreeMap<usize, Lane>, at_ns: u64) -> u32 {
     let mut holders: BTreeMap<u32, usize> = BTreeMap::new();
-    for stretch in lanes.values().flat_map(|lane| &lane.stretches) {
-        if stretch.doing.holds() && stretch.from_ns <= at_ns && at_ns <= stretch.to_ns {
-            *holders.entry(stretch.key).or_default() += 1;
+    for segment in lanes.values().flat_map(|lane| &lane.segments) {
+        if segment.activity.holds() && segment.from_ns <= at_ns && at_ns <= segment.to_ns {
+            *holders.entry(segment.key).or_default() += 1;
         }
     }
     let most = holders.into_iter().max_by_key(|&(_, holders)| holders);

@@ -2,7 +2,7 @@
 
 use picklock_reports::comparison::compare;
 use picklock_reports::html::comparison_page;
-use picklock_reports::material::Material;
+use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
 use picklock_verdicts::latency::summarize;
 use picklock_verdicts::record::Tally;
@@ -12,7 +12,7 @@ use crate::looks::{assert_no_overflow, keep, place, written};
 use crate::runs;
 
 /// Latencies around `scale_us`: the same each time, spread over some decade.
-fn time(material: &mut Material, index: usize, scale_us: u64, count: u64) {
+fn time(material: &mut ReportInput, index: usize, scale_us: u64, count: u64) {
     let spread = |at: u64| scale_us + at * 7_919 % scale_us + at * 104_729 % (scale_us / 3);
     for latency in material.matrix.cells[index].latency.values_mut() {
         *latency = summarize((0..count).map(spread));
@@ -28,7 +28,7 @@ fn violated(cause: Cause, story: &[&str]) -> Verdict {
     }
 }
 
-fn set(material: &mut Material, index: usize, property: Property, verdict: Verdict) {
+fn set(material: &mut ReportInput, index: usize, property: Property, verdict: Verdict) {
     let cell = &mut material.matrix.cells[index];
     let mut tally = Tally::default();
     match verdict.cause {
@@ -44,7 +44,7 @@ fn set(material: &mut Material, index: usize, property: Property, verdict: Verdi
 
 /// Before: some real runs. After: one lock broke, an expected violation does not show any more,
 /// another has another cause, one was mended; one cell is slower, one faster; one came, one went.
-fn before_and_after() -> (Material, Material) {
+fn before_and_after() -> (ReportInput, ReportInput) {
     let subjects = ["set-nx-px", "fenced", "redlock"];
     let scenarios = ["calm", "gc-pause", "slow-section"];
     let mut before = runs::matrix(&subjects, &scenarios, 3);
@@ -73,7 +73,7 @@ fn before_and_after() -> (Material, Material) {
     (before, after)
 }
 
-fn page((before, after): &(Material, Material)) -> String {
+fn page((before, after): &(ReportInput, ReportInput)) -> String {
     let comparison = compare(&before.matrix, &after.matrix).expect("histograms decode");
     comparison_page(before, after, &comparison).expect("the page can be filled in")
 }

@@ -196,7 +196,7 @@ fn jump_to_the_violation(sheet: &Sheet, at_ns: f64) {
         .focus()
         .expect("the browser does what it is told");
     press(sheet, "n");
-    let said = text(sheet, ".sight");
+    let said = text(sheet, ".jump-status");
     assert!(
         said.contains("exclusion violated: outlived-lease"),
         "{said}"
@@ -288,7 +288,7 @@ fn a_long_history_can_be_walked_through() {
     let record = runs::record(&history, verdicts, "Long.");
     let mut material = runs::nothing(1);
     material.matrix.cells = vec![runs::of_record(&record, "long", Default::default())];
-    material.evidence = vec![picklock_reports::material::Evidence {
+    material.evidence = vec![picklock_reports::report_input::Evidence {
         run_dir: "long".into(),
         record,
         history: Some(history),
@@ -314,7 +314,7 @@ fn a_long_history_can_be_walked_through() {
             .expect("the browser does what it is told");
     }
     sheet.settle();
-    let said = sheet.value("document.querySelector('.sight').textContent");
+    let said = sheet.value("document.querySelector('.jump-status').textContent");
     assert!(
         said.as_str().expect("a text").starts_with("100 of 100:"),
         "{said}"

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use picklock_harness::Trial;
 use picklock_harness::sim::Subject;
 use picklock_impls::find;
-use picklock_reports::material::{Evidence, Material};
+use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_verdicts::assemble::{About, assemble};
 use picklock_verdicts::check::{Property, Status, Verdicts};
 use picklock_verdicts::history::History;
@@ -15,7 +15,7 @@ use picklock_verdicts::record::{
 };
 
 /// A matrix of real runs in the simulation.
-pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> Material {
+pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> ReportInput {
     let mut material = nothing(seeds);
     for scenario in scenarios {
         for subject in subjects {
@@ -28,8 +28,8 @@ pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> Material {
 }
 
 /// A matrix without cells.
-pub fn nothing(seeds: u64) -> Material {
-    Material {
+pub fn nothing(seeds: u64) -> ReportInput {
+    ReportInput {
         matrix: MatrixRecord {
             format: MATRIX_FORMAT.into(),
             picklock: "0.1.0".into(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use picklock_reports::html::page;
-use picklock_reports::material::Evidence;
+use picklock_reports::report_input::Evidence;
 use picklock_verdicts::check::judge;
 
 use crate::{histories, runs};

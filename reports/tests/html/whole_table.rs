@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use picklock_impls::STRATEGIES;
 use picklock_reports::html::page;
-use picklock_reports::material::Material;
+use picklock_reports::report_input::ReportInput;
 use picklock_scenarios::{WorldName, catalog};
 
 use crate::browser::Sheet;
@@ -16,7 +16,7 @@ use crate::runs;
 const GIVEN: &str = "PICKLOCK_REPORT";
 
 /// Every lock under every scenario that can be simulated.
-fn whole_table() -> Material {
+fn whole_table() -> ReportInput {
     let mut material = runs::nothing(1);
     for scenario in catalog::names() {
         let known = catalog::named(scenario).expect("a scenario of the catalog");

@@ -141,7 +141,7 @@ fn words_of_strangers_stay_words() {
     material.matrix.cells = vec![cell];
     material.matrix.reproduce = attack.into();
     material.skipped = vec![attack.into()];
-    material.evidence = vec![picklock_reports::material::Evidence {
+    material.evidence = vec![picklock_reports::report_input::Evidence {
         run_dir: attack.into(),
         record,
         history: Some(history),

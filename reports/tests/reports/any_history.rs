@@ -7,8 +7,8 @@ use picklock_verdicts::record::RunRecord;
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
+use crate::history_builder::HistoryBuilder;
 use crate::samples;
-use crate::tape::Tape;
 use crate::terminal::plain;
 
 /// Numbers as they are, and as a broken or hostile file might have them.
@@ -124,7 +124,7 @@ fn history() -> impl Strategy<Value = History> {
         1 => Just(u64::MAX / 3),
     ];
     prop::collection::vec((step_ns, what()), 0..60).prop_map(|events| {
-        let mut history = Tape::new(6).done();
+        let mut history = HistoryBuilder::new(6).done();
         let mut at_ns = 0_u64;
         for (step_ns, what) in events {
             at_ns = at_ns.saturating_add(step_ns);

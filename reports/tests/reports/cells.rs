@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use picklock_reports::gather::{merge, of_run};
-use picklock_reports::material::Material;
+use picklock_reports::combine::{merge, of_run};
+use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{RunRecord, Surprise};
@@ -18,7 +18,7 @@ pub const HOSTILE: &str = "a|b`c`</pre></details><script>alert(1)</script>@team 
 pub fn expecting(
     (record, history): (RunRecord, History),
     expected: &[(Property, &str)],
-) -> Material {
+) -> ReportInput {
     let mut material = of_run(record, Some(history));
     let cell = &mut material.matrix.cells[0];
     cell.scenario_hash = "5eed".into();
@@ -43,7 +43,7 @@ pub fn expecting(
 
 /// A cell that held, one that broke as expected, one that broke by surprise, one undecided by
 /// surprise, one that was not run.
-pub fn matrix() -> Material {
+pub fn matrix() -> ReportInput {
     let held = [(Property::Exclusion, "held"), (Property::Lease, "held")];
     let outlived = "violated: outlived-lease";
     let broken = [
@@ -77,7 +77,7 @@ pub fn matrix() -> Material {
 }
 
 /// The matrix with every text in it that a stranger may choose set to [`HOSTILE`].
-pub fn hostile() -> Material {
+pub fn hostile() -> ReportInput {
     let mut material = matrix();
     material.skipped = vec![HOSTILE.to_owned()];
     material.matrix.reproduce = HOSTILE.to_owned();
@@ -102,7 +102,7 @@ pub fn hostile() -> Material {
 }
 
 /// The file of that name, as text.
-pub fn file(material: &Material, format: &str, name: &str) -> String {
+pub fn file(material: &ReportInput, format: &str, name: &str) -> String {
     let format = picklock_reports::formats::find(format).unwrap();
     let files = (format.write)(material).unwrap();
     let found = files.into_iter().find(|file| file.name == name);

@@ -1,7 +1,7 @@
 //! Before and after: what changed is said, and noise is not.
 
-use picklock_reports::comparison::quantile::ranks;
 use picklock_reports::comparison::{Direction, compare, json, markdown, text};
+use picklock_reports::statistics::{TAIL, enclosing_ranks};
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
 use picklock_verdicts::latency::summarize;
 use picklock_verdicts::record::MatrixRecord;
@@ -186,7 +186,7 @@ fn the_ranks_cover_what_they_promise_and_no_more_than_they_must() {
                     .map(|at| binomial(count, quantile, at))
                     .sum::<f64>()
             };
-            let (low, high) = ranks(count, quantile);
+            let (low, high) = enclosing_ranks(count, quantile, TAIL);
             let said = format!("{count} values, {quantile}: {low:?} {high:?}");
             assert!(below(low.unwrap_or(0)) <= 0.005 + 1e-9, "{said}");
             assert!(below(low.unwrap_or(0) + 1) > 0.005 - 1e-9, "{said}");
@@ -203,9 +203,9 @@ fn the_ranks_cover_what_they_promise_and_no_more_than_they_must() {
 
 #[test]
 fn a_million_values_narrow_it_and_a_billion_more() {
-    let (low, high) = ranks(1_000_000, 0.5);
+    let (low, high) = enclosing_ranks(1_000_000, 0.5, TAIL);
     assert!(low.unwrap() > 498_000 && high.unwrap() < 502_000);
-    let (low, high) = ranks(10_000_000_000, 0.5);
+    let (low, high) = enclosing_ranks(10_000_000_000, 0.5, TAIL);
     assert!(low.unwrap() > 4_999_000_000 && high.unwrap() < 5_001_000_000);
 }
 

@@ -3,9 +3,9 @@
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use picklock_reports::gather::of_run;
+use picklock_reports::combine::of_run;
 use picklock_reports::hgrm;
-use picklock_reports::material::Material;
+use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::latency::summarize;
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn values_us() -> Vec<u64> {
         .collect()
 }
 
-fn material() -> Material {
+fn material() -> ReportInput {
     let (record, _) = samples::calm();
     let mut material = of_run(record, None);
     let cell = &mut material.matrix.cells[0];

@@ -1,8 +1,8 @@
 //! Runs and matrices read and put together.
 
+use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::formats::FORMATS;
-use picklock_reports::gather::{merge, of_run};
 use picklock_verdicts::record::{FORMAT, MATRIX_FORMAT};
 
 use crate::cells::matrix;

@@ -2,13 +2,13 @@
 
 use std::process::Command;
 
-use picklock_reports::material::Material;
+use picklock_reports::report_input::ReportInput;
 
 use crate::cells::{file, hostile, matrix};
 
 const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/junit.xsd");
 
-fn junit(material: &Material) -> String {
+fn junit(material: &ReportInput) -> String {
     file(material, "junit", "junit.xml")
 }
 

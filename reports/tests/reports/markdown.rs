@@ -1,6 +1,6 @@
 //! Markdown: what people read first, and what must not come through.
 
-use picklock_reports::gather::of_run;
+use picklock_reports::combine::of_run;
 use picklock_reports::markdown::{COMMENT_BYTES, SUMMARY_BYTES, comment, summary};
 
 use crate::cells::{hostile, matrix};

@@ -1,11 +1,11 @@
 //! Open loops: both clocks in every output, told apart, and whoever was left in the line counted.
 
+use picklock_reports::combine::of_run;
 use picklock_reports::gate::Metric;
-use picklock_reports::gather::of_run;
 use picklock_reports::html::page;
 use picklock_reports::json::run_json;
 use picklock_reports::markdown::{comment, summary};
-use picklock_reports::material::Material;
+use picklock_reports::report_input::ReportInput;
 use picklock_reports::terminal;
 use picklock_verdicts::latency::ASKED;
 
@@ -13,7 +13,7 @@ use crate::cells::file;
 use crate::samples;
 use crate::terminal::plain;
 
-fn rush() -> Material {
+fn rush() -> ReportInput {
     let (record, history) = samples::rush();
     of_run(record, Some(history))
 }

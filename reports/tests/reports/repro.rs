@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_reports::html::page;
 use picklock_reports::markdown::summary;
-use picklock_reports::material::Material;
+use picklock_reports::report_input::ReportInput;
 use picklock_reports::repro::{compared, text};
 use picklock_scenarios::{Scenario, WorldName, arbitrary, catalog};
 use picklock_verdicts::check::{Cause, Property, Status};
@@ -123,7 +123,7 @@ proptest! {
 #[test]
 fn reports_say_where_a_run_can_be_replayed_and_only_there() {
     let mut material = matrix();
-    let told = |material: &Material| {
+    let told = |material: &ReportInput| {
         [
             summary(material),
             file(material, "junit", "junit.xml"),

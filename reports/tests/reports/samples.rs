@@ -8,7 +8,7 @@ use picklock_verdicts::history::{EndReason, History, Misbehaviour, What};
 use picklock_verdicts::latency;
 use picklock_verdicts::record::{Counts, FORMAT, Phases, Redis, RunRecord, StruckFault, Subject};
 
-use crate::tape::Tape;
+use crate::history_builder::HistoryBuilder;
 
 pub type Sample = (RunRecord, History);
 
@@ -82,7 +82,7 @@ fn rename(record: &mut RunRecord, subject: &str) {
 }
 
 pub fn calm() -> Sample {
-    let history = Tape::new(2)
+    let history = HistoryBuilder::new(2)
         .purchase(0, 0, 1, 2)
         .purchase(110, 1, 2, 1)
         .purchase(220, 0, 3, 0)
@@ -94,7 +94,7 @@ pub fn calm() -> Sample {
 /// Somebody comes every 100 ms; one of two workers freezes within the lock for half a second, and
 /// the run ends before all are served.
 pub fn rush() -> Sample {
-    let mut tape = Tape::new(2)
+    let mut builder = HistoryBuilder::new(2)
         .asked_for(0, 0, 1, 0)
         .granted(2, 0, 1)
         .fault(10, 0, "pause-client", 0)
@@ -107,12 +107,12 @@ pub fn rush() -> Sample {
         .released(528, 1, 2);
     for (op, came_ms) in (3..).zip([200, 300, 400, 500]) {
         let at_ms = 500 + 10 * op;
-        tape = tape
+        builder = builder
             .asked_for(at_ms, 0, op, came_ms)
             .granted(at_ms + 2, 0, op)
             .released(at_ms + 5, 0, op);
     }
-    let history = tape
+    let history = builder
         .at(
             700,
             What::Arrivals {
@@ -139,7 +139,7 @@ const GC_PAUSE: &str = "A holder freezes for 1.5 ttl after reading the last unit
 
 /// The classic: worker 0 sleeps through its lease and sells what worker 1 has sold.
 pub fn gc_pause() -> Sample {
-    let history = Tape::new(3)
+    let history = HistoryBuilder::new(3)
         .purchase(0, 0, 1, 2)
         .purchase(110, 1, 2, 1)
         .acquire(220, 0, 3)
@@ -240,7 +240,7 @@ pub fn stale_delete() -> Sample {
         released: true,
         last_command_ns: Some(1_701_000_000),
     };
-    let history = Tape::new(3)
+    let history = HistoryBuilder::new(3)
         .acquire(0, 0, 1)
         .granted(2, 0, 1)
         .acquire(5, 1, 2)
@@ -283,11 +283,11 @@ pub fn stale_delete() -> Sample {
 
 /// Two of five hundred hold together while all others wait.
 pub fn crowd() -> Sample {
-    let mut tape = Tape::new(500);
+    let mut builder = HistoryBuilder::new(500);
     for worker in 0..500 {
-        tape = tape.acquire(0, worker, worker as u64);
+        builder = builder.acquire(0, worker, worker as u64);
     }
-    let history = tape
+    let history = builder
         .granted(5, 37, 37)
         .granted(1_010, 411, 411)
         .released(1_100, 37, 37)
@@ -371,7 +371,7 @@ pub fn no_grants() -> Sample {
         by_fault: true,
         reason: "killed by signal 9".into(),
     };
-    let history = Tape::new(2)
+    let history = HistoryBuilder::new(2)
         .acquire(0, 0, 1)
         .acquire(1, 1, 2)
         .fault(4, 0, "crash-client", 0)
@@ -421,7 +421,7 @@ pub fn no_grants() -> Sample {
 }
 
 pub fn one_worker() -> Sample {
-    let history = Tape::new(1)
+    let history = HistoryBuilder::new(1)
         .purchase(0, 0, 1, 2)
         .purchase(110, 0, 2, 1)
         .done();

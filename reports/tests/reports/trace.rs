@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use picklock_reports::gather::of_run;
+use picklock_reports::combine::of_run;
 use serde_json::Value;
 
 use crate::cells::{hostile, matrix};

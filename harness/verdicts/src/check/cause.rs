@@ -7,12 +7,10 @@
 use std::collections::HashSet;
 
 use crate::history::What;
+use crate::timeline::{FaultSpan, Hold, Lease, forgets, ms};
 
-use super::attempt::ms;
 use super::evidence::Evidence;
-use super::fault::{FaultSpan, forgets};
 use super::fencing::StaleToken;
-use super::holds::{Hold, Lease};
 use super::ownership::Theft;
 use super::resource::Oversale;
 use super::verdict::Cause;

@@ -1,8 +1,8 @@
 //! What a checker is.
 
 use crate::history::Event;
+use crate::timeline::{Attempt, Step};
 
-use super::attempt::{Attempt, Step};
 use super::evidence::Evidence;
 use super::verdict::Verdict;
 

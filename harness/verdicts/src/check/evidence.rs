@@ -1,11 +1,10 @@
-//! The history read a second time, to explain a violation; each part at most once.
+//! What a violation is explained from; each part is read at most once.
 
 use std::cell::OnceCell;
 
 use crate::history::History;
+use crate::timeline::{FaultSpan, Hold, Timeline};
 
-use super::fault::{FaultSpan, fault_spans};
-use super::holds::{Hold, holds};
 use super::ownership::{Theft, thefts};
 
 /// What a violation is explained from.
@@ -13,9 +12,8 @@ use super::ownership::{Theft, thefts};
 pub struct Evidence<'a> {
     /// The history itself.
     pub history: &'a History,
-    holds: OnceCell<Vec<Hold>>,
+    timeline: Timeline<'a>,
     thefts: OnceCell<Vec<Theft>>,
-    faults: OnceCell<Vec<FaultSpan<'a>>>,
 }
 
 impl<'a> Evidence<'a> {
@@ -23,15 +21,14 @@ impl<'a> Evidence<'a> {
     pub fn new(history: &'a History) -> Self {
         Evidence {
             history,
-            holds: OnceCell::new(),
+            timeline: Timeline::of(history),
             thefts: OnceCell::new(),
-            faults: OnceCell::new(),
         }
     }
 
     /// All holds, in the order in which they began.
     pub fn holds(&self) -> &[Hold] {
-        self.holds.get_or_init(|| holds(self.history))
+        self.timeline.holds()
     }
 
     /// The hold of an attempt.
@@ -46,6 +43,6 @@ impl<'a> Evidence<'a> {
 
     /// All faults, in the order in which they began.
     pub fn faults(&self) -> &[FaultSpan<'a>] {
-        self.faults.get_or_init(|| fault_spans(self.history))
+        self.timeline.faults()
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! [`Overlaps`] argues why overlap is strict, and why counting every pair costs O(1) an event.
 
-use super::attempt::{Attempt, Step};
+use crate::timeline::{Attempt, Step};
+
 use super::cause;
 use super::checker::Checker;
 use super::evidence::Evidence;

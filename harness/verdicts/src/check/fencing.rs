@@ -7,7 +7,8 @@
 //! each the highest token is enough. Holds that overlap are not compared with each other: which
 //! of them was granted first is not known, and that they overlap is another property's affair.
 
-use super::attempt::{Attempt, Step};
+use crate::timeline::{Attempt, Step};
+
 use super::cause;
 use super::checker::Checker;
 use super::evidence::Evidence;

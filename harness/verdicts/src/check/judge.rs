@@ -1,13 +1,12 @@
 //! One pass over a history, all checkers at once.
 
 use crate::history::{Event, Header, History};
+use crate::timeline::{Attempt, AttemptTracker, Step};
 
-use super::attempt::{Attempt, Step};
 use super::checker::Checker;
 use super::evidence::Evidence;
 use super::exclusion::Exclusion;
 use super::fencing::Fencing;
-use super::follower::Follower;
 use super::lease::LeaseOverlap;
 use super::ownership::Ownership;
 use super::progress::Progress;
@@ -60,11 +59,11 @@ checkers! {
 pub fn judge(history: &History) -> Verdicts {
     let mut checkers = Checkers::new(&history.header);
     let mut sufficiency = Sufficiency::new(&history.header);
-    let mut follower = Follower::new(history.header.workers);
+    let mut tracker = AttemptTracker::new(history.header.workers);
     let mut end_ns = 0;
     for event in &history.events {
         end_ns = event.at_ns;
-        let followed = follower.event(event, |attempt, step| {
+        let followed = tracker.event(event, |attempt, step| {
             sufficiency.step(event.at_ns, attempt, step);
             checkers.step(event.at_ns, attempt, step);
         });
@@ -73,7 +72,7 @@ pub fn judge(history: &History) -> Verdicts {
             checkers.event(event);
         }
     }
-    follower.close(end_ns, |attempt, step| {
+    tracker.close(end_ns, |attempt, step| {
         sufficiency.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });

@@ -2,7 +2,7 @@
 //!
 //! Where this is violated, two clients were inside while both had been promised that they were
 //! alone: the service let two in. The deadline never lies later than what the client may believe
-//! (see [`super::attempt`]), so nobody is accused whose lease had run out.
+//! (see `timeline/lease_deadline.rs`), so nobody is accused whose lease had run out.
 //!
 //! A lease that had run out and is extended afterwards runs anew from the extension's arrival,
 //! not through the gap: whoever was let in during the gap, and left before the extension, met
@@ -12,7 +12,8 @@
 //! Each event costs a bisection among the leases that run at that moment. In a lock that works
 //! that is one; in one that does not, no more than there are workers.
 
-use super::attempt::{Attempt, Step};
+use crate::timeline::{Attempt, Step};
+
 use super::checker::Checker;
 use super::evidence::Evidence;
 use super::exclusion::overlap_verdict;
@@ -107,7 +108,7 @@ impl Checker for LeaseOverlap {
                 key.settle(at_ns, tally);
                 key.begin(at_ns, attempt, tally);
             }
-            Step::LeaseMoved { was_ns } => {
+            Step::LeaseMoved { was_ns, .. } => {
                 key.settle(at_ns, tally);
                 key.moved(at_ns, attempt, was_ns, tally);
             }

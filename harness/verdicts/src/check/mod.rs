@@ -1,6 +1,6 @@
 //! The checkers: pure functions of a history.
 //!
-//! [`judge`] reads a history once. Each event becomes the [`Step`] of the one attempt that it
+//! [`judge`] reads a history once. Each event becomes the [`Step`](crate::timeline::Step) of the one attempt that it
 //! speaks of, and goes to every [`Checker`] of a table; one property, one file. Memory is what is
 //! under way, not what has been (ownership alone keeps ended holds, while a release of their key
 //! is unanswered). Only a violation has the history read again, through
@@ -8,15 +8,11 @@
 //!
 //! Absent here: no clock, no I/O, no guess. What a history does not prove is not `violated`.
 
-mod attempt;
 mod cause;
 mod checker;
 mod evidence;
 mod exclusion;
-mod fault;
 mod fencing;
-mod follower;
-mod holds;
 mod judge;
 mod lease;
 #[cfg(test)]
@@ -31,14 +27,10 @@ mod sufficiency;
 mod verdict;
 mod wants;
 
-pub use attempt::{Attempt, HoldEnd, Step};
 pub use checker::Checker;
 pub use evidence::Evidence;
 pub use exclusion::Exclusion;
-pub use fault::{FaultSpan, fault_spans, strikes_once};
 pub use fencing::{Fencing, StaleToken};
-pub use follower::Follower;
-pub use holds::{Hold, Lease, holds};
 pub use judge::judge;
 pub use lease::LeaseOverlap;
 pub use overlap::Pair;

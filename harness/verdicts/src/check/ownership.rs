@@ -16,11 +16,10 @@
 //! carries the same time may still follow.
 
 use crate::history::History;
+use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step};
 
-use super::attempt::{Attempt, HoldEnd, Step};
 use super::checker::Checker;
 use super::evidence::Evidence;
-use super::follower::Follower;
 use super::verdict::{Status, Verdict};
 use super::{cause, story};
 
@@ -225,11 +224,11 @@ impl Checker for Ownership {
 
 /// All releases that took another's lock, in the order in which they showed.
 pub fn thefts(history: &History) -> Vec<Theft> {
-    let mut follower = Follower::new(history.header.workers);
+    let mut tracker = AttemptTracker::new(history.header.workers);
     let mut checker = Ownership::new(history.header.keys.len());
     checker.all = Some(Vec::new());
     for event in &history.events {
-        follower.event(event, |attempt, step| {
+        tracker.event(event, |attempt, step| {
             checker.step(event.at_ns, attempt, step);
         });
     }

@@ -30,11 +30,10 @@
 //! obliged to be granted while its Redis is out of reach.
 
 use crate::history::{Event, Header, Misbehaviour, What};
+use crate::timeline::{Attempt, HoldEnd, Step, ms, spoils_clocks, strikes_once};
 
-use super::attempt::{Attempt, HoldEnd, Step, ms};
 use super::checker::Checker;
 use super::evidence::Evidence;
-use super::fault::{spoils_clocks, strikes_once};
 use super::story;
 use super::verdict::{Cause, Status, Verdict};
 use super::wants::Wants;
@@ -267,11 +266,11 @@ impl Checker for Progress {
         let until_ns = at_ns.saturating_add(attempt.ttl_ns.max(longest_ns));
         match step {
             Step::Asked => self.wants.asked(at_ns, attempt),
-            Step::Denied { definite } => {
+            Step::Denied(denial) => {
                 if let Some(since_ns) = self.wants.denied(at_ns, attempt) {
                     self.look(at_ns, key, since_ns, Some(attempt.worker));
                 }
-                if !definite {
+                if !denial.is_definite() {
                     self.look_at_key(at_ns, key);
                     self.occupied_until(key, until_ns);
                     self.keys[key as usize].doubt = Some((attempt.worker, at_ns));

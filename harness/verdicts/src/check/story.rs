@@ -4,11 +4,11 @@
 //! kept, and those are told in order of time.
 
 use crate::history::What;
+use crate::timeline::{Hold, HoldEnd, Lease, ms};
 
 use super::cause;
 use super::evidence::Evidence;
 use super::fencing::StaleToken;
-use super::holds::{Hold, Lease};
 use super::ownership::Theft;
 use super::progress::Stall;
 use super::resource::Oversale;
@@ -78,7 +78,7 @@ impl Draft {
     }
 
     fn tell_kill(&mut self, hold: &Hold) {
-        if hold.ended == super::attempt::HoldEnd::Killed {
+        if hold.ended == HoldEnd::Killed {
             let text = format!("worker {} was gone", hold.worker);
             self.tell(hold.end_ns, Weight::Reason, text);
         }
@@ -311,7 +311,7 @@ fn tell_aftermath(draft: &mut Draft, evidence: &Evidence<'_>, stall: &Stall) {
             } if key == stall.key => {
                 let text = format!(
                     "a probe after the run waited {} and was not granted",
-                    length(super::attempt::ms(waited_ms))
+                    length(ms(waited_ms))
                 );
                 draft.tell(event.at_ns, Weight::Reason, text);
             }

@@ -3,8 +3,8 @@
 //! Where it is too little, what would be `held` becomes `unknown`. What was proven stays proven.
 
 use crate::history::{EndReason, Event, Header, What};
+use crate::timeline::{Attempt, Step};
 
-use super::attempt::{Attempt, Step};
 use super::overlap::Overlaps;
 
 /// Watches whether anything was put to the test.

@@ -11,7 +11,7 @@
 //! he waits for), and a worker that waits for a buyer wants nothing. So a run of many short refusals
 //! is no starvation here; whether the lock could be had at all, the probe after the run finds out.
 
-use super::attempt::Attempt;
+use crate::timeline::Attempt;
 
 /// So many attempts, at the least, make one continuous want of the bound's length.
 const ATTEMPTS_WITHIN_BOUND: u64 = 4;

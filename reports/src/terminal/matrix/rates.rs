@@ -4,7 +4,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::super::line::Line;
 use super::super::paint::{FAINT, STRONG};
-use crate::matrix::{CONFIDENCE_PERCENT, Rate};
+use crate::statistics::{CONFIDENCE_PERCENT, Rate};
 
 pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
     if record.seeds < 2 {

@@ -14,6 +14,7 @@ use proptest::prelude::*;
 
 use super::{Property, Status, judge};
 use crate::history::History;
+use crate::timeline::Timeline;
 
 fn count(history: &History, property: Property) -> (u64, Option<u64>) {
     let verdict = &judge(history)[&property];
@@ -45,8 +46,9 @@ proptest! {
 
     #[test]
     fn the_listed_holds_are_those_of_the_oracle(history in generate::histories(60)) {
-        let listed: Vec<_> = super::holds(&history)
-            .into_iter()
+        let listed: Vec<_> = Timeline::of(&history)
+            .holds()
+            .iter()
             .map(|hold| (hold.op, hold.begin_ns, hold.end_ns, hold.deadline_ns))
             .collect();
         let expected: Vec<_> = pairs::holds(&history)

@@ -2,11 +2,11 @@
 
 use picklock_verdicts::history::{Event, History, What, read_history};
 
-pub struct Tape {
+pub struct HistoryBuilder {
     history: History,
 }
 
-impl Tape {
+impl HistoryBuilder {
     pub fn new(workers: usize) -> Self {
         let header = format!(
             concat!(
@@ -17,7 +17,7 @@ impl Tape {
             ),
             workers
         );
-        Tape {
+        HistoryBuilder {
             history: read_history(header.as_bytes()).expect("a valid header"),
         }
     }

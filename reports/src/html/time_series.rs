@@ -1,11 +1,12 @@
-//! Stock and fencing tokens over time.
+//! Time series of a run: the stock and the fencing tokens.
 
 use picklock_verdicts::history::{History, What};
+use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
 use super::column::Column;
 
-/// So many keys have a line of their own; with more, the one with the lowest stock has one.
+/// With no more keys than this each has a line; with more, only the one with the lowest stock.
 const MOST_LINES: usize = 6;
 /// More points than this cannot be told apart on any screen.
 const MOST_POINTS: usize = 8_000;
@@ -108,29 +109,14 @@ fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
 }
 
 /// The fencing tokens; `None` if the subject gives none.
-pub(super) fn fences(history: &History, left_out: &mut Vec<String>) -> Option<Fences> {
-    let mut highest: Vec<Option<u64>> = vec![None; history.header.keys.len()];
-    let mut keys = std::collections::HashMap::new();
+pub(super) fn fences(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Option<Fences> {
+    let mut highest: Vec<Option<u64>> = vec![None; timeline.history().header.keys.len()];
     let mut points: Vec<(u64, u64, bool)> = Vec::new();
-    for event in &history.events {
-        match event.what {
-            What::Acquire { worker, key, .. } => {
-                keys.insert(worker, key as usize);
-            }
-            What::Granted {
-                worker,
-                fence: Some(fence),
-                ..
-            } => {
-                let key = keys.get(&worker).copied().unwrap_or(0);
-                let Some(highest) = highest.get_mut(key) else {
-                    continue;
-                };
-                let stale = highest.is_some_and(|highest| fence <= highest);
-                *highest = Some(highest.map_or(fence, |highest| highest.max(fence)));
-                points.push((event.at_ns, fence, stale));
-            }
-            _ => {}
+    for hold in timeline.holds() {
+        if let (Some(fence), Some(highest)) = (hold.fence, highest.get_mut(hold.key as usize)) {
+            let stale = highest.is_some_and(|highest| fence <= highest);
+            *highest = Some(highest.map_or(fence, |highest| highest.max(fence)));
+            points.push((hold.begin_ns, fence, stale));
         }
     }
     let low = points.iter().map(|point| point.1).min()?;

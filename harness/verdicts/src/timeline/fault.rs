@@ -1,6 +1,6 @@
-//! What the checkers know of faults: which of them explain what.
+//! Faults: when each was on, whom it struck, and what its kind does to a lock.
 
-use crate::history::{History, What};
+use crate::history::{ClockShift, History, What};
 
 /// A fault as the history tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,8 +13,12 @@ pub struct FaultSpan<'a> {
     pub began_ns: u64,
     /// When it was over; `None`: the history does not say.
     pub ended_ns: Option<u64>,
-    /// The workers it struck.
+    /// The workers that it struck.
     pub workers: &'a [usize],
+    /// The nodes that it struck.
+    pub nodes: &'a [usize],
+    /// What it does to the wall clocks of those that it strikes, if the history says so.
+    pub clock: Option<ClockShift>,
 }
 
 /// True for faults that make a node forget, or expire, what it was told. One that has run out of
@@ -41,7 +45,7 @@ pub fn strikes_once(fault: &str) -> bool {
 }
 
 /// All faults of a history, in the order in which they began.
-pub fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
+pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
     let mut spans = Vec::new();
     let mut ids = Vec::new();
     for event in &history.events {
@@ -51,7 +55,8 @@ pub fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                 fault,
                 detail,
                 workers,
-                ..
+                nodes,
+                clock,
             } => {
                 ids.push(*id);
                 spans.push(FaultSpan {
@@ -60,6 +65,8 @@ pub fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                     began_ns: event.at_ns,
                     ended_ns: None,
                     workers,
+                    nodes,
+                    clock: *clock,
                 });
             }
             What::FaultEnded { id } => {

@@ -1,4 +1,4 @@
-//! Runs and matrices put together into one [`Material`].
+//! Combines runs and matrices into one [`ReportInput`].
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use picklock_verdicts::check::{Status, Verdict, Verdicts};
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Tally};
 
-use crate::material::{Evidence, Material};
+use crate::report_input::{Evidence, ReportInput};
 
 /// A single run as a matrix of one cell, with itself as the evidence.
 ///
 /// A run record does not say what its scenario expects, so the cell expects nothing, and nothing
 /// in it can be a surprise. Its scenario's hash is not known either and left empty.
-pub fn of_run(record: RunRecord, history: Option<History>) -> Material {
+pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
     let run_dir = ".".to_owned();
     let cell = Cell {
         subject: record.subject.clone(),
@@ -54,7 +54,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> Material {
         wire: None,
         has_repro: false,
     }];
-    Material {
+    ReportInput {
         matrix,
         evidence,
         skipped: Vec::new(),
@@ -81,17 +81,17 @@ fn tally(verdicts: &Verdicts) -> BTreeMap<picklock_verdicts::check::Property, Ta
         .collect()
 }
 
-/// Several materials as one; each comes with the name of where it was found.
+/// Combines several inputs, each with the name of where it was found.
 ///
 /// Cells keep their order. Evidence is found by `NAME/RUN_DIR` from then on, so that runs of two
-/// matrices do not take each other's place. A single material stays as it is.
-pub fn merge(mut parts: Vec<(String, Material)>) -> Material {
+/// matrices do not meet. A single input stays as it is.
+pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
     if parts.len() == 1
         && let Some((_, only)) = parts.pop()
     {
         return only;
     }
-    let mut whole = Material {
+    let mut whole = ReportInput {
         matrix: MatrixRecord {
             format: MATRIX_FORMAT.to_owned(),
             ..MatrixRecord::default()

@@ -1,21 +1,21 @@
-//! Where there is something to see: what "next violation" jumps to.
+//! The places in a timeline that "next violation" jumps to.
 
 use picklock_verdicts::check::{Status, Verdicts};
 use serde::Serialize;
 
 /// A place in the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Sight {
+pub(super) struct JumpTarget {
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
     pub(super) words: String,
 }
 
 /// Overlaps, and the first violation of each property, in the order of time.
-pub(super) fn sights(overlaps: &[(u64, u64, u32)], verdicts: &Verdicts) -> Vec<Sight> {
-    let mut sights: Vec<Sight> = overlaps
+pub(super) fn jump_targets(overlaps: &[(u64, u64, u32)], verdicts: &Verdicts) -> Vec<JumpTarget> {
+    let mut jump_targets: Vec<JumpTarget> = overlaps
         .iter()
-        .map(|&(from_ns, to_ns, _)| Sight {
+        .map(|&(from_ns, to_ns, _)| JumpTarget {
             from_ns,
             to_ns,
             words: "inside together".to_owned(),
@@ -27,17 +27,20 @@ pub(super) fn sights(overlaps: &[(u64, u64, u32)], verdicts: &Verdicts) -> Vec<S
         };
         let cause = verdict.cause.map_or("", |cause| cause.word());
         let words = format!("{property} violated: {cause}");
-        match sights.iter_mut().find(|sight| sight.from_ns == at_ns) {
-            Some(sight) => sight.words = format!("{words} · {}", sight.words),
-            None => sights.push(Sight {
+        match jump_targets
+            .iter_mut()
+            .find(|target| target.from_ns == at_ns)
+        {
+            Some(target) => target.words = format!("{words} · {}", target.words),
+            None => jump_targets.push(JumpTarget {
                 from_ns: at_ns,
                 to_ns: at_ns,
                 words,
             }),
         }
     }
-    sights.sort_by_key(|sight| (sight.from_ns, sight.to_ns));
-    sights
+    jump_targets.sort_by_key(|target| (target.from_ns, target.to_ns));
+    jump_targets
 }
 
 #[cfg(test)]
@@ -59,10 +62,10 @@ mod tests {
             (Property::Lease, Verdict::held()),
             (Property::Resource, violated(9)),
         ]);
-        let sights = sights(&[(5, 8, 0), (20, 30, 0)], &verdicts);
-        let seen: Vec<(u64, u64, &str)> = sights
+        let jump_targets = jump_targets(&[(5, 8, 0), (20, 30, 0)], &verdicts);
+        let seen: Vec<(u64, u64, &str)> = jump_targets
             .iter()
-            .map(|sight| (sight.from_ns, sight.to_ns, sight.words.as_str()))
+            .map(|target| (target.from_ns, target.to_ns, target.words.as_str()))
             .collect();
         assert_eq!(
             seen,

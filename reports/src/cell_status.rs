@@ -1,12 +1,12 @@
-//! How a cell stands: what in it is a failure, and which cell is to be read first.
+//! How a cell came out: what in it is a failure, and which cell comes first in a report.
 
 use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::record::{Cell, Surprise};
 
 /// How a cell came out, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
-    /// Something came out otherwise than expected, or was violated where nothing was expected.
+pub enum CellStatus {
+    /// Something differs from what was expected, or was violated where nothing was expected.
     Failed,
     /// It could not be run.
     NotRun,
@@ -19,27 +19,27 @@ pub enum Standing {
 }
 
 /// How this cell came out.
-pub fn of(cell: &Cell) -> Standing {
+pub fn of(cell: &Cell) -> CellStatus {
     let any = |status| {
         cell.verdicts
             .values()
             .any(|verdict| verdict.status == status)
     };
     if cell.error.is_some() {
-        Standing::NotRun
+        CellStatus::NotRun
     } else if !failures(cell).is_empty() {
-        Standing::Failed
+        CellStatus::Failed
     } else if any(Status::Violated) {
-        Standing::Violated
+        CellStatus::Violated
     } else if any(Status::Unknown) {
-        Standing::Unknown
+        CellStatus::Unknown
     } else {
-        Standing::Held
+        CellStatus::Held
     }
 }
 
-/// What a reader must be told of first: the cell's surprises. A single run does not know what its
-/// scenario expects; there everything is expected to hold, and what did not is listed.
+/// The cell's failures: where it differs from what was expected. A single run does not know what its
+/// scenario expects; there every property that did not hold is a failure.
 pub fn failures(cell: &Cell) -> Vec<Surprise> {
     if !cell.expected.is_empty() || !cell.surprises.is_empty() {
         return cell.surprises.clone();
@@ -61,7 +61,7 @@ pub fn failures(cell: &Cell) -> Vec<Surprise> {
     unmet.collect()
 }
 
-/// True when the property could not be decided, though something was expected of it.
+/// True if the property could not be decided, although something was expected of it.
 pub fn is_undecided(failure: &Surprise) -> bool {
     failure.got.starts_with(Status::Unknown.word())
 }
@@ -85,8 +85,8 @@ pub fn mark(cell: &Cell, property: Property) -> char {
     }
 }
 
-/// The story of this property in the run that is shown, and the next best if it has none of its
-/// own: a surprise may have shown in another run than that one.
+/// The story of this property in the run that is shown. If it has none of its own, that of another
+/// violated property: the failure may have happened in another run than the one shown.
 pub fn story(cell: &Cell, property: Property) -> &[String] {
     let own = cell.verdicts.get(&property);
     let any = || {

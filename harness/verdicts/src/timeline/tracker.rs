@@ -1,21 +1,22 @@
-//! Following: what each event means for the one attempt that it speaks of.
+//! The tracker: what each event means for the one attempt that it is about.
 //!
-//! Events after `acquire` name only worker and operation. The [`Follower`] keeps the attempts
-//! that are under way, and hands every checker the attempt together with what just happened to
-//! it, so that no checker looks anything up. A worker has one attempt at a time, so finding one
-//! is finding the worker; a history that does otherwise costs a scan of that worker's own.
+//! Events after `acquire` name only worker and operation. The [`AttemptTracker`] keeps the attempts
+//! that are under way, and reports each attempt together with what just happened to it, so that no
+//! reader looks anything up. A worker has one attempt at a time, so finding the attempt is finding
+//! the worker; a history in which a worker has several costs a scan of that worker's own.
 //!
-//! Words about an attempt that is over (an extension after the release, an answer after the
-//! kill) change nothing that is judged here, and are passed over.
+//! Events about an attempt that is over (an extension after the release, an answer after the kill)
+//! change nothing that is judged, and are ignored.
 
 use crate::history::{Event, What};
 
-use super::attempt::{Attempt, HoldEnd, Step};
+use super::attempt::{Attempt, Denial, HoldEnd, Step};
 use super::fault::{forgets, spoils_clocks};
+use super::lease_deadline::LeaseDeadline;
 
 /// The attempts that are under way.
 #[derive(Debug)]
-pub struct Follower {
+pub struct AttemptTracker {
     workers: Vec<Vec<Attempt>>,
     /// When a node was last made to forget.
     forgot_ns: Option<u64>,
@@ -23,43 +24,46 @@ pub struct Follower {
     clocks_spoilt: bool,
 }
 
-impl Follower {
+impl AttemptTracker {
     /// For a history with so many workers.
     pub fn new(workers: usize) -> Self {
-        Follower {
+        AttemptTracker {
             workers: vec![Vec::new(); workers],
             forgot_ns: None,
             clocks_spoilt: false,
         }
     }
 
-    /// Takes in one event, and calls `see` for every step that an attempt makes by it. False:
-    /// the event is about more than one attempt, or none, and should be looked at itself.
+    /// Reads one event, and calls `see` for every step that an attempt makes by it. False if the
+    /// event is about more than one attempt, or none; a reader should look at the event itself then.
     pub fn event(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
         let at_ns = event.at_ns;
         match &event.what {
             What::Acquire { .. } => self.asked(event, see),
             What::Granted { .. } => self.granted(event, see),
             What::Refused { worker, op } => {
-                self.denied(*worker, *op, true, see);
+                self.denied(*worker, *op, Denial::Refused, see);
             }
             What::AcquireFailed {
                 worker,
                 op,
                 definite,
                 ..
-            } => self.denied(*worker, *op, *definite, see),
+            } => {
+                let definite = *definite;
+                self.denied(*worker, *op, Denial::Failed { definite }, see);
+            }
             What::Extended {
                 worker,
                 op,
                 valid_ms,
                 elapsed_ms,
             } => self.move_lease(*worker, *op, see, |attempt| {
-                let deadline_ns = attempt.reported(*elapsed_ms, *valid_ms);
-                attempt.deadline_ns.max(deadline_ns)
+                let reported = attempt.reported(at_ns, *valid_ms, *elapsed_ms);
+                attempt.deadline().extended_to(reported)
             }),
             What::Lost { worker, op } => {
-                self.move_lease(*worker, *op, see, |attempt| attempt.deadline_ns.min(at_ns));
+                self.move_lease(*worker, *op, see, |attempt| attempt.deadline().lost(at_ns));
             }
             What::Release { worker, op } => {
                 if let Some(attempt) = self.find(*worker, *op) {
@@ -99,6 +103,11 @@ impl Follower {
         for attempt in self.workers.iter_mut().flatten() {
             end(attempt, at_ns, HoldEnd::Open, &mut see);
         }
+    }
+
+    /// The attempts that are under way, worker by worker.
+    pub fn under_way(&self) -> impl Iterator<Item = &Attempt> {
+        self.workers.iter().flatten()
     }
 
     fn asked(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) {
@@ -150,13 +159,13 @@ impl Follower {
         &mut self,
         worker: usize,
         op: u64,
-        definite: bool,
+        denial: Denial,
         mut see: impl FnMut(&Attempt, Step),
     ) {
-        // Who has been granted the lock is no longer asking for it.
+        // An attempt that has been granted the lock is no longer asking for it.
         let asking = self.find(worker, op).is_some_and(|a| a.begin_ns.is_none());
         if asking && let Some(attempt) = self.take(worker, op) {
-            see(&attempt, Step::Denied { definite });
+            see(&attempt, Step::Denied(denial));
         }
     }
 
@@ -165,16 +174,21 @@ impl Follower {
         worker: usize,
         op: u64,
         mut see: impl FnMut(&Attempt, Step),
-        to: impl FnOnce(&Attempt) -> u64,
+        to: impl FnOnce(&Attempt) -> LeaseDeadline,
     ) {
         if let Some(attempt) = self.find(worker, op)
             && attempt.begin_ns.is_some()
             && attempt.ended.is_none()
         {
-            let was_ns = attempt.deadline_ns;
-            attempt.deadline_ns = to(attempt);
-            if attempt.deadline_ns != was_ns {
-                see(attempt, Step::LeaseMoved { was_ns });
+            let was = attempt.deadline();
+            let now = to(attempt);
+            if now != was {
+                attempt.set_deadline(now);
+                let step = Step::LeaseMoved {
+                    was_ns: was.earliest_ns,
+                    was_latest_ns: was.latest_ns,
+                };
+                see(attempt, step);
             }
         }
     }

@@ -1,26 +1,28 @@
-//! What a history gives the timeline to draw, as columns of numbers.
+//! What the page's timeline draws, as columns of numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use picklock_verdicts::check::Verdicts;
-use picklock_verdicts::history::{History, What};
+use picklock_verdicts::timeline::{Hold, Timeline};
 use serde::Serialize;
 
-use super::bunch::{Piece, bunched, touches};
+use super::cluster::{Piece, clustered, touches};
 use super::column::Column;
-use super::curve;
+use super::downtime::{Downtime, downtimes};
+use super::fault_band::{FaultBand, fault_bands};
+use super::jump_target::{JumpTarget, jump_targets};
 use super::messages::{Messages, messages};
-use super::scene::{self, Dead, Fault, Node};
-use super::sight::{self, Sight};
+use super::node_rows::{NodeRow, node_rows};
+use super::time_series;
 use super::wrong_clock::{Off, wrong_clocks};
 use crate::escape::visible;
-use crate::lanes::{Doing, Lane, Moment, lanes, overlaps_by_key};
+use crate::lanes::{Activity, Lane, MarkKind, lanes, overlaps_by_key};
 use crate::units::span_ns;
 use crate::wire_log::WireLog;
 
 /// More lanes than this are not drawn.
 const MOST_LANES: usize = 400;
-/// Overlaps beyond this are neither listed nor kept out of bunches.
+/// Overlaps beyond this are not listed, and what takes part in them may become part of a cluster.
 const MOST_OVERLAPS: usize = 5_000;
 /// Marks beyond this are left out, sales first.
 const MOST_MARKS: usize = 20_000;
@@ -31,9 +33,9 @@ const LONGEST_TOKEN: usize = 40;
 /// With more pieces than this, times are told to the microsecond.
 const MOST_EXACT: usize = 20_000;
 
-/// All that the timeline draws. Times in plain lists are nanoseconds, in columns `unit_ns`.
+/// Everything that the timeline draws. Times in plain lists are nanoseconds, in columns `unit_ns`.
 #[derive(Debug, Serialize)]
-pub(super) struct Track {
+pub(super) struct TimelineData {
     end_ns: u64,
     ttl_ns: u64,
     unit_ns: u64,
@@ -46,18 +48,18 @@ pub(super) struct Track {
     /// Attempt numbers, each less the one before.
     ops: String,
     piece_keys: String,
-    /// For each bunch: holds in it, and the time that they held.
-    bunches: String,
+    /// For each cluster: holds in it, and the time that they held.
+    clusters: String,
     /// Of each mark: its time less the one before's, its lane, what it is.
     marks: String,
     tokens: BTreeMap<u64, String>,
-    nodes: Vec<Node>,
-    faults: Vec<Fault>,
+    nodes: Vec<NodeRow>,
+    faults: Vec<FaultBand>,
     /// From, to, key.
     overlaps: Vec<(u64, u64, u32)>,
-    sights: Vec<Sight>,
-    stock: Vec<curve::Steps>,
-    fences: Option<curve::Fences>,
+    jump_targets: Vec<JumpTarget>,
+    stock: Vec<time_series::Steps>,
+    fences: Option<time_series::Fences>,
     /// `None`: the run kept no command log.
     messages: Option<Messages>,
     /// What is not shown, in words.
@@ -69,12 +71,12 @@ struct LaneHead {
     worker: usize,
     pieces: usize,
     frozen: Vec<(u64, u64)>,
-    dead: Vec<Dead>,
+    dead: Vec<Downtime>,
     /// When its wall clock was off.
     clock: Vec<Off>,
 }
 
-/// How much a track may have.
+/// How much a timeline may draw.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     /// Pieces in its lanes, more or less.
@@ -83,17 +85,17 @@ pub(super) struct Room {
     pub(super) messages: usize,
 }
 
-/// The track of a history, and of the command log that was kept with it.
-pub(super) fn track(
-    history: &History,
+/// What the timeline of a run draws, with the command log that was kept with its history.
+pub(super) fn timeline_data(
+    timeline: &Timeline<'_>,
     wire: Option<&WireLog>,
     verdicts: &Verdicts,
     room: Room,
-) -> Track {
-    let end_ns = history.events.last().map_or(0, |event| event.at_ns);
+) -> TimelineData {
+    let (history, end_ns) = (timeline.history(), timeline.end_ns());
     let mut left_out = Vec::new();
-    let lanes = lanes(&history.events);
-    let overlaps = overlaps(&lanes, &mut left_out);
+    let lanes = lanes(timeline);
+    let overlaps = overlaps(timeline, &mut left_out);
     let spans = overlaps.iter().map(|&(from, to, _)| (from, to));
     let kept = crate::measures::merged(spans.collect());
     let lanes = chosen(lanes, &kept, &mut left_out);
@@ -111,7 +113,8 @@ pub(super) fn track(
         1
     };
     let columns = Columns::of(&pieces, unit_ns);
-    let mut dead = scene::dead(history);
+    let mut dead = downtimes(timeline);
+    let faults = fault_bands(timeline);
     let mut clocks = wrong_clocks(history);
     let heads = lanes.iter().zip(&pieces);
     let heads = heads.map(|((worker, lane), pieces)| LaneHead {
@@ -121,7 +124,7 @@ pub(super) fn track(
         dead: dead.remove(worker).unwrap_or_default(),
         clock: clocks.workers.remove(worker).unwrap_or_default(),
     });
-    Track {
+    TimelineData {
         end_ns,
         ttl_ns: history.header.ttl_ms.saturating_mul(1_000_000),
         unit_ns,
@@ -132,26 +135,26 @@ pub(super) fn track(
         kinds: columns.kinds.text(),
         ops: columns.ops.text(),
         piece_keys: columns.keys.text(),
-        bunches: columns.bunches.text(),
+        clusters: columns.clusters.text(),
         marks: marks(&lanes, unit_ns, &mut left_out),
-        tokens: tokens(history, &overlaps, &mut left_out),
-        nodes: scene::nodes(history, &mut clocks.nodes),
-        faults: scene::faults(history),
+        tokens: tokens(timeline, &overlaps, &mut left_out),
+        nodes: node_rows(timeline, &faults, &mut clocks.nodes),
+        faults,
         messages: wire
             .map(|log| messages(log, &together(&lanes, &kept), room.messages, &mut left_out)),
-        sights: sight::sights(&overlaps, verdicts),
+        jump_targets: jump_targets(&overlaps, verdicts),
         overlaps,
-        stock: curve::stock(history, &mut left_out),
-        fences: curve::fences(history, &mut left_out),
+        stock: time_series::stock(history, &mut left_out),
+        fences: time_series::fences(timeline, &mut left_out),
         left_out,
     }
 }
 
 /// The attempts that held during an overlap.
 fn together(lanes: &[(usize, Lane)], kept: &[(u64, u64)]) -> BTreeSet<u64> {
-    let each = lanes.iter().flat_map(|(_, lane)| &lane.stretches);
-    let inside = each.filter(|stretch| stretch.doing.holds() && touches(kept, stretch));
-    inside.map(|stretch| stretch.op).collect()
+    let each = lanes.iter().flat_map(|(_, lane)| &lane.segments);
+    let inside = each.filter(|segment| segment.activity.holds() && touches(kept, segment));
+    inside.map(|segment| segment.op).collect()
 }
 
 fn names(keys: &[String]) -> Vec<String> {
@@ -159,8 +162,8 @@ fn names(keys: &[String]) -> Vec<String> {
     keys.iter().take(1_000).map(shown).collect()
 }
 
-fn overlaps(lanes: &BTreeMap<usize, Lane>, left_out: &mut Vec<String>) -> Vec<(u64, u64, u32)> {
-    let by_key = overlaps_by_key(lanes).into_iter();
+fn overlaps(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Vec<(u64, u64, u32)> {
+    let by_key = overlaps_by_key(timeline).into_iter();
     let mut all: Vec<(u64, u64, u32)> = by_key
         .flat_map(|(key, spans)| spans.into_iter().map(move |(from, to)| (from, to, key)))
         .collect();
@@ -188,8 +191,8 @@ fn chosen(
         return lanes;
     }
     let interest = |lane: &Lane| {
-        let mut holds = lane.stretches.iter().filter(|s| s.doing.holds());
-        if holds.clone().any(|stretch| touches(kept, stretch)) {
+        let mut holds = lane.segments.iter().filter(|s| s.activity.holds());
+        if holds.clone().any(|segment| touches(kept, segment)) {
             0
         } else if holds.next().is_some() || !lane.frozen_ns.is_empty() {
             1
@@ -208,7 +211,8 @@ fn chosen(
     lanes
 }
 
-/// The pieces of each lane, bunched as little as will do, and the step: 0 if nothing had to be.
+/// The pieces of each lane and the step with which they were clustered, the smallest that will do;
+/// 0 if nothing had to be clustered.
 fn fitting(
     lanes: &[(usize, Lane)],
     kept: &[(u64, u64)],
@@ -217,11 +221,11 @@ fn fitting(
 ) -> (Vec<Vec<Piece>>, u64) {
     let at_step = |step_ns: u64| -> Vec<Vec<Piece>> {
         let each = lanes.iter();
-        each.map(|(_, lane)| bunched(&lane.stretches, step_ns, kept))
+        each.map(|(_, lane)| clustered(&lane.segments, step_ns, kept))
             .collect()
     };
-    let stretches: usize = lanes.iter().map(|(_, lane)| lane.stretches.len()).sum();
-    if stretches <= most_pieces {
+    let segments: usize = lanes.iter().map(|(_, lane)| lane.segments.len()).sum();
+    if segments <= most_pieces {
         return (at_step(0), 0);
     }
     let mut step_ns = end_ns / 1_000_000 + 1;
@@ -243,7 +247,7 @@ struct Columns {
     kinds: Column,
     ops: Column,
     keys: Column,
-    bunches: Column,
+    clusters: Column,
 }
 
 impl Columns {
@@ -258,14 +262,14 @@ impl Columns {
                 columns.lengths.push(to - from);
                 before = to;
                 let (op, key) = match piece {
-                    Piece::Stretch(stretch) => {
-                        columns.kinds.push(kind(stretch.doing));
-                        (stretch.op, stretch.key)
+                    Piece::Segment(segment) => {
+                        columns.kinds.push(kind(segment.activity));
+                        (segment.op, segment.key)
                     }
-                    Piece::Bunch(bunch) => {
-                        columns.kinds.push(if bunch.past { 6 } else { 5 });
-                        columns.bunches.push(bunch.holds);
-                        columns.bunches.push(bunch.held_ns / unit_ns);
+                    Piece::Cluster(cluster) => {
+                        columns.kinds.push(if cluster.past { 6 } else { 5 });
+                        columns.clusters.push(cluster.holds);
+                        columns.clusters.push(cluster.held_ns / unit_ns);
                         (op_before, 0)
                     }
                 };
@@ -279,13 +283,13 @@ impl Columns {
 }
 
 /// The numbers that the page's script knows.
-fn kind(doing: Doing) -> u64 {
-    match doing {
-        Doing::Waiting => 0,
-        Doing::InLease => 1,
-        Doing::PerhapsPast => 2,
-        Doing::PastLease => 3,
-        Doing::Releasing => 4,
+fn kind(activity: Activity) -> u64 {
+    match activity {
+        Activity::Waiting => 0,
+        Activity::InLease => 1,
+        Activity::PerhapsPast => 2,
+        Activity::PastLease => 3,
+        Activity::Releasing => 4,
     }
 }
 
@@ -293,11 +297,11 @@ fn marks(lanes: &[(usize, Lane)], unit_ns: u64, left_out: &mut Vec<String>) -> S
     let mut marks: Vec<(u64, usize, u64)> = Vec::new();
     for (index, (_, lane)) in lanes.iter().enumerate() {
         for mark in &lane.marks {
-            let what = match mark.what {
-                Moment::Died => 0,
-                Moment::FencedOff => 1,
-                Moment::Sold => 2,
-                Moment::Released => continue,
+            let what = match mark.kind {
+                MarkKind::Died => 0,
+                MarkKind::FencedOff => 1,
+                MarkKind::Sold => 2,
+                MarkKind::Released => continue,
             };
             marks.push((mark.at_ns, index, what));
         }
@@ -342,39 +346,33 @@ fn thin(marks: &mut Vec<(u64, usize, u64)>) {
 
 /// Tokens by attempt.
 fn tokens(
-    history: &History,
+    timeline: &Timeline<'_>,
     overlaps: &[(u64, u64, u32)],
     left_out: &mut Vec<String>,
 ) -> BTreeMap<u64, String> {
-    let granted = |event: &picklock_verdicts::history::Event| match &event.what {
-        What::Granted {
-            op, token, fence, ..
-        } => Some((event.at_ns, *op, told(token, *fence))),
-        _ => None,
-    };
-    let count = history.events.iter().filter_map(granted).count();
-    let all = history.events.iter().filter_map(granted);
+    let holds = timeline.holds();
+    let token = |hold: &Hold| (hold.op, token_in_words(&hold.token, hold.fence));
+    let count = holds.len();
     if count <= MOST_TOKENS {
-        return all.map(|(_, op, token)| (op, token)).collect();
+        return holds.iter().map(token).collect();
     }
     left_out.push(format!(
         "Of {count} grants only those at the beginning of an overlap, and at most {MOST_TOKENS}, \
          tell their tokens."
     ));
     let begins: BTreeSet<u64> = overlaps.iter().map(|span| span.0).collect();
-    let at_overlap = all.filter(|(at_ns, _, _)| begins.contains(at_ns));
-    let tokens = at_overlap.map(|(_, op, token)| (op, token));
-    tokens.take(MOST_TOKENS).collect()
+    let at_overlap = holds.iter().filter(|hold| begins.contains(&hold.begin_ns));
+    at_overlap.take(MOST_TOKENS).map(token).collect()
 }
 
-fn told(token: &str, fence: Option<u64>) -> String {
+fn token_in_words(token: &str, fence: Option<u64>) -> String {
     let token = visible(token);
-    let mut told: String = token.chars().take(LONGEST_TOKEN).collect();
+    let mut words: String = token.chars().take(LONGEST_TOKEN).collect();
     if token.chars().nth(LONGEST_TOKEN).is_some() {
-        told.push('…');
+        words.push('…');
     }
     if let Some(fence) = fence {
-        told.push_str(&format!(" · fencing token {fence}"));
+        words.push_str(&format!(" · fencing token {fence}"));
     }
-    told
+    words
 }

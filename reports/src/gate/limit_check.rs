@@ -1,4 +1,4 @@
-//! Limits held against what was measured.
+//! Whether cells keep to limits.
 
 use picklock_verdicts::record::{Cell, MatrixRecord};
 use serde::Serialize;
@@ -10,52 +10,51 @@ use super::limit::{Limit, Op, Unit};
 use super::metric::Metric;
 use super::paired::{CONFIDENCE, Paired, Ran};
 use super::rules::Rules;
-use super::sign_test::{Interval, median_interval};
+use crate::statistics::{Interval, median_interval};
 use crate::units::span_us;
 
-/// A limit that was held against something, kept or broken.
+/// A limit that was compared with a measurement, kept or broken.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
-    /// Whose.
+    /// The cell.
     #[serde(flatten)]
     pub cell: CellKey,
     /// The limit, as it was understood.
     pub limit: String,
     /// Whether it was kept.
     pub kept: bool,
-    /// What was measured: microseconds or a number; for pairs how many times the bound it was.
+    /// The measurement: microseconds or a number; for pairs, as a multiple of the bound.
     pub value: f64,
-    /// What it was held against; for pairs 1.
+    /// The bound; for pairs 1.
     pub bound: f64,
-    /// For pairs: where the true middle lies with 95 % confidence, and what it is made of:
-    /// how many times its bound the metric was in each pair.
+    /// For pairs: the interval that covers the true median with 95 % confidence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
-    /// See there; nothing where there were no pairs.
+    /// The metric of each pair as a multiple of its bound; empty without pairs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<f64>,
     /// The same in words.
     pub words: String,
 }
 
-/// What a limit came to.
-pub(super) enum Came {
-    /// It was held against something.
+/// The result of checking a limit.
+pub(super) enum LimitResult {
+    /// It was compared with a measurement.
     Measured(Box<Measured>, Option<Finding>),
-    /// It could not be.
-    Not(Finding),
-    /// The baseline that it needs does not stand; that was said already.
-    Unsaid,
+    /// It could not be checked.
+    Unchecked(Finding),
+    /// The baseline that it needs is not good; another finding says so already.
+    NoBaseline,
 }
 
-/// How the subject's times stand to the control's: the median of the ratios of the pairs. `None`
-/// where one was not measured, or where there are too few.
+/// The subject's times divided by the control's: the median of the ratios of the pairs. `None` if a
+/// pair was not measured, or if there are too few pairs.
 pub(super) fn ratios(paired: &Paired, metric: Metric) -> Option<Interval> {
     let ratio = |subject, control| Some(subject / control);
     median_interval(&quotients(paired, ratio, metric)?, CONFIDENCE)
 }
 
-/// A quotient of each pair; `None` where there is none of one of them.
+/// A quotient of each pair; `None` if any pair lacks one.
 fn quotients(
     paired: &Paired,
     quotient: impl Fn(f64, f64) -> Option<f64>,
@@ -68,23 +67,23 @@ fn quotients(
     of_pairs.collect()
 }
 
-/// One limit of one cell.
-pub(super) struct Held<'a> {
+/// Checks the limits of one cell.
+pub(super) struct LimitCheck<'a> {
     pub rules: &'a Rules,
     pub baseline: Option<&'a Baseline>,
     pub ran: &'a Ran,
     pub cell: &'a Cell,
     pub key: &'a CellKey,
-    /// True when the baseline knows this very cell.
+    /// True if the baseline has this cell, unchanged.
     pub is_baseline_good: bool,
 }
 
-impl Held<'_> {
-    /// Holds the limit against what was measured.
-    pub fn against(&self, limit: &Limit) -> Came {
+impl LimitCheck<'_> {
+    /// Compares a limit with the measurements.
+    pub fn check(&self, limit: &Limit) -> LimitResult {
         let needs_baseline = limit.mentions(Unit::Baseline);
         if needs_baseline && !self.is_baseline_good {
-            return Came::Unsaid;
+            return LimitResult::NoBaseline;
         }
         let is_real_time = limit.metric.is_time() && !self.key.is_simulated();
         match is_real_time {
@@ -93,7 +92,7 @@ impl Held<'_> {
         }
     }
 
-    fn exactly(&self, limit: &Limit) -> Came {
+    fn exactly(&self, limit: &Limit) -> LimitResult {
         let metric = limit.metric;
         let Some(value) = metric.of(self.cell) else {
             return self.not(limit, "it was not measured: nothing of the kind succeeded");
@@ -137,7 +136,7 @@ impl Held<'_> {
         self.measured(limit, kept, (value, bound), None, words)
     }
 
-    fn in_pairs(&self, limit: &Limit) -> Came {
+    fn in_pairs(&self, limit: &Limit) -> LimitResult {
         let metric = limit.metric;
         let found = self
             .ran
@@ -152,7 +151,7 @@ impl Held<'_> {
                 "{limit}: the control {} could not be run: {error}",
                 paired.control
             );
-            return Came::Not(Finding::of(Kind::NotRun, self.key, problem));
+            return LimitResult::Unchecked(Finding::of(Kind::NotRun, self.key, problem));
         }
         let ratio = match limit.mentions(Unit::Baseline) {
             true => {
@@ -204,7 +203,7 @@ impl Held<'_> {
         (value, bound): (f64, f64),
         interval: Option<([f64; 2], Vec<f64>)>,
         words: String,
-    ) -> Came {
+    ) -> LimitResult {
         let finding = (!kept).then(|| Finding {
             reproduce: Some(self.cell.reproduce.clone()).filter(|_| interval.is_none()),
             ..Finding::of(Kind::Limit, self.key, words.clone())
@@ -219,23 +218,25 @@ impl Held<'_> {
             pairs: interval.map(|(_, pairs)| pairs).unwrap_or_default(),
             words,
         };
-        Came::Measured(Box::new(measured), finding)
+        LimitResult::Measured(Box::new(measured), finding)
     }
 
-    fn not(&self, limit: &Limit, why: &str) -> Came {
-        Came::Not(Finding::of(
+    fn not(&self, limit: &Limit, why: &str) -> LimitResult {
+        LimitResult::Unchecked(Finding::of(
             Kind::NotJudged,
             self.key,
             format!("{limit}: {why}"),
         ))
     }
 
-    fn stale(&self, limit: &Limit) -> Came {
+    fn stale(&self, limit: &Limit) -> LimitResult {
         let problem = format!(
             "{limit}: the baseline has no {} of this cell, or against another control",
             limit.metric.word()
         );
-        Came::Not(Finding::of(Kind::StaleBaseline, self.key, problem).help(super::decide::UPDATE))
+        LimitResult::Unchecked(
+            Finding::of(Kind::StaleBaseline, self.key, problem).help(super::decide::UPDATE),
+        )
     }
 
     fn before(&self) -> Option<&BaselineCell> {

@@ -1,4 +1,4 @@
-//! What every report is made of: a matrix, and the evidence of those cells that kept theirs.
+//! What every report is made from: a matrix, and the evidence of the cells that kept some.
 //!
 //! A single run is a matrix of one cell, so that each format is written once.
 
@@ -7,14 +7,14 @@ use picklock_verdicts::record::{Cell, MatrixRecord, RunRecord};
 
 use crate::wire_log::WireLog;
 
-/// All that a report may say something about.
+/// Everything that a report may be about.
 #[derive(Debug, Clone)]
-pub struct Material {
+pub struct ReportInput {
     /// The cells.
     pub matrix: MatrixRecord,
     /// What the cells' shown runs left, found by [`Evidence::run_dir`].
     pub evidence: Vec<Evidence>,
-    /// What was asked for and could not be read, in words: a report says what it leaves out.
+    /// What could not be read, in words: a report says what it leaves out.
     pub skipped: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct Evidence {
     pub has_repro: bool,
 }
 
-impl Material {
+impl ReportInput {
     /// What the shown run of a cell left.
     pub fn of(&self, cell: &Cell) -> Option<&Evidence> {
         let run_dir = cell.run_dir.as_ref()?;

@@ -1,24 +1,24 @@
-//! How often something happens, from how often it was seen.
+//! A proportion: how often something happens, from how often it was seen.
 //!
-//! Bounds are for 95 % confidence, and assume that the runs are independent draws of the same
+//! Bounds are for 95 % confidence, and assume that the runs are independent samples of the same
 //! thing, which runs with different seeds are.
 //!
-//! - In between: the Wilson score interval (Wilson 1927), which keeps its promise for rates near 0
-//!   and 1, where the textbook one (mean ± 1.96 standard errors) fails.
-//! - Never, or always: the exact one-sided bound. A rate of p shows nothing in n runs with a chance
-//!   of (1 - p)^n; the largest rate that is not ruled out makes that 5 %: p = 1 - 0.05^(1/n), some
-//!   3/n ("rule of three").
+//! - In between: the Wilson score interval (Wilson 1927), which also covers rates near 0 and 1,
+//!   where the textbook interval (mean ± 1.96 standard errors) fails.
+//! - Never, or always: the exact one-sided bound. A rate of p shows nothing in n runs with a
+//!   probability of (1 - p)^n; the largest rate that is not ruled out makes that 5 %:
+//!   p = 1 - 0.05^(1/n), about 3/n ("rule of three").
 
-/// How sure the bounds are.
+/// The confidence of the bounds, per cent.
 pub const CONFIDENCE_PERCENT: u32 = 95;
 
-/// The chance that is left for the bound to be wrong.
+/// The probability with which a bound may be wrong.
 const DOUBT: f64 = 0.05;
 
-/// The 97.5 % quantile of the normal distribution: half of the doubt on either side.
+/// The 97.5 % quantile of the normal distribution: half of that probability on either side.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// So many of so many.
+/// So many of so many runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     seen: u64,
@@ -69,7 +69,7 @@ impl Rate {
     }
 }
 
-/// Where what does not fit goes: a bound must not promise more than was computed.
+/// In which direction digits are cut: a bound must not promise more than was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
     /// For upper bounds.

@@ -1,0 +1,181 @@
+//! Attempts: what is known of one attempt to buy, and the steps that it can make.
+
+use super::grant_order;
+use super::lease_deadline::{LeaseDeadline, Report};
+
+/// One attempt to buy, as far as it has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt {
+    /// Whose.
+    pub worker: usize,
+    /// The number that all its events carry.
+    pub op: u64,
+    /// The lock's key, by its position in the header.
+    pub key: u32,
+    /// When the request was sent.
+    pub acquire_ns: u64,
+    /// In an open loop: when the buyer came.
+    pub intended_ns: Option<u64>,
+    /// The lease time that was asked for.
+    pub ttl_ns: u64,
+    /// For how long the subject may have tried.
+    pub wait_ns: u64,
+    /// When the grant arrived, if it has.
+    pub begin_ns: Option<u64>,
+    /// The lease runs at least until here; 0 before the grant. The rule stands in
+    /// `lease_deadline.rs`.
+    pub deadline_ns: u64,
+    /// The lease runs no longer than until here; 0 before the grant.
+    pub latest_deadline_ns: u64,
+    /// True when the deadline is the subject's own word.
+    pub told: bool,
+    /// Every other grant that had arrived before this time was made before this one. The rule
+    /// stands in `grant_order.rs`.
+    pub follows_ns: u64,
+    /// The fencing token.
+    pub fence: Option<u64>,
+    /// When and how the hold ended, if it has.
+    pub ended: Option<(u64, HoldEnd)>,
+}
+
+/// How a hold ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HoldEnd {
+    /// The request to release was sent.
+    Released,
+    /// The worker was gone: killed, or by itself.
+    Killed,
+    /// It was still open when the history ended.
+    Open,
+}
+
+/// What just happened to an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// It was sent.
+    Asked,
+    /// It was refused, or failed.
+    Denied(Denial),
+    /// Its grant arrived: the hold begins.
+    Begun,
+    /// Its lease was extended or cut.
+    LeaseMoved {
+        /// The deadline until now.
+        was_ns: u64,
+        /// The latest deadline until now.
+        was_latest_ns: u64,
+    },
+    /// Its hold ended.
+    Ended(HoldEnd),
+    /// Its release was answered; the attempt is over.
+    Answered {
+        /// What the subject claims; `None`: the release ended in an error.
+        released: Option<bool>,
+        /// When the last command of the release went out.
+        last_command_ns: Option<u64>,
+    },
+    /// Its worker is gone, and with it the attempt.
+    Gone,
+}
+
+/// Why an attempt got no lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denial {
+    /// Somebody else has the lock.
+    Refused,
+    /// It ended in an error.
+    Failed {
+        /// It certainly took nothing.
+        definite: bool,
+    },
+}
+
+impl Denial {
+    /// True when the attempt certainly took nothing.
+    pub fn is_definite(self) -> bool {
+        matches!(self, Denial::Refused | Denial::Failed { definite: true })
+    }
+}
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// Milliseconds as nanoseconds.
+pub fn ms(count: u64) -> u64 {
+    count.saturating_mul(NS_PER_MS)
+}
+
+impl Attempt {
+    pub(super) fn asked(
+        at_ns: u64,
+        worker: usize,
+        op: u64,
+        key: u32,
+        ttl_ms: u64,
+        wait_ms: u64,
+    ) -> Self {
+        Attempt {
+            worker,
+            op,
+            key,
+            acquire_ns: at_ns,
+            intended_ns: None,
+            ttl_ns: ms(ttl_ms),
+            wait_ns: ms(wait_ms),
+            begin_ns: None,
+            deadline_ns: 0,
+            latest_deadline_ns: 0,
+            told: false,
+            follows_ns: at_ns,
+            fence: None,
+            ended: None,
+        }
+    }
+
+    pub(super) fn begin(
+        &mut self,
+        at_ns: u64,
+        valid_ms: Option<u64>,
+        elapsed_ms: Option<u64>,
+        forgot: bool,
+    ) {
+        self.begin_ns = Some(at_ns);
+        self.told = valid_ms.is_some();
+        self.set_deadline(match valid_ms {
+            Some(valid_ms) => self.reported(at_ns, valid_ms, elapsed_ms),
+            None => LeaseDeadline::of_ttl(self.acquire_ns, at_ns, self.ttl_ns),
+        });
+        self.follows_ns = grant_order::follows_ns(self, at_ns, valid_ms, forgot);
+    }
+
+    /// What an answer to this attempt says about its lease.
+    pub(super) fn reported(
+        &self,
+        arrived_ns: u64,
+        valid_ms: u64,
+        elapsed_ms: Option<u64>,
+    ) -> LeaseDeadline {
+        let report = Report {
+            arrived_ns,
+            valid_ms,
+            elapsed_ms,
+        };
+        LeaseDeadline::reported(self.acquire_ns, report)
+    }
+
+    pub(super) fn deadline(&self) -> LeaseDeadline {
+        LeaseDeadline {
+            earliest_ns: self.deadline_ns,
+            latest_ns: self.latest_deadline_ns,
+        }
+    }
+
+    pub(super) fn set_deadline(&mut self, deadline: LeaseDeadline) {
+        self.deadline_ns = deadline.earliest_ns;
+        self.latest_deadline_ns = deadline.latest_ns;
+    }
+
+    /// When the hold began, for steps that only a hold can make.
+    pub fn begun_ns(&self) -> u64 {
+        self.begin_ns.unwrap_or(self.acquire_ns)
+    }
+}

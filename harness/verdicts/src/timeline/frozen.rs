@@ -1,0 +1,51 @@
+//! When workers were frozen.
+
+use std::collections::BTreeMap;
+
+use crate::history::What;
+
+use super::Timeline;
+
+/// The kind of fault that freezes workers, as histories call it.
+const PAUSE_CLIENT: &str = "pause-client";
+
+/// Spans of all workers that were frozen. A freeze ends with its fault, with its worker's death, or
+/// with the history; freezes that overlap or touch are one.
+pub(super) fn frozen(timeline: &Timeline<'_>) -> BTreeMap<usize, Vec<(u64, u64)>> {
+    let mut frozen: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
+    let faults = timeline.faults().iter();
+    let pauses: Vec<_> = faults.filter(|span| span.fault == PAUSE_CLIENT).collect();
+    if pauses.is_empty() {
+        return frozen;
+    }
+    let deaths = deaths(timeline);
+    for pause in pauses {
+        let over_ns = pause.ended_ns.unwrap_or(timeline.end_ns());
+        for worker in pause.workers {
+            let deaths = deaths.get(worker).map_or(&[][..], Vec::as_slice);
+            let next = deaths.partition_point(|at_ns| *at_ns < pause.began_ns);
+            let until_ns = deaths
+                .get(next)
+                .map_or(over_ns, |at_ns| over_ns.min(*at_ns));
+            if pause.began_ns < until_ns {
+                let spans = frozen.entry(*worker).or_default();
+                match spans.last_mut() {
+                    Some(last) if pause.began_ns <= last.1 => last.1 = last.1.max(until_ns),
+                    _ => spans.push((pause.began_ns, until_ns)),
+                }
+            }
+        }
+    }
+    frozen
+}
+
+/// When each worker died.
+fn deaths(timeline: &Timeline<'_>) -> BTreeMap<usize, Vec<u64>> {
+    let mut deaths: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for event in &timeline.history().events {
+        if let What::WorkerDown { worker, .. } = event.what {
+            deaths.entry(worker).or_default().push(event.at_ns);
+        }
+    }
+    deaths
+}

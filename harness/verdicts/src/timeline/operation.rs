@@ -1,0 +1,146 @@
+//! Operations: requests to acquire and to release, each with its answer.
+
+use crate::history::{Event, History};
+
+use super::attempt::{Attempt, Denial, HoldEnd, Step};
+use super::tracker::AttemptTracker;
+
+/// A request and what became of it. Times are nanoseconds since the run began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// Whose request it was.
+    pub worker: usize,
+    /// The attempt's number.
+    pub op: u64,
+    /// The lock's key, by its position in the header.
+    pub key: u32,
+    /// What was asked for.
+    pub kind: OperationKind,
+    /// In an open loop, of an acquisition: when its buyer came.
+    pub intended_ns: Option<u64>,
+    /// When the request was sent.
+    pub asked_ns: u64,
+    /// When it was answered, its worker was gone, or the history ended.
+    pub over_ns: u64,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationKind {
+    /// The lock.
+    Acquire,
+    /// Its release.
+    Release,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Granted, or released.
+    Done,
+    /// Refused: somebody else has the lock.
+    Refused,
+    /// It ended in an error.
+    Failed,
+    /// It was never answered.
+    Unanswered,
+}
+
+impl Operation {
+    /// Since when it was wanted: in an open loop, since before it was asked for.
+    pub fn wanted_ns(&self) -> u64 {
+        self.intended_ns
+            .map_or(self.asked_ns, |intended_ns| intended_ns.min(self.asked_ns))
+    }
+
+    /// True for a request of this kind that was granted, or answered.
+    pub fn succeeded(&self, kind: OperationKind) -> bool {
+        self.kind == kind && self.outcome == Outcome::Done
+    }
+
+    fn acquisition(attempt: &Attempt, over_ns: u64, outcome: Outcome) -> Self {
+        Operation {
+            worker: attempt.worker,
+            op: attempt.op,
+            key: attempt.key,
+            kind: OperationKind::Acquire,
+            intended_ns: attempt.intended_ns,
+            asked_ns: attempt.acquire_ns,
+            over_ns,
+            outcome,
+        }
+    }
+
+    fn release(attempt: &Attempt, asked_ns: u64, over_ns: u64, outcome: Outcome) -> Self {
+        Operation {
+            kind: OperationKind::Release,
+            intended_ns: None,
+            asked_ns,
+            ..Operation::acquisition(attempt, over_ns, outcome)
+        }
+    }
+
+    /// The request that an attempt waits for an answer to, if it does.
+    fn unanswered(attempt: &Attempt, over_ns: u64) -> Option<Self> {
+        match (attempt.begin_ns, attempt.ended) {
+            (None, _) => Some(Operation::acquisition(
+                attempt,
+                over_ns,
+                Outcome::Unanswered,
+            )),
+            (Some(_), Some((asked_ns, HoldEnd::Released))) => Some(Operation::release(
+                attempt,
+                asked_ns,
+                over_ns,
+                Outcome::Unanswered,
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// Calls `see` for every operation of a history, in the order in which they were over.
+pub fn each_operation(history: &History, mut see: impl FnMut(Operation)) {
+    let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut end_ns = 0;
+    for event in &history.events {
+        end_ns = event.at_ns;
+        read(&mut tracker, event, &mut see);
+    }
+    for attempt in tracker.under_way() {
+        Operation::unanswered(attempt, end_ns)
+            .into_iter()
+            .for_each(&mut see);
+    }
+}
+
+fn read(tracker: &mut AttemptTracker, event: &Event, see: &mut impl FnMut(Operation)) {
+    let at_ns = event.at_ns;
+    // An answer to a release that was not asked for ends the hold, and is no operation.
+    let mut ended_now = false;
+    tracker.event(event, |attempt, step| {
+        let acquisition = |outcome| Some(Operation::acquisition(attempt, at_ns, outcome));
+        let operation = match step {
+            Step::Begun => acquisition(Outcome::Done),
+            Step::Denied(Denial::Refused) => acquisition(Outcome::Refused),
+            Step::Denied(Denial::Failed { .. }) => acquisition(Outcome::Failed),
+            Step::Ended(_) => {
+                ended_now = true;
+                None
+            }
+            Step::Answered { released, .. } => {
+                let outcome = match released {
+                    Some(_) => Outcome::Done,
+                    None => Outcome::Failed,
+                };
+                let asked = attempt.ended.filter(|_| !ended_now);
+                asked.map(|(asked_ns, _)| Operation::release(attempt, asked_ns, at_ns, outcome))
+            }
+            Step::Gone => Operation::unanswered(attempt, at_ns),
+            Step::Asked | Step::LeaseMoved { .. } => None,
+        };
+        operation.into_iter().for_each(&mut *see);
+    });
+}

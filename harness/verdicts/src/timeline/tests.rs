@@ -1,0 +1,203 @@
+//! The timeline of small histories, times in milliseconds.
+
+use crate::history::{Event, History, What, read_history};
+
+use super::{LeaseState, OperationKind, Outcome, Timeline};
+
+const MS: u64 = 1_000_000;
+
+fn history(events: Vec<(u64, What)>) -> History {
+    let header = concat!(
+        r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+        r#""seed":1,"workers":2,"nodes":1,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,
+        r#""update":"decrement","min_grants":0,"progress_within_ms":3000}"#,
+    );
+    let event = |(at_ms, what)| Event {
+        at_ns: at_ms * MS,
+        what,
+    };
+    History {
+        events: events.into_iter().map(event).collect(),
+        ..read_history(header.as_bytes()).unwrap()
+    }
+}
+
+fn acquire(worker: usize, op: u64) -> What {
+    What::Acquire {
+        worker,
+        op,
+        key: 0,
+        ttl_ms: 100,
+        wait_ms: 0,
+        intended_ns: None,
+    }
+}
+
+fn granted(valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> What {
+    What::Granted {
+        worker: 0,
+        op: 1,
+        token: String::new(),
+        fence: None,
+        valid_ms,
+        elapsed_ms,
+    }
+}
+
+fn extended(valid_ms: u64, elapsed_ms: Option<u64>) -> What {
+    What::Extended {
+        worker: 0,
+        op: 1,
+        valid_ms,
+        elapsed_ms,
+    }
+}
+
+fn down(worker: usize) -> What {
+    What::WorkerDown {
+        worker,
+        by_fault: true,
+        reason: String::new(),
+    }
+}
+
+const RELEASE: What = What::Release { worker: 0, op: 1 };
+
+/// The phases of the first hold: from, until, state.
+fn phases(events: Vec<(u64, What)>) -> Vec<(u64, u64, LeaseState)> {
+    let history = history(events);
+    let timeline = Timeline::of(&history);
+    let phases = timeline.holds()[0].lease_phases();
+    phases
+        .map(|phase| (phase.from_ns / MS, phase.until_ns / MS, phase.state))
+        .collect()
+}
+
+#[test]
+fn a_reported_lease_counts_from_the_request() {
+    let expected = [(60, 140, LeaseState::Running), (140, 200, LeaseState::Over)];
+    let found = phases(vec![
+        (0, acquire(0, 1)),
+        (60, granted(Some(90), Some(50))),
+        (200, RELEASE),
+    ]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_lease_without_a_report_is_over_for_certain_one_ttl_after_its_grant() {
+    let expected = [
+        (60, 100, LeaseState::Running),
+        (100, 160, LeaseState::PerhapsOver),
+        (160, 200, LeaseState::Over),
+    ];
+    let found = phases(vec![
+        (0, acquire(0, 1)),
+        (60, granted(None, None)),
+        (200, RELEASE),
+    ]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn an_extension_after_the_end_leaves_a_gap() {
+    let expected = [
+        (0, 100, LeaseState::Running),
+        (100, 150, LeaseState::Over),
+        (150, 250, LeaseState::Running),
+        (250, 300, LeaseState::Over),
+    ];
+    let found = phases(vec![
+        (0, acquire(0, 1)),
+        (0, granted(Some(100), Some(0))),
+        (150, extended(100, Some(150))),
+        (300, RELEASE),
+    ]);
+    assert_eq!(found, expected);
+}
+
+/// What is certain does not move, what is possible does.
+#[test]
+fn an_extension_that_does_not_say_since_when_leaves_the_end_open() {
+    let expected = [
+        (0, 100, LeaseState::Running),
+        (100, 190, LeaseState::PerhapsOver),
+        (190, 200, LeaseState::Over),
+    ];
+    let found = phases(vec![
+        (0, acquire(0, 1)),
+        (0, granted(None, None)),
+        (90, extended(100, None)),
+        (200, RELEASE),
+    ]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_lost_lease_is_over_at_once() {
+    let expected = [(0, 40, LeaseState::Running), (40, 50, LeaseState::Over)];
+    let found = phases(vec![
+        (0, acquire(0, 1)),
+        (0, granted(Some(100), Some(0))),
+        (40, What::Lost { worker: 0, op: 1 }),
+        (50, RELEASE),
+    ]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn requests_end_with_their_answer_their_worker_or_the_history() {
+    let history = history(vec![
+        (0, acquire(0, 1)),
+        (10, granted(None, None)),
+        (15, acquire(1, 2)),
+        (20, RELEASE),
+        (30, down(0)),
+        // This answer comes too late.
+        (
+            40,
+            What::Released {
+                worker: 0,
+                op: 1,
+                released: true,
+                last_command_ns: None,
+            },
+        ),
+    ]);
+    let timeline = Timeline::of(&history);
+    let operations = timeline.operations().iter();
+    let found: Vec<_> = operations
+        .map(|o| (o.op, o.kind, o.asked_ns / MS, o.over_ns / MS, o.outcome))
+        .collect();
+    use OperationKind::{Acquire, Release};
+    assert_eq!(
+        found,
+        [
+            (1, Acquire, 0, 10, Outcome::Done),
+            (1, Release, 20, 30, Outcome::Unanswered),
+            (2, Acquire, 15, 40, Outcome::Unanswered),
+        ]
+    );
+}
+
+#[test]
+fn a_freeze_ends_with_its_fault_or_its_worker() {
+    let pause = |id| What::FaultBegan {
+        id,
+        fault: "pause-client".into(),
+        detail: String::new(),
+        workers: vec![0, 1],
+        nodes: vec![],
+        clock: None,
+    };
+    let history = history(vec![
+        (10, pause(0)),
+        (20, pause(1)),
+        (30, What::FaultEnded { id: 0 }),
+        (40, down(1)),
+        (60, What::FaultEnded { id: 1 }),
+    ]);
+    let timeline = Timeline::of(&history);
+    assert_eq!(timeline.frozen()[&0], [(10 * MS, 60 * MS)]);
+    assert_eq!(timeline.frozen()[&1], [(10 * MS, 40 * MS)]);
+}

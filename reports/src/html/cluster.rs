@@ -1,0 +1,161 @@
+//! Clusters: segments of a lane that are too short to be seen, drawn as one.
+//!
+//! Segments that are longer than the step stay as they are, and so do those that take part in a
+//! violation. A cluster says how many holds it stands for, and how long they held.
+
+use crate::lanes::{Activity, Segment};
+
+/// What a page draws in one piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// One segment.
+    Segment(Segment),
+    /// Several segments that are too short to be seen.
+    Cluster(Cluster),
+}
+
+/// Several segments of one worker, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cluster {
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+    /// How many segments in it are holds.
+    pub(super) holds: u64,
+    /// How long they held in all.
+    pub(super) held_ns: u64,
+    /// True when a lease had run out somewhere in it.
+    pub(super) past: bool,
+}
+
+impl Piece {
+    pub(super) fn began_ns(self) -> u64 {
+        match self {
+            Piece::Segment(segment) => segment.from_ns,
+            Piece::Cluster(cluster) => cluster.from_ns,
+        }
+    }
+
+    pub(super) fn ended_ns(self) -> u64 {
+        match self {
+            Piece::Segment(segment) => segment.to_ns,
+            Piece::Cluster(cluster) => cluster.to_ns,
+        }
+    }
+}
+
+/// The pieces of one lane: neighbours that are shorter than `step_ns` become clusters. Segments that
+/// meet one of the spans `kept`, which are disjoint and in the order of time, stay as they are.
+pub(super) fn clustered(segments: &[Segment], step_ns: u64, kept: &[(u64, u64)]) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut open: Option<(Segment, Cluster)> = None;
+    for segment in segments {
+        let alone = segment.to_ns - segment.from_ns >= step_ns || touches(kept, segment);
+        if let Some((_, cluster)) = &mut open
+            && !alone
+            && segment.to_ns - cluster.from_ns <= step_ns
+        {
+            add(cluster, segment);
+            continue;
+        }
+        flush(&mut pieces, open.take());
+        if alone {
+            pieces.push(Piece::Segment(*segment));
+        } else {
+            let mut cluster = Cluster {
+                from_ns: segment.from_ns,
+                to_ns: segment.from_ns,
+                holds: 0,
+                held_ns: 0,
+                past: false,
+            };
+            add(&mut cluster, segment);
+            open = Some((*segment, cluster));
+        }
+    }
+    flush(&mut pieces, open);
+    pieces
+}
+
+fn add(cluster: &mut Cluster, segment: &Segment) {
+    cluster.to_ns = segment.to_ns;
+    if segment.activity.holds() {
+        cluster.holds += 1;
+        cluster.held_ns += segment.to_ns - segment.from_ns;
+        cluster.past |= segment.activity == Activity::PastLease;
+    }
+}
+
+/// A cluster of one segment becomes that segment.
+fn flush(pieces: &mut Vec<Piece>, open: Option<(Segment, Cluster)>) {
+    if let Some((first, cluster)) = open {
+        pieces.push(if cluster.to_ns == first.to_ns {
+            Piece::Segment(first)
+        } else {
+            Piece::Cluster(cluster)
+        });
+    }
+}
+
+/// True when the segment meets one of these disjoint spans.
+pub(super) fn touches(kept: &[(u64, u64)], segment: &Segment) -> bool {
+    let first = kept.partition_point(|span| span.1 < segment.from_ns);
+    kept.get(first).is_some_and(|span| span.0 <= segment.to_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(from_ns: u64, to_ns: u64, activity: Activity) -> Segment {
+        Segment {
+            from_ns,
+            to_ns,
+            op: from_ns,
+            key: 0,
+            activity,
+        }
+    }
+
+    fn lane() -> Vec<Segment> {
+        vec![
+            segment(0, 2, Activity::Waiting),
+            segment(2, 5, Activity::InLease),
+            segment(5, 6, Activity::PastLease),
+            segment(8, 30, Activity::InLease),
+            segment(31, 32, Activity::Waiting),
+            segment(33, 34, Activity::InLease),
+        ]
+    }
+
+    #[test]
+    fn the_short_are_put_together_and_the_long_stay() {
+        let pieces = clustered(&lane(), 10, &[]);
+        let [
+            Piece::Cluster(first),
+            Piece::Segment(long),
+            Piece::Cluster(last),
+        ] = pieces[..]
+        else {
+            panic!("{pieces:?}");
+        };
+        assert_eq!((first.from_ns, first.to_ns), (0, 6));
+        assert_eq!((first.holds, first.held_ns, first.past), (2, 4, true));
+        assert_eq!((long.from_ns, long.to_ns), (8, 30));
+        assert_eq!((last.holds, last.held_ns, last.past), (1, 1, false));
+    }
+
+    #[test]
+    fn what_a_violation_touches_stays_as_it_is() {
+        let pieces = clustered(&lane(), 10, &[(5, 5), (33, 40)]);
+        let exact = pieces.iter().filter(|p| matches!(p, Piece::Segment(_)));
+        // Two that touch 5, the long one, and each of the last two, one of which is alone.
+        assert_eq!(exact.count(), 6);
+    }
+
+    #[test]
+    fn without_a_step_nothing_changes() {
+        let pieces = clustered(&lane(), 0, &[]);
+        let same: Vec<Piece> = lane().into_iter().map(Piece::Segment).collect();
+        assert_eq!(pieces, same);
+    }
+}

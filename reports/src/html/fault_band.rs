@@ -1,0 +1,38 @@
+//! Faults, each as a band over the time in which it was on.
+
+use picklock_verdicts::timeline::{FaultSpan, Timeline, strikes_once};
+use serde::Serialize;
+
+use super::name::{name, sentence};
+
+/// A fault, as a band.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct FaultBand {
+    pub(super) from_ns: u64,
+    /// The same as the beginning for one that strikes once.
+    pub(super) to_ns: u64,
+    pub(super) kind: String,
+    pub(super) detail: String,
+    #[serde(skip)]
+    pub(super) nodes: Vec<usize>,
+    /// The history says by how much it sets clocks; the lanes of those clocks show it.
+    #[serde(skip)]
+    pub(super) tells_offset: bool,
+}
+
+/// The faults in the order in which they began.
+pub(super) fn fault_bands(timeline: &Timeline<'_>) -> Vec<FaultBand> {
+    let band = |span: &FaultSpan<'_>| FaultBand {
+        from_ns: span.began_ns,
+        to_ns: if strikes_once(span.fault) && span.fault != "crash-client" {
+            span.began_ns
+        } else {
+            span.ended_ns.unwrap_or(timeline.end_ns())
+        },
+        kind: name(span.fault).shown,
+        detail: sentence(span.detail).shown,
+        nodes: span.nodes.to_vec(),
+        tells_offset: span.clock.is_some(),
+    };
+    timeline.faults().iter().map(band).collect()
+}

@@ -1,0 +1,83 @@
+//! What all pages share: the frame around them, and parts that stand in more than one.
+
+use std::borrow::Cow;
+
+use super::name::{Name, name, sentence};
+use crate::escape::visible;
+
+/// The frame around a page, and its head.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) style: &'static str,
+    pub(super) script: &'static str,
+    pub(super) picklock: Name,
+    pub(super) title: String,
+    /// What a reader must know first.
+    pub(super) notices: Vec<Name>,
+    pub(super) counts: Vec<Count>,
+}
+
+impl Frame {
+    /// A frame for a page made by this version of Picklock, without notices and counts.
+    pub(super) fn new(
+        style: &'static str,
+        script: &'static str,
+        picklock: &str,
+        title: String,
+    ) -> Self {
+        Frame {
+            style,
+            script,
+            picklock: name(picklock),
+            title,
+            notices: Vec::new(),
+            counts: Vec::new(),
+        }
+    }
+}
+
+/// A number in a page's head.
+#[derive(Debug)]
+pub(super) struct Count {
+    pub(super) tone: &'static str,
+    pub(super) sign: &'static str,
+    pub(super) number: usize,
+    pub(super) words: &'static str,
+}
+
+/// The counts of tone, sign, number and words. Those that are 0 are left out, except for the tone
+/// `always`.
+pub(super) fn counts<const N: usize>(
+    all: [(&'static str, &'static str, usize, &'static str); N],
+    always: &str,
+) -> Vec<Count> {
+    let count = |(tone, sign, number, words)| Count {
+        tone,
+        sign,
+        number,
+        words,
+    };
+    let shown = |count: &Count| count.number > 0 || count.tone == always;
+    all.map(count).into_iter().filter(shown).collect()
+}
+
+/// A command line, with a button that copies it.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) shown: Name,
+    /// What is copied; empty if the command has characters that cannot be seen, because a reader
+    /// must not paste those into a shell.
+    pub(super) copied: String,
+}
+
+impl Command {
+    pub(super) fn of(command: &str) -> Self {
+        Command {
+            shown: sentence(command),
+            copied: match visible(command) {
+                Cow::Borrowed(plain) => plain.to_owned(),
+                Cow::Owned(_) => String::new(),
+            },
+        }
+    }
+}

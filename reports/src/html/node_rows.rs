@@ -1,0 +1,136 @@
+//! The rows of nodes: when each was frozen, down, in a new role, or had a wrong clock.
+
+use std::collections::BTreeMap;
+
+use picklock_verdicts::history::{History, What};
+use picklock_verdicts::timeline::Timeline;
+use serde::Serialize;
+
+use super::fault_band::FaultBand;
+use super::name::sentence;
+use super::wrong_clock::Off;
+
+/// Nodes beyond this have no row.
+const MOST_NODES: usize = 64;
+
+/// The states that a node was in.
+#[derive(Debug, Serialize)]
+pub(super) struct NodeRow {
+    node: usize,
+    spans: Vec<Span>,
+    /// When its wall clock was off.
+    clock: Vec<Off>,
+}
+
+#[derive(Debug, Serialize)]
+struct Span {
+    from_ns: u64,
+    to_ns: u64,
+    /// `frozen`, `down`, `role`, `clock`, or `other`.
+    state: &'static str,
+    kind: String,
+    words: String,
+}
+
+/// One row for each node.
+pub(super) fn node_rows(
+    timeline: &Timeline<'_>,
+    faults: &[FaultBand],
+    clocks: &mut BTreeMap<usize, Vec<Off>>,
+) -> Vec<NodeRow> {
+    let (history, end_ns) = (timeline.history(), timeline.end_ns());
+    let mut nodes: Vec<NodeRow> = (0..history.header.nodes.min(MOST_NODES))
+        .map(|node| NodeRow {
+            node,
+            spans: Vec::new(),
+            clock: clocks.remove(&node).unwrap_or_default(),
+        })
+        .collect();
+    for fault in faults {
+        if fault.tells_offset {
+            continue;
+        }
+        let state = match fault.kind.as_str() {
+            "pause-node" => "frozen",
+            "crash-node" => "down",
+            "failover" | "cut-replication" => "role",
+            "clock-jump" => "clock",
+            // Faults of links are shown as bands over all lanes.
+            "delay" | "drop" | "hold" | "cut" | "partition" => continue,
+            _ => "other",
+        };
+        // A new role and a wrong clock stay.
+        let to_ns = match state {
+            "role" | "clock" => end_ns,
+            _ => fault.to_ns,
+        };
+        for node in &fault.nodes {
+            if let Some(node) = nodes.get_mut(*node) {
+                node.spans.push(Span {
+                    from_ns: fault.from_ns,
+                    to_ns,
+                    state,
+                    kind: fault.kind.clone(),
+                    words: fault.detail.clone(),
+                });
+            }
+        }
+    }
+    lost(history, &mut nodes);
+    nodes
+}
+
+fn lost(history: &History, nodes: &mut [NodeRow]) {
+    for event in &history.events {
+        if let What::NodeLost { node, reason } = &event.what
+            && let Some(node) = nodes.get_mut(*node)
+        {
+            node.spans.push(Span {
+                from_ns: event.at_ns,
+                to_ns: event.at_ns,
+                state: "down",
+                kind: "lost".to_owned(),
+                words: sentence(&format!("did not answer after the run: {reason}")).shown,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::fault_band::fault_bands;
+    use crate::html::small_history::history;
+
+    fn began(id: u32, fault: &str, nodes: &[usize]) -> What {
+        What::FaultBegan {
+            id,
+            fault: fault.into(),
+            detail: format!("{fault} in words"),
+            workers: vec![],
+            nodes: nodes.to_vec(),
+            clock: None,
+        }
+    }
+
+    #[test]
+    fn a_node_is_frozen_or_down_for_a_while_and_promoted_for_good() {
+        let history = history(vec![
+            (10, began(0, "pause-node", &[0])),
+            (20, began(1, "failover", &[1])),
+            (20, What::FaultEnded { id: 1 }),
+            (30, What::FaultEnded { id: 0 }),
+            (40, began(2, "crash-node", &[0])),
+            (50, began(3, "partition", &[0, 1])),
+            (90, What::Refused { worker: 0, op: 1 }),
+        ]);
+        let timeline = Timeline::of(&history);
+        let nodes = node_rows(&timeline, &fault_bands(&timeline), &mut BTreeMap::new());
+        let seen = |node: usize| -> Vec<(u64, u64, &str)> {
+            let spans = nodes[node].spans.iter();
+            spans.map(|s| (s.from_ns, s.to_ns, s.state)).collect()
+        };
+        assert_eq!(seen(0), [(10, 30, "frozen"), (40, 90, "down")]);
+        assert_eq!(seen(1), [(20, 90, "role")]);
+    }
+}

@@ -1,0 +1,16 @@
+//! Histories for the tests of what a timeline shows.
+
+use picklock_verdicts::history::{Event, History, What, read_history};
+
+/// A history of two workers, two nodes and one lock.
+pub(super) fn history(events: Vec<(u64, What)>) -> History {
+    let header = concat!(
+        r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
+        r#""seed":1,"workers":2,"nodes":2,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,
+        r#""update":"decrement","min_grants":0,"progress_within_ms":3000}"#,
+    );
+    let mut history = read_history(header.as_bytes()).unwrap();
+    let event = |(at_ns, what)| Event { at_ns, what };
+    history.events = events.into_iter().map(event).collect();
+    history
+}

@@ -1,0 +1,17 @@
+//! What a sample says of the truth: intervals of quantiles, medians and proportions.
+//!
+//! - [`Estimate`]: a quantile of latencies with an interval from order statistics
+//! - [`median_interval`]: a median with the exact interval of the sign test
+//! - [`Rate`]: a proportion with its bounds
+//!
+//! Quantiles and medians rest on the same binomial ranks, [`enclosing_ranks`].
+
+mod binomial_ranks;
+mod median_interval;
+mod proportion;
+mod quantile_interval;
+
+pub use binomial_ranks::enclosing_ranks;
+pub use median_interval::{Interval, median_interval};
+pub use proportion::{CONFIDENCE_PERCENT, Rate, Round, per_cent};
+pub use quantile_interval::{Estimate, TAIL, estimate};

@@ -1,0 +1,55 @@
+//! A quantile with a confidence interval that assumes nothing about the distribution.
+//!
+//! Each interval covers the true quantile with at least 99 %; two quantiles that are the same have
+//! intervals that do not meet in well under one case of a thousand.
+//!
+//! The values are taken to be independent. Values of one run are not quite (a worker that waits,
+//! waits for another one), and two machines are not the same. The interval bounds the noise of
+//! counting, not that of the machine.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use super::binomial_ranks::enclosing_ranks;
+
+/// The probability with which each end of an interval may miss: together 1 %.
+pub const TAIL: f64 = 0.005;
+
+/// A quantile and the interval that covers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Estimate {
+    /// How many values there are.
+    pub count: u64,
+    /// The quantile of these values, microseconds.
+    pub value_us: u64,
+    /// The lower end of the interval; 0 if there are too few values for one.
+    pub low_us: u64,
+    /// The upper end; `None` if there are too few values for one.
+    pub high_us: Option<u64>,
+}
+
+/// The quantile of a histogram that is not empty. The ends are widened by its resolution.
+pub fn estimate(histogram: &Histogram<u64>, quantile: f64) -> Estimate {
+    let count = histogram.len();
+    let (low, high) = enclosing_ranks(count, quantile, TAIL);
+    Estimate {
+        count,
+        value_us: histogram.value_at_quantile(quantile),
+        low_us: low.map_or(0, |rank| {
+            histogram.lowest_equivalent(at_rank(histogram, rank))
+        }),
+        high_us: high.map(|rank| histogram.highest_equivalent(at_rank(histogram, rank))),
+    }
+}
+
+/// The value of a rank, counted from 1.
+fn at_rank(histogram: &Histogram<u64>, rank: u64) -> u64 {
+    let mut count = 0;
+    for recorded in histogram.iter_recorded() {
+        count += recorded.count_at_value();
+        if count >= rank {
+            return recorded.value_iterated_to();
+        }
+    }
+    histogram.max()
+}
