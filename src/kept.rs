@@ -6,11 +6,11 @@ use std::path::{Component, Path, PathBuf};
 
 use picklock_harness::history::{History, read_history};
 use picklock_harness::record::{MatrixRecord, RunRecord};
+use picklock_reports::cell_status;
 use picklock_reports::documents::{Document, read};
 use picklock_reports::gather::{merge, of_run};
 use picklock_reports::material::{Evidence, Material};
 use picklock_reports::repro;
-use picklock_reports::standing;
 use picklock_reports::wire_log::{self, WireLog};
 
 use crate::exit::Failure;
@@ -142,7 +142,7 @@ fn of_matrix(matrix: MatrixRecord, dir: &Path) -> Material {
         match evidence(dir, run_dir, &mut material.skipped) {
             Ok(found) => material.evidence.push(found),
             Err(reason) => {
-                let cell = standing::title(cell);
+                let cell = cell_status::title(cell);
                 material
                     .skipped
                     .push(format!("the run of {cell} in {run_dir}: {reason}"));

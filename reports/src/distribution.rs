@@ -6,8 +6,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use picklock_verdicts::record::{Cell, Latency};
 
+use crate::cell_status::title;
 use crate::formats::FormatError;
-use crate::standing::title;
 
 /// A cell, an operation in it, and how long that took.
 pub type Distribution<'a> = (&'a Cell, &'a str, Histogram<u64>);

@@ -11,9 +11,9 @@ use std::time::Duration;
 use picklock_verdicts::record::{Cell, Surprise};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use crate::cell_status::{failures, is_undecided, story};
 use crate::formats::{File, FormatError};
 use crate::material::Material;
-use crate::standing::{failures, is_undecided, story};
 
 /// `junit.xml`.
 ///

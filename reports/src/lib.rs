@@ -6,11 +6,12 @@
 //! - [`terminal`]: the same for a person in front of a terminal
 //! - [`progress`]: single events while the run goes on
 //! - [`listing`]: what there is to choose from
-//! - [`blame`] and [`meaning`]: verdicts in plain words
+//! - [`verdict_line`]: a verdict in one line; [`responsibility`]: who is responsible
 //! - [`matrix`]: many runs: their document, their rates, and the page of the docs
 //! - [`gate`]: whether what came out is what was to come out
 //! - [`material`]: what comparisons and report files are made of; [`documents`]: how it is read,
-//!   [`gather`]: how several become one, [`standing`]: what in it is to be read first
+//!   [`gather`]: how several become one, [`cell_status`]: what in it should be read
+//!   first
 //! - [`measures`]: what a history says in numbers, beyond verdicts
 //! - [`repro`]: all that it takes to run a run again, as the text of a file
 //! - [`wire_log`]: the command log of a run, read again
@@ -20,7 +21,7 @@
 //! - [`units`]: times as people write them
 //! - [`escape`]: words of strangers made safe to print
 
-pub mod blame;
+pub mod cell_status;
 pub mod comparison;
 pub mod distribution;
 pub mod document_files;
@@ -40,12 +41,12 @@ pub mod listing;
 pub mod markdown;
 pub mod material;
 pub mod matrix;
-pub mod meaning;
 pub mod measures;
 pub mod progress;
 pub mod repro;
-pub mod standing;
+pub mod responsibility;
 pub mod terminal;
 pub mod trace;
 pub mod units;
+pub mod verdict_line;
 pub mod wire_log;

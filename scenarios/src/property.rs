@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 macro_rules! properties {
     ($rows:ident) => {
         $rows! {
-            exclusion: Exclusion, "No two holds of one key overlap.";
-            lease: Lease, "No two holds overlap, even when each is cut at its lease deadline.";
-            resource: Resource, "The stock is never below zero, and what was sold and left adds up.";
-            ownership: Ownership, "No release succeeds on a lock that was granted to another client.";
-            fencing: Fencing, "Fencing tokens strictly increase in the order of holds.";
-            progress: Progress, "After faults and leases end, a client that wants the lock gets it.";
+            exclusion: Exclusion, "no two holds of one key overlap";
+            lease: Lease, "no client is let in while another's lease is running";
+            resource: Resource, "the stock is never below zero, and it adds up";
+            ownership: Ownership, "no release succeeds on another client's lock";
+            fencing: Fencing, "tokens strictly increase in the order of holds";
+            progress: Progress, "after faults and leases end, the lock can be had";
         }
     };
 }
@@ -32,11 +32,13 @@ macro_rules! property_enum {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Property {
-            $(#[doc = $demand] $variant,)*
+            $(#[doc = concat!("Demands: ", $demand, ".")] $variant,)*
         }
 
         /// The names of all properties, in the same order.
         pub const PROPERTIES: &[&str] = &[$(stringify!($name)),*];
+
+        const DEMANDS: [&str; PROPERTIES.len()] = [$($demand),*];
 
         impl Property {
             /// All properties, in the same order.
@@ -51,6 +53,11 @@ impl Property {
     /// The name that files and command lines use.
     pub fn word(self) -> &'static str {
         PROPERTIES[self as usize]
+    }
+
+    /// What the property demands, as half a sentence.
+    pub fn demand(self) -> &'static str {
+        DEMANDS[self as usize]
     }
 
     /// The property of this name.

@@ -11,7 +11,8 @@
 
 use std::collections::BTreeMap;
 
-use picklock_scenarios::{Expectation, Scenario};
+pub use picklock_scenarios::Expectation;
+use picklock_scenarios::Scenario;
 
 use crate::check::{Cause, Property, Status, Verdict, Verdicts};
 use crate::record::Surprise;

@@ -35,6 +35,6 @@ pub use limit::{Limit, LimitError, Op, Term, Unit};
 pub use markdown::markdown;
 pub use metric::Metric;
 pub use paired::{CONFIDENCE, FEWEST_PAIRS, Pair, Paired, Ran, absorb};
-pub use rules::{ExpectRule, Expected, LimitRule, Rules, Selector};
+pub use rules::{ExpectRule, LimitRule, Rules, Selector};
 pub use sign_test::{Interval, median_interval};
 pub use terminal::terminal;

@@ -7,20 +7,23 @@ use picklock_verdicts::record::{Cell, Surprise};
 
 use super::page::Page;
 use super::quoted::{block, code, prose, shortened};
-use crate::blame::blame;
+use crate::cell_status::{self, CellStatus, failures, sign, status};
 use crate::material::Material;
-use crate::standing::{self, Standing, failures, mark};
+use crate::responsibility::responsibility;
 
-/// Cells by how they stand, the worst first; those that stand alike keep their order.
+/// The properties that every cell of the table shows; the others are named if they did not hold.
+const SHOWN_BY_SIGN: [Property; 3] = [Property::Exclusion, Property::Lease, Property::Resource];
+
+/// Cells by their status, the worst first; cells of the same status keep their order.
 fn ranked(material: &Material) -> Vec<&Cell> {
     let mut cells: Vec<&Cell> = material.matrix.cells.iter().collect();
-    cells.sort_by_key(|cell| standing::of(cell));
+    cells.sort_by_key(|cell| status(cell));
     cells
 }
 
-fn with(material: &Material, wanted: Standing) -> Vec<&Cell> {
+fn with(material: &Material, wanted: CellStatus) -> Vec<&Cell> {
     let cells = material.matrix.cells.iter();
-    cells.filter(|cell| standing::of(cell) == wanted).collect()
+    cells.filter(|cell| status(cell) == wanted).collect()
 }
 
 pub(super) fn place(cell: &Cell) -> String {
@@ -36,7 +39,7 @@ pub(super) fn place(cell: &Cell) -> String {
 pub fn headline(page: &mut Page, material: &Material) {
     let cells = material.matrix.cells.len();
     let count = |wanted| with(material, wanted).len();
-    let (failed, not_run) = (count(Standing::Failed), count(Standing::NotRun));
+    let (failed, not_run) = (count(CellStatus::Failed), count(CellStatus::NotRun));
     let head = match (cells, failed, not_run) {
         (0, _, _) => "nothing was run".to_owned(),
         (_, 0, 0) => format!("✔ all {cells} cells came out as expected"),
@@ -50,9 +53,9 @@ pub fn headline(page: &mut Page, material: &Material) {
     let text = format!(
         "## Picklock: {head}\n\n{} held throughout, {} violated something as expected, {} could \
          not be decided in part, {not_run} were not run.{interrupted}\n\n",
-        count(Standing::Held),
-        count(Standing::Violated),
-        count(Standing::Unknown),
+        count(CellStatus::Held),
+        count(CellStatus::Violated),
+        count(CellStatus::Unknown),
     );
     page.add("headlines", &text);
 }
@@ -62,7 +65,7 @@ pub fn surprises(page: &mut Page, material: &Material) {
     let head = "### Otherwise than expected\n\n\
                 | subject | scenario | world | property | expected | got |\n\
                 |---|---|---|---|---|---|\n";
-    let rows = with(material, Standing::Failed)
+    let rows = with(material, CellStatus::Failed)
         .into_iter()
         .flat_map(|cell| {
             let rows = failures(cell);
@@ -103,7 +106,7 @@ pub(super) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Ve
 /// Cells that could not be run.
 pub fn not_run(page: &mut Page, material: &Material) {
     let head = "### Not run\n\n| subject | scenario | world | why |\n|---|---|---|---|\n";
-    let rows = with(material, Standing::NotRun).into_iter().map(|cell| {
+    let rows = with(material, CellStatus::NotRun).into_iter().map(|cell| {
         let why = cell.error.as_deref().unwrap_or_default();
         format!("| {} | {} |\n", place(cell), prose(why))
     });
@@ -114,23 +117,25 @@ pub fn not_run(page: &mut Page, material: &Material) {
 pub fn violated(page: &mut Page, material: &Material) {
     let head = "### Violated, as expected\n\n| subject | scenario | world | violated | runs |\n\
                 |---|---|---|---|---|\n";
-    let rows = with(material, Standing::Violated).into_iter().map(|cell| {
-        let violated = cell
-            .verdicts
-            .iter()
-            .filter(|(_, v)| v.status == Status::Violated);
-        let violated = violated.map(|(property, verdict)| match verdict.cause {
-            Some(cause) => format!("{property} ({cause}){}", rate(cell, *property)),
-            None => format!("{property}{}", rate(cell, *property)),
+    let rows = with(material, CellStatus::Violated)
+        .into_iter()
+        .map(|cell| {
+            let violated = cell
+                .verdicts
+                .iter()
+                .filter(|(_, v)| v.status == Status::Violated);
+            let violated = violated.map(|(property, verdict)| match verdict.cause {
+                Some(cause) => format!("{property} ({cause}){}", rate(cell, *property)),
+                None => format!("{property}{}", rate(cell, *property)),
+            });
+            let violated: Vec<String> = violated.collect();
+            format!(
+                "| {} | {} | {} |\n",
+                place(cell),
+                violated.join(", "),
+                cell.runs
+            )
         });
-        let violated: Vec<String> = violated.collect();
-        format!(
-            "| {} | {} | {} |\n",
-            place(cell),
-            violated.join(", "),
-            cell.runs
-        )
-    });
     table_of(page, "violations that were expected", head, rows.collect());
 }
 
@@ -170,11 +175,20 @@ pub fn table(page: &mut Page, material: &Material) {
         table_of(page, "rows of the table", &head, rows.collect());
     }
     if !cells.is_empty() {
-        page.add(
-            "legends",
-            "Each cell: exclusion, lease, resource; ✔ held, ✘ violated, ? undecided, – does not \
-             apply; other properties by name where violated (or undecided, with ?); **bold with !**: otherwise than expected.\n\n",
+        let [held, violated, unknown, not_applicable] = [
+            Status::Held,
+            Status::Violated,
+            Status::Unknown,
+            Status::NotApplicable,
+        ]
+        .map(Status::sign);
+        let legend = format!(
+            "Each cell: {}; {held} held, {violated} violated, {unknown} undecided, \
+             {not_applicable} does not apply; other properties by name where violated (or \
+             undecided, with {unknown}); **bold with !**: otherwise than expected.\n\n",
+            SHOWN_BY_SIGN.map(Property::word).join(", ")
         );
+        page.add("legends", &legend);
     }
 }
 
@@ -192,19 +206,17 @@ fn marks_of(cell: &Cell) -> String {
     if cell.error.is_some() {
         return "not run".to_owned();
     }
-    let mut marks: String = [Property::Exclusion, Property::Lease, Property::Resource]
-        .map(|property| mark(cell, property))
-        .iter()
-        .collect();
-    for property in [Property::Ownership, Property::Fencing, Property::Progress] {
-        match mark(cell, property) {
-            '✘' => marks.push_str(&format!(" {property}")),
-            '?' => marks.push_str(&format!(" {property}?")),
-            _ => {}
+    let mut marks: String = SHOWN_BY_SIGN.map(|property| sign(cell, property)).concat();
+    for (property, verdict) in &cell.verdicts {
+        match verdict.status {
+            _ if SHOWN_BY_SIGN.contains(property) => {}
+            Status::Violated => marks.push_str(&format!(" {property}")),
+            Status::Unknown => marks.push_str(&format!(" {property}?")),
+            Status::Held | Status::NotApplicable => {}
         }
     }
-    match standing::of(cell) {
-        Standing::Failed => format!("**{marks} !**"),
+    match status(cell) {
+        CellStatus::Failed => format!("**{marks} !**"),
         _ => marks,
     }
 }
@@ -212,7 +224,7 @@ fn marks_of(cell: &Cell) -> String {
 /// The story of each failure, the worst first, folded away.
 pub fn stories(page: &mut Page, material: &Material) {
     let failed = ranked(material).into_iter();
-    let failed = failed.filter(|cell| standing::of(cell) == Standing::Failed);
+    let failed = failed.filter(|cell| status(cell) == CellStatus::Failed);
     let mut is_first = true;
     for cell in failed {
         let head = if is_first { "### Stories\n\n" } else { "" };
@@ -234,7 +246,7 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
             "{}: expected {}, got {}",
             failure.property, failure.expected, failure.got
         ));
-        let story = standing::story(cell, failure.property);
+        let story = cell_status::story(cell, failure.property);
         if told.contains(&story) {
             lines.push("  (the same story)".to_owned());
         } else {
@@ -242,15 +254,16 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
             told.push(story);
         }
     }
-    let blame = blame(&cell.verdicts).map_or(String::new(), |blame| format!("{blame}\n\n"));
+    let responsibility = responsibility(&cell.verdicts);
+    let responsibility = responsibility.map_or(String::new(), |text| format!("{text}\n\n"));
     let summary: Vec<String> = failures.iter().map(|f| f.property.to_string()).collect();
-    let title = shortened(&standing::title(cell), 200);
+    let title = shortened(&cell_status::title(cell), 200);
     let replay = replayable.map_or(String::new(), |run_dir| {
         let command = code(&format!("picklock replay {run_dir}"));
         format!("\n\nIts <code>repro.toml</code> is kept: {command}")
     });
     format!(
-        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{blame}See it again:\n\n{}{replay}\n\n</details>\n\n",
+        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{responsibility}See it again:\n\n{}{replay}\n\n</details>\n\n",
         code(&title),
         summary.join(", "),
         prose(&cell.summary),

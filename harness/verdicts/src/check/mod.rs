@@ -39,4 +39,4 @@ pub use follower::Follower;
 pub use holds::{Hold, Lease, holds};
 pub use judge::judge;
 pub use properties::describe;
-pub use verdict::{Cause, Property, Status, Verdict, Verdicts};
+pub use verdict::{Cause, Property, Responsible, Status, Verdict, Verdicts};

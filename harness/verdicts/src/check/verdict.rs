@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use picklock_scenarios::{Cause, Property};
+pub use picklock_scenarios::{Cause, Property, Responsible};
 
 /// A story has at most this many lines.
 pub(super) const STORY_LINES: usize = 10;
@@ -62,12 +62,12 @@ impl Status {
     }
 
     /// The sign that reports use, for readers who do not see colours.
-    pub fn sign(self) -> char {
+    pub fn sign(self) -> &'static str {
         match self {
-            Status::Held => '✔',
-            Status::Violated => '✘',
-            Status::Unknown => '?',
-            Status::NotApplicable => '–',
+            Status::Held => "✔",
+            Status::Violated => "✘",
+            Status::Unknown => "?",
+            Status::NotApplicable => "–",
         }
     }
 }
