@@ -1,11 +1,11 @@
 //! `picklock explain`: what a word of a report means, in prose.
 //!
-//! Properties and causes have a page each in `docs/explain/`; scenarios and locks explain
-//! themselves, from the catalog and from the table of strategies.
+//! Properties and causes bring their pages with them. The pages of scenarios and locks are made
+//! from the catalog and from the table of strategies.
 
 use std::fmt::Write;
 
-use picklock_harness::check::Property;
+use picklock_harness::check::{Cause, Property, describe};
 use picklock_impls::{MUTANTS, STRATEGIES, Strategy};
 use picklock_reports::listing::{Entry, Listing, text};
 use picklock_scenarios::{CAUSES, Expectation, PROPERTIES, Scenario, Workload, catalog, nearest};
@@ -15,41 +15,10 @@ use crate::cli::ExplainArgs;
 use crate::exit::Failure;
 use crate::print;
 
-/// Name and text of a page of `docs/explain/`.
-macro_rules! pages {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../docs/explain/", $name, ".md")))),*]
-    };
-}
-
-/// A page for each property and each cause.
-const PAGES: &[(&str, &str)] = pages![
-    "exclusion",
-    "lease",
-    "resource",
-    "ownership",
-    "fencing",
-    "progress",
-    "outlived-lease",
-    "expired-grant",
-    "lost-on-failover",
-    "lost-on-restart",
-    "quorum-erosion",
-    "clock-jump",
-    "clock-skew",
-    "stolen-release",
-    "phantom-extend",
-    "ambiguous-acquire",
-    "evicted",
-    "no-ttl",
-    "race",
-    "undetermined",
-];
-
-/// Prints the pages of a name, or all names there are.
+/// Prints the pages of a name, or all names.
 ///
 /// # Errors
-/// Nothing has that name; the nearest one is named. Or the catalog does not parse.
+/// The name is unknown (the error gives the nearest one), or the catalog does not parse.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let said = match &args.name {
         None => text(&topics()?, print::width()),
@@ -59,11 +28,11 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Everything that is called so: a cause and a scenario may share their name.
+/// The pages of this name. A cause and a scenario may share one.
 fn explain(name: &str) -> Result<String, Failure> {
     let mut found: Vec<String> = Vec::new();
-    let pages = PAGES.iter().filter(|(known, _)| *known == name);
-    found.extend(pages.map(|(_, page)| (*page).to_owned()));
+    found.extend(Property::named(name).map(|property| describe(property).page.to_owned()));
+    found.extend(Cause::named(name).map(|cause| cause.page().to_owned()));
     if catalog::names().any(|known| known == name) {
         found.push(scenario_page(&named(name)?));
     }
@@ -104,12 +73,9 @@ fn topics() -> Result<Vec<Listing>, Failure> {
         summary,
         extra: Vec::new(),
     };
-    let pages = |names: &[&str]| -> Vec<Entry> {
-        let found = PAGES.iter().filter(|(name, _)| names.contains(name));
-        found
-            .map(|(name, page)| entry(name, first_sentence(page)))
-            .collect()
-    };
+    let page = |name: &str, page: &str| entry(name, first_sentence(page));
+    let properties = Property::ALL.map(|one| page(one.word(), describe(one).page));
+    let causes = Cause::ALL.map(|one| page(one.word(), one.page()));
     let mut scenarios = Vec::new();
     for name in catalog::names() {
         scenarios.push(entry(name, first_sentence(&named(name)?.summary)));
@@ -119,8 +85,8 @@ fn topics() -> Result<Vec<Listing>, Failure> {
         entries,
     };
     Ok(vec![
-        listing("properties", pages(&Property::ALL.map(Property::word))),
-        listing("causes", pages(CAUSES)),
+        listing("properties", properties.into()),
+        listing("causes", causes.into()),
         listing("scenarios", scenarios),
         listing(
             "locks",
@@ -310,13 +276,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_property_and_every_cause_has_a_page_and_every_page_a_subject() {
-        let mut words: Vec<&str> = PROPERTIES.iter().chain(CAUSES).copied().collect();
-        let mut pages: Vec<&str> = PAGES.iter().map(|(name, _)| *name).collect();
-        words.sort_unstable();
-        pages.sort_unstable();
-        assert_eq!(words, pages);
-        for (name, page) in PAGES {
+    fn every_page_has_its_title_and_fits_a_terminal() {
+        let properties = Property::ALL.map(|one| (one.word(), describe(one).page));
+        let causes = Cause::ALL.map(|one| (one.word(), one.page()));
+        for (name, page) in properties.into_iter().chain(causes) {
             assert!(page.starts_with(&format!("# {name}")), "{name}: the title");
             let lines = page.lines().count();
             assert!((10..=30).contains(&lines), "{name} has {lines} lines");
@@ -326,16 +289,18 @@ mod tests {
     }
 
     #[test]
-    fn every_page_of_a_cause_says_what_to_do_and_where_that_comes_from() {
-        for cause in CAUSES.iter().filter(|cause| **cause != "undetermined") {
-            let (_, page) = PAGES.iter().find(|(name, _)| name == cause).unwrap();
+    fn every_page_of_a_cause_says_what_to_do_and_names_its_sources() {
+        for cause in Cause::ALL
+            .into_iter()
+            .filter(|cause| *cause != Cause::Undetermined)
+        {
             for part in [
                 "Whose fault",
                 "How it comes about",
                 "What to do",
                 "https://",
             ] {
-                assert!(page.contains(part), "{cause}: {part}");
+                assert!(cause.page().contains(part), "{cause}: {part}");
             }
         }
     }

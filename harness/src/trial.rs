@@ -58,7 +58,7 @@ use picklock_impls::{Context, Lock, Node, OptionError};
 use picklock_scenarios::{Scenario, ScenarioError, catalog, nearest};
 
 use crate::check::{Cause, Property, Status, Verdict, Verdicts, judge};
-use crate::expectation::{Expected, Standing, fits};
+use crate::expectation::{Expected, Tables, fits};
 use crate::history::History;
 use crate::sim::{SimError, Simulation, Subject, run};
 use crate::stage::Plan;
@@ -318,7 +318,7 @@ impl Outcome {
     pub fn assert_as_expected(&self) {
         let scenario = &self.trial.scenario;
         // Whoever asks for it wants it to bind: it is no stranger's lock, but their own.
-        let expected = Expected::of(scenario, &self.subject, Standing::Known);
+        let expected = Expected::of(scenario, &self.subject, Tables::NamedOrAll);
         if expected == Expected::default() {
             panic!(
                 "the scenario `{}` says nothing about what it expects",

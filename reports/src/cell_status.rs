@@ -1,12 +1,13 @@
-//! How a cell came out: what in it is a failure, and which cell comes first in a report.
+//! The status of a cell: what in it is a failure, and which cell should be read first.
 
 use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::expectation::{Expectation, fits, in_words};
 use picklock_verdicts::record::{Cell, Surprise};
 
-/// How a cell came out, the worst first.
+/// The status of a cell, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellStatus {
-    /// Something differs from what was expected, or was violated where nothing was expected.
+    /// Something came out otherwise than expected, or was violated where nothing was expected.
     Failed,
     /// It could not be run.
     NotRun,
@@ -18,8 +19,8 @@ pub enum CellStatus {
     Held,
 }
 
-/// How this cell came out.
-pub fn of(cell: &Cell) -> CellStatus {
+/// The status of this cell.
+pub fn status(cell: &Cell) -> CellStatus {
     let any = |status| {
         cell.verdicts
             .values()
@@ -38,23 +39,18 @@ pub fn of(cell: &Cell) -> CellStatus {
     }
 }
 
-/// The cell's failures: where it differs from what was expected. A single run does not know what its
-/// scenario expects; there every property that did not hold is a failure.
+/// What a reader must see first: the surprises of the cell. The record of a single run does not
+/// say what its scenario expects. There every property is expected to hold, and those that did not
+/// are listed.
 pub fn failures(cell: &Cell) -> Vec<Surprise> {
     if !cell.expected.is_empty() || !cell.surprises.is_empty() {
         return cell.surprises.clone();
     }
     let unmet = cell.verdicts.iter().filter_map(|(property, verdict)| {
-        let got = match (verdict.status, verdict.cause) {
-            (Status::Violated, Some(cause)) => format!("violated: {cause}"),
-            (Status::Violated, None) => "violated".to_owned(),
-            (Status::Unknown, _) => "unknown".to_owned(),
-            (Status::Held | Status::NotApplicable, _) => return None,
-        };
-        Some(Surprise {
+        (!fits(&Expectation::Held, verdict)).then(|| Surprise {
             property: *property,
-            expected: "held".to_owned(),
-            got,
+            expected: Expectation::Held.into(),
+            got: in_words(verdict),
             runs: 1,
         })
     });
@@ -74,19 +70,15 @@ pub fn title(cell: &Cell) -> String {
     )
 }
 
-/// The mark of a property in a cell: `✔`, `✘`, `?`, or `–` where it does not apply.
-pub fn mark(cell: &Cell, property: Property) -> char {
-    let status = cell.verdicts.get(&property).map(|verdict| verdict.status);
-    match status {
-        Some(Status::Held) => '✔',
-        Some(Status::Violated) => '✘',
-        Some(Status::Unknown) => '?',
-        Some(Status::NotApplicable) | None => '–',
-    }
+/// The sign of a property's status; that of `not-applicable` if the cell has no verdict on it.
+pub fn sign(cell: &Cell, property: Property) -> &'static str {
+    let verdict = cell.verdicts.get(&property);
+    let status = verdict.map_or(Status::NotApplicable, |verdict| verdict.status);
+    status.sign()
 }
 
-/// The story of this property in the run that is shown. If it has none of its own, that of another
-/// violated property: the failure may have happened in another run than the one shown.
+/// The story of this property in the run that is shown. If it has none there, because the surprise
+/// showed in another run, the story of another violated property.
 pub fn story(cell: &Cell, property: Property) -> &[String] {
     let own = cell.verdicts.get(&property);
     let any = || {

@@ -6,9 +6,9 @@
 //! - [`terminal`]: the same for a person in front of a terminal
 //! - [`progress`]: single events while the run goes on
 //! - [`listing`]: what there is to choose from
-//! - [`blame`] and [`meaning`]: verdicts in plain words
+//! - [`verdict_line`]: a verdict in one line; [`responsibility`]: who is responsible
 //! - [`matrix`]: many runs: their document and the page of the docs
-//! - [`gate`]: whether the runs came out as the rules and the baseline demand
+//! - [`gate`]: whether the results meet the rules and the baseline
 //! - [`report_input`]: what comparisons and report files are made of; [`documents`]: how it is read;
 //!   [`combine`]: how several become one; [`cell_status`]: which cells and properties failed
 //! - [`measures`]: what a history says in numbers, beyond verdicts
@@ -22,7 +22,6 @@
 //! - [`units`]: times as people write them
 //! - [`escape`]: words of strangers made safe to print
 
-pub mod blame;
 pub mod cell_status;
 pub mod combine;
 pub mod comparison;
@@ -42,13 +41,14 @@ mod lanes;
 pub mod listing;
 pub mod markdown;
 pub mod matrix;
-pub mod meaning;
 pub mod measures;
 pub mod progress;
 pub mod report_input;
 pub mod repro;
+pub mod responsibility;
 pub mod statistics;
 pub mod terminal;
 pub mod trace;
 pub mod units;
+pub mod verdict_line;
 pub mod wire_log;

@@ -6,22 +6,25 @@
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;
 pub mod catalog;
+mod cause;
 mod fault;
 mod nearest;
 mod parse;
+mod property;
 mod rate;
 mod scenario;
 mod shift;
 mod span;
 mod validate;
-mod words;
 mod world_name;
 
+pub use cause::{CAUSES, Cause, Responsible};
 pub use fault::{
     Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Resource, Trigger, Who, Workers,
 };
 pub use nearest::nearest;
 pub use parse::ScenarioError;
+pub use property::{PROPERTIES, Property};
 pub use rate::{BadRate, Per, Rate};
 pub use scenario::{
     Expectation, Judge, Opening, Persistence, Scenario, SoldOut, StockPlace, Topology, Update,
@@ -29,5 +32,4 @@ pub use scenario::{
 };
 pub use shift::Shift;
 pub use span::{BadSpan, Span};
-pub use words::{CAUSES, PROPERTIES};
 pub use world_name::{UnknownWorld, WorldName};

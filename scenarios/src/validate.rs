@@ -4,11 +4,12 @@ mod open_loop;
 
 use std::time::Duration;
 
+use crate::cause::CAUSES;
 use crate::fault::{EventKind, FaultKind, FaultPlan, Nodes, Trigger, Who, Workers};
 use crate::nearest::nearest;
+use crate::property::PROPERTIES;
 use crate::scenario::{Expectation, Scenario};
 use crate::span::Span;
-use crate::words::{CAUSES, PROPERTIES};
 use crate::world_name::WorldName;
 
 /// Most workers, nodes and keys that one run may ask for.

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use picklock_harness::check::Property;
 use picklock_reports::gate::{
-    CellKey, ExpectRule, Expected, FEWEST_PAIRS, Limit, LimitRule, Op, Rules, Selector, Unit,
+    CellKey, ExpectRule, FEWEST_PAIRS, Limit, LimitRule, Op, Rules, Selector, Unit,
 };
-use picklock_scenarios::CAUSES;
+use picklock_scenarios::{CAUSES, Expectation};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use super::expect_table::ExpectTable;
 use super::measure::Plan;
 use super::subjects::{self, Named};
 use crate::cli::{BackendChoice, MatrixArgs, ServerArgs};
@@ -46,20 +47,6 @@ struct Group {
     subjects: Option<Vec<Spanned<Value>>>,
     scenarios: Option<Vec<Spanned<String>>>,
     seeds: Option<Spanned<u64>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ExpectTable {
-    subject: Option<Spanned<String>>,
-    scenario: Option<Spanned<String>>,
-    world: Option<Spanned<String>>,
-    exclusion: Option<Spanned<String>>,
-    lease: Option<Spanned<String>>,
-    resource: Option<Spanned<String>>,
-    ownership: Option<Spanned<String>>,
-    fencing: Option<Spanned<String>>,
-    progress: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -256,41 +243,25 @@ impl Config {
         at: usize,
         table: &ExpectTable,
     ) -> Result<BTreeMap<Property, String>, Failure> {
-        let given = [
-            (Property::Exclusion, &table.exclusion),
-            (Property::Lease, &table.lease),
-            (Property::Resource, &table.resource),
-            (Property::Ownership, &table.ownership),
-            (Property::Fencing, &table.fencing),
-            (Property::Progress, &table.progress),
-        ];
         let mut properties = BTreeMap::new();
-        for (property, words) in given {
-            let Some(words) = words else { continue };
-            let at = words.span().start;
-            let text = words.get_ref();
-            match Expected::read(text) {
-                Some(Expected::Violated(Some(cause))) if !CAUSES.contains(&cause.as_str()) => {
+        for (property, words) in &table.properties {
+            let (at, text) = (words.span().start, words.get_ref());
+            match Expectation::try_from(text.clone()) {
+                Ok(Expectation::Violated { cause: Some(cause) })
+                    if !CAUSES.contains(&cause.as_str()) =>
+                {
                     let problem =
                         format!("no such cause: `{cause}`; there are {}", CAUSES.join(", "));
-                    return Err(self
-                        .source
-                        .unknown(at, problem, &cause, CAUSES.iter().copied()));
+                    let known = CAUSES.iter().copied();
+                    return Err(self.source.unknown(at, problem, &cause, known));
                 }
-                Some(_) => {}
-                None => {
-                    let problem = format!(
-                        "`{text}` is no expectation; expected \"held\", \"violated\", \"violated: CAUSE\" or \"any\""
-                    );
-                    return Err(self.source.unknown(
-                        at,
-                        problem,
-                        text,
-                        ["held", "violated", "any"],
-                    ));
+                Ok(_) => {}
+                Err(problem) => {
+                    let known = ["held", "violated", "any"];
+                    return Err(self.source.unknown(at, problem, text, known));
                 }
             }
-            properties.insert(property, text.clone());
+            properties.insert(*property, text.clone());
         }
         if properties.is_empty() {
             let help = "name a property, as in `lease = \"held\"`".to_owned();

@@ -10,6 +10,7 @@
 mod baseline;
 pub mod cli;
 mod config;
+mod expect_table;
 mod measure;
 mod subjects;
 

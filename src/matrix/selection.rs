@@ -1,6 +1,6 @@
 //! Which cells there are: subjects × scenarios × worlds, less those that make no sense.
 
-use picklock_harness::expectation::{Expected, Standing};
+use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::record::{SkippedCell, scenario_hash};
 use picklock_impls::STRATEGIES;
 use picklock_scenarios::{Scenario, WorldName, catalog};
@@ -196,14 +196,14 @@ fn task(
         quiet: true,
     })?;
     let is_known = args.options.is_empty() && STRATEGIES.iter().any(|s| s.name == subject.name);
-    let standing = match is_known {
-        true => Standing::Known,
-        false => Standing::Stranger,
+    let tables = match is_known {
+        true => Tables::NamedOrAll,
+        false => Tables::NamedOnly,
     };
     Ok(Task {
         backend: world.name(),
         scenario_hash: scenario_hash(&order.scenario),
-        expected: Expected::of(&order.scenario, &subject.name, standing),
+        expected: Expected::of(&order.scenario, &subject.name, tables),
         order,
     })
 }

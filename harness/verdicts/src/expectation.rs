@@ -1,29 +1,29 @@
-//! What a scenario expects of a subject, and what came out otherwise.
+//! What a scenario expects of a subject, and which verdicts differ from it.
 //!
-//! The rule, in one place for everybody who judges by it:
+//! The rules:
 //!
-//! - `[expect.NAME]` replaces `[expect."*"]` whole, not property by property.
-//! - `"*"` binds the locks that the scenario's author could know: the built-in strategies without
-//!   options. [`Standing`] says who is bound.
-//! - Of a property that is not mentioned nothing is expected.
-//! - A property that does not apply (fencing, without tokens) has held.
-//! - What could not be judged has neither held nor been violated.
+//! - `[expect.NAME]` replaces `[expect."*"]` as a whole, not property by property.
+//! - `"*"` applies to the locks that the scenario's author could know: the built-in strategies
+//!   without options. [`Tables`] says which tables apply to a subject.
+//! - Nothing is expected of a property that is not mentioned.
+//! - A property that does not apply (fencing without tokens) counts as held.
+//! - A property that could not be judged counts neither as held nor as violated.
 
 use std::collections::BTreeMap;
 
-use picklock_scenarios::{Expectation, Scenario};
+pub use picklock_scenarios::Expectation;
+use picklock_scenarios::Scenario;
 
 use crate::check::{Cause, Property, Status, Verdict, Verdicts};
 use crate::record::Surprise;
 
-/// Whether the expectations for everybody (`"*"`) bind a subject.
+/// Which `[expect]` tables of a scenario apply to a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// They do: a lock that the scenario's author knows.
-    Known,
-    /// They do not: a mutant, a program of the user's own, a lock with options. Only a table with
-    /// its very name binds it.
-    Stranger,
+pub enum Tables {
+    /// The table with its name, else `"*"`: for built-in strategies without options.
+    NamedOrAll,
+    /// Only the table with its name: for mutants, locks with options, and programs of the user.
+    NamedOnly,
 }
 
 /// What is expected of one subject under one scenario.
@@ -31,13 +31,13 @@ pub enum Standing {
 pub struct Expected(BTreeMap<Property, Expectation>);
 
 impl Expected {
-    /// What the scenario expects of `subject`; nothing at all where no table speaks of it.
-    pub fn of(scenario: &Scenario, subject: &str, standing: Standing) -> Expected {
+    /// What the scenario expects of `subject`; nothing if no table applies.
+    pub fn of(scenario: &Scenario, subject: &str, tables: Tables) -> Expected {
         let named = scenario.expect.get(subject);
-        let everybody = || scenario.expect.get("*");
-        let table = match standing {
-            Standing::Known => named.or_else(everybody),
-            Standing::Stranger => named,
+        let all = || scenario.expect.get("*");
+        let table = match tables {
+            Tables::NamedOrAll => named.or_else(all),
+            Tables::NamedOnly => named,
         };
         let expectation = |property: Property| {
             let expectation = table?.get(property.word())?;
@@ -51,7 +51,7 @@ impl Expected {
         self.0.get(&property)
     }
 
-    /// True when nothing can come out otherwise.
+    /// True if no verdict can differ.
     pub fn is_open(&self) -> bool {
         self.0.values().all(|one| *one == Expectation::Any)
     }
@@ -62,7 +62,7 @@ impl Expected {
         self.0.iter().map(words).collect()
     }
 
-    /// What came out otherwise in one run, in reading order.
+    /// The verdicts of one run that differ, in the order of reports.
     pub fn surprises(&self, verdicts: &Verdicts) -> Vec<Surprise> {
         let differs = |(property, expectation): (&Property, &Expectation)| {
             let verdict = verdicts.get(property);
@@ -138,7 +138,7 @@ exclusion = "any"
 
     #[test]
     fn a_table_of_ones_own_replaces_that_of_everybody_whole() {
-        let fenced = Expected::of(&scenario(), "fenced", Standing::Known);
+        let fenced = Expected::of(&scenario(), "fenced", Tables::NamedOrAll);
         assert_eq!(fenced.get(Property::Lease), None);
         assert_eq!(fenced.get(Property::Resource), Some(&Expectation::Held));
         let verdicts = Verdicts::from([
@@ -151,15 +151,15 @@ exclusion = "any"
 
     #[test]
     fn strangers_are_bound_by_their_name_only() {
-        assert!(Expected::of(&scenario(), "mine", Standing::Stranger).is_open());
-        assert!(!Expected::of(&scenario(), "mine", Standing::Known).is_open());
-        let named = Expected::of(&scenario(), "fenced", Standing::Stranger);
+        assert!(Expected::of(&scenario(), "mine", Tables::NamedOnly).is_open());
+        assert!(!Expected::of(&scenario(), "mine", Tables::NamedOrAll).is_open());
+        let named = Expected::of(&scenario(), "fenced", Tables::NamedOnly);
         assert_eq!(named.get(Property::Resource), Some(&Expectation::Held));
     }
 
     #[test]
     fn every_way_to_differ_is_named() {
-        let expected = Expected::of(&scenario(), "redlock", Standing::Known);
+        let expected = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
         let calm = Verdicts::from([
             (Property::Exclusion, Verdict::held()),
             (Property::Lease, Verdict::unknown("too little")),
@@ -188,7 +188,7 @@ exclusion = "any"
 
     #[test]
     fn what_is_expected_is_no_surprise() {
-        let expected = Expected::of(&scenario(), "redlock", Standing::Known);
+        let expected = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
         let as_expected = Verdicts::from([
             (Property::Exclusion, violated(Cause::OutlivedLease)),
             (Property::Lease, Verdict::held()),
@@ -200,7 +200,7 @@ exclusion = "any"
 
     #[test]
     fn a_verdict_that_is_missing_is_unknown() {
-        let expected = Expected::of(&scenario(), "redlock", Standing::Known);
+        let expected = Expected::of(&scenario(), "redlock", Tables::NamedOrAll);
         assert_eq!(expected.surprises(&Verdicts::new()).len(), 3);
     }
 }

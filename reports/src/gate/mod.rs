@@ -34,5 +34,5 @@ pub use limit_check::Measured;
 pub use markdown::markdown;
 pub use metric::Metric;
 pub use paired::{CONFIDENCE, FEWEST_PAIRS, Pair, Paired, Ran, absorb};
-pub use rules::{ExpectRule, Expected, LimitRule, Rules, Selector};
+pub use rules::{ExpectRule, LimitRule, Rules, Selector};
 pub use terminal::terminal;

@@ -51,17 +51,6 @@ pub struct LimitRule {
     pub limit: Limit,
 }
 
-/// What is expected of one property.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
-    /// It holds.
-    Held,
-    /// It is violated; by this cause, if one is named.
-    Violated(Option<String>),
-    /// Anything.
-    Any,
-}
-
 impl Selector {
     /// True when the rule is about this cell.
     pub fn matches(&self, key: &CellKey) -> bool {
@@ -71,24 +60,6 @@ impl Selector {
         fits(&self.subject, &key.subject)
             && fits(&self.scenario, &key.scenario)
             && self.world.is_none_or(|world| world == key.backend)
-    }
-}
-
-impl Expected {
-    /// Reads the words of scenario files; `None`: they are not.
-    pub fn read(words: &str) -> Option<Expected> {
-        match words.split_once(':') {
-            Some((status, cause)) if status.trim() == "violated" => {
-                Some(Expected::Violated(Some(cause.trim().to_owned())))
-            }
-            Some(_) => None,
-            None => match words.trim() {
-                "held" => Some(Expected::Held),
-                "violated" => Some(Expected::Violated(None)),
-                "any" => Some(Expected::Any),
-                _ => None,
-            },
-        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! Verdicts held against what is expected of them, over all runs of a cell.
 
-use picklock_verdicts::check::{Property, Status, Verdict};
+use picklock_verdicts::check::{Property, Status, Verdict, describe};
+use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::cell_key::CellKey;
 use super::finding::{Finding, Kind};
-use super::rules::{Expected, Rules};
+use super::rules::Rules;
 
 /// Everything that is expected of the cell and did not come out.
 pub(super) fn against_expectations(rules: &Rules, cell: &Cell) -> Vec<Finding> {
@@ -30,28 +31,25 @@ struct Judged<'a> {
 
 impl Judged<'_> {
     fn findings(&self) -> Vec<Finding> {
-        let Some(expected) = Expected::read(self.words) else {
-            let problem = format!("`{}` is no expectation", self.words);
-            return vec![Finding::of(
-                Kind::NotJudged,
-                &CellKey::of(self.cell),
-                problem,
-            )];
+        let expected = match Expectation::try_from(self.words.to_owned()) {
+            Ok(Expectation::Any) => return Vec::new(),
+            Ok(expected) => expected,
+            Err(problem) => {
+                let key = CellKey::of(self.cell);
+                return vec![Finding::of(Kind::NotJudged, &key, problem)];
+            }
         };
-        if expected == Expected::Any {
-            return Vec::new();
-        }
         let nothing = Tally::default();
         let tally = self.cell.tally.get(&self.property).unwrap_or(&nothing);
         let held = tally.held + tally.not_applicable;
         let mut found = Vec::new();
         match &expected {
-            Expected::Held => found.extend(self.violated(tally, None)),
-            Expected::Violated(cause) => {
+            Expectation::Held => found.extend(self.violated(tally, None)),
+            Expectation::Violated { cause } => {
                 found.extend(self.violated(tally, Some(cause.as_deref())));
                 found.extend(self.dead(held));
             }
-            Expected::Any => {}
+            Expectation::Any => {}
         }
         let judged = held + tally.violated;
         if judged < self.cell.runs {
@@ -75,13 +73,10 @@ impl Judged<'_> {
         }
         let got = format!("violated: {}", causes.join(" or "));
         let mut finding = self.finding(Kind::Verdict, &got, runs.iter().sum());
-        finding.severity = match (wanted, self.property) {
-            (None, Property::Lease) => 0,
-            (None, Property::Ownership) => 1,
-            (None, Property::Resource) => 2,
-            (None, Property::Exclusion) => 3,
-            (None, Property::Fencing | Property::Progress) => 4,
-            (Some(_), _) => 5,
+        finding.severity = match wanted {
+            None => describe(self.property).severity,
+            // A violation was expected, only not this one.
+            Some(_) => u8::MAX,
         };
         let shown = self.shown().filter(|verdict| {
             verdict

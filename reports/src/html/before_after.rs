@@ -1,7 +1,7 @@
 //! The page that compares two sets of runs: which verdicts changed, then which latencies.
 
 use askama::Template;
-use picklock_verdicts::check::Property;
+use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
 
 use super::HtmlError;
@@ -10,7 +10,6 @@ use super::frame::{Command, Count, Frame, counts};
 use super::interval::{Axis, Mark, Tick};
 use super::name::{Name, name, sentence};
 use super::page::facts;
-use super::tile;
 use crate::cell_status;
 use crate::comparison::{
     Change, Comparison, Direction, METHOD, Place, Ratio, percentile, ratio_in_words,
@@ -187,10 +186,20 @@ fn change_counts(comparison: &Comparison) -> Vec<Count> {
     };
     let one_sided = comparison.only_before.len() + comparison.only_after.len();
     let all = [
-        ("lock", "✗", of(Direction::Worse), "got worse"),
+        (
+            "lock",
+            Status::Violated.sign(),
+            of(Direction::Worse),
+            "got worse",
+        ),
         ("surprise", "‼", of(Direction::Dead), "alarms gone dead"),
         ("client", "≠", of(Direction::Other), "by another cause"),
-        ("held", "✓", of(Direction::Better), "got better"),
+        (
+            "held",
+            Status::Held.sign(),
+            of(Direction::Better),
+            "got better",
+        ),
         ("client", "▲", beyond("client"), "latencies grew"),
         ("held", "▼", beyond("held"), "latencies fell"),
         ("unknown", "◐", one_sided, "cells on one side only"),
@@ -219,7 +228,7 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
             Direction::Worse,
             "Got worse",
             "Violated where it held, undecided where it was decided, not run where it was.",
-            ("lock", "✗"),
+            ("lock", Status::Violated.sign()),
         ),
         (
             Direction::Dead,
@@ -234,7 +243,12 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
             "",
             ("client", "≠"),
         ),
-        (Direction::Better, "Got better", "", ("held", "✓")),
+        (
+            Direction::Better,
+            "Got better",
+            "",
+            ("held", Status::Held.sign()),
+        ),
     ];
     let group = |(direction, title, about, (tone, sign))| {
         let of_kind = || {
@@ -273,7 +287,7 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
         subject: name(&change.place.subject),
         scenario: name(&change.place.scenario),
         backend: name(change.place.backend.word()),
-        letter: change.property.map(tile::letter),
+        letter: change.property.map(|property| describe(property).letter),
         property: change.property.map_or("cell", Property::word),
         before: sentence(&change.before),
         after: sentence(&change.after),

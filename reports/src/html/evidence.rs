@@ -1,6 +1,6 @@
 //! The evidence of one cell: verdicts, stories, timeline, numbers, and how to see it again.
 
-use picklock_verdicts::check::{Property, Status, Verdicts};
+use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::Cell;
 use picklock_verdicts::timeline::Timeline;
@@ -13,10 +13,10 @@ use super::name::{Name, name, sentence};
 use super::page::{Fact, fact};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, timeline_data};
-use crate::blame::blame;
-use crate::meaning;
 use crate::report_input::{Evidence, ReportInput};
+use crate::responsibility::responsibility;
 use crate::units::{span_ms, span_us};
+use crate::verdict_line::verdict_line;
 
 /// The pieces of all timelines of a page together: some 20 bytes each.
 const MOST_PIECES: usize = 300_000;
@@ -36,7 +36,7 @@ pub(super) struct Exhibit {
     pub(super) summary: Name,
     pub(super) tile: Tile,
     pub(super) error: Option<Name>,
-    pub(super) blame: Option<String>,
+    pub(super) responsibility: Option<String>,
     pub(super) verdicts: Vec<VerdictRow>,
     pub(super) stories: Vec<Story>,
     /// What runs it again.
@@ -118,7 +118,7 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> E
         summary: sentence(&cell.summary),
         tile: tile(cell),
         error: cell.error.as_ref().map(|error| sentence(error)),
-        blame: blame(&cell.verdicts).filter(|_| cell.error.is_none()),
+        responsibility: responsibility(&cell.verdicts).filter(|_| cell.error.is_none()),
         verdicts: verdict_rows(cell),
         stories: stories(&cell.verdicts),
         command: Command::of(&cell.reproduce),
@@ -148,10 +148,10 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
         let tally = cell.tally.get(&property).filter(|_| cell.runs > 1);
         Some(VerdictRow {
             property,
-            letter: tile::letter(property),
-            sign: tile::sign(verdict.status),
+            letter: describe(property).letter,
+            sign: verdict.status.sign(),
             status: verdict.status.word(),
-            meaning: sentence(&meaning::of(property, verdict)),
+            meaning: sentence(&verdict_line(property, verdict)),
             cause: verdict.cause.map_or("", |cause| cause.word()),
             rate: tally.map(tile::rate_of),
             expected: name(cell.expected.get(&property).map_or("", String::as_str)),

@@ -1,6 +1,7 @@
 //! The whole page.
 
 use askama::Template;
+use picklock_verdicts::check::{Property, Status, describe};
 
 use super::evidence::{self, Exhibit};
 use super::frame::{Count, Frame, counts};
@@ -47,7 +48,17 @@ pub(super) struct Page {
     senseless: Vec<Name>,
     senseless_more: usize,
     worlds: Vec<World>,
+    properties: Vec<PropertyKey>,
+    /// The signs of `held`, `violated`, `unknown` and `not-applicable`.
+    signs: [&'static str; 4],
     exhibits: Vec<Exhibit>,
+}
+
+/// What a letter stands for.
+struct PropertyKey {
+    letter: char,
+    property: Property,
+    demand: &'static str,
 }
 
 /// Something about how it was run.
@@ -90,7 +101,23 @@ pub(super) fn view(input: &ReportInput) -> Page {
             .collect(),
         senseless_more: matrix.skipped.len().saturating_sub(MOST_SENSELESS),
         worlds: grid::worlds(&matrix.cells),
+        properties: Property::ALL.map(property_key).into(),
+        signs: [
+            Status::Held,
+            Status::Violated,
+            Status::Unknown,
+            Status::NotApplicable,
+        ]
+        .map(Status::sign),
         exhibits: evidence::exhibits(input),
+    }
+}
+
+fn property_key(property: Property) -> PropertyKey {
+    PropertyKey {
+        letter: describe(property).letter,
+        property,
+        demand: property.demand(),
     }
 }
 
@@ -117,22 +144,28 @@ fn notices(input: &ReportInput) -> Vec<Name> {
     interrupted.into_iter().chain(left_out).collect()
 }
 
-/// How many cells came out how.
+/// The number of cells by status.
 fn cell_counts(input: &ReportInput) -> Vec<Count> {
     let cells = &input.matrix.cells;
-    let of_tone = |tones: &[&str]| {
+    let of_tone = |tone: &str| {
         let tiles = cells.iter().map(super::tile::tile);
-        tiles.filter(|tile| tones.contains(&tile.tone)).count()
+        tiles.filter(|tile| tile.tone == tone).count()
     };
+    let violated = Status::Violated.sign();
     let surprising = cells.iter().filter(|cell| cell.is_surprising()).count();
     let all = [
         ("surprise", "‼", surprising, "not as expected"),
-        ("held", "✓", of_tone(&["held"]), "held"),
-        ("lock", "✗", of_tone(&["lock"]), "the lock’s fault"),
-        ("client", "✗", of_tone(&["client"]), "the client’s fault"),
-        ("fenced", "◆", of_tone(&["fenced"]), "saved by fencing"),
-        ("unknown", "?", of_tone(&["unknown"]), "not judged"),
-        ("failed", "!", of_tone(&["failed"]), "not run"),
+        ("held", Status::Held.sign(), of_tone("held"), "held"),
+        ("lock", violated, of_tone("lock"), "the lock’s fault"),
+        ("client", violated, of_tone("client"), "the client’s fault"),
+        ("fenced", "◆", of_tone("fenced"), "saved by fencing"),
+        (
+            "unknown",
+            Status::Unknown.sign(),
+            of_tone("unknown"),
+            "not judged",
+        ),
+        ("failed", "!", of_tone("failed"), "not run"),
     ];
     counts(all, "surprise")
 }

@@ -1,12 +1,12 @@
 //! One cell of the matrix in short: what came out, whose fault, and how sure.
 
-use picklock_verdicts::check::{Property, Status, Verdicts};
+use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::name::{Name, name};
 use crate::matrix::surprise_in_words;
-use crate::meaning;
 use crate::statistics::Rate;
+use crate::verdict_line::verdict_line;
 
 /// A cell as the matrix shows it.
 #[derive(Debug)]
@@ -39,39 +39,16 @@ pub(super) struct Letter {
     pub(super) hover: Name,
 }
 
-pub(super) fn letter(property: Property) -> char {
-    match property {
-        Property::Exclusion => 'E',
-        Property::Lease => 'L',
-        Property::Resource => 'R',
-        Property::Ownership => 'O',
-        Property::Fencing => 'F',
-        Property::Progress => 'P',
-    }
-}
-
-pub(super) fn sign(status: Status) -> &'static str {
-    match status {
-        Status::Held => "✓",
-        Status::Violated => "✗",
-        Status::Unknown => "?",
-        Status::NotApplicable => "–",
-    }
-}
-
 pub(super) fn tile(cell: &Cell) -> Tile {
     let (tone, sign, headline) = match &cell.error {
         Some(_) => ("failed", "!", "could not be run"),
         None => gist(&cell.verdicts),
     };
-    let letters = Property::ALL.into_iter().filter_map(|property| {
-        let verdict = cell.verdicts.get(&property)?;
-        Some(Letter {
-            letter: letter(property),
-            sign: self::sign(verdict.status),
-            status: verdict.status.word(),
-            hover: name(&format!("{property} {}", meaning::of(property, verdict))),
-        })
+    let letters = cell.verdicts.iter().map(|(&property, verdict)| Letter {
+        letter: describe(property).letter,
+        sign: verdict.status.sign(),
+        status: verdict.status.word(),
+        hover: name(&format!("{property} {}", verdict_line(property, verdict))),
     });
     let surprises = cell.surprises.iter();
     let words: Vec<String> = surprises
@@ -94,54 +71,44 @@ pub(super) fn tile(cell: &Cell) -> Tile {
     }
 }
 
-/// Whose fault it was, in a few words: exclusion, lease and resource read together.
+/// Tone, sign and headline: exclusion, lease and resource read together, then the others.
 fn gist(verdicts: &Verdicts) -> (&'static str, &'static str, &'static str) {
-    use Property::{Exclusion, Fencing, Lease, Ownership, Progress, Resource};
-    let status = |property| verdicts.get(&property).map(|verdict| verdict.status);
-    let is = |property, wanted| status(property) == Some(wanted);
+    use Property::{Exclusion, Fencing, Lease, Resource};
+    let is = |property, wanted| {
+        let verdict = verdicts.get(&property);
+        verdict.is_some_and(|verdict| verdict.status == wanted)
+    };
     let violated = |property| is(property, Status::Violated);
     let has_tokens = is(Fencing, Status::Held) || violated(Fencing);
-    if violated(Lease) {
-        ("lock", "✗", "the lock broke its word")
-    } else if violated(Exclusion) && is(Lease, Status::Held) {
-        if is(Resource, Status::Held) && has_tokens {
+    if violated(Exclusion) && is(Lease, Status::Held) {
+        return if is(Resource, Status::Held) && has_tokens {
             ("fenced", "◆", "fencing did its work")
         } else {
-            ("client", "✗", "client outlived its lease")
-        }
-    } else if violated(Exclusion) {
-        ("lock", "✗", "two inside together")
-    } else if violated(Resource) {
-        ("lock", "✗", "the stock does not add up")
-    } else if violated(Ownership) {
-        ("lock", "✗", "gave back another's lock")
-    } else if violated(Fencing) {
-        ("lock", "✗", "tokens went back")
-    } else if violated(Progress) {
-        ("lock", "✗", "nobody got in any more")
+            let sign = Status::Violated.sign();
+            ("client", sign, "client outlived its lease")
+        };
+    }
+    // The lock's own promise first, then as reports list them.
+    let mut properties = [Lease].into_iter().chain(Property::ALL);
+    if let Some(property) = properties.find(|property| violated(*property)) {
+        let sign = Status::Violated.sign();
+        ("lock", sign, describe(property).violated)
     } else if verdicts.is_empty() || verdicts.values().any(|v| v.status == Status::Unknown) {
-        ("unknown", "?", "could not be judged")
+        ("unknown", Status::Unknown.sign(), "could not be judged")
     } else {
-        ("held", "✓", "held")
+        ("held", Status::Held.sign(), "held")
     }
 }
 
-/// Each cause once, those of the weightiest properties first.
+/// Each cause once, those of the most severe violations first.
 fn causes(verdicts: &Verdicts) -> String {
-    let order = [
-        Property::Lease,
-        Property::Exclusion,
-        Property::Resource,
-        Property::Ownership,
-        Property::Fencing,
-        Property::Progress,
-    ];
-    let violated = order
+    let mut violated: Vec<_> = verdicts
         .iter()
-        .filter_map(|property| verdicts.get(property))
-        .filter(|verdict| verdict.status == Status::Violated);
+        .filter(|(_, verdict)| verdict.status == Status::Violated)
+        .collect();
+    violated.sort_by_key(|(property, _)| describe(**property).severity);
     let mut causes: Vec<&str> = Vec::new();
-    for cause in violated.filter_map(|verdict| verdict.cause) {
+    for cause in violated.iter().filter_map(|(_, verdict)| verdict.cause) {
         if !causes.contains(&cause.word()) {
             causes.push(cause.word());
         }
@@ -203,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gist_tells_whose_fault_it_was() {
+    fn the_gist_says_who_is_responsible() {
         use Status::{Held, NotApplicable, Unknown, Violated};
         let cases = [
             ((Held, Held, Held, NotApplicable), "held"),

@@ -7,22 +7,23 @@ use picklock_verdicts::record::{Cell, Surprise};
 
 use super::page::Page;
 use super::quoted::{block, code, prose, shortened};
-use crate::blame::blame;
-use crate::cell_status::{self, CellStatus, failures, mark};
+use crate::cell_status::{self, CellStatus, failures, sign, status};
 use crate::report_input::ReportInput;
+use crate::responsibility::responsibility;
 
-/// Cells by how they stand, the worst first; those that stand alike keep their order.
+/// The properties that every cell of the table shows; the others are named if they did not hold.
+const SHOWN_BY_SIGN: [Property; 3] = [Property::Exclusion, Property::Lease, Property::Resource];
+
+/// Cells by their status, the worst first; cells of the same status keep their order.
 fn ranked(input: &ReportInput) -> Vec<&Cell> {
     let mut cells: Vec<&Cell> = input.matrix.cells.iter().collect();
-    cells.sort_by_key(|cell| cell_status::of(cell));
+    cells.sort_by_key(|cell| status(cell));
     cells
 }
 
 fn with(input: &ReportInput, wanted: CellStatus) -> Vec<&Cell> {
     let cells = input.matrix.cells.iter();
-    cells
-        .filter(|cell| cell_status::of(cell) == wanted)
-        .collect()
+    cells.filter(|cell| status(cell) == wanted).collect()
 }
 
 pub(super) fn place(cell: &Cell) -> String {
@@ -172,11 +173,20 @@ pub fn table(page: &mut Page, input: &ReportInput) {
         table_of(page, "rows of the table", &head, rows.collect());
     }
     if !cells.is_empty() {
-        page.add(
-            "legends",
-            "Each cell: exclusion, lease, resource; ✔ held, ✘ violated, ? undecided, – does not \
-             apply; other properties by name where violated (or undecided, with ?); **bold with !**: otherwise than expected.\n\n",
+        let [held, violated, unknown, not_applicable] = [
+            Status::Held,
+            Status::Violated,
+            Status::Unknown,
+            Status::NotApplicable,
+        ]
+        .map(Status::sign);
+        let legend = format!(
+            "Each cell: {}; {held} held, {violated} violated, {unknown} undecided, \
+             {not_applicable} does not apply; other properties by name where violated (or \
+             undecided, with {unknown}); **bold with !**: otherwise than expected.\n\n",
+            SHOWN_BY_SIGN.map(Property::word).join(", ")
         );
+        page.add("legends", &legend);
     }
 }
 
@@ -194,18 +204,16 @@ fn marks_of(cell: &Cell) -> String {
     if cell.error.is_some() {
         return "not run".to_owned();
     }
-    let mut marks: String = [Property::Exclusion, Property::Lease, Property::Resource]
-        .map(|property| mark(cell, property))
-        .iter()
-        .collect();
-    for property in [Property::Ownership, Property::Fencing, Property::Progress] {
-        match mark(cell, property) {
-            '✘' => marks.push_str(&format!(" {property}")),
-            '?' => marks.push_str(&format!(" {property}?")),
-            _ => {}
+    let mut marks: String = SHOWN_BY_SIGN.map(|property| sign(cell, property)).concat();
+    for (property, verdict) in &cell.verdicts {
+        match verdict.status {
+            _ if SHOWN_BY_SIGN.contains(property) => {}
+            Status::Violated => marks.push_str(&format!(" {property}")),
+            Status::Unknown => marks.push_str(&format!(" {property}?")),
+            Status::Held | Status::NotApplicable => {}
         }
     }
-    match cell_status::of(cell) {
+    match status(cell) {
         CellStatus::Failed => format!("**{marks} !**"),
         _ => marks,
     }
@@ -214,7 +222,7 @@ fn marks_of(cell: &Cell) -> String {
 /// The story of each failure, the worst first, folded away.
 pub fn stories(page: &mut Page, input: &ReportInput) {
     let failed = ranked(input).into_iter();
-    let failed = failed.filter(|cell| cell_status::of(cell) == CellStatus::Failed);
+    let failed = failed.filter(|cell| status(cell) == CellStatus::Failed);
     let mut is_first = true;
     for cell in failed {
         let head = if is_first { "### Stories\n\n" } else { "" };
@@ -244,7 +252,8 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
             told.push(story);
         }
     }
-    let blame = blame(&cell.verdicts).map_or(String::new(), |blame| format!("{blame}\n\n"));
+    let responsibility = responsibility(&cell.verdicts);
+    let responsibility = responsibility.map_or(String::new(), |text| format!("{text}\n\n"));
     let summary: Vec<String> = failures.iter().map(|f| f.property.to_string()).collect();
     let title = shortened(&cell_status::title(cell), 200);
     let replay = replayable.map_or(String::new(), |run_dir| {
@@ -252,7 +261,7 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
         format!("\n\nIts <code>repro.toml</code> is kept: {command}")
     });
     format!(
-        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{blame}See it again:\n\n{}{replay}\n\n</details>\n\n",
+        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{responsibility}See it again:\n\n{}{replay}\n\n</details>\n\n",
         code(&title),
         summary.join(", "),
         prose(&cell.summary),

@@ -8,5 +8,5 @@ mod truth_table;
 
 pub use document::matrix_json;
 pub(crate) use outcome::surprise_in_words;
-pub use outcome::{outcome_in_words, severity};
+pub use outcome::{Badness, badness, outcome_in_words};
 pub use truth_table::{BEGIN, END, replaced_between, truth_table};

@@ -1,6 +1,6 @@
 //! A cell in words.
 
-use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::check::{Status, describe};
 use picklock_verdicts::record::{Cell, Surprise};
 
 /// What a cell came to, in one line: `as expected`, `lease violated: race, expected held`.
@@ -52,23 +52,37 @@ pub(crate) fn surprise_in_words(surprise: &Surprise, runs: u64) -> String {
     }
 }
 
-/// How bad a cell is; the smallest is the worst. A property that was expected to hold and was
-/// violated comes first, the service's own promises before what clients do with them; then what
-/// was expected to break otherwise, or to break and held; then what could not be run or judged.
-pub fn severity(cell: &Cell) -> u8 {
+/// How bad the worst surprise of a cell is; the smallest value is the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Badness {
+    /// A property was expected to hold and was violated; with the property's own severity.
+    Violated(u8),
+    /// A property was violated by another cause than expected, or held against expectation.
+    Differs,
+    /// The cell could not be run.
+    NotRun,
+    /// A property could not be judged.
+    NotJudged,
+    /// Everything is as expected.
+    AsExpected,
+}
+
+/// How bad a cell is.
+pub fn badness(cell: &Cell) -> Badness {
     let of = |surprise: &Surprise| {
-        let broke = surprise.got.starts_with("violated") && surprise.expected == "held";
-        match (broke, surprise.property) {
-            (true, Property::Lease) => 0,
-            (true, Property::Ownership) => 1,
-            (true, Property::Resource) => 2,
-            (true, Property::Exclusion) => 3,
-            (true, Property::Fencing | Property::Progress) => 4,
-            (false, _) if surprise.is_judged() => 5,
-            (false, _) => 7,
+        let broke = surprise.got.starts_with(Status::Violated.word())
+            && surprise.expected == Status::Held.word();
+        if broke {
+            Badness::Violated(describe(surprise.property).severity)
+        } else if surprise.is_judged() {
+            Badness::Differs
+        } else {
+            Badness::NotJudged
         }
     };
-    let worst = cell.surprises.iter().map(of).min();
-    let failed = cell.error.is_some().then_some(6);
-    failed.or(worst).unwrap_or(8)
+    if cell.error.is_some() {
+        return Badness::NotRun;
+    }
+    let surprises = cell.surprises.iter().map(of);
+    surprises.min().unwrap_or(Badness::AsExpected)
 }

@@ -46,7 +46,10 @@ fn overview(text: &mut String, record: &MatrixRecord) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "\n✔ held · ✘ something was violated, as the scenario expects · ‼ not as it expects · ? could not be judged"
+        "\n{} held · {} something was violated, as the scenario expects · ‼ not as it expects · {} could not be judged",
+        Status::Held.sign(),
+        Status::Violated.sign(),
+        Status::Unknown.sign()
     )
 }
 
@@ -55,11 +58,11 @@ fn short(cell: &Cell) -> &'static str {
     if cell.error.is_some() || cell.is_surprising() {
         "‼"
     } else if any(Status::Violated) {
-        "✘"
+        Status::Violated.sign()
     } else if any(Status::Unknown) {
-        "?"
+        Status::Unknown.sign()
     } else {
-        "✔"
+        Status::Held.sign()
     }
 }
 
@@ -110,7 +113,7 @@ fn in_words(verdict: &Verdict) -> String {
     match (verdict.status, verdict.cause) {
         (Status::Violated, Some(cause)) => format!("**violated**: {cause}"),
         (Status::Violated, None) => "**violated**".to_owned(),
-        (Status::NotApplicable, _) => "–".to_owned(),
+        (Status::NotApplicable, _) => Status::NotApplicable.sign().to_owned(),
         (status, _) => status.word().to_owned(),
     }
 }

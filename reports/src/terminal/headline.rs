@@ -4,14 +4,14 @@ use picklock_verdicts::check::Status;
 use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
-use super::paint::{FAINT, STRONG, WARN, mark};
+use super::paint::{FAINT, STRONG, WARN, style};
 use crate::units::span_ms;
 
 /// Subject, scenario, world and seed; the scenario's summary; the servers.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
-    let (mark, style) = mark(overall(record));
+    let status = overall(record);
     let title = Line::new()
-        .styled(style, mark)
+        .styled(style(status), status.sign())
         .plain(" ")
         .styled(STRONG, &record.subject.name)
         .plain(" × ")
@@ -40,7 +40,7 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     lines
 }
 
-/// The run's one mark: the worst that any property says.
+/// The status of the whole run: the worst of all properties.
 fn overall(record: &RunRecord) -> Status {
     let any = |status| record.verdicts.values().any(|v| v.status == status);
     if any(Status::Violated) {

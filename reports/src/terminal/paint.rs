@@ -11,12 +11,12 @@ pub(super) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(super) const FAULT: Style = AnsiColor::Magenta.on_default();
 pub(super) const COOL: Style = AnsiColor::Cyan.on_default();
 
-/// The mark and the style of a status.
-pub(super) fn mark(status: Status) -> (&'static str, Style) {
+/// The style of a status.
+pub(super) fn style(status: Status) -> Style {
     match status {
-        Status::Held => ("✔", GOOD),
-        Status::Violated => ("✘", BAD),
-        Status::Unknown => ("?", WARN),
-        Status::NotApplicable => ("–", FAINT),
+        Status::Held => GOOD,
+        Status::Violated => BAD,
+        Status::Unknown => WARN,
+        Status::NotApplicable => FAINT,
     }
 }

@@ -1,12 +1,12 @@
-//! The verdicts as a table, and whose fault it was.
+//! The verdicts as a table, and who is responsible.
 
 use picklock_verdicts::check::{Property, Status, Verdict};
 use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
-use super::paint::{FAINT, STRONG, mark};
-use crate::blame::blame;
-use crate::meaning;
+use super::paint::{FAINT, STRONG, style};
+use crate::responsibility::responsibility;
+use crate::verdict_line::verdict_line;
 
 /// From this width on causes stand in a column of their own.
 const ROOMY: usize = 88;
@@ -27,7 +27,7 @@ pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
     for (property, verdict) in &record.verdicts {
         lines.extend(row(*property, verdict, width, meaning_column));
     }
-    if let Some(sentence) = blame(&record.verdicts) {
+    if let Some(sentence) = responsibility(&record.verdicts) {
         lines.push(Line::new());
         let line = Line::new().plain("  ").styled(STRONG, "Whose fault? ");
         lines.extend(line.plain(&sentence).wrap(width, 2));
@@ -36,7 +36,7 @@ pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
 }
 
 fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usize) -> Vec<Line> {
-    let (mark, style) = mark(verdict.status);
+    let (sign, style) = (verdict.status.sign(), style(verdict.status));
     let word = match verdict.status {
         Status::NotApplicable => "n/a",
         status => status.word(),
@@ -45,7 +45,7 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
         .pad_to(PROPERTY_COLUMN)
         .plain(property.word())
         .pad_to(STATUS_COLUMN)
-        .styled(style, &format!("{mark} {word}"))
+        .styled(style, &format!("{sign} {word}"))
         .pad_to(CAUSE_COLUMN);
     if let Some(cause) = verdict.cause {
         line = line.styled(STRONG, cause.word());
@@ -54,7 +54,7 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
             line = line.plain(": ");
         }
     }
-    let text = meaning::of(property, verdict);
+    let text = verdict_line(property, verdict);
     let line = line.pad_to(meaning_column);
     let line = match verdict.status {
         Status::Held | Status::NotApplicable => line.styled(FAINT, &text),
@@ -66,10 +66,10 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
 /// Nothing but held: the words in one line.
 pub(super) fn compact(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut line = Line::new().plain(" ");
-    // Blanks that do not break keep a mark and its word on one line.
+    // Non-breaking spaces keep a sign and its word on one line.
     for (property, verdict) in &record.verdicts {
-        let (mark, style) = mark(verdict.status);
-        line = line.plain(" ").styled(style, mark);
+        let (sign, style) = (verdict.status.sign(), style(verdict.status));
+        line = line.plain(" ").styled(style, sign);
         line = match verdict.status {
             Status::NotApplicable => line.styled(FAINT, &format!("\u{a0}{property}\u{a0}n/a")),
             _ => line.plain(&format!("\u{a0}{property}")),

@@ -1,50 +1,61 @@
-//! Which cause a violation has: what the history shows, or `undetermined`.
+//! Which cause a violation has, decided from its finding and the evidence.
 //!
-//! A cause is the best explanation that the recorded events support, in this order: the clients'
-//! own leases, then another's release, then a fault that makes a service forget. A property is
-//! never called violated because of a cause; the verdict is there before it is explained.
+//! A cause is the best explanation that the recorded events support, looked for in this order:
+//! the clients' own leases, another client's release, a fault that makes a service lose the lock.
+//! If none of them is shown, the cause is `undetermined`. The verdict does not depend on it: a
+//! property is violated before its cause is known.
 
-use std::collections::HashSet;
-
-use crate::history::What;
-use crate::timeline::{FaultSpan, Hold, Lease, forgets, ms};
-
+use super::double_sale::{is_interleaved, overlapping_sellers};
 use super::evidence::Evidence;
-use super::fencing::StaleToken;
-use super::ownership::Theft;
-use super::resource::Oversale;
+use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Stall};
 use super::verdict::Cause;
+use crate::timeline::{FaultSpan, Hold, Lease, ms};
+
+/// The cause of a violation.
+pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
+    match &finding.seen {
+        Seen::Overlap { earlier, later } => match evidence.pair(*earlier, *later) {
+            Some((first, second)) => of_overlap(evidence, first, second),
+            None => Cause::Undetermined,
+        },
+        Seen::WrongStock(stock) => match overlapping_sellers(evidence, stock, finding.at_ns) {
+            Some((first, second)) => of_overlap(evidence, first, second),
+            None if is_interleaved(evidence, stock.key) => Cause::Race,
+            None => Cause::Undetermined,
+        },
+        Seen::ForeignRelease(release) => of_foreign_release(evidence, release),
+        Seen::StaleToken(stale) => of_stale_token(evidence, stale, finding.at_ns),
+        Seen::Stall(stall) => of_stall(stall),
+        Seen::Attempts { .. } => Cause::Undetermined,
+    }
+}
 
 /// Why two holds of one key overlap; `first` is the one that began first.
-pub(super) fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
+fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     let shared = first.shares_lease_with(second);
-    if !shared && (arrived_late(evidence, first) || arrived_late(evidence, second)) {
+    if !shared && (evidence.arrived_late(first) || evidence.arrived_late(second)) {
         return Cause::ExpiredGrant;
     }
     if shared && !share_first_leases(first, second) {
         return Cause::PhantomExtend;
     }
     let outlived = !shared && !first.leases.iter().any(|lease| meets(lease, second));
-    // The lease of one who said nothing and waited may have run for longer than is known, so
-    // whatever else explains the overlap comes first.
+    // If a subject reported no lease and waited for the lock, its lease may have been longer than
+    // is known. Then any other explanation of the overlap comes first.
     if outlived && !first.leases.is_empty() {
         return Cause::OutlivedLease;
     }
-    let stolen = |theft: &Theft| {
-        theft.key == first.key
-            && theft.struck_ns > first.begin_ns
-            && theft.struck_ns < second.begin_ns
+    let took_it = |release: &ForeignRelease| {
+        release.key == first.key
+            && release.struck_ns > first.begin_ns
+            && release.struck_ns < second.begin_ns
     };
-    if evidence.thefts().iter().any(stolen) {
+    if evidence.foreign_releases().iter().any(took_it) {
         return Cause::StolenRelease;
     }
     let workers = [first.worker, second.worker];
-    match of_faults(
-        evidence,
-        taken_ns(evidence, first),
-        second.begin_ns,
-        &workers,
-    ) {
+    let from_ns = earliest_lease_ns(evidence, first);
+    match of_faults(evidence, from_ns, second.begin_ns, &workers) {
         Cause::Undetermined if outlived => Cause::OutlivedLease,
         cause => cause,
     }
@@ -54,30 +65,7 @@ fn meets(lease: &Lease, hold: &Hold) -> bool {
     lease.from_ns.max(hold.begin_ns) < lease.until_ns.min(hold.end_ns)
 }
 
-/// True when the lease had run out before the grant arrived.
-///
-/// A subject that says nothing about its lease, and waits for the lock by itself, is often
-/// granted it later than `acquire + ttl`, with a lease that is fresh. Its grant counts as late
-/// only when a fault held this worker up while it was asking.
-pub(super) fn arrived_late(evidence: &Evidence<'_>, hold: &Hold) -> bool {
-    let fresh = hold
-        .leases
-        .first()
-        .is_some_and(|lease| lease.from_ns == hold.begin_ns);
-    if fresh || hold.end_ns == hold.begin_ns {
-        return false;
-    }
-    hold.told
-        || !hold.could_wait
-        || evidence.faults().iter().any(|fault| {
-            !forgets(fault.fault)
-                && fault.strikes(hold.worker)
-                && fault.began_ns < hold.begin_ns
-                && fault.touches(hold.acquire_ns, hold.begin_ns)
-        })
-}
-
-/// True when the leases overlap that the two were granted with, extended or not.
+/// True if the leases that the two were granted with overlap, without any extension.
 fn share_first_leases(first: &Hold, second: &Hold) -> bool {
     match (first.leases.first(), second.leases.first()) {
         (Some(mine), Some(theirs)) => {
@@ -89,9 +77,9 @@ fn share_first_leases(first: &Hold, second: &Hold) -> bool {
     }
 }
 
-/// The earliest time at which a lock can have been taken: a lease never lasts for longer than the
-/// TTL. What struck before that cannot have lost it.
-fn taken_ns(evidence: &Evidence<'_>, hold: &Hold) -> u64 {
+/// The earliest time at which the lock can have been acquired: a lease never lasts longer than the
+/// TTL. A fault before that time cannot have lost the lock.
+fn earliest_lease_ns(evidence: &Evidence<'_>, hold: &Hold) -> u64 {
     let ttl_ns = ms(evidence.history.header.ttl_ms);
     hold.acquire_ns
         .max(hold.first_deadline_ns.saturating_sub(ttl_ns))
@@ -100,9 +88,9 @@ fn taken_ns(evidence: &Evidence<'_>, hold: &Hold) -> u64 {
 /// The latest fault between two times that could have lost a lock of one of these workers.
 fn of_faults(evidence: &Evidence<'_>, from_ns: u64, to_ns: u64, workers: &[usize]) -> Cause {
     let nodes = evidence.history.header.nodes;
-    let guilty = |fault: &FaultSpan<'_>| match fault.fault {
+    let cause_of = |fault: &FaultSpan<'_>| match fault.fault {
         "failover" => Some(Cause::LostOnFailover),
-        // A node that was dead already when the lock was taken never had it.
+        // A node that was already dead when the lock was acquired never had it.
         "crash-node" if fault.began_ns < from_ns => None,
         "crash-node" if nodes <= 1 => Some(Cause::LostOnRestart),
         "crash-node" => Some(Cause::QuorumErosion),
@@ -116,109 +104,36 @@ fn of_faults(evidence: &Evidence<'_>, from_ns: u64, to_ns: u64, workers: &[usize
     let faults = evidence.faults().iter().rev();
     faults
         .filter(|fault| fault.touches(from_ns, to_ns))
-        .find_map(guilty)
+        .find_map(cause_of)
         .unwrap_or(Cause::Undetermined)
 }
 
-/// Why a stock does not add up: as the overlap does in which it was sold twice.
-pub(super) fn of_oversale(evidence: &Evidence<'_>, oversale: &Oversale) -> Cause {
-    match guilty_pair(evidence, oversale) {
-        Some((first, second)) => of_overlap(evidence, first, second),
-        None if interleaved(evidence, oversale) => Cause::Race,
-        None => Cause::Undetermined,
-    }
-}
-
-/// The overlapping holds in which the stock was sold twice, if there are any.
-pub(super) fn guilty_pair<'a>(
-    evidence: &'a Evidence<'_>,
-    oversale: &Oversale,
-) -> Option<(&'a Hold, &'a Hold)> {
-    let sellers: HashSet<u64> = sellers(evidence, oversale).collect();
-    let of_key = || {
-        let holds = evidence.holds().iter();
-        holds.filter(|hold| hold.key == oversale.key && sellers.contains(&hold.op))
-    };
-    let seller = of_key().find(|hold| Some(hold.op) == oversale.op);
-    if let Some(seller) = seller
-        && let Some(other) = of_key().find(|hold| hold.op != seller.op && overlap(hold, seller))
-    {
-        return Some(if other.begin_ns <= seller.begin_ns {
-            (other, seller)
-        } else {
-            (seller, other)
-        });
-    }
-    // Not the last sale but an earlier one was the second of its unit.
-    let mut longest: Option<&Hold> = None;
-    for hold in of_key() {
-        if let Some(before) = longest
-            && overlap(before, hold)
-        {
-            return Some((before, hold));
-        }
-        if longest.is_none_or(|before| hold.end_ns > before.end_ns) {
-            longest = Some(hold);
-        }
-    }
-    None
-}
-
-fn overlap(one: &Hold, other: &Hold) -> bool {
-    one.begin_ns.max(other.begin_ns) < one.end_ns.min(other.end_ns)
-}
-
-fn sellers(evidence: &Evidence<'_>, oversale: &Oversale) -> impl Iterator<Item = u64> {
-    let events = evidence.history.events.iter();
-    let (at_ns, of_key) = (oversale.at_ns, oversale.key);
-    events.filter_map(move |event| match event.what {
-        What::StockChanged { op, key, .. } if key == of_key && event.at_ns <= at_ns => Some(op),
-        _ => None,
-    })
-}
-
-/// True when some seller read the stock, and another changed it before the first one did.
-fn interleaved(evidence: &Evidence<'_>, oversale: &Oversale) -> bool {
-    let mut readers: HashSet<u64> = HashSet::new();
-    let mut overtaken: HashSet<u64> = HashSet::new();
-    for event in &evidence.history.events {
-        match event.what {
-            What::StockRead { op, key, .. } if key == oversale.key => {
-                readers.insert(op);
-            }
-            What::StockChanged { op, key, .. } if key == oversale.key => {
-                if overtaken.contains(&op) {
-                    return true;
-                }
-                readers.remove(&op);
-                overtaken.extend(&readers);
-            }
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Why a release took another's lock: it was sent while the lock was still its own and struck
-/// after it had passed on (checked, then acted), or it never checked.
-pub(super) fn of_theft(evidence: &Evidence<'_>, theft: &Theft) -> Cause {
-    match evidence.hold(theft.victim) {
-        Some(victim) if theft.sent_ns < victim.begin_ns => Cause::Race,
+/// Why a release took another client's lock. If it was sent before the other client was granted
+/// the lock, the lock checked ownership and acted later; otherwise it did not check at all.
+fn of_foreign_release(evidence: &Evidence<'_>, release: &ForeignRelease) -> Cause {
+    match evidence.hold(release.owner) {
+        Some(owner) if release.sent_ns < owner.begin_ns => Cause::Race,
         _ => Cause::StolenRelease,
     }
 }
 
-/// Why a token was not higher than one before it: the counter was lost with the data, or else.
-pub(super) fn of_stale_token(evidence: &Evidence<'_>, stale: &StaleToken) -> Cause {
-    let before = evidence.holds().iter().find(|hold| {
-        hold.begin_ns <= stale.at_ns && hold.op != stale.op && hold.fence == Some(stale.highest)
-    });
-    before.map_or(Cause::Undetermined, |before| {
-        of_faults(
-            evidence,
-            taken_ns(evidence, before),
-            stale.at_ns,
-            &[before.worker],
-        )
-    })
+/// Why a token was not higher than an earlier one: a fault may have lost the counter.
+fn of_stale_token(evidence: &Evidence<'_>, stale: &StaleToken, at_ns: u64) -> Cause {
+    match evidence.hold_before(stale, at_ns) {
+        Some(before) => {
+            let from_ns = earliest_lease_ns(evidence, before);
+            of_faults(evidence, from_ns, at_ns, &[before.worker])
+        }
+        None => Cause::Undetermined,
+    }
+}
+
+/// Why a free lock was not granted.
+fn of_stall(stall: &Stall) -> Cause {
+    match stall.doubt {
+        _ if stall.has_unexpiring_key => Cause::NoTtl,
+        // What that attempt left should have expired long ago, so something keeps renewing it.
+        Some(_) => Cause::AmbiguousAcquire,
+        None => Cause::Undetermined,
+    }
 }

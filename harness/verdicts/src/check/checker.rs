@@ -1,20 +1,28 @@
 //! What a checker is.
 
-use crate::history::Event;
+use crate::history::{Event, Header};
+
+use super::description::Description;
+use super::finding::Judgement;
 use crate::timeline::{Attempt, Step};
 
-use super::evidence::Evidence;
-use super::verdict::Verdict;
+/// Judges one property.
+///
+/// A checker sees every event once, in order of time, and keeps only what is in progress. It
+/// returns what it found; it does not look for causes.
+pub trait Checker: Sized {
+    /// What reports say about the property.
+    const DESCRIPTION: Description;
 
-/// Judges one property. Sees everything once, in order of time, and keeps no more than what is
-/// under way; only a violation may look at the history again, through the evidence, to explain.
-pub trait Checker {
+    /// A checker for a history with this header.
+    fn new(header: &Header) -> Self;
+
     /// An attempt made a step.
     fn step(&mut self, _at_ns: u64, _attempt: &Attempt, _step: Step) {}
 
-    /// Something happened that is not about exactly one attempt's lock.
+    /// An event that is not about exactly one attempt.
     fn event(&mut self, _event: &Event) {}
 
-    /// The history is over, and all open holds were ended.
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Verdict;
+    /// The history is over, and all open holds have been ended.
+    fn finish(self) -> Judgement;
 }

@@ -1,28 +1,32 @@
-//! What a violation is explained from; each part is read at most once.
+//! What causes and stories are drawn from: the history, read a second time.
+//!
+//! Only a violation is explained, so each part is computed when it is first asked for, and once.
+//! Causes that need more than the history get it from here, too.
 
 use std::cell::OnceCell;
 
 use crate::history::History;
-use crate::timeline::{FaultSpan, Hold, Timeline};
+use crate::timeline::{FaultSpan, Hold, Timeline, forgets};
 
-use super::ownership::{Theft, thefts};
+use super::finding::{ForeignRelease, StaleToken};
+use super::properties::ownership::foreign_releases;
 
 /// What a violation is explained from.
 #[derive(Debug)]
-pub struct Evidence<'a> {
+pub(super) struct Evidence<'a> {
     /// The history itself.
     pub history: &'a History,
     timeline: Timeline<'a>,
-    thefts: OnceCell<Vec<Theft>>,
+    foreign_releases: OnceCell<Vec<ForeignRelease>>,
 }
 
 impl<'a> Evidence<'a> {
-    /// Of this history; nothing is read yet.
+    /// The evidence of this history.
     pub fn new(history: &'a History) -> Self {
         Evidence {
             history,
             timeline: Timeline::of(history),
-            thefts: OnceCell::new(),
+            foreign_releases: OnceCell::new(),
         }
     }
 
@@ -36,13 +40,54 @@ impl<'a> Evidence<'a> {
         self.holds().iter().find(|hold| hold.op == op)
     }
 
-    /// All releases that took another's lock.
-    pub fn thefts(&self) -> &[Theft] {
-        self.thefts.get_or_init(|| thefts(self.history))
+    /// The holds of two attempts, in the order in which they began.
+    pub fn pair(&self, one: u64, other: u64) -> Option<(&Hold, &Hold)> {
+        let (one, other) = (self.hold(one)?, self.hold(other)?);
+        Some(if one.begin_ns <= other.begin_ns {
+            (one, other)
+        } else {
+            (other, one)
+        })
+    }
+
+    /// All releases that succeeded on another client's lock.
+    pub fn foreign_releases(&self) -> &[ForeignRelease] {
+        self.foreign_releases
+            .get_or_init(|| foreign_releases(self.history))
     }
 
     /// All faults, in the order in which they began.
     pub fn faults(&self) -> &[FaultSpan<'a>] {
         self.timeline.faults()
+    }
+
+    /// The hold with the higher token that a stale token followed.
+    pub fn hold_before(&self, stale: &StaleToken, at_ns: u64) -> Option<&Hold> {
+        self.holds().iter().find(|hold| {
+            hold.begin_ns <= at_ns && hold.op != stale.op && hold.fence == Some(stale.highest)
+        })
+    }
+
+    /// True if the lease had expired before the grant arrived.
+    ///
+    /// A subject that reports no lease, and itself waits for the lock, is often granted it later
+    /// than `acquire + ttl` with a fresh lease. Its grant counts as late only if a fault delayed
+    /// this worker while it was asking.
+    pub fn arrived_late(&self, hold: &Hold) -> bool {
+        let fresh = hold
+            .leases
+            .first()
+            .is_some_and(|lease| lease.from_ns == hold.begin_ns);
+        if fresh || hold.end_ns == hold.begin_ns {
+            return false;
+        }
+        hold.told
+            || !hold.could_wait
+            || self.faults().iter().any(|fault| {
+                !forgets(fault.fault)
+                    && fault.strikes(hold.worker)
+                    && fault.began_ns < hold.begin_ns
+                    && fault.touches(hold.acquire_ns, hold.begin_ns)
+            })
     }
 }

@@ -1,62 +1,30 @@
-//! One pass over a history, all checkers at once.
+//! From a history to its verdicts: one pass for all checkers, then cause and story for each finding.
 
-use crate::history::{Event, Header, History};
-use crate::timeline::{Attempt, AttemptTracker, Step};
+use picklock_scenarios::Property;
 
-use super::checker::Checker;
+use crate::history::History;
+
+use super::cause::cause;
 use super::evidence::Evidence;
-use super::exclusion::Exclusion;
-use super::fencing::Fencing;
-use super::lease::LeaseOverlap;
-use super::ownership::Ownership;
-use super::progress::Progress;
-use super::resource::Resource;
+use super::finding::Judgement;
+use super::properties::Checkers;
+use super::story::story;
 use super::sufficiency::Sufficiency;
-use super::verdict::{Property, Status, Verdict, Verdicts};
-
-/// The table of checkers: one line each. They are called by name and not through pointers,
-/// because most have nothing to do at most events, and saying so must not cost a call.
-macro_rules! checkers {
-    ($($name:ident: $checker:ty, $property:expr, $make:expr;)*) => {
-        struct Checkers {
-            $($name: $checker,)*
-        }
-
-        impl Checkers {
-            fn new(header: &Header) -> Self {
-                Checkers {
-                    $($name: $make(header),)*
-                }
-            }
-
-            fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-                $(self.$name.step(at_ns, attempt, step);)*
-            }
-
-            fn event(&mut self, event: &Event) {
-                $(self.$name.event(event);)*
-            }
-
-            fn finish(self, evidence: &Evidence<'_>) -> Vec<(Property, Verdict)> {
-                vec![$(($property, Box::new(self.$name).finish(evidence)),)*]
-            }
-        }
-    };
-}
-
-checkers! {
-    exclusion: Exclusion, Property::Exclusion, |run: &Header| Exclusion::new(run.keys.len());
-    lease: LeaseOverlap, Property::Lease, |run: &Header| LeaseOverlap::new(run.keys.len());
-    resource: Resource, Property::Resource,
-        |run: &Header| Resource::new(run.keys.len(), run.stock_start);
-    ownership: Ownership, Property::Ownership, |run: &Header| Ownership::new(run.keys.len());
-    fencing: Fencing, Property::Fencing,
-        |run: &Header| Fencing::new(run.workers, run.keys.len());
-    progress: Progress, Property::Progress, Progress::new;
-}
+use super::verdict::{Status, Verdict, Verdicts};
+use crate::timeline::AttemptTracker;
 
 /// Judges a history: one verdict for each property.
 pub fn judge(history: &History) -> Verdicts {
+    let (judgements, too_little) = check(history);
+    let evidence = Evidence::new(history);
+    judgements
+        .into_iter()
+        .map(|(property, judgement)| (property, verdict(judgement, &evidence, &too_little)))
+        .collect()
+}
+
+/// What the checkers found, and why the history may show too little to say `held`.
+fn check(history: &History) -> (Vec<(Property, Judgement)>, Vec<String>) {
     let mut checkers = Checkers::new(&history.header);
     let mut sufficiency = Sufficiency::new(&history.header);
     let mut tracker = AttemptTracker::new(history.header.workers);
@@ -76,21 +44,59 @@ pub fn judge(history: &History) -> Verdicts {
         sufficiency.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
-    let evidence = Evidence::new(history);
-    let too_little = sufficiency.reasons(end_ns);
-    let verdicts = checkers.finish(&evidence).into_iter();
-    verdicts
-        .map(|(property, verdict)| (property, hedged(verdict, &too_little)))
-        .collect()
+    (checkers.finish(), sufficiency.reasons(end_ns))
 }
 
-/// Takes back a `held` that rests on too little.
-fn hedged(verdict: Verdict, too_little: &[String]) -> Verdict {
-    if verdict.status != Status::Held || too_little.is_empty() {
-        return verdict;
+fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &[String]) -> Verdict {
+    match judgement {
+        Judgement::Held if too_little.is_empty() => Verdict::held(),
+        Judgement::Held => Verdict {
+            status: Status::Unknown,
+            story: too_little.to_vec(),
+            ..Verdict::held()
+        },
+        Judgement::Unknown(reason) => Verdict::unknown(reason),
+        Judgement::NotApplicable => Verdict::not_applicable(),
+        Judgement::Violated { first, count } => Verdict {
+            status: Status::Violated,
+            cause: Some(cause(&first, evidence)),
+            story: story(&first, evidence),
+            violations: count,
+            at_ns: Some(first.at_ns),
+        },
     }
-    Verdict {
-        story: too_little.to_vec(),
-        ..Verdict::unknown("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::finding::{Finding, Seen};
+    use crate::check::verdict::Cause;
+    use crate::history::read_history;
+
+    /// A property that brings no rules of its own is explained all the same.
+    #[test]
+    fn a_finding_without_rules_of_its_own_is_told_and_has_no_cause() {
+        let text = include_bytes!("../../tests/histories/calm.jsonl");
+        let history = read_history(&text[..]).unwrap();
+        let evidence = Evidence::new(&history);
+        let first = Finding {
+            property: Property::Progress,
+            at_ns: 900_000_000,
+            seen: Seen::Attempts {
+                ops: vec![evidence.holds()[0].op],
+                statement: "worker 0 claimed too much".into(),
+            },
+        };
+        let verdict = verdict(Judgement::Violated { first, count: 2 }, &evidence, &[]);
+        assert_eq!(verdict.status, Status::Violated);
+        assert_eq!(verdict.cause, Some(Cause::Undetermined));
+        assert_eq!(verdict.violations, 2);
+        let story = verdict.story.join("\n");
+        assert!(story.contains("worker 0 got the lock"), "{story}");
+        assert!(
+            story.contains("0.900 s  worker 0 claimed too much"),
+            "{story}"
+        );
     }
 }

@@ -1,41 +1,34 @@
 //! The checkers: pure functions of a history.
 //!
-//! [`judge`] reads a history once. Each event becomes the [`Step`](crate::timeline::Step) of the one attempt that it
-//! speaks of, and goes to every [`Checker`] of a table; one property, one file. Memory is what is
-//! under way, not what has been (ownership alone keeps ended holds, while a release of their key
-//! is unanswered). Only a violation has the history read again, through
-//! [`Evidence`], to find its cause and to tell its story.
+//! [`judge`] reads a history once. Each event becomes the [`Step`](crate::timeline::Step) of the attempt that it is
+//! about, and goes to every checker of the table in `properties`, one property a file. Memory is
+//! proportional to what is in progress, not to the length of the history (only `ownership` keeps
+//! holds that have ended, while a release of their key is unanswered).
 //!
-//! Absent here: no clock, no I/O, no guess. What a history does not prove is not `violated`.
+//! Checkers return findings: what was seen, and the attempts, keys and times that prove it. Only
+//! then is a finding explained, from evidence: `cause` decides its cause, and `story` tells it.
+//!
+//! There is no clock, no I/O and no guess here. What a history does not prove is not `violated`.
 
 mod cause;
 mod checker;
+mod description;
+mod double_sale;
 mod evidence;
-mod exclusion;
-mod fencing;
+mod finding;
 mod judge;
-mod lease;
 #[cfg(test)]
 mod oracle;
 mod overlap;
-mod ownership;
-mod progress;
-mod resource;
-mod sentence;
+mod properties;
 mod story;
 mod sufficiency;
 mod verdict;
 mod wants;
 
 pub use checker::Checker;
-pub use evidence::Evidence;
-pub use exclusion::Exclusion;
-pub use fencing::{Fencing, StaleToken};
+pub use description::Description;
+pub use finding::{Finding, ForeignRelease, Judgement, Seen, StaleToken, Stall, WrongStock};
 pub use judge::judge;
-pub use lease::LeaseOverlap;
-pub use overlap::Pair;
-pub use ownership::{Ownership, Theft, thefts};
-pub use progress::{Progress, Stall};
-pub use resource::{Oversale, Resource};
-pub use sufficiency::Sufficiency;
-pub use verdict::{Cause, Property, Status, Verdict, Verdicts};
+pub use properties::describe;
+pub use verdict::{Cause, Property, Responsible, Status, Verdict, Verdicts};

@@ -1,15 +1,19 @@
-//! Overlaps among the intervals of one key, found while their ends come in, in order of time.
+//! Overlaps among the intervals of one key, found as their ends arrive, in order of time.
 //!
 //! Overlap is strict: `[b1, c1]` and `[b2, c2]` overlap only if `max(b1, b2) < min(c1, c2)`. Times
-//! are those of one clock with a finite step, so equal times prove no order: a release and a
-//! grant at the same nanosecond may have come in either order, and an interval without length
-//! overlaps nothing.
+//! come from one clock with a finite step, so equal times prove no order: a release and a grant at
+//! the same nanosecond may have happened in either order, and an interval without length overlaps
+//! nothing.
 //!
-//! Every pair is counted exactly once: when its first end comes in. All others that are then
-//! still open and began strictly earlier than that end overlap with it. Because times never
-//! decrease, the ones that began no earlier are those of the latest begin, so two counters do,
-//! and each event costs O(1). Only until the first overlap of a key is known are its open
-//! intervals remembered by name.
+//! Every pair is counted exactly once, when its first end arrives. All other intervals that are
+//! still open then, and began strictly before that end, overlap with it. Because times never
+//! decrease, the ones that did not begin before are those with the latest begin, so two counters
+//! are enough, and each event costs O(1). Open intervals are remembered by name only until the
+//! first overlap of their key is known.
+
+use picklock_scenarios::Property;
+
+use super::finding::{Finding, Judgement, Seen};
 
 /// An interval that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +24,7 @@ struct Open {
 
 /// Two intervals that overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair {
+pub(super) struct Pair {
     /// The one that began first.
     pub earlier: u64,
     /// The one that began while the first was open.
@@ -31,7 +35,7 @@ pub struct Pair {
 
 /// The intervals of one key.
 #[derive(Debug, Clone, Default)]
-pub struct Overlaps {
+pub(super) struct Overlaps {
     open: u64,
     latest_begin_ns: u64,
     begun_latest: u64,
@@ -81,7 +85,7 @@ impl Overlaps {
         (overlapped, pair)
     }
 
-    /// Time has come to `at_ns`: two that are open, and began before, overlap.
+    /// The key's first overlap, if `at_ns` shows it: two open intervals that began before it.
     pub fn first_overlap(&mut self, at_ns: u64) -> Option<Pair> {
         if self.found || self.open < 2 || at_ns <= self.latest_begin_ns {
             return None;
@@ -99,9 +103,9 @@ impl Overlaps {
     }
 }
 
-/// Overlaps over all keys: how many, and the first.
+/// The overlaps of all keys: how many there are, and the first one.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub(super) struct Tally {
     /// Pairs that overlapped.
     pub pairs: u64,
     /// The one that began first.
@@ -109,7 +113,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Takes in what [`Overlaps::begin`] said.
+    /// Adds a result of [`Overlaps::begin`].
     pub fn begun(&mut self, pair: Option<Pair>) {
         if let Some(pair) = pair
             && self
@@ -120,9 +124,22 @@ impl Tally {
         }
     }
 
-    /// Takes in what [`Overlaps::end`] said.
+    /// Adds a result of [`Overlaps::end`].
     pub fn ended(&mut self, (pairs, first): (u64, Option<Pair>)) {
         self.pairs += pairs;
         self.begun(first);
+    }
+
+    /// The judgement on a property that demands that there are no overlaps.
+    pub fn judgement(self, property: Property) -> Judgement {
+        let finding = |pair: Pair| Finding {
+            property,
+            at_ns: pair.onset_ns,
+            seen: Seen::Overlap {
+                earlier: pair.earlier,
+                later: pair.later,
+            },
+        };
+        Judgement::of(self.first.map(finding), self.pairs)
     }
 }

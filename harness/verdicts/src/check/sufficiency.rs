@@ -1,19 +1,20 @@
-//! Whether there is enough in a history to judge by: silence is not innocence.
+//! Whether a history shows enough to be judged.
 //!
-//! Where it is too little, what would be `held` becomes `unknown`. What was proven stays proven.
+//! If it does not, `held` becomes `unknown`. A proven violation stays a violation.
 
 use crate::history::{EndReason, Event, Header, What};
 use crate::timeline::{Attempt, Step};
 
 use super::overlap::Overlaps;
+use super::verdict::STORY_LINES;
 
-/// Watches whether anything was put to the test.
+/// Watches whether the lock was put to the test.
 #[derive(Debug)]
-pub struct Sufficiency {
+pub(super) struct Sufficiency {
     grants: u64,
     min_grants: u64,
-    /// From asking to having let go (or not having got it), for each key. No longer kept up once
-    /// two have competed.
+    /// For each key: attempts, from the request to the end of the hold (or the refusal). Not
+    /// maintained any more once two workers have competed.
     keys: Vec<Overlaps>,
     competed: bool,
     reasons: Vec<String>,
@@ -40,7 +41,8 @@ impl Sufficiency {
         let Some(key) = self.keys.get_mut(attempt.key as usize) else {
             return;
         };
-        // One worker has one attempt at a time, so two overlapping attempts are two workers'.
+        // One worker has one attempt at a time, so two overlapping attempts belong to two
+        // workers.
         let name = attempt.worker as u64;
         let over_already = attempt.ended.is_some() && !matches!(step, Step::Ended(_));
         self.competed = match step {
@@ -73,9 +75,9 @@ impl Sufficiency {
         }
     }
 
-    /// Why this history is too little to judge by; empty if it is not.
+    /// Why this history does not show enough; empty if it does.
     ///
-    /// `end_ns` is when the history ends: two that are still asking then have competed, too.
+    /// `end_ns` is when the history ends. Two workers that are still asking then have competed.
     pub fn reasons(mut self, end_ns: u64) -> Vec<String> {
         let mut keys = self.keys.iter_mut();
         self.competed |= keys.any(|key| key.first_overlap(end_ns).is_some());
@@ -89,7 +91,7 @@ impl Sufficiency {
             self.reasons
                 .push("too little to judge: no two workers ever competed for a lock".into());
         }
-        self.reasons.truncate(super::story::LINES);
+        self.reasons.truncate(STORY_LINES);
         self.reasons
     }
 }

@@ -3,10 +3,10 @@
 use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::run::{Counts, Latency, Subject};
-use crate::check::{Property, Status, Verdicts};
+use crate::check::{Cause, Property, Status, Verdicts};
 
 /// Format and version of a matrix record.
 pub const MATRIX_FORMAT: &str = "picklock-matrix/1";
@@ -123,8 +123,21 @@ pub struct Tally {
     #[serde(default)]
     pub not_applicable: u64,
     /// Of the violations: by cause.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "read_causes"
+    )]
     pub causes: BTreeMap<String, u64>,
+}
+
+/// Refuses names that are not causes, and says which ones are.
+fn read_causes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, u64>, D::Error> {
+    let causes: BTreeMap<Cause, u64> = BTreeMap::deserialize(from)?;
+    let words = causes.into_iter();
+    Ok(words
+        .map(|(cause, runs)| (cause.word().to_owned(), runs))
+        .collect())
 }
 
 /// A property that came out otherwise than the scenario expects of the subject.
@@ -161,5 +174,24 @@ impl Surprise {
     /// False when the property could only not be judged, which says nothing against the subject.
     pub fn is_judged(&self) -> bool {
         self.got != Status::Unknown.word()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_are_refused_with_the_list() {
+        let known: Tally = serde_json::from_str(r#"{"violated":2,"causes":{"race":2}}"#).unwrap();
+        assert_eq!(known.causes["race"], 2);
+        let unknown = serde_json::from_str::<Tally>(r#"{"violated":2,"causes":{"raze":2}}"#);
+        let message = unknown.unwrap_err().to_string();
+        assert!(message.contains("unknown variant `raze`"), "{message}");
+        assert!(message.contains("`outlived-lease`"), "{message}");
+        let unknown = serde_json::from_str::<Verdicts>(r#"{"leese":{"status":"held"}}"#);
+        let message = unknown.unwrap_err().to_string();
+        assert!(message.contains("unknown variant `leese`"), "{message}");
+        assert!(message.contains("`ownership`"), "{message}");
     }
 }

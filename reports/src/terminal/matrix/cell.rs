@@ -1,40 +1,28 @@
 //! One cell, as a few short lines.
 
 use anstyle::Style;
-use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
 
 use super::super::line::Line;
 use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
 use crate::units::span_us;
 
-/// The letter that stands for a property.
-pub(super) fn letter(property: Property) -> char {
-    match property {
-        Property::Exclusion => 'E',
-        Property::Lease => 'L',
-        Property::Resource => 'R',
-        Property::Ownership => 'O',
-        Property::Fencing => 'F',
-        Property::Progress => 'P',
-    }
-}
-
-/// The mark of the whole cell, and its style: what is as expected is quiet.
-pub(super) fn mark(cell: &Cell) -> (&'static str, Style) {
+/// The sign of the whole cell and its style. Expected results are not emphasised.
+pub(super) fn sign(cell: &Cell) -> (&'static str, Style) {
     let any = |status| cell.verdicts.values().any(|v| v.status == status);
     if cell.error.is_some() {
         ("!", BAD)
     } else if cell.is_surprising() {
-        ("✘", BAD)
+        (Status::Violated.sign(), BAD)
     } else if !cell.surprises.is_empty() {
-        ("?", WARN)
+        (Status::Unknown.sign(), WARN)
     } else if any(Status::Violated) {
-        ("✘", STRONG)
+        (Status::Violated.sign(), STRONG)
     } else if any(Status::Unknown) {
-        ("?", WARN)
+        (Status::Unknown.sign(), WARN)
     } else {
-        ("✔", GOOD)
+        (Status::Held.sign(), GOOD)
     }
 }
 
@@ -61,22 +49,25 @@ pub(super) fn p99(cell: &Cell) -> Option<String> {
     Some(format!("p99 {}", span_us(acquire.p99_us)))
 }
 
-/// Mark and letters, then the causes, then the latency.
+/// Sign and letters, then the causes, then the latency.
 pub(super) fn block(cell: &Cell) -> Vec<Line> {
-    let (sign, style) = mark(cell);
+    let (sign, style) = sign(cell);
     if cell.error.is_some() {
         return vec![Line::new().styled(style, "! not run")];
     }
-    let letters = |status| with(cell, status).map(letter).collect::<String>();
+    let letters = |status| {
+        let letters = with(cell, status).map(|property| describe(property).letter);
+        letters.collect::<String>()
+    };
     let (violated, unknown) = (letters(Status::Violated), letters(Status::Unknown));
     let mut text = sign.to_owned();
     for part in [
         violated.clone(),
         match (sign, unknown.is_empty()) {
             (_, true) => String::new(),
-            // The mark says it already.
-            ("?", false) => unknown.clone(),
-            // After another mark bare letters would read as what was violated.
+            // The sign says it already.
+            (sign, false) if sign == Status::Unknown.sign() => unknown.clone(),
+            // After another sign, letters alone would read as violations.
             (_, false) => format!("?{unknown}"),
         },
         match (violated.is_empty(), unknown.is_empty()) {

@@ -5,7 +5,7 @@ use picklock_verdicts::record::Cell;
 
 use super::super::line::{Line, columns};
 use super::super::paint::{BAD, FAINT, STRONG, WARN};
-use super::cell::{mark, p99, with};
+use super::cell::{p99, sign, with};
 use super::once;
 
 /// Names are not given more room than this.
@@ -25,7 +25,7 @@ pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
 }
 
 fn row(cell: &Cell, column: usize, width: usize) -> Vec<Line> {
-    let (sign, style) = mark(cell);
+    let (sign, style) = sign(cell);
     let mut line = Line::new()
         .plain("  ")
         .plain(&cell.subject.name)

@@ -1,11 +1,10 @@
 //! What stands above the table, and what it comes to.
 
-use picklock_verdicts::check::Property;
+use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::{MatrixRecord, SkippedCell};
 
 use super::super::line::Line;
 use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
-use super::cell::letter;
 use super::once;
 
 /// Reasons for leaving cells out are not given for more than this many.
@@ -38,9 +37,14 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
 }
 
 pub(super) fn legend(width: usize) -> Vec<Line> {
-    let letters = Property::ALL.map(|one| format!("{}\u{a0}{}", letter(one), one.word()));
-    let marks = "✔ held · ✘ violated · ? could not be judged · surprise: not what the scenario expects · open: it expects nothing of this lock · p99: of acquiring";
-    [letters.join(" · ").as_str(), marks]
+    let letters = Property::ALL.map(|one| format!("{}\u{a0}{one}", describe(one).letter));
+    let signs = format!(
+        "{} held · {} violated · {} could not be judged · surprise: not what the scenario expects · open: it expects nothing of this lock · p99: of acquiring",
+        Status::Held.sign(),
+        Status::Violated.sign(),
+        Status::Unknown.sign()
+    );
+    [letters.join(" · "), signs]
         .iter()
         .flat_map(|text| Line::new().styled(FAINT, text).wrap(width, 2))
         .collect()

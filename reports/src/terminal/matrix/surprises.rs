@@ -5,7 +5,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 use super::super::command::see_it_again;
 use super::super::line::Line;
 use super::super::paint::{BAD, FAINT, STRONG, WARN};
-use crate::matrix::severity;
+use crate::matrix::badness;
 
 /// More are only counted.
 const SHOWN: usize = 20;
@@ -17,7 +17,7 @@ const SENTENCES: usize = 5;
 pub(super) fn parts(record: &MatrixRecord, width: usize) -> Vec<Vec<Line>> {
     let otherwise = record.cells.iter().filter(|cell| !cell.is_as_expected());
     let mut cells: Vec<&Cell> = otherwise.collect();
-    cells.sort_by_key(|cell| severity(cell));
+    cells.sort_by_key(|cell| badness(cell));
     let mut parts: Vec<Vec<Line>> = cells.iter().take(SHOWN).map(|c| part(c, width)).collect();
     if cells.len() > SHOWN {
         let text = format!("and {} more (--json has them all)", cells.len() - SHOWN);
@@ -27,7 +27,7 @@ pub(super) fn parts(record: &MatrixRecord, width: usize) -> Vec<Vec<Line>> {
 }
 
 fn part(cell: &Cell, width: usize) -> Vec<Line> {
-    let (sign, style) = super::cell::mark(cell);
+    let (sign, style) = super::cell::sign(cell);
     let title = format!(
         "{} × {} × {}",
         cell.subject.name, cell.scenario, cell.backend

@@ -1,35 +1,22 @@
 //! Fencing: tokens strictly increase in the order of holds.
 //!
-//! Tokens are made at the grant, and grants may arrive out of order, so a token is compared only
-//! with those of holds that were provably granted before it: those whose grant had arrived when
-//! this attempt was asked for; and, if the lease of this grant had not run out when it arrived
-//! ([`Attempt::follows_ns`] is then the arrival itself), those whose hold had ended by then. Of
-//! each the highest token is enough. Holds that overlap are not compared with each other: which
-//! of them was granted first is not known, and that they overlap is another property's affair.
+//! Tokens are made at the grant, and grants may arrive out of order. So a token is compared only
+//! with tokens of holds that were provably granted before it: those whose grant had arrived when
+//! this attempt was sent; and, if the lease of this grant had not expired when it arrived
+//! ([`Attempt::follows_ns`] is then the arrival itself), those whose hold had ended by then. The
+//! highest token of each group is enough. Overlapping holds are not compared with each other: it
+//! is not known which of them was granted first, and other properties judge the overlap.
+
+use picklock_scenarios::Property;
 
 use crate::timeline::{Attempt, Step};
+use crate::check::checker::Checker;
+use crate::check::description::Description;
+use crate::check::finding::{Finding, Judgement, Seen, StaleToken};
+use crate::history::Header;
 
-use super::cause;
-use super::checker::Checker;
-use super::evidence::Evidence;
-use super::story;
-use super::verdict::{Status, Verdict};
-
-/// A token that was not higher than an earlier one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StaleToken {
-    /// The attempt that got it.
-    pub op: u64,
-    /// When it arrived.
-    pub at_ns: u64,
-    /// The token.
-    pub fence: u64,
-    /// The highest token before it.
-    pub highest: u64,
-}
-
-/// The highest token so far. What came at the present moment is kept apart, because equal times
-/// prove no order.
+/// The highest token so far. Tokens of the latest time are kept apart, because equal times prove
+/// no order.
 #[derive(Debug, Clone, Copy, Default)]
 struct Highest {
     latest_ns: u64,
@@ -39,9 +26,9 @@ struct Highest {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct KeyTokens {
-    /// Of all tokens that have arrived.
+    /// All tokens that have arrived.
     arrived: Highest,
-    /// Of all holds that have ended.
+    /// The tokens of all holds that have ended.
     ended: Highest,
 }
 
@@ -65,28 +52,16 @@ impl Highest {
 }
 
 /// The checker.
-#[derive(Debug)]
-pub struct Fencing {
+pub(in crate::check) struct Fencing {
     keys: Vec<KeyTokens>,
     /// For each worker: its latest attempt, and the highest token that had arrived before it.
     asked: Vec<Option<(u64, Option<u64>)>>,
     violations: u64,
-    first: Option<StaleToken>,
+    first: Option<Finding>,
     tokens: bool,
 }
 
 impl Fencing {
-    /// For a history with so many workers and keys.
-    pub fn new(workers: usize, keys: usize) -> Self {
-        Fencing {
-            keys: vec![KeyTokens::default(); keys],
-            asked: vec![None; workers],
-            violations: 0,
-            first: None,
-            tokens: false,
-        }
-    }
-
     fn granted(&mut self, at_ns: u64, attempt: &Attempt, fence: u64) {
         self.tokens = true;
         let tokens = &mut self.keys[attempt.key as usize];
@@ -101,17 +76,39 @@ impl Fencing {
             && fence <= highest
         {
             self.violations += 1;
-            self.first.get_or_insert(StaleToken {
-                op: attempt.op,
+            self.first.get_or_insert(Finding {
+                property: Property::Fencing,
                 at_ns,
-                fence,
-                highest,
+                seen: Seen::StaleToken(StaleToken {
+                    op: attempt.op,
+                    fence,
+                    highest,
+                }),
             });
         }
     }
 }
 
 impl Checker for Fencing {
+    const DESCRIPTION: Description = Description {
+        letter: 'F',
+        severity: 4,
+        held: "tokens grew from hold to hold",
+        violated: "tokens went back",
+        not_applicable: "the subject gives no fencing tokens",
+        page: include_str!("../../../../../docs/explain/fencing.md"),
+    };
+
+    fn new(header: &Header) -> Self {
+        Fencing {
+            keys: vec![KeyTokens::default(); header.keys.len()],
+            asked: vec![None; header.workers],
+            violations: 0,
+            first: None,
+            tokens: false,
+        }
+    }
+
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         let Some(tokens) = self.keys.get_mut(attempt.key as usize) else {
             return;
@@ -128,19 +125,10 @@ impl Checker for Fencing {
         }
     }
 
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Verdict {
+    fn finish(self) -> Judgement {
         if !self.tokens {
-            return Verdict::not_applicable();
+            return Judgement::NotApplicable;
         }
-        let Some(first) = self.first else {
-            return Verdict::held();
-        };
-        Verdict {
-            status: Status::Violated,
-            cause: Some(cause::of_stale_token(evidence, &first)),
-            story: story::of_stale_token(evidence, &first),
-            violations: self.violations,
-            at_ns: Some(first.at_ns),
-        }
+        Judgement::of(self.first, self.violations)
     }
 }

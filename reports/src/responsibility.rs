@@ -1,20 +1,21 @@
-//! Whose fault it is: exclusion, lease and resource read together.
+//! Who is responsible for a violation: exclusion, lease and resource read together.
 //!
-//! Each of the three alone is easily misread. That two clients were inside says nothing about the
-//! lock, as long as one of them stayed longer than it was allowed to.
+//! Each of the three alone is easily misread. Two clients inside together say nothing about the
+//! lock if one of them stayed longer than its lease allowed.
 
-use picklock_verdicts::check::{Cause, Property, Status, Verdicts};
+use picklock_verdicts::check::{Cause, Property, Responsible, Status, Verdicts};
 
-/// One or two sentences on whose fault it was; `None` when nothing was violated that these three
-/// could explain.
-pub fn blame(verdicts: &Verdicts) -> Option<String> {
+/// Who is responsible, in one or two sentences; `None` if nothing was violated that these three
+/// properties could explain.
+pub fn responsibility(verdicts: &Verdicts) -> Option<String> {
     let status = |property| verdicts.get(&property).map(|verdict| verdict.status);
     let whose = match (status(Property::Exclusion), status(Property::Lease)) {
-        (_, Some(Status::Violated)) => service(verdicts),
+        (_, Some(Status::Violated)) => service(verdicts).to_owned(),
         (Some(Status::Violated), Some(Status::Held)) => client(verdicts),
         (Some(Status::Violated), _) => {
             "Two clients were inside together, but whether the lock or the client is at fault \
              could not be decided."
+                .to_owned()
         }
         (Some(Status::Held), _) if status(Property::Resource) == Some(Status::Violated) => {
             return Some(
@@ -32,47 +33,38 @@ pub fn blame(verdicts: &Verdicts) -> Option<String> {
     )
 }
 
-fn cause(verdicts: &Verdicts, property: Property) -> Option<Cause> {
-    verdicts.get(&property).and_then(|verdict| verdict.cause)
+/// Who is responsible for a violation of `property`, by its cause.
+fn responsible(verdicts: &Verdicts, property: Property) -> Responsible {
+    let cause = verdicts.get(&property).and_then(|verdict| verdict.cause);
+    cause.map_or(Responsible::Undetermined, Cause::responsible)
 }
 
 fn service(verdicts: &Verdicts) -> &'static str {
-    match cause(verdicts, Property::Lease) {
-        Some(Cause::ClockSkew | Cause::StolenRelease | Cause::Race | Cause::PhantomExtend) => {
+    match responsible(verdicts, Property::Lease) {
+        Responsible::Lock => {
             "The lock's: it let a second client in while the first one's lease was running, and \
              its own commands made that possible."
         }
-        Some(
-            Cause::LostOnFailover
-            | Cause::LostOnRestart
-            | Cause::QuorumErosion
-            | Cause::ClockJump
-            | Cause::Evicted,
-        ) => {
+        Responsible::Redis => {
             "The lock's and its Redis's: Redis forgot the lock while a lease was running, and the \
              lock trusted it not to."
         }
-        _ => {
+        Responsible::Client(_) | Responsible::Undetermined => {
             "The lock or its Redis broke its word: a second client was let in while the first \
              one's lease was running."
         }
     }
 }
 
-fn client(verdicts: &Verdicts) -> &'static str {
-    match cause(verdicts, Property::Exclusion) {
-        Some(Cause::ExpiredGrant) => {
-            "The client's: it went to work on a grant that had already run out. The service kept \
-             its word."
-        }
-        _ => {
-            "The client's: it went on working after its lease had run out. The service kept its \
-             word."
-        }
-    }
+fn client(verdicts: &Verdicts) -> String {
+    let did = match responsible(verdicts, Property::Exclusion) {
+        Responsible::Client(did) => did,
+        _ => "it went on working after its lease had run out",
+    };
+    format!("The client's: {did}. The service kept its word.")
 }
 
-/// What it cost, and what stood in the way.
+/// What harm was done, and what prevented more.
 fn damage(verdicts: &Verdicts) -> &'static str {
     let has_tokens = verdicts
         .get(&Property::Fencing)
@@ -153,13 +145,13 @@ mod tests {
             ),
         ];
         for ((exclusion, lease, resource, fencing), sentence) in cases {
-            let said = blame(&verdicts(exclusion, lease, resource, fencing));
+            let said = responsibility(&verdicts(exclusion, lease, resource, fencing));
             assert_eq!(said.as_deref(), sentence, "{exclusion} {lease} {resource}");
         }
     }
 
     #[test]
-    fn no_verdicts_no_blame() {
-        assert_eq!(blame(&Verdicts::new()), None);
+    fn without_verdicts_nothing_is_said() {
+        assert_eq!(responsibility(&Verdicts::new()), None);
     }
 }

@@ -1,26 +1,26 @@
 //! Lease: no two holds overlap even when each is cut at its own lease deadline.
 //!
-//! Where this is violated, two clients were inside while both had been promised that they were
-//! alone: the service let two in. The deadline never lies later than what the client may believe
-//! (see `timeline/lease_deadline.rs`), so nobody is accused whose lease had run out.
+//! If this is violated, two clients were inside while each had been promised to be alone: the
+//! service let two in. The deadline is never later than what the client may believe (see
+//! `timeline/lease_deadline.rs`), so a lock is not accused after its lease has expired.
 //!
-//! A lease that had run out and is extended afterwards runs anew from the extension's arrival,
-//! not through the gap: whoever was let in during the gap, and left before the extension, met
-//! nobody whose lease was running. The word `lost` ends the lease when it arrives; the holder
-//! knew no later than that.
+//! A lease that is extended after it has expired starts again when the extension arrives; the gap
+//! does not count. A client that was let in during the gap, and left before the extension, met no
+//! running lease. The message `lost` ends the lease when it arrives; the holder knew no later.
 //!
-//! Each event costs a bisection among the leases that run at that moment. In a lock that works
-//! that is one; in one that does not, no more than there are workers.
+//! Each event costs a binary search among the leases that are running. A working lock has one of
+//! them; a broken one has at most one per worker.
+
+use picklock_scenarios::Property;
 
 use crate::timeline::{Attempt, Step};
+use crate::check::checker::Checker;
+use crate::check::description::{DOES_NOT_APPLY, Description};
+use crate::check::finding::Judgement;
+use crate::check::overlap::{Overlaps, Tally};
+use crate::history::Header;
 
-use super::checker::Checker;
-use super::evidence::Evidence;
-use super::exclusion::overlap_verdict;
-use super::overlap::{Overlaps, Tally};
-use super::verdict::Verdict;
-
-/// A lease that runs.
+/// A running lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Running {
     until_ns: u64,
@@ -31,30 +31,18 @@ struct Running {
 #[derive(Debug, Clone, Default)]
 struct KeyLeases {
     overlaps: Overlaps,
-    /// By deadline. Holds one in a lock that works, so that keeping a vector sorted is cheaper
-    /// than a tree; found by bisection.
+    /// By deadline. A working lock has at most one, so a sorted vector is cheaper than a tree.
     running: Vec<Running>,
 }
 
 /// The checker.
-#[derive(Debug)]
-pub struct LeaseOverlap {
+pub(in crate::check) struct Lease {
     keys: Vec<KeyLeases>,
     tally: Tally,
 }
 
-impl LeaseOverlap {
-    /// For a history with so many keys.
-    pub fn new(keys: usize) -> Self {
-        LeaseOverlap {
-            keys: vec![KeyLeases::default(); keys],
-            tally: Tally::default(),
-        }
-    }
-}
-
 impl KeyLeases {
-    /// Ends what has run out by now, in order.
+    /// Ends the leases that have expired by now, in order.
     fn settle(&mut self, at_ns: u64, tally: &mut Tally) {
         let over = self.running.iter().take_while(|run| run.until_ns <= at_ns);
         let over = over.count();
@@ -97,7 +85,23 @@ impl KeyLeases {
     }
 }
 
-impl Checker for LeaseOverlap {
+impl Checker for Lease {
+    const DESCRIPTION: Description = Description {
+        letter: 'L',
+        severity: 0,
+        held: "nobody was let in while another's lease was running",
+        violated: "the lock broke its word",
+        not_applicable: DOES_NOT_APPLY,
+        page: include_str!("../../../../../docs/explain/lease.md"),
+    };
+
+    fn new(header: &Header) -> Self {
+        Lease {
+            keys: vec![KeyLeases::default(); header.keys.len()],
+            tally: Tally::default(),
+        }
+    }
+
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         let Some(key) = self.keys.get_mut(attempt.key as usize) else {
             return;
@@ -122,7 +126,7 @@ impl Checker for LeaseOverlap {
         }
     }
 
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Verdict {
-        overlap_verdict(&self.tally, evidence)
+    fn finish(self) -> Judgement {
+        self.tally.judgement(Property::Lease)
     }
 }

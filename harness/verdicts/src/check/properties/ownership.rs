@@ -1,46 +1,31 @@
-//! Ownership: no release claims success on a lock that had passed to somebody else.
+//! Ownership: no release succeeds on a lock that was granted to another client.
 //!
-//! `released: true` claims "it was mine until now, and is free". Let x be the moment when the
-//! last command of that release that names the lock's key went out on the wire (without a wire
-//! log: when the release was sent). The claim is false if another hold of that key
+//! `released: true` claims "the lock was mine until now, and is free". Let x be the time at which
+//! the last command of that release that names the lock's key was sent on the wire (without a
+//! wire log: when the release was sent). The claim is false if another hold of that key
 //!
 //! - had its grant's arrival strictly before x,
 //! - had not begun its own release, and was not killed, until strictly after x, and
 //! - was granted *after* the releasing one ([`Attempt::follows_ns`] says what proves that).
 //!
-//! The third condition is what makes it theft: whoever overstays its own lease still counts as
+//! The third condition matters because a client that overstays its own lease still counts as
 //! holding, but a successor that releases its own, newer lock takes nothing from it. A late
-//! *reply* proves nothing: only when the command went out counts, so nothing is known before the
-//! answer arrives. Holds that ended in between are kept for as long as a release of their key is
-//! unanswered. And an answer at the very time x has to wait until time moves on: a release that
-//! carries the same time may still follow.
+//! *reply* proves nothing: only the time of the command counts, so nothing is known before the
+//! answer arrives. Holds that ended in between are kept while a release of their key is
+//! unanswered. An answer at the very time x waits until time moves on, because a release with the
+//! same time may still follow.
 
-use crate::history::History;
+use picklock_scenarios::Property;
+
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step};
+use crate::check::checker::Checker;
+use crate::check::description::{DOES_NOT_APPLY, Description};
+use crate::check::finding::{Finding, ForeignRelease, Judgement, Seen};
+use crate::history::{Header, History};
 
-use super::checker::Checker;
-use super::evidence::Evidence;
-use super::verdict::{Status, Verdict};
-use super::{cause, story};
-
-/// A release that took another's lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Theft {
-    /// The key.
-    pub key: u32,
-    /// The attempt whose release it was.
-    pub thief: u64,
-    /// The attempt whose lock it was.
-    pub victim: u64,
-    /// When the thief's release was sent.
-    pub sent_ns: u64,
-    /// When its last command went out.
-    pub struck_ns: u64,
-}
-
-/// Another's hold, open or ended, as far as it matters here.
+/// A hold, open or ended, as far as it matters here.
 #[derive(Debug, Clone, Copy)]
-struct Other {
+struct HoldTimes {
     op: u64,
     begin_ns: u64,
     follows_ns: u64,
@@ -49,13 +34,13 @@ struct Other {
 
 #[derive(Debug, Clone, Default)]
 struct KeyOwners {
-    /// By begin.
-    open: Vec<Other>,
-    /// By end; only those that a pending release may still have robbed.
-    past: Vec<Other>,
-    /// Unanswered releases, by the time when they were sent.
+    /// Open holds, by begin.
+    open: Vec<HoldTimes>,
+    /// Ended holds, by end; only those that an unanswered release may have affected.
+    past: Vec<HoldTimes>,
+    /// Unanswered releases: when each was sent, and its attempt; by time.
     pending: Vec<(u64, u64)>,
-    /// Claims that were answered at the very time of their last command.
+    /// Claims whose answer arrived at the very time of their last command.
     claims: Vec<Claim>,
 }
 
@@ -69,34 +54,23 @@ struct Claim {
 }
 
 /// The checker.
-#[derive(Debug)]
-pub struct Ownership {
+pub(in crate::check) struct Ownership {
     keys: Vec<KeyOwners>,
     violations: u64,
-    first: Option<Theft>,
-    /// Where to keep all of them, in the second pass.
-    all: Option<Vec<Theft>>,
+    first: Option<ForeignRelease>,
+    /// All of them, where they are asked for.
+    all: Option<Vec<ForeignRelease>>,
 }
 
 impl Ownership {
-    /// For a history with so many keys.
-    pub fn new(keys: usize) -> Self {
-        Ownership {
-            keys: vec![KeyOwners::default(); keys],
-            violations: 0,
-            first: None,
-            all: None,
-        }
-    }
-
     /// Judges the claims whose time has passed.
     fn settle(&mut self, at_ns: u64, key: u32) {
         while let Some(claim) = self.keys[key as usize].ripe_claim(at_ns) {
-            if let Some(victim) = self.keys[key as usize].robbed(&claim) {
-                self.found(Theft {
+            if let Some(owner) = self.keys[key as usize].owner_at(&claim) {
+                self.found(ForeignRelease {
                     key,
-                    thief: claim.op,
-                    victim: victim.op,
+                    releaser: claim.op,
+                    owner: owner.op,
                     sent_ns: claim.sent_ns,
                     struck_ns: claim.struck_ns,
                 });
@@ -104,23 +78,23 @@ impl Ownership {
         }
     }
 
-    fn found(&mut self, theft: Theft) {
+    fn found(&mut self, release: ForeignRelease) {
         self.violations += 1;
         if self
             .first
-            .is_none_or(|first| theft.struck_ns < first.struck_ns)
+            .is_none_or(|first| release.struck_ns < first.struck_ns)
         {
-            self.first = Some(theft);
+            self.first = Some(release);
         }
         if let Some(all) = &mut self.all {
-            all.push(theft);
+            all.push(release);
         }
     }
 }
 
 impl KeyOwners {
     fn begin(&mut self, attempt: &Attempt) {
-        self.open.push(Other {
+        self.open.push(HoldTimes {
             op: attempt.op,
             begin_ns: attempt.begun_ns(),
             follows_ns: attempt.follows_ns,
@@ -132,7 +106,7 @@ impl KeyOwners {
         if let Some(index) = self.open.iter().rposition(|other| other.op == op) {
             let other = self.open.remove(index);
             if !self.pending.is_empty() {
-                self.past.push(Other {
+                self.past.push(HoldTimes {
                     end_ns: at_ns,
                     ..other
                 });
@@ -154,23 +128,24 @@ impl KeyOwners {
         }
     }
 
-    /// The one that was robbed by a release, looked for after its last command's time.
-    fn robbed(&self, claim: &Claim) -> Option<Other> {
-        let robbed = |other: &&Other| {
+    /// The hold that owned the lock when the release's last command was sent, if it is not the
+    /// releasing one. Must be called after that time.
+    fn owner_at(&self, claim: &Claim) -> Option<HoldTimes> {
+        let owned = |other: &&HoldTimes| {
             other.op != claim.op
                 && other.begin_ns < claim.struck_ns
                 && other.follows_ns > claim.begin_ns
         };
-        // Whoever began no later than the thief cannot have been granted provably later.
-        let newer = |other: &&Other| other.begin_ns > claim.begin_ns;
-        let survived = |past: &Other| past.end_ns <= claim.struck_ns;
-        let survived = self.past.partition_point(survived);
+        // A hold that began no later than the releasing one was not provably granted later.
+        let newer = |other: &&HoldTimes| other.begin_ns > claim.begin_ns;
+        let over = |past: &HoldTimes| past.end_ns <= claim.struck_ns;
+        let over = self.past.partition_point(over);
         let mut open = self.open.iter().rev().take_while(newer);
-        let mut past = self.past[survived..].iter();
-        open.find(robbed).or_else(|| past.find(robbed)).copied()
+        let mut past = self.past[over..].iter();
+        open.find(owned).or_else(|| past.find(owned)).copied()
     }
 
-    /// Time has come to `at_ns`: hands out a claim that can be judged now.
+    /// A claim that can be judged at `at_ns`.
     fn ripe_claim(&mut self, at_ns: u64) -> Option<Claim> {
         let ripe = |claim: &Claim| claim.struck_ns < at_ns;
         let index = self.claims.iter().position(ripe)?;
@@ -179,6 +154,24 @@ impl KeyOwners {
 }
 
 impl Checker for Ownership {
+    const DESCRIPTION: Description = Description {
+        letter: 'O',
+        severity: 1,
+        held: "nobody gave back a lock that was another's",
+        violated: "gave back another's lock",
+        not_applicable: DOES_NOT_APPLY,
+        page: include_str!("../../../../../docs/explain/ownership.md"),
+    };
+
+    fn new(header: &Header) -> Self {
+        Ownership {
+            keys: vec![KeyOwners::default(); header.keys.len()],
+            violations: 0,
+            first: None,
+            all: None,
+        }
+    }
+
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if attempt.key as usize >= self.keys.len() {
             return;
@@ -208,24 +201,20 @@ impl Checker for Ownership {
         }
     }
 
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Verdict {
-        let Some(first) = self.first else {
-            return Verdict::held();
-        };
-        Verdict {
-            status: Status::Violated,
-            cause: Some(cause::of_theft(evidence, &first)),
-            story: story::of_theft(evidence, &first),
-            violations: self.violations,
-            at_ns: Some(first.struck_ns),
-        }
+    fn finish(self) -> Judgement {
+        let finding = self.first.map(|first| Finding {
+            property: Property::Ownership,
+            at_ns: first.struck_ns,
+            seen: Seen::ForeignRelease(first),
+        });
+        Judgement::of(finding, self.violations)
     }
 }
 
-/// All releases that took another's lock, in the order in which they showed.
-pub fn thefts(history: &History) -> Vec<Theft> {
+/// All foreign releases of a history, in the order in which they showed.
+pub(in crate::check) fn foreign_releases(history: &History) -> Vec<ForeignRelease> {
     let mut tracker = AttemptTracker::new(history.header.workers);
-    let mut checker = Ownership::new(history.header.keys.len());
+    let mut checker = Ownership::new(&history.header);
     checker.all = Some(Vec::new());
     for event in &history.events {
         tracker.event(event, |attempt, step| {

@@ -1,131 +1,87 @@
-//! Progress: once faults and leases are over, somebody who wants the lock gets it.
+//! Progress: after faults and leases end, a client that wants the lock gets it.
 //!
-//! A violation is a stretch of time, longer than the bound, in which some worker wanted a lock
-//! that nobody could have had any more. The stretch begins at the latest of
+//! A violation is a period, longer than the bound, in which some worker wanted a lock that no
+//! client could hold any more. The period begins at the latest of
 //!
-//! - the moment since which that worker wants the lock (see [`super::wants`]);
-//! - the last moment at which somebody held it, or was letting go of it;
+//! - the time since which that worker wants the lock (see [`crate::check::wants`]);
+//! - the last time at which a client held the lock or was releasing it;
 //! - the end of every lease that could be outstanding: a hold that was killed, or whose release
-//!   failed, or an attempt that ended without a certain answer, may have left a key that the
-//!   server drops one TTL later at the latest, since nothing of that attempt can have set or
-//!   renewed it afterwards. An attempt that is refused left nothing, a release that was answered
-//!   nothing either: so says the lock itself, and that is what is judged here;
-//! - one TTL after any fault began or ended: until then a command that the fault held back may
-//!   have set a key. While a fault is on, nothing is judged.
+//!   failed, or an attempt without a certain answer may have left a key. The server drops it at
+//!   most one TTL later, since nothing of that attempt can have set or renewed it afterwards. An
+//!   attempt that was refused, or a release that was answered, left nothing: the lock says so,
+//!   and it is judged by that;
+//! - one TTL after any fault began or ended: until then a command that the fault delayed may have
+//!   set a key. Nothing is judged while a fault is active.
 //!
-//! It ends with the grant to anybody; with the want; with the next fault; or with the run, at the
-//! first word of what was found afterwards. The bound itself is allowed: only more is too long.
+//! The period ends with the next grant, when no client wants the lock any more, with the next
+//! fault, or with the run, at the first event that tells what was found afterwards. Waiting
+//! exactly as long as the bound is allowed.
 //!
-//! After the run a probe that waited for the bound and was not granted is the same thing, seen
-//! by one more client. A key without expiry that was left behind is a violation if the probe
-//! did not get past it, or nobody tried: a lock may keep its expiry in the value.
+//! After the run, a probe that waited for the bound and was not granted counts like one more
+//! client. A key without expiry that was left behind is a violation if the probe did not get past
+//! it, or if there was no probe: a lock may keep its expiry in the value.
 //!
-//! A wrong clock may let a key live for longer than its TTL, by as much as the clock leaps back:
-//! where one was wrong, waiting for too long is `unknown` as well.
-//!
-//! A machine that stood still while somebody waited may have kept anybody from getting the lock:
-//! then waiting for too long is `unknown`, too.
-//!
-//! What a fault that never ended excuses is `unknown`: nobody got the lock, but no lock is
-//! obliged to be granted while its Redis is out of reach.
+//! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
+//! If a clock was wrong, waiting too long is `unknown`. The same holds if the machine stood still
+//! while a client waited, and if a fault that never ended may be the reason: no lock can be
+//! granted while its Redis is out of reach.
 
-use crate::history::{Event, Header, Misbehaviour, What};
+use picklock_scenarios::Property;
+
 use crate::timeline::{Attempt, HoldEnd, Step, ms, spoils_clocks, strikes_once};
-
-use super::checker::Checker;
-use super::evidence::Evidence;
-use super::story;
-use super::verdict::{Cause, Status, Verdict};
-use super::wants::Wants;
-
-/// A time in which nobody got a lock that was free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stall {
-    /// The lock.
-    pub key: u32,
-    /// Since when it was free and wanted.
-    pub from_ns: u64,
-    /// When the bound was reached.
-    pub at_ns: u64,
-    /// Who wanted it; `None`: the probe, or nobody was there to try.
-    pub worker: Option<usize>,
-    /// The last attempt that had ended without a certain answer, unless somebody has got the lock
-    /// since: whose it was, and when it ended.
-    pub doubt: Option<(usize, u64)>,
-}
+use crate::check::checker::Checker;
+use crate::check::description::{DOES_NOT_APPLY, Description};
+use crate::check::finding::{Finding, Judgement, Seen, Stall};
+use crate::check::wants::Wants;
+use crate::history::{Event, Header, Misbehaviour, What};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct KeyState {
     holding: u32,
     releasing: u32,
-    /// All leases have certainly run out by then.
+    /// All leases have certainly expired by then.
     clear_ns: u64,
-    /// The present stall was reported.
+    /// The current stall has been reported.
     stalled: bool,
     /// See [`Stall::doubt`].
     doubt: Option<(usize, u64)>,
     /// When a key without expiry was found.
-    immortal_ns: Option<u64>,
+    unexpiring_ns: Option<u64>,
     /// A key was found after the run.
     left: bool,
     probe_granted: Option<bool>,
 }
 
 /// The checker.
-#[derive(Debug)]
-pub struct Progress {
+pub(in crate::check) struct Progress {
     bound_ns: u64,
     ttl_ns: u64,
     keys: Vec<KeyState>,
     wants: Wants,
     faults_on: Vec<u32>,
     faults_clear_ns: u64,
-    /// Some clock was set wrong, or right again.
+    /// A clock was set wrong, or set right again.
     clocks_spoilt: bool,
     run_over: bool,
     latest_ns: u64,
     violations: u64,
     first: Option<Stall>,
     undecided: Option<String>,
-    /// A node that went by itself, and how.
+    /// A node that failed by itself, and how.
     lost_node: Option<String>,
     /// When the machine stood still: from, until.
     machine_stalls: Vec<(u64, u64)>,
 }
 
 impl Progress {
-    /// For a history with this header.
-    pub fn new(header: &Header) -> Self {
-        Progress {
-            bound_ns: ms(header.progress_within_ms),
-            ttl_ns: ms(header.ttl_ms),
-            keys: vec![KeyState::default(); header.keys.len()],
-            wants: Wants::new(
-                header.workers,
-                header.keys.len(),
-                ms(header.progress_within_ms),
-            ),
-            faults_on: Vec::new(),
-            faults_clear_ns: 0,
-            clocks_spoilt: false,
-            run_over: false,
-            latest_ns: 0,
-            violations: 0,
-            first: None,
-            undecided: None,
-            lost_node: None,
-            machine_stalls: Vec::new(),
-        }
-    }
-
-    /// Why the first violation may be nobody's fault but the machine's.
+    /// Why the first violation may be due to the machine and not to the lock.
     fn excuse(&self, first: &Stall) -> Option<String> {
-        // Nobody knows since when a lost node was gone, so no waiting at all is the lock's fault.
+        // It is not known since when the node was gone, so no waiting can be held against the lock.
         if self.lost_node.is_some() {
             return self.lost_node.clone();
         }
         let meanwhile = |(from_ns, until_ns): &&(u64, u64)| {
-            *from_ns <= first.at_ns && first.from_ns <= *until_ns
+            *from_ns <= first.until_ns && first.from_ns <= *until_ns
         };
         let (from_ns, until_ns) = self.machine_stalls.iter().find(meanwhile)?;
         Some(format!(
@@ -134,7 +90,7 @@ impl Progress {
         ))
     }
 
-    /// Somebody wanted the key from `since_ns` until now: was that too long?
+    /// A client wanted the key from `since_ns` until now: was that too long?
     fn look(&mut self, at_ns: u64, key: u32, since_ns: u64, worker: Option<usize>) {
         let state = &mut self.keys[key as usize];
         let from_ns = since_ns.max(state.clear_ns).max(self.faults_clear_ns);
@@ -143,7 +99,7 @@ impl Progress {
             return;
         }
         if !self.faults_on.is_empty() {
-            // While the run goes on, the fault may still end; then all begins anew.
+            // During the run the fault may still end, and then the period starts again.
             if self.run_over {
                 self.undecided.get_or_insert_with(|| {
                     "nobody got the lock for longer than the bound, but a fault was still on".into()
@@ -162,20 +118,24 @@ impl Progress {
         self.violated(Stall {
             key,
             from_ns,
-            at_ns: limit_ns,
+            until_ns: limit_ns,
             worker,
             doubt,
+            has_unexpiring_key: false,
         });
     }
 
     fn violated(&mut self, stall: Stall) {
         self.violations += 1;
-        if self.first.is_none_or(|first| stall.at_ns < first.at_ns) {
+        if self
+            .first
+            .is_none_or(|first| stall.until_ns < first.until_ns)
+        {
             self.first = Some(stall);
         }
     }
 
-    /// Looks at everybody who is asking for this key. Cheap unless the key was long idle.
+    /// Looks at all clients that are asking for this key. Cheap unless the key was idle for long.
     fn look_at_key(&mut self, at_ns: u64, key: u32) {
         let idle_since_ns = self.keys[key as usize].clear_ns.max(self.faults_clear_ns);
         if at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
@@ -234,19 +194,20 @@ impl Progress {
         }
     }
 
-    fn count_immortal_keys(&mut self) {
+    fn count_unexpiring_keys(&mut self) {
         for key in 0..self.keys.len() {
             let state = self.keys[key];
-            if let Some(at_ns) = state.immortal_ns
+            if let Some(at_ns) = state.unexpiring_ns
                 && state.probe_granted != Some(true)
                 && !state.stalled
             {
                 self.violated(Stall {
                     key: key as u32,
                     from_ns: at_ns,
-                    at_ns,
+                    until_ns: at_ns,
                     worker: None,
                     doubt: state.doubt,
+                    has_unexpiring_key: true,
                 });
             }
         }
@@ -254,6 +215,35 @@ impl Progress {
 }
 
 impl Checker for Progress {
+    const DESCRIPTION: Description = Description {
+        letter: 'P',
+        severity: 4,
+        held: "whoever still wanted the lock got it",
+        violated: "nobody got in any more",
+        not_applicable: DOES_NOT_APPLY,
+        page: include_str!("../../../../../docs/explain/progress.md"),
+    };
+
+    fn new(header: &Header) -> Self {
+        let bound_ns = ms(header.progress_within_ms);
+        Progress {
+            bound_ns,
+            ttl_ns: ms(header.ttl_ms),
+            keys: vec![KeyState::default(); header.keys.len()],
+            wants: Wants::new(header.workers, header.keys.len(), bound_ns),
+            faults_on: Vec::new(),
+            faults_clear_ns: 0,
+            clocks_spoilt: false,
+            run_over: false,
+            latest_ns: 0,
+            violations: 0,
+            first: None,
+            undecided: None,
+            lost_node: None,
+            machine_stalls: Vec::new(),
+        }
+    }
+
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         let key = attempt.key;
         if key as usize >= self.keys.len() {
@@ -341,7 +331,7 @@ impl Checker for Progress {
                 if let Some(state) = self.keys.get_mut(*key as usize) {
                     state.left = true;
                     if *ttl_ms == -1 {
-                        state.immortal_ns.get_or_insert(at_ns);
+                        state.unexpiring_ns.get_or_insert(at_ns);
                     }
                 }
             }
@@ -357,36 +347,28 @@ impl Checker for Progress {
         }
     }
 
-    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Verdict {
+    fn finish(mut self) -> Judgement {
         self.run_over(self.latest_ns);
-        self.count_immortal_keys();
+        self.count_unexpiring_keys();
         let Some(mut first) = self.first else {
-            return match self.undecided {
-                Some(reason) => Verdict::unknown(reason),
-                None => Verdict::held(),
-            };
+            return self.undecided.map_or(Judgement::Held, Judgement::Unknown);
         };
         let state = self.keys[first.key as usize];
-        let immortal = state.immortal_ns.is_some();
-        // What the attempt took is still there, or was until the clients were gone. Where the probe
-        // found nothing and did not get the lock either, it is no explanation.
+        first.has_unexpiring_key = state.unexpiring_ns.is_some();
+        // If the probe found no key and was not granted either, an attempt in doubt explains
+        // nothing.
         let kept = state.left || state.probe_granted == Some(true);
-        first.doubt = first.doubt.filter(|_| kept && !immortal);
-        if let (false, Some(reason)) = (immortal, self.excuse(&first)) {
-            return Verdict::unknown(reason);
+        first.doubt = first.doubt.filter(|_| kept);
+        if let (false, Some(reason)) = (first.has_unexpiring_key, self.excuse(&first)) {
+            return Judgement::Unknown(reason);
         }
-        let cause = match () {
-            () if immortal => Cause::NoTtl,
-            // What that attempt left should have run out long ago, and somebody still keeps it.
-            () if first.doubt.is_some() => Cause::AmbiguousAcquire,
-            () => Cause::Undetermined,
-        };
-        Verdict {
-            status: Status::Violated,
-            cause: Some(cause),
-            story: story::of_stall(evidence, &first),
-            violations: self.violations,
-            at_ns: Some(first.at_ns),
+        Judgement::Violated {
+            count: self.violations,
+            first: Finding {
+                property: Property::Progress,
+                at_ns: first.until_ns,
+                seen: Seen::Stall(first),
+            },
         }
     }
 }

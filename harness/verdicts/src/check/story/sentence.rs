@@ -2,26 +2,26 @@
 
 use crate::history::{Header, What};
 
-/// How much a sentence matters to a story: less is kept when it gets too long.
+/// How important a sentence is. If there are too many, the least important ones are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
-    /// The story is not one without it.
+    /// What happened.
     Plot,
-    /// Tells why.
+    /// Why it happened.
     Reason,
-    /// Tells how.
+    /// How it happened.
     Detail,
-    /// Nice to know.
-    Colour,
+    /// Background.
+    Background,
 }
 
-/// Nanoseconds since the run began as people read them: `0.812 s`.
+/// A time, given in nanoseconds since the run began: `0.812 s`.
 pub(super) fn clock(at_ns: u64) -> String {
     let milliseconds = at_ns / 1_000_000;
     format!("{}.{:03} s", milliseconds / 1000, milliseconds % 1000)
 }
 
-/// A length of time: `20 ms`, `1.5 s`.
+/// A duration: `20 ms`, `1.5 s`.
 pub(super) fn length(ns: u64) -> String {
     match ns {
         0..1000 => format!("{ns} ns"),
@@ -54,7 +54,8 @@ fn named(header: &Header, key: u32, what: &str) -> String {
     }
 }
 
-/// What an event says about an attempt, except its grant: that depends on who else is there.
+/// What an event says about an attempt. Grants are left out: how they are told depends on the other
+/// holders.
 pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)> {
     let (weight, text) = match what {
         What::StockRead {
@@ -98,7 +99,7 @@ pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)>
         What::Extended {
             worker, valid_ms, ..
         } => (
-            Weight::Colour,
+            Weight::Background,
             format!("worker {worker} said that its lease was extended by {valid_ms} ms"),
         ),
         What::Lost { worker, .. } => (

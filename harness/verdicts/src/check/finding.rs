@@ -1,0 +1,131 @@
+//! Findings: what a checker saw, and the attempts, keys and times that prove it.
+//!
+//! A finding is a plain value. It says nothing about causes and contains no sentences; both are
+//! attached later, by [`super::cause`] and [`super::story`].
+
+use picklock_scenarios::Property;
+
+/// The first violation of a property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The property that was violated.
+    pub property: Property,
+    /// When it showed, in nanoseconds since the run began.
+    pub at_ns: u64,
+    /// What proves it.
+    pub seen: Seen,
+}
+
+/// What proves a violation. Attempts are given by their number in the history (`op`), keys by
+/// their position in the header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// Two holds of one key overlap, as a whole or within their leases.
+    Overlap {
+        /// The attempt whose interval began first.
+        earlier: u64,
+        /// The attempt whose interval began while the first one was running.
+        later: u64,
+    },
+    /// A stock is wrong.
+    WrongStock(WrongStock),
+    /// A release succeeded on another client's lock.
+    ForeignRelease(ForeignRelease),
+    /// A fencing token was not higher than an earlier one.
+    StaleToken(StaleToken),
+    /// A lock was free and wanted, and was not granted.
+    Stall(Stall),
+    /// Any other proof. A property that needs no rules of its own for cause and story uses this
+    /// variant.
+    Attempts {
+        /// The attempts concerned, in the order in which the story introduces them.
+        ops: Vec<u64>,
+        /// What was seen, as a sentence without a full stop.
+        statement: String,
+    },
+}
+
+/// A stock below zero, or one that does not add up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrongStock {
+    /// The stock's key.
+    pub key: u32,
+    /// The attempt that changed it; `None` if the count at the end is wrong.
+    pub op: Option<u64>,
+    /// Units sold until then.
+    pub sold: i64,
+    /// Units left then.
+    pub left: i64,
+}
+
+/// A release that succeeded after the lock had been granted to another client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForeignRelease {
+    /// The lock's key.
+    pub key: u32,
+    /// The attempt that released.
+    pub releaser: u64,
+    /// The attempt that held the lock.
+    pub owner: u64,
+    /// When the release was sent.
+    pub sent_ns: u64,
+    /// When the last command of the release was sent.
+    pub struck_ns: u64,
+}
+
+/// A fencing token that was not higher than an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaleToken {
+    /// The attempt that received it.
+    pub op: u64,
+    /// The token.
+    pub fence: u64,
+    /// The highest token before it.
+    pub highest: u64,
+}
+
+/// A period in which a lock was free and wanted, and was not granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// The lock's key.
+    pub key: u32,
+    /// Since when the lock was free and wanted.
+    pub from_ns: u64,
+    /// When the bound was reached.
+    pub until_ns: u64,
+    /// The worker that wanted it; `None` for the probe after the run, or if nothing tried.
+    pub worker: Option<usize>,
+    /// The last attempt without a certain answer since the last grant: its worker, and when it
+    /// ended. Only if what that attempt may have taken was still there when the clients had ended.
+    pub doubt: Option<(usize, u64)>,
+    /// A key without expiry was found after the run.
+    pub has_unexpiring_key: bool,
+}
+
+/// The decision of one checker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    /// Nothing was found against the property.
+    Held,
+    /// The history proves violations.
+    Violated {
+        /// The first one.
+        first: Finding,
+        /// How many there are.
+        count: u64,
+    },
+    /// The history does not decide it, for this reason.
+    Unknown(String),
+    /// The property does not apply to this subject.
+    NotApplicable,
+}
+
+impl Judgement {
+    /// `Violated` with the first finding, if there is one; else `Held`.
+    pub fn of(first: Option<Finding>, count: u64) -> Self {
+        match first {
+            Some(first) => Judgement::Violated { first, count },
+            None => Judgement::Held,
+        }
+    }
+}

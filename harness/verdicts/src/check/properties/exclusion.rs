@@ -1,0 +1,60 @@
+//! Exclusion: no two holds of one key overlap.
+//!
+//! A hold is judged from the grant's arrival at the driver until the release is sent, the worker
+//! dies, or the history ends. The true hold is no shorter: the client had the grant before it
+//! arrived here, and had not yet been asked to release. So two overlapping intervals prove that
+//! two clients were inside at once. Leases do not matter here. A worker that dies by itself holds
+//! until the driver sees its output close, which is when the process ends.
+//!
+//! [`Overlaps`] explains why overlap is strict, and why counting every pair costs O(1) per event.
+
+use picklock_scenarios::Property;
+
+use crate::timeline::{Attempt, Step};
+use crate::check::checker::Checker;
+use crate::check::description::{DOES_NOT_APPLY, Description};
+use crate::check::finding::Judgement;
+use crate::check::overlap::{Overlaps, Tally};
+use crate::history::Header;
+
+/// The checker.
+pub(in crate::check) struct Exclusion {
+    keys: Vec<Overlaps>,
+    tally: Tally,
+}
+
+impl Checker for Exclusion {
+    const DESCRIPTION: Description = Description {
+        letter: 'E',
+        severity: 3,
+        held: "no two workers ever held a lock together",
+        violated: "two inside together",
+        not_applicable: DOES_NOT_APPLY,
+        page: include_str!("../../../../../docs/explain/exclusion.md"),
+    };
+
+    fn new(header: &Header) -> Self {
+        Exclusion {
+            keys: vec![Overlaps::default(); header.keys.len()],
+            tally: Tally::default(),
+        }
+    }
+
+    fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        let Some(key) = self.keys.get_mut(attempt.key as usize) else {
+            return;
+        };
+        match step {
+            Step::Begun => self.tally.begun(key.begin(at_ns, attempt.op)),
+            Step::Ended(_) => {
+                let ended = key.end(at_ns, attempt.op, attempt.begun_ns());
+                self.tally.ended(ended);
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(self) -> Judgement {
+        self.tally.judgement(Property::Exclusion)
+    }
+}

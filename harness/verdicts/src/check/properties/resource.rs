@@ -1,0 +1,143 @@
+//! Resource: the stock is never below zero, and what was sold and what is left add up.
+//!
+//! Each key is judged by itself, from the changes as they happen and from the count at the end:
+//!
+//! - a change that leaves the stock below zero, or sells more units than there were, is a
+//!   violation at that moment (one violation if it does both);
+//! - at the end, `sold + left` must equal the stock at the start, and `sold` must not exceed it.
+//!   An absolute update (`write`) that overwrites another one shows only here.
+//!
+//! A history without an end is judged by its changes alone. The lowest stock after any change
+//! shows how many units are gone at least; more sales than that mean a lost update. The last
+//! change is not enough, because changes at the same time may be recorded in either order. An
+//! access that the resource refused (`fenced-off`) changed nothing.
+
+use picklock_scenarios::Property;
+
+use crate::check::checker::Checker;
+use crate::check::description::{DOES_NOT_APPLY, Description};
+use crate::check::finding::{Finding, Judgement, Seen, WrongStock};
+use crate::history::{Event, Header, What};
+
+#[derive(Debug, Clone, Copy)]
+struct Stock {
+    sold: i64,
+    lowest: i64,
+    violated: bool,
+}
+
+/// The checker.
+pub(in crate::check) struct Resource {
+    start: i64,
+    keys: Vec<Stock>,
+    violations: u64,
+    first: Option<Finding>,
+    ended: bool,
+    latest_ns: u64,
+}
+
+impl Resource {
+    fn changed(&mut self, at_ns: u64, op: u64, key: u32, to: i64) {
+        let start = self.start;
+        let Some(stock) = self.keys.get_mut(key as usize) else {
+            return;
+        };
+        stock.sold += 1;
+        stock.lowest = stock.lowest.min(to);
+        if to < 0 || stock.sold > start {
+            let wrong = WrongStock {
+                key,
+                op: Some(op),
+                sold: stock.sold,
+                left: to,
+            };
+            self.violated(at_ns, wrong);
+        }
+    }
+
+    /// The count of one key at the end.
+    fn count(&mut self, at_ns: u64, key: u32, sold: i64, left: i64) {
+        let wrong = left < 0 || sold > self.start || sold.saturating_add(left) != self.start;
+        let known = self.keys.get(key as usize).is_none_or(|key| key.violated);
+        if wrong && !known {
+            let op = None;
+            let wrong = WrongStock {
+                key,
+                op,
+                sold,
+                left,
+            };
+            self.violated(at_ns, wrong);
+        }
+    }
+
+    fn violated(&mut self, at_ns: u64, stock: WrongStock) {
+        self.keys[stock.key as usize].violated = true;
+        self.violations += 1;
+        self.first.get_or_insert(Finding {
+            property: Property::Resource,
+            at_ns,
+            seen: Seen::WrongStock(stock),
+        });
+    }
+
+    fn count_without_end(&mut self) {
+        for key in 0..self.keys.len() {
+            let Stock { sold, lowest, .. } = self.keys[key];
+            if sold.saturating_add(lowest) > self.start {
+                self.count(self.latest_ns, key as u32, sold, lowest);
+            }
+        }
+    }
+}
+
+impl Checker for Resource {
+    const DESCRIPTION: Description = Description {
+        letter: 'R',
+        severity: 2,
+        held: "the stock adds up: nothing was sold twice",
+        violated: "the stock does not add up",
+        not_applicable: DOES_NOT_APPLY,
+        page: include_str!("../../../../../docs/explain/resource.md"),
+    };
+
+    fn new(header: &Header) -> Self {
+        let start = header.stock_start;
+        let stock = Stock {
+            sold: 0,
+            lowest: start,
+            violated: false,
+        };
+        Resource {
+            start,
+            keys: vec![stock; header.keys.len()],
+            violations: 0,
+            first: None,
+            ended: false,
+            latest_ns: 0,
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.latest_ns = event.at_ns;
+        match &event.what {
+            What::StockChanged { op, key, to, .. } => self.changed(event.at_ns, *op, *key, *to),
+            What::End {
+                stock_left, sold, ..
+            } => {
+                self.ended = true;
+                for (key, (sold, left)) in sold.iter().zip(stock_left).enumerate() {
+                    self.count(event.at_ns, key as u32, *sold, *left);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> Judgement {
+        if !self.ended {
+            self.count_without_end();
+        }
+        Judgement::of(self.first, self.violations)
+    }
+}

@@ -1,0 +1,22 @@
+//! What a verdict means, in one line, with the remedy where there is one.
+
+use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
+
+/// What this verdict on `property` means.
+pub fn verdict_line(property: Property, verdict: &Verdict) -> String {
+    match verdict.status {
+        Status::Held => describe(property).held.to_owned(),
+        Status::Violated => {
+            let why = verdict.cause.unwrap_or(Cause::Undetermined).meaning();
+            match verdict.violations {
+                0 | 1 => why.to_owned(),
+                times => format!("{why} ({times} times)"),
+            }
+        }
+        Status::Unknown => match verdict.story.first() {
+            Some(reason) => reason.clone(),
+            None => "could not be decided".to_owned(),
+        },
+        Status::NotApplicable => describe(property).not_applicable.to_owned(),
+    }
+}

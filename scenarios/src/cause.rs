@@ -1,0 +1,171 @@
+//! The causes of violations: the table from which names, reports and `picklock explain` take
+//! their words.
+//!
+//! The table stands here because scenario files name causes. Which cause a violation has is
+//! decided by the checkers' crate, from evidence.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Who is responsible for a violation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Responsible {
+    /// The client, which did this.
+    Client(&'static str),
+    /// The lock, by its own commands.
+    Lock,
+    /// Redis, which lost the lock, and the lock, which relied on Redis to keep it.
+    Redis,
+    /// The history does not show who.
+    Undetermined,
+}
+
+/// A row of the table.
+struct Row {
+    word: &'static str,
+    meaning: &'static str,
+    responsible: Responsible,
+    page: &'static str,
+}
+
+macro_rules! causes {
+    ($($(#[$doc:meta])* $variant:ident $word:literal, $responsible:expr, $meaning:literal;)*) => {
+        /// Why a property was violated.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Cause {
+            $($(#[$doc])* $variant,)*
+        }
+
+        /// The names of all causes, in the order of the table.
+        pub const CAUSES: &[&str] = &[$($word),*];
+
+        /// One row for each variant, in the same order.
+        const ROWS: [Row; CAUSES.len()] = [$(Row {
+            word: $word,
+            meaning: $meaning,
+            responsible: $responsible,
+            page: include_str!(concat!("../../docs/explain/", $word, ".md")),
+        }),*];
+
+        impl Cause {
+            /// All causes, in the order of the table.
+            pub const ALL: [Cause; CAUSES.len()] = [$(Cause::$variant),*];
+        }
+    };
+}
+
+// One entry each: what happened, then name, who is responsible, and the line of a report, with
+// the remedy where there is one. The page of `picklock explain` is `docs/explain/NAME.md`.
+causes! {
+    /// The client continued after its lease had expired.
+    OutlivedLease "outlived-lease",
+        Responsible::Client("it went on working after its lease had run out"),
+        "the client outlived its lease: use fencing";
+    /// The grant had expired before it arrived.
+    ExpiredGrant "expired-grant",
+        Responsible::Client("it went to work on a grant that had already run out"),
+        "a grant was used that had run out on arrival: check what is left";
+    /// A failover lost the lock.
+    LostOnFailover "lost-on-failover",
+        Responsible::Redis,
+        "the promoted replica had never heard of the lock";
+    /// A restart lost the lock.
+    LostOnRestart "lost-on-restart",
+        Responsible::Redis,
+        "the node came back without the lock: sync every write, or restart after a ttl";
+    /// Nodes of the quorum lost their votes.
+    QuorumErosion "quorum-erosion",
+        Responsible::Redis,
+        "nodes forgot their votes: sync every write, or restart them after a ttl";
+    /// A node's clock jumped.
+    ClockJump "clock-jump",
+        Responsible::Redis,
+        "a node's clock leapt, and the key expired early";
+    /// A client's clock is wrong.
+    ClockSkew "clock-skew",
+        Responsible::Lock,
+        "a client trusted its wall clock: let Redis measure the lease";
+    /// A client released another client's lock.
+    StolenRelease "stolen-release",
+        Responsible::Lock,
+        "a release deleted another's lock: compare and delete in one script";
+    /// An extension re-created a lost lock.
+    PhantomExtend "phantom-extend",
+        Responsible::Lock,
+        "an extension re-created a lost lock: extend only what is there";
+    /// An acquisition took effect without the client knowing.
+    AmbiguousAcquire "ambiguous-acquire",
+        Responsible::Lock,
+        "the lock was taken without the client knowing: undo what got no answer";
+    /// The key was evicted or flushed.
+    Evicted "evicted",
+        Responsible::Redis,
+        "Redis dropped the key: keep locks where nothing is evicted or flushed";
+    /// A key without expiry was left behind.
+    NoTtl "no-ttl",
+        Responsible::Lock,
+        "a key without expiry was left behind: SET it with PX in one command";
+    /// Check and act were separate commands.
+    Race "race",
+        Responsible::Lock,
+        "check and act were two commands: make them one script";
+    /// The evidence does not show any of these causes.
+    Undetermined "undetermined",
+        Responsible::Undetermined,
+        "the history proves it, but does not show why";
+}
+
+impl Cause {
+    /// The name that files and command lines use.
+    pub fn word(self) -> &'static str {
+        self.row().word
+    }
+
+    /// The cause of this name.
+    pub fn named(name: &str) -> Option<Cause> {
+        let mut all = Cause::ALL.into_iter();
+        all.find(|cause| cause.word() == name)
+    }
+
+    /// What happened and what helps against it, in one line.
+    pub fn meaning(self) -> &'static str {
+        self.row().meaning
+    }
+
+    /// Who is responsible.
+    pub fn responsible(self) -> Responsible {
+        self.row().responsible
+    }
+
+    /// The page of `picklock explain`, in Markdown.
+    pub fn page(self) -> &'static str {
+        self.row().page
+    }
+
+    fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_code_use_the_same_names() {
+        for cause in Cause::ALL {
+            assert_eq!(Cause::named(cause.word()), Some(cause));
+            let value = toml::Value::try_from(cause).unwrap();
+            assert_eq!(value.as_str(), Some(cause.word()));
+        }
+        assert_eq!(Cause::named("undecided"), None);
+    }
+}

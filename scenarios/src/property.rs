@@ -1,0 +1,89 @@
+//! The properties of a lock, by name.
+//!
+//! Scenario files say what they expect of a property, so its name must be known here, below the
+//! checkers. Everything else about a property stands in its checker's file.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The table of properties, one line each, in the order in which reports show them: the name,
+/// the variant of [`Property`](crate::Property), and what the property demands.
+///
+/// `properties!(rows)` calls the macro `rows` with the whole table. The name in a line is also
+/// the name of the checker's file, so the checkers' crate declares its files from this table.
+#[macro_export]
+macro_rules! properties {
+    ($rows:ident) => {
+        $rows! {
+            exclusion: Exclusion, "no two holds of one key overlap";
+            lease: Lease, "no client is let in while another's lease is running";
+            resource: Resource, "the stock is never below zero, and it adds up";
+            ownership: Ownership, "no release succeeds on another client's lock";
+            fencing: Fencing, "tokens strictly increase in the order of holds";
+            progress: Progress, "after faults and leases end, the lock can be had";
+        }
+    };
+}
+
+macro_rules! property_enum {
+    ($($name:ident: $variant:ident, $demand:literal;)*) => {
+        /// A property that a lock should have. Variants are in the order in which reports show them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Property {
+            $(#[doc = concat!("Demands: ", $demand, ".")] $variant,)*
+        }
+
+        /// The names of all properties, in the same order.
+        pub const PROPERTIES: &[&str] = &[$(stringify!($name)),*];
+
+        const DEMANDS: [&str; PROPERTIES.len()] = [$($demand),*];
+
+        impl Property {
+            /// All properties, in the same order.
+            pub const ALL: [Property; PROPERTIES.len()] = [$(Property::$variant),*];
+        }
+    };
+}
+
+properties!(property_enum);
+
+impl Property {
+    /// The name that files and command lines use.
+    pub fn word(self) -> &'static str {
+        PROPERTIES[self as usize]
+    }
+
+    /// What the property demands, as half a sentence.
+    pub fn demand(self) -> &'static str {
+        DEMANDS[self as usize]
+    }
+
+    /// The property of this name.
+    pub fn named(name: &str) -> Option<Property> {
+        let mut all = Property::ALL.into_iter();
+        all.find(|property| property.word() == name)
+    }
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_code_use_the_same_names() {
+        for property in Property::ALL {
+            assert_eq!(Property::named(property.word()), Some(property));
+            let value = toml::Value::try_from(property).unwrap();
+            assert_eq!(value.as_str(), Some(property.word()));
+        }
+        assert_eq!(Property::named("exclusions"), None);
+    }
+}
