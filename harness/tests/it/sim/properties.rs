@@ -2,7 +2,7 @@
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Property, Status, judge};
-use picklock_harness::history::{History, read_history};
+use picklock_harness::history::{History, What, read_history};
 use picklock_harness::sim::{Simulation, Subject, run};
 use picklock_impls::{MUTANTS, STRATEGIES, find};
 use picklock_scenarios::{FaultKind, Persistence, Scenario, arbitrary};
@@ -149,4 +149,49 @@ fn a_grant_that_is_worth_nothing_proves_nothing_about_its_age() {
     let trial = Trial::of_toml(text).unwrap().seeds(0..60);
     let ran = trial.run_subject(&Subject::of(find("set-nx-px").unwrap()));
     ran.unwrap().assert_never_violated(Property::Ownership);
+}
+
+/// Found by a property above with a random seed: the network holds everything back for good, the
+/// probe after the run takes the lock with a lock that renews itself, and that lock reports its loss.
+/// The probe is not one of the workers, so the report must not be in the history.
+#[test]
+fn a_probe_that_loses_its_own_lease_says_nothing() {
+    let text = r#"
+        name = "probe-lost"
+        summary = "A network that holds everything back for good."
+        [topology]
+        nodes = 1
+        [workload]
+        workers = 2
+        keys = 2
+        stock = 4
+        update = "write"
+        ttl = "1s"
+        section = "1770ms"
+        limit = "30ttl"
+        [[fault]]
+        kind = "hold"
+        when = { on = "release", nth = 1 }
+        workers = [0, 1]
+        nodes = [0]
+        frames = 3
+        optional = true
+        [[fault]]
+        kind = "hold"
+        at = "2.7ttl"
+        workers = "all"
+        nodes = "all"
+    "#;
+    let scenario = Scenario::parse(text, "probe-lost.toml").unwrap();
+    let history = simulate(&scenario, "watchdog-outlives-unlock", 8);
+    let read = read_history(bytes(&history).as_slice());
+    assert_eq!(
+        read.as_ref().ok(),
+        Some(&history),
+        "{:?}",
+        read.as_ref().err()
+    );
+    let probed = history.events.iter();
+    let probed = probed.filter(|event| matches!(event.what, What::Probe { .. }));
+    assert_eq!(probed.count(), 2, "both keys were probed");
 }

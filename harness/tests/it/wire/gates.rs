@@ -8,9 +8,9 @@ use picklock_scenarios::Direction;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::oneshot;
 
-use crate::client::{Client, pack};
-use crate::node::Redis;
-use crate::{Intercepting, LINK, intercepted, within};
+use super::client::{Client, pack};
+use super::node::Redis;
+use super::{Intercepting, LINK, intercepted, within};
 
 /// A frame that stands at its gate until the sender is used.
 struct Stopped {
