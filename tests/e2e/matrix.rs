@@ -1,7 +1,6 @@
 //! `picklock matrix`: many cells, what is expected of them, and what stays.
 
 use picklock_harness::record::MatrixRecord;
-use rustix::process::Signal;
 
 use crate::running::{Outcome, picklock};
 
@@ -12,7 +11,7 @@ fn calm_that_expects(name: &str, expect: &str) -> String {
     format!("name = \"{name}\"\nsummary = \"Nothing goes wrong.\"\n{expect}\n")
 }
 
-fn record(outcome: &Outcome) -> MatrixRecord {
+pub fn record(outcome: &Outcome) -> MatrixRecord {
     serde_json::from_str(&outcome.stdout)
         .unwrap_or_else(|error| panic!("no document: {error}\n{}", outcome.all()))
 }
@@ -138,61 +137,6 @@ fn strangers_are_no_surprise_and_count_as_single_runs_do() {
         .exits(1);
 }
 
-#[test]
-fn a_cell_that_cannot_be_run_stops_no_other() {
-    let line = "matrix --backend process --quiet --impl exec:/bin/false --impl set-nx-px --scenario calm --json --out table";
-    let outcome = picklock(line).run().exits(4);
-    let record = record(&outcome);
-    assert_eq!(record.cells.len(), 2);
-    let error = record.cells[0].error.as_ref().unwrap();
-    assert!(error.contains("worker"), "{error}");
-    assert!(record.cells[1].error.is_none() && record.cells[1].is_as_expected());
-    // What failed is not kept, so that the next call tries again.
-    assert!(record.cells[0].run_dir.is_none());
-    assert!(
-        outcome
-            .home()
-            .join("table/set-nx-px/calm/process/wire.jsonl")
-            .is_file()
-    );
-    outcome.left_no_directory();
-}
-
-#[test]
-fn a_small_matrix_of_two_worlds() {
-    let line = "matrix --backend process --backend sim --quiet --impl set-nx-px --impl redlock --scenario calm --scenario holder-crash --json --out table";
-    let outcome = picklock(line).run().exits(0);
-    let record = record(&outcome);
-    assert_eq!(record.cells.len(), 8);
-    for cell in &record.cells {
-        let dir = cell.run_dir.as_ref().unwrap();
-        let run = outcome.json_file(&format!("table/{dir}/run.json"));
-        assert_eq!(
-            run["verdicts"],
-            serde_json::to_value(&cell.verdicts).unwrap()
-        );
-        assert_eq!(
-            cell.elapsed_ms.is_some(),
-            cell.backend == picklock_scenarios::WorldName::Process
-        );
-        let twin = |other: &&picklock_harness::record::Cell| {
-            (&other.scenario, &other.subject.name) == (&cell.scenario, &cell.subject.name)
-        };
-        let status = |cell: &picklock_harness::record::Cell| -> Vec<_> {
-            cell.verdicts
-                .values()
-                .map(|v| (v.status, v.cause))
-                .collect()
-        };
-        for other in record.cells.iter().filter(twin) {
-            assert_eq!(status(cell), status(other), "the worlds differ");
-        }
-    }
-    let kept: MatrixRecord = serde_json::from_str(&outcome.text_file("table/matrix.json")).unwrap();
-    assert_eq!(kept, record);
-    outcome.left_no_directory();
-}
-
 /// Runs it again in the directory in which it ran before.
 fn again(before: &Outcome, line: &str) -> Outcome {
     let table = before.home().join("table");
@@ -262,56 +206,6 @@ fn a_changed_scenario_runs_anew() {
         "{}",
         third.all()
     );
-}
-
-/// Interrupts a matrix of real runs once its first cell is finished, and lets it go on.
-fn interrupted_by(signal: Signal) {
-    let line = "matrix --backend process --jobs 1 --impl set-nx-px --scenario calm --scenario gc-pause --scenario holder-crash --json --out table";
-    let mut running = picklock(line).start();
-    running.hear("[1/3]");
-    running.signal(signal);
-    let first = running.finish();
-    if signal == Signal::INT {
-        assert_eq!(first.code, Some(130), "{}", first.all());
-        let record = record(&first);
-        assert!(record.interrupted && !record.cells.is_empty() && record.cells.len() < 3);
-        assert!(
-            first.stderr.contains("cells are missing"),
-            "{}",
-            first.all()
-        );
-    } else {
-        assert_eq!(first.code, None);
-    }
-    let table = first.home().join("table");
-    let second = picklock(&line.replace("table", table.to_str().unwrap()))
-        .run()
-        .exits(0);
-    assert!(
-        second.stderr.contains("of 3 cells were finished before"),
-        "{}",
-        second.all()
-    );
-    let whole = record(&second);
-    assert!(!whole.interrupted);
-    assert_eq!(whole.cells.len(), 3);
-    for cell in &whole.cells {
-        let dir = table.join(cell.run_dir.as_ref().unwrap());
-        assert!(dir.join("history.jsonl").is_file() && dir.join("cell.json").is_file());
-        let scenario = dir.parent().unwrap();
-        let there = std::fs::read_dir(scenario).unwrap().count();
-        assert_eq!(there, 1, "something is left in {}", scenario.display());
-    }
-}
-
-#[test]
-fn an_interrupted_matrix_goes_on() {
-    interrupted_by(Signal::INT);
-}
-
-#[test]
-fn a_killed_matrix_goes_on() {
-    interrupted_by(Signal::KILL);
 }
 
 #[test]

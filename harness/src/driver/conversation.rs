@@ -207,6 +207,10 @@ impl<W: World> Ear<W> {
             );
             return;
         };
+        // What the probe's lock says of its own lease is not part of the run.
+        if !is_worker_of_the_run(&self.stage, worker) {
+            return;
+        }
         let what = match notification {
             Notification::Extended {
                 valid_ms,
@@ -231,10 +235,15 @@ impl<W: World> Ear<W> {
     }
 }
 
-/// Writes down what a worker did wrong. The client that probes after the run is none of the run's
-/// workers: where it misbehaves, the probe says nothing.
+/// False for the client that probes after the run: its number follows those of the workers.
+fn is_worker_of_the_run<W>(stage: &Stage<W>, worker: usize) -> bool {
+    worker < stage.plan.scenario.workload.workers
+}
+
+/// Writes down what a worker did wrong. The client that probes after the run is not one of the run's
+/// workers: if it misbehaves, the probe says nothing.
 fn note_misbehaviour<W>(stage: &Stage<W>, worker: usize, kind: Misbehaviour, detail: String) {
-    let what = if worker < stage.plan.scenario.workload.workers {
+    let what = if is_worker_of_the_run(stage, worker) {
         What::Misbehaved {
             worker,
             kind,

@@ -6,9 +6,9 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 
-#[path = "../../tests/html/histories.rs"]
+#[path = "../../tests/reports/html/histories.rs"]
 mod histories;
-#[path = "../../tests/html/runs.rs"]
+#[path = "../../tests/reports/html/runs.rs"]
 mod runs;
 
 use std::collections::BTreeMap;

@@ -13,6 +13,7 @@ mod document;
 mod gate;
 mod gathered;
 mod history_builder;
+mod html;
 mod junit;
 mod limits;
 mod markdown;

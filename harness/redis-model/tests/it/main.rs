@@ -1,0 +1,18 @@
+//! The model of Redis, beside a real `redis-server` and by itself.
+//!
+//! - [`differential`]: random transcripts, every reply equal; needs `redis-server`
+//! - [`regressions`]: every difference that was ever found; needs `redis-server`
+//! - [`replay`]: effects make a replica the same, and the same calls give the same replies
+//! - [`scripts`]: scripts that run without Lua give what they give with it
+//! - [`server`]: what no server of version 7.0 could show
+//! - [`grammar`], [`transcript`]: what random transcripts are made of
+//! - [`real_redis`]: a real server, and a client that shows its raw replies
+
+mod differential;
+mod grammar;
+mod real_redis;
+mod regressions;
+mod replay;
+mod scripts;
+mod server;
+mod transcript;

@@ -1,0 +1,104 @@
+//! `docs/protocol.md` and the code say the same.
+
+use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, Said};
+use serde_json::Value;
+
+use super::talk::project_root;
+
+fn document() -> String {
+    std::fs::read_to_string(project_root().join("docs/protocol.md")).unwrap()
+}
+
+/// What the document writes after an arrow.
+fn after<'a>(arrow: &'a str, text: &'a str) -> impl Iterator<Item = &'a str> {
+    text.lines()
+        .filter_map(move |line| line.strip_prefix(arrow))
+}
+
+/// Every field of the example is known: it comes back when the message is written again.
+fn assert_nothing_lost(line: &str, again: Value) {
+    let Value::Object(original) = serde_json::from_str(line).unwrap() else {
+        panic!("not an object: {line}");
+    };
+    for (name, value) in original {
+        assert_eq!(again.get(&name), Some(&value), "`{name}` in {line}");
+    }
+}
+
+#[test]
+fn every_line_of_the_examples_is_a_message() {
+    let text = document();
+    let requests: Vec<Request> = after("-> ", &text)
+        .map(|line| {
+            let request: Request =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            assert_nothing_lost(line, serde_json::to_value(&request).unwrap());
+            request
+        })
+        .collect();
+    let said: Vec<Said> = after("<- ", &text)
+        .map(|line| {
+            let said: Said =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            assert_nothing_lost(line, serde_json::to_value(&said).unwrap());
+            said
+        })
+        .collect();
+
+    // The examples are complete: each kind of message is among them.
+    let asks = |wanted: fn(&Ask) -> bool| requests.iter().any(|request| wanted(&request.ask));
+    assert!(asks(|ask| matches!(ask, Ask::Init { .. })));
+    assert!(asks(|ask| matches!(ask, Ask::Acquire { .. })));
+    assert!(asks(|ask| matches!(ask, Ask::Extend { .. })));
+    assert!(asks(|ask| matches!(ask, Ask::Release { .. })));
+    assert!(asks(|ask| matches!(ask, Ask::Ping)));
+    let answers = |wanted: fn(&Answer) -> bool| {
+        said.iter()
+            .any(|said| matches!(said, Said::Reply { answer, .. } if wanted(answer)))
+    };
+    assert!(answers(|answer| matches!(answer, Answer::Ready { .. })));
+    assert!(answers(|answer| matches!(answer, Answer::Granted { .. })));
+    assert!(answers(|answer| matches!(answer, Answer::Refused)));
+    assert!(answers(|answer| matches!(answer, Answer::Released { .. })));
+    assert!(answers(|answer| matches!(answer, Answer::Pong)));
+    assert!(answers(|answer| matches!(answer, Answer::Error { .. })));
+    let events = |wanted: fn(&Notification) -> bool| {
+        said.iter()
+            .any(|said| matches!(said, Said::Event(event) if wanted(event)))
+    };
+    assert!(events(|event| matches!(
+        event,
+        Notification::Extended { .. }
+    )));
+    assert!(events(|event| matches!(event, Notification::Lost { .. })));
+
+    // And every request is answered, in order.
+    let replied: Vec<u64> = said
+        .iter()
+        .filter_map(|said| match said {
+            Said::Reply { id, .. } => Some(*id),
+            Said::Event(_) => None,
+        })
+        .collect();
+    let asked: Vec<u64> = requests.iter().map(|request| request.id).collect();
+    assert_eq!(asked, replied);
+}
+
+/// Every field that a message can have stands in a table.
+#[test]
+fn the_tables_name_every_field() {
+    let text = document();
+    let lines = after("-> ", &text).chain(after("<- ", &text));
+    for line in lines {
+        let Value::Object(fields) = serde_json::from_str(line).unwrap() else {
+            panic!("not an object: {line}");
+        };
+        for name in fields.keys() {
+            let quoted = format!("`{name}`");
+            let in_table = text
+                .lines()
+                .any(|row| row.starts_with('|') && row.contains(&quoted));
+            assert!(in_table || name == "id", "`{name}` is in no table");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The adapter protocol from both ends: real processes, real Redis servers, and the document that
+//! describes it.
+
+#[path = "../../../../impls/tests/it/redis_server.rs"]
+pub mod redis_server;
+
+mod connect;
+mod document;
+mod process;
+mod serve;
+pub mod talk;

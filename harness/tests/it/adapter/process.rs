@@ -1,0 +1,223 @@
+//! Worker processes that are frozen, thawed, killed, or that misbehave by themselves.
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use picklock_harness::adapter::message::{Answer, Ask};
+use picklock_harness::adapter::process::{Heard, ProcessError, WorkerProcess};
+
+use super::talk::{Talk, acquire, init};
+
+/// The state letter of a process: `T` is stopped; `None`, there is no such process.
+fn state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.trim_start().chars().next()
+}
+
+/// Waits until there is no such process, or only its corpse. One that lives on would do so for
+/// ever; the bound is there to let a defect be seen.
+async fn gone(pid: u32) {
+    let dying = async {
+        while state(pid).is_some_and(|state| state != 'Z') {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let bound = Duration::from_secs(20);
+    assert!(
+        tokio::time::timeout(bound, dying).await.is_ok(),
+        "process {pid} lives on"
+    );
+}
+
+#[tokio::test]
+async fn a_polite_worker_answers() {
+    let mut talk = Talk::with_adapter("polite.py", &[]);
+    let ready = talk.answer(init(vec![])).await;
+    assert!(matches!(ready, Answer::Ready { name: Some(name), .. } if name == "polite"));
+    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    assert_eq!(talk.log(), "");
+}
+
+#[tokio::test]
+async fn a_frozen_worker_stands_still_until_it_is_thawed() {
+    let mut talk = Talk::with_adapter("polite.py", &[]);
+    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    let control = talk.worker.control();
+    for _ in 0..3 {
+        control.freeze().await.unwrap();
+        // It is not about to stop: it has stopped.
+        assert_eq!(state(control.pid()), Some('T'));
+        talk.send(Ask::Ping).await;
+        // Time for an answer that must not come; a worker that runs would need a fraction.
+        let silence = tokio::time::timeout(Duration::from_millis(100), talk.worker.next()).await;
+        assert!(silence.is_err(), "{silence:?}");
+        control.thaw().await.unwrap();
+        assert!(matches!(talk.worker.next().await, Heard::Said(_)));
+    }
+}
+
+#[tokio::test]
+async fn freezing_goes_on_while_somebody_listens() {
+    let mut talk = Talk::with_adapter("polite.py", &[]);
+    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    let control = talk.worker.control();
+    let mut listening = Box::pin(talk.worker.next());
+    assert!(listening.as_mut().now_or_never().is_none());
+    control.freeze().await.unwrap();
+    // Killing works on the frozen, and whoever listens hears of it.
+    let how = control.kill().await;
+    assert_eq!(how, "killed by signal 9 (SIGKILL)");
+    assert_eq!(listening.await, Heard::Exited(how));
+}
+
+#[tokio::test]
+async fn what_is_gone_cannot_be_frozen_or_thawed() {
+    let mut talk = Talk::with_adapter("exit.py", &["ping"]);
+    let heard = talk.ask(Ask::Ping).await;
+    assert_eq!(heard, Heard::Exited("exited with status 3".into()));
+    let control = talk.worker.control();
+    for outcome in [control.freeze().await, control.thaw().await] {
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, ProcessError::Gone(_)), "{error}");
+        assert!(
+            error.to_string().contains("exited with status 3"),
+            "{error}"
+        );
+    }
+    // Killing it is no error, and tells how it really ended.
+    assert_eq!(control.kill().await, "exited with status 3");
+    assert_eq!(state(control.pid()), None, "it was reaped");
+    // It stays so.
+    assert!(matches!(talk.worker.next().await, Heard::Exited(_)));
+}
+
+#[tokio::test]
+async fn exits_are_told_in_words() {
+    for (how, words) in [
+        ("0", "exited with status 0"),
+        ("7", "exited with status 7"),
+        ("SIGABRT", "killed by signal 6 (SIGABRT)"),
+    ] {
+        let mut talk = Talk::with_adapter("exit.py", &["acquire", how]);
+        talk.answer(init(vec![])).await;
+        assert_eq!(
+            talk.ask(acquire("k", 1000)).await,
+            Heard::Exited(words.into())
+        );
+    }
+}
+
+#[tokio::test]
+async fn garbage_is_heard_and_the_talk_goes_on() {
+    for (kind, start, length) in [
+        ("text", "Connected to Redis!", 19),
+        ("foreign", "{\"status\": \"ok\"}", 16),
+        ("huge", "xxx", 200),
+    ] {
+        let mut talk = Talk::with_adapter("garbage.py", &["acquire", kind]);
+        talk.answer(init(vec![])).await;
+        let Heard::Garbage(text) = talk.ask(acquire("k", 1000)).await else {
+            panic!("{kind} is no garbage");
+        };
+        assert!(text.starts_with(start), "{kind}: {text}");
+        assert_eq!(text.chars().count(), length, "{kind}");
+        assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn one_that_hangs_is_silent_and_can_be_killed() {
+    let mut talk = Talk::with_adapter("hang.py", &["acquire"]);
+    talk.answer(init(vec![])).await;
+    talk.send(acquire("k", 1000)).await;
+    // The next question is answered, the one before never was.
+    let id = talk.send(Ask::Ping).await;
+    let heard = talk.worker.next().await;
+    assert!(
+        matches!(&heard, Heard::Said(said) if serde_json::to_value(said).unwrap()["id"] == id),
+        "{heard:?}"
+    );
+    talk.worker.control().kill().await;
+}
+
+/// A process that it leaves behind, and that holds its output open, neither survives nor makes us
+/// wait.
+#[tokio::test]
+async fn the_whole_group_dies_with_its_leader() {
+    let mut talk = Talk::with_adapter("exit.py", &["ping", "orphan"]);
+    let heard = talk.ask(Ask::Ping).await;
+    assert_eq!(heard, Heard::Exited("exited with status 0".into()));
+    let orphan: u32 = talk.log().trim().parse().unwrap();
+    gone(orphan).await;
+}
+
+const WRAPPER: &str = "
+import subprocess, sys
+child = subprocess.Popen([sys.executable, '-c', 'import time; end = time.monotonic() + 60\\nwhile time.monotonic() < end: pass'])
+print(child.pid, file=sys.stderr, flush=True)
+for line in sys.stdin: print('{\"id\":1,\"reply\":\"pong\"}', flush=True)
+";
+
+/// The client may be a grandchild, behind a wrapper, and busy.
+#[tokio::test]
+async fn grandchildren_are_frozen_and_killed_with_the_group() {
+    let mut talk = Talk::start(&["python3", "-c", WRAPPER]);
+    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    let grandchild: u32 = talk.log().trim().parse().unwrap();
+    let control = talk.worker.control();
+    assert_eq!(state(grandchild), Some('R'));
+    control.freeze().await.unwrap();
+    assert_eq!(state(grandchild), Some('T'));
+    control.kill().await;
+    gone(grandchild).await;
+}
+
+#[tokio::test]
+async fn dropping_all_handles_kills_the_group() {
+    let mut talk = Talk::start(&["python3", "-c", WRAPPER]);
+    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    let grandchild: u32 = talk.log().trim().parse().unwrap();
+    let leader = talk.worker.control().pid();
+    drop(talk);
+    gone(grandchild).await;
+    gone(leader).await;
+}
+
+#[tokio::test]
+async fn closing_the_output_is_an_end_too() {
+    let mut talk = Talk::with_adapter("exit.py", &["ping", "silent"]);
+    let heard = talk.ask(Ask::Ping).await;
+    let words = "closed its standard output, and was killed by signal 9 (SIGKILL)";
+    assert_eq!(heard, Heard::Exited(words.into()));
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_named() {
+    let logs = tempfile::tempdir().unwrap();
+    let spawn = |argv: &[String], log: &Path| WorkerProcess::spawn(argv, log, |_| {}).err();
+    let log = logs.path().join("log");
+    let error = spawn(&["no-such-program".into()], &log).unwrap();
+    assert!(error.to_string().contains("no-such-program"), "{error}");
+    let error = spawn(&[], &log).unwrap();
+    assert!(matches!(error, ProcessError::NoProgram));
+    let error = spawn(&["python3".into()], &logs.path().join("no/log")).unwrap();
+    assert!(matches!(error, ProcessError::Log { .. }));
+}
+
+#[tokio::test]
+async fn prepare_has_the_last_word() {
+    let code = "import os; print(os.environ['PURPOSE'])";
+    let argv = ["python3".to_owned(), "-c".to_owned(), code.to_owned()];
+    let logs = tempfile::tempdir().unwrap();
+    let mut worker = WorkerProcess::spawn(&argv, &logs.path().join("log"), |command| {
+        command.env("PURPOSE", "a test");
+    })
+    .unwrap();
+    assert_eq!(worker.next().await, Heard::Garbage("a test".into()));
+    assert_eq!(
+        worker.next().await,
+        Heard::Exited("exited with status 0".into())
+    );
+}

@@ -1,0 +1,149 @@
+//! Options reach the lock, and are refused where they make no sense.
+
+use picklock_harness::check::{Cause, Property};
+use picklock_harness::history::What;
+use picklock_harness::sim::Subject;
+use picklock_harness::{Trial, TrialError};
+use picklock_impls::{
+    Context, Grant, Lock, LockError, MUTANTS, Node, OptionKind, OptionSpec, OptionValue,
+    STRATEGIES, Span,
+};
+
+use super::{lock, run, scenario};
+
+fn refusal(trial: Trial, name: &str) -> String {
+    let error = trial.run_subject(&lock(name)).unwrap_err();
+    assert!(matches!(error, TrialError::Option { .. }));
+    error.to_string()
+}
+
+#[test]
+fn mistakes_are_named() {
+    let calm = || Trial::of("calm").unwrap();
+    insta::assert_snapshot!(
+        [
+            refusal(calm().option("retry_dely", "1s"), "set-nx-px"),
+            refusal(calm().option("replicas", "1"), "set-nx-px"),
+            refusal(calm().option("retry_delay", "1s"), "no-lock"),
+            refusal(calm().option("retry_delay", "0s"), "set-nx-px"),
+            refusal(calm().option("retry_delay", "soon"), "set-nx-px"),
+            refusal(calm().option("retry_jitter", "-1ms"), "set-nx-px"),
+            refusal(calm().option("drift_factor", "2"), "redlock"),
+            refusal(calm().option("replicas", "many"), "replicated"),
+        ]
+        .join("\n"),
+        @r"
+    option retry_dely: there is no such option; the lock has retry_delay, retry_jitter; did you mean `retry_delay`?
+    option replicas: there is no such option; the lock has retry_delay, retry_jitter
+    option retry_delay: there is no such option; the lock has none
+    option retry_delay: `0s` is not a duration above zero, such as 500ms, 2s or 0.5ttl (times the lease)
+    option retry_delay: `soon` is not a duration above zero, such as 500ms, 2s or 0.5ttl (times the lease)
+    option retry_jitter: `-1ms` is not a duration such as 500ms, 2s or 0.5ttl (times the lease)
+    option drift_factor: `2` is not a number from 0 to 1
+    option replicas: `many` is not a whole number from 0 to 8
+    "
+    );
+}
+
+/// Every default is a value that could be given.
+#[test]
+fn every_default_is_of_its_kind() {
+    for strategy in STRATEGIES.iter().chain(MUTANTS) {
+        for spec in strategy.options {
+            let text = spec.default.to_string();
+            let read = strategy.read_options([(spec.name, text.as_str())]).unwrap();
+            assert_eq!(read.value(spec), spec.default, "{}", strategy.name);
+        }
+    }
+}
+
+fn renewals(trial: &Trial) -> usize {
+    let ran = run(trial, "watchdog");
+    ran.assert_held(Property::Exclusion);
+    let events = ran.runs()[0].history.events.iter();
+    let renewals = events.filter(|event| matches!(event.what, What::Extended { .. }));
+    renewals.count()
+}
+
+#[test]
+fn a_watchdog_renews_as_often_as_it_is_told() {
+    let job = scenario("[workload]\nworkers = 2\nstock = 2\nsection = \"2ttl\"\nwait = \"6ttl\"");
+    let often = renewals(&job.clone().option("renew_every", "0.1ttl"));
+    let seldom = renewals(&job.clone().option("renew_every", "900ms"));
+    assert!(often > 30 && seldom < 6, "{often} and {seldom}");
+    // Later than the lease is too late.
+    let late = job.option("renew_every", "1.5ttl");
+    run(&late, "watchdog").assert_violated(Property::Exclusion, Cause::OutlivedLease);
+}
+
+/// A lock of a user's own has options too.
+struct Picky(Node, u64);
+
+const SIZE: OptionSpec = OptionSpec {
+    name: "size",
+    meaning: "how big",
+    kind: OptionKind::Whole(1, 9),
+    default: OptionValue::Whole(3),
+};
+const PAUSE: OptionSpec = OptionSpec {
+    name: "pause",
+    meaning: "how long",
+    kind: OptionKind::Duration { zero: true },
+    default: OptionValue::Duration(Span::Ttl(0.5)),
+};
+
+impl Lock for Picky {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: std::time::Duration,
+        _wait: std::time::Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let mut command = redis::cmd("SET");
+        command.arg(key).arg("me").arg("NX").arg("PX");
+        let taken: bool = command
+            .arg(ttl.as_millis() as u64)
+            .query_async(&mut self.0)
+            .await?;
+        Ok(taken.then(|| Grant {
+            token: "me".into(),
+            fence: Some(self.1),
+            valid_for: None,
+        }))
+    }
+
+    async fn extend(
+        &mut self,
+        _: &str,
+        _: &Grant,
+        _: std::time::Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Ok(None)
+    }
+
+    async fn release(&mut self, key: &str, _: &Grant) -> Result<bool, LockError> {
+        Ok(redis::Cmd::del(key).query_async(&mut self.0).await?)
+    }
+}
+
+#[test]
+fn a_lock_of_ones_own_can_have_options() {
+    let build = |nodes: Vec<Node>, context: Context| {
+        Picky(
+            nodes.into_iter().next().unwrap(),
+            context.options.whole(&SIZE),
+        )
+    };
+    let picky = Subject::new("picky", 1, build).with_options(&[&SIZE, &PAUSE]);
+    let fence = |trial: Trial| {
+        let ran = trial.seeds([1]).run_subject(&picky).unwrap();
+        let mut events = ran.runs()[0].history.events.clone().into_iter();
+        events.find_map(|event| match event.what {
+            What::Granted { fence, .. } => fence,
+            _ => None,
+        })
+    };
+    let calm = Trial::of("calm").unwrap();
+    assert_eq!(fence(calm.clone()), Some(3));
+    assert_eq!(fence(calm.option("size", "7")), Some(7));
+}

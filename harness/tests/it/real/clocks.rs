@@ -1,0 +1,201 @@
+//! Wall clocks that are wrong, and everything that must not notice it.
+
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use picklock_harness::clock::wall_clock;
+use picklock_harness::real::{
+    Binary, DockerServers, Image, Layout, ProcessServers, RunDir, Servers, WallShim, WorldError,
+};
+use picklock_scenarios::Persistence;
+
+use super::ask::{ask, set_with_replicas};
+use super::reexecution::reaper;
+
+const MINUTE_NS: i64 = 60_000_000_000;
+
+const LAYOUT: Layout = Layout {
+    sentinels: 0,
+    nodes: 1,
+    replicas: 1,
+    persistence: Persistence::AofAlways,
+    clocks_shift: true,
+};
+
+async fn processes(layout: Layout) -> (ProcessServers, RunDir) {
+    let reaper = reaper();
+    let dir = RunDir::create(&reaper).unwrap();
+    let binary = Binary::find(None).expect("these tests need a redis-server on PATH");
+    let servers = ProcessServers::start(&binary, layout, dir.path(), &reaper).await;
+    (servers.unwrap(), dir)
+}
+
+/// By how many seconds the server's clock is ahead, or behind.
+async fn lead_s(address: SocketAddr) -> i64 {
+    let script = "return redis.call('TIME')[1]";
+    let theirs: i64 = ask(address, &["EVAL", script, "0"]).await.parse().unwrap();
+    theirs - i64::try_from(wall_clock().as_secs()).unwrap()
+}
+
+fn is_about(lead_s: i64, minutes: i64) -> bool {
+    // A machine that is very busy may take its time between two looks at a clock.
+    (lead_s - 60 * minutes).abs() < 25
+}
+
+/// What a node makes of a clock that leaps to and fro.
+async fn leaps(servers: &impl Servers) {
+    let node = servers.address(0);
+    set_with_replicas(node, "lock", "mine", 1).await;
+    assert_eq!(ask(node, &["PEXPIRE", "lock", "30000"]).await, "1");
+    servers.set_clock_off(0, None, MINUTE_NS).await.unwrap();
+    assert_eq!(ask(node, &["GET", "lock"]).await, "nil");
+    assert!(is_about(lead_s(node).await, 1));
+    let replica = servers.replica_address(0, 0);
+    assert!(is_about(lead_s(replica).await, 0));
+
+    // Set while the clock is ahead, the key outlives the clock's return by a minute.
+    assert_eq!(
+        ask(node, &["SET", "lock", "mine", "PX", "30000"]).await,
+        "OK"
+    );
+    servers.set_clock_off(0, None, 0).await.unwrap();
+    assert!(is_about(lead_s(node).await, 0));
+    let left: i64 = ask(node, &["PTTL", "lock"]).await.parse().unwrap();
+    assert!((60_000..=90_500).contains(&left), "{left}");
+
+    // Behind it stays behind, also after the server was killed.
+    servers.set_clock_off(0, None, -MINUTE_NS).await.unwrap();
+    assert!(is_about(lead_s(node).await, -1));
+    servers.crash(0).await.unwrap();
+    assert!(servers.set_clock_off(0, None, MINUTE_NS).await.is_err());
+    let node = servers.restart(0).await.unwrap();
+    assert!(is_about(lead_s(node).await, 1));
+    servers.set_clock_off(0, Some(0), MINUTE_NS).await.unwrap();
+    assert!(is_about(lead_s(replica).await, 1));
+}
+
+#[tokio::test]
+async fn the_clock_of_a_process_leaps() {
+    let (servers, _dir) = processes(LAYOUT).await;
+    leaps(&servers).await;
+    servers.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_clock_in_a_container_leaps() {
+    let reaper = reaper();
+    let dir = RunDir::create(&reaper).unwrap();
+    let image = Image::choose(None)
+        .await
+        .expect("these tests need a container engine and an image; see scripts/redis-image");
+    let servers = DockerServers::start(&image, LAYOUT, dir.path(), &reaper).await;
+    let servers = servers.unwrap();
+    leaps(&servers).await;
+    servers.stop().await.unwrap();
+}
+
+/// Blocking commands end by the wall clock in Redis, whatever one might wish.
+#[tokio::test]
+async fn a_blocking_command_sees_the_leap() {
+    let (servers, _dir) = processes(LAYOUT).await;
+    let node = servers.address(0);
+    let waiting = tokio::spawn(async move { ask(node, &["BRPOPLPUSH", "a", "b", "600"]).await });
+    while !ask(node, &["INFO", "clients"])
+        .await
+        .contains("blocked_clients:1")
+    {
+        tokio::task::yield_now().await;
+    }
+    servers
+        .set_clock_off(0, None, 11 * MINUTE_NS)
+        .await
+        .unwrap();
+    assert_eq!(waiting.await.unwrap(), "nil");
+    servers.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn servers_that_were_not_started_for_it_refuse() {
+    let layout = Layout {
+        sentinels: 0,
+        clocks_shift: false,
+        ..LAYOUT
+    };
+    let (servers, dir) = processes(layout).await;
+    let refused = servers.set_clock_off(0, None, MINUTE_NS).await;
+    assert!(
+        matches!(refused, Err(WorldError::FixedClock(_))),
+        "{refused:?}"
+    );
+    assert!(is_about(lead_s(servers.address(0)).await, 0));
+    let written = std::fs::read_dir(dir.path()).unwrap();
+    let of_a_clock = |name: &str| name.contains("clock");
+    assert!(written.into_iter().all(|entry| {
+        let name = entry.unwrap().file_name();
+        !of_a_clock(&name.to_string_lossy())
+    }));
+    servers.stop().await.unwrap();
+}
+
+/// Any program that is linked dynamically: here Python, which asks libc for every kind of clock.
+#[test]
+fn only_wall_clocks_are_shifted() {
+    let dir = tempfile::tempdir().unwrap();
+    let shim = WallShim::install(dir.path()).unwrap().unwrap();
+    let wall = shim.clock("somebody").unwrap();
+    let century = Duration::from_secs(100 * 365 * 24 * 3600);
+    let off_ns = i64::try_from(century.as_nanos()).unwrap();
+    assert_eq!(wall.set_off(off_ns).unwrap(), 0);
+    let look = "import time\nuptime = float(open('/proc/uptime').read().split()[0])\n\
+        print(int(time.time()), int(time.clock_gettime(5)), \
+        int(time.clock_gettime(time.CLOCK_BOOTTIME) - uptime), time.monotonic() <= uptime + 1)\n\
+        try: time.clock_gettime(99)\n\
+        except OSError as error: print(error.errno)";
+    let mut python = Command::new("python3");
+    python.args(["-c", look]).envs(wall.environment());
+    let said = String::from_utf8(python.output().unwrap().stdout).unwrap();
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let [precise, coarse, boot, monotonic, error] = words[..] else {
+        panic!("{said}");
+    };
+    let ours = i64::try_from((wall_clock() + century).as_secs()).unwrap();
+    for theirs in [precise, coarse] {
+        assert!((theirs.parse::<i64>().unwrap() - ours).abs() < 25, "{said}");
+    }
+    assert_eq!([boot, monotonic, error], ["0", "True", "22"]);
+}
+
+#[test]
+fn who_has_not_loaded_the_library_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let shim = WallShim::install(dir.path()).unwrap().unwrap();
+    let wall = shim.clock("somebody").unwrap();
+    for preloaded in [true, false] {
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        if preloaded {
+            command.envs(wall.environment());
+        }
+        let mut child = command.spawn().unwrap();
+        // Whoever gives something back has loaded all that it will.
+        let mut stdin = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, b"x").unwrap();
+        let mut back = [0];
+        std::io::Read::read_exact(&mut child.stdout.take().unwrap(), &mut back).unwrap();
+        assert_eq!(wall.is_loaded_by(child.id()), preloaded);
+        drop(stdin);
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_path_that_the_loader_cannot_read_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["with blank", "with:colon"] {
+        let inside = dir.path().join(name);
+        std::fs::create_dir(&inside).unwrap();
+        assert!(WallShim::install(&inside).unwrap().is_none());
+    }
+}

@@ -1,0 +1,77 @@
+use std::path::Path;
+
+use insta::assert_snapshot;
+use picklock_harness::clock::Clock;
+use picklock_harness::real::{Binary, World, detect};
+
+use super::reexecution::in_the_role_of;
+
+#[tokio::test]
+async fn an_engine_with_an_image_is_preferred() {
+    let found = detect(None, None).await;
+    assert!(
+        matches!(found.world, Some(World::Docker(_))),
+        "{}",
+        found.reason
+    );
+    assert!(!found.reason.contains('\n'), "{}", found.reason);
+}
+
+#[tokio::test]
+async fn without_an_image_a_server_on_path_is_taken() {
+    let found = detect(Some("127.0.0.1:1/no-such-redis:8"), None).await;
+    let expected = World::Process(Binary::find(None).unwrap());
+    assert_eq!(found.world, Some(expected));
+    assert!(found.reason.contains("no-such-redis"), "{}", found.reason);
+    assert!(!found.reason.contains('\n'), "{}", found.reason);
+}
+
+#[tokio::test]
+async fn with_neither_both_reasons_are_told() {
+    let nowhere = Path::new("/nowhere/redis-server");
+    let found = detect(Some("127.0.0.1:1/no-such-redis:8"), Some(nowhere)).await;
+    assert_eq!(found.world, None);
+    assert!(found.reason.contains("no-such-redis") && found.reason.contains("/nowhere"));
+}
+
+/// What another process of this test binary detects, whose surroundings are no concern of the
+/// other tests: the engine is at a socket of ours, and PATH is empty.
+fn detected_with_engine_at(socket: &Path) -> String {
+    let output = in_the_role_of("detect")
+        .env("DOCKER_HOST", format!("unix://{}", socket.display()))
+        .env("PATH", "")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    println!("{text}");
+    let mut lines = text.lines();
+    let line = lines
+        .find_map(|line| line.strip_prefix("detected "))
+        .unwrap();
+    line.replace(socket.to_str().unwrap(), "[socket]")
+}
+
+/// The role. It tells the time that it took on another line, for those who read the output.
+pub fn say_what_is_detected() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let clock = Clock::start();
+    let found = runtime.block_on(detect(None, None));
+    println!("\ndetected {}\ntook {:?}", found.reason, clock.elapsed());
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_no_mystery() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_snapshot!(detected_with_engine_at(&dir.path().join("none.sock")), @"not docker: no container engine answers (failed to initialize a docker client: Socket not found: [socket]); not process: no Redis or Valkey server on PATH");
+}
+
+#[test]
+fn an_engine_that_takes_connections_and_answers_nothing_is_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("hangs.sock");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    assert_snapshot!(detected_with_engine_at(&socket), @"not docker: no container engine answers (no answer within 700ms); not process: no Redis or Valkey server on PATH");
+}

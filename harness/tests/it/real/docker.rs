@@ -1,0 +1,159 @@
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use picklock_harness::real::{DockerServers, Image, Layout, RunDir, Servers, WorldError};
+use picklock_scenarios::Persistence;
+use testcontainers::bollard::models::PortBinding;
+use testcontainers::bollard::query_parameters::{
+    InspectContainerOptions, ListContainersOptionsBuilder,
+};
+use testcontainers::core::client::docker_client_instance;
+
+use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
+use super::reexecution::reaper;
+
+async fn start(
+    nodes: usize,
+    replicas: usize,
+    persistence: Persistence,
+) -> (DockerServers, RunDir, String) {
+    let reaper = reaper();
+    let dir = RunDir::create(&reaper).unwrap();
+    let image = Image::choose(None)
+        .await
+        .expect("these tests need a container engine and an image; see scripts/redis-image");
+    let layout = Layout {
+        nodes,
+        replicas,
+        sentinels: 0,
+        persistence,
+        clocks_shift: false,
+    };
+    let clock = picklock_harness::clock::Clock::start();
+    let servers = DockerServers::start(&image, layout, dir.path(), &reaper)
+        .await
+        .unwrap();
+    println!("{nodes} containers started in {:?}", clock.elapsed());
+    let run = servers.run_id().to_owned();
+    (servers, dir, run)
+}
+
+/// The ids of the containers of a run.
+pub async fn containers_of(run: &str) -> Vec<String> {
+    let engine = docker_client_instance().await.unwrap();
+    let filters = HashMap::from([("label", vec![format!("picklock.run={run}")])]);
+    let options = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&filters)
+        .build();
+    let found = engine.list_containers(Some(options)).await.unwrap();
+    found
+        .into_iter()
+        .filter_map(|container| container.id)
+        .collect()
+}
+
+/// Every port of every container of a run, as it is published on the host.
+async fn published(run: &str) -> Vec<PortBinding> {
+    let engine = docker_client_instance().await.unwrap();
+    let mut bindings = Vec::new();
+    for id in containers_of(run).await {
+        let found = engine
+            .inspect_container(&id, None::<InspectContainerOptions>)
+            .await
+            .unwrap();
+        let ports = found.network_settings.unwrap().ports.unwrap();
+        bindings.extend(ports.into_values().flatten().flatten());
+    }
+    bindings
+}
+
+#[tokio::test]
+async fn five_containers_come_up_on_loopback_only_and_are_removed() {
+    let (servers, dir, run) = start(5, 0, Persistence::None).await;
+    for node in 0..5 {
+        assert_eq!(ask(servers.address(node), &["PING"]).await, "PONG");
+        let tail = servers.log_tail(node, 1).await;
+        assert!(tail.contains("Ready to accept connections"), "{tail:?}");
+    }
+    assert!(
+        servers
+            .server()
+            .version
+            .starts_with(|c: char| c.is_ascii_digit())
+    );
+    let bindings = published(&run).await;
+    assert_eq!(bindings.len(), 5);
+    for binding in bindings {
+        assert_eq!(binding.host_ip.as_deref(), Some("127.0.0.1"));
+    }
+    servers.stop().await.unwrap();
+    assert!(containers_of(&run).await.is_empty());
+    let log = std::fs::read_to_string(dir.path().join("node-4.log")).unwrap();
+    assert!(log.contains("Ready to accept connections"));
+}
+
+#[tokio::test]
+async fn a_frozen_container_answers_nothing_until_it_is_thawed() {
+    let (servers, _dir, _) = start(1, 0, Persistence::None).await;
+    let address: SocketAddr = servers.address(0);
+    servers.pause(0).await.unwrap();
+    assert!(is_frozen(address).await);
+    servers.resume(0).await.unwrap();
+    assert_eq!(ask(address, &["PING"]).await, "PONG");
+    servers.pause(0).await.unwrap();
+    servers.crash(0).await.expect("the frozen can be killed");
+    assert!(is_refused(address).await);
+    servers.stop().await.unwrap();
+}
+
+/// What a key is after the node was killed and started again.
+async fn after_a_crash(persistence: Persistence) -> String {
+    let (servers, _dir, run) = start(1, 0, persistence).await;
+    ask(servers.address(0), &["SET", "lock", "mine"]).await;
+    servers.crash(0).await.unwrap();
+    assert!(is_refused(servers.address(0)).await);
+    assert!(matches!(servers.crash(0).await, Err(WorldError::Down(_))));
+    let address = servers.restart(0).await.unwrap();
+    assert_eq!(servers.address(0), address);
+    assert!(matches!(servers.restart(0).await, Err(WorldError::Up(_))));
+    assert_eq!(
+        published(&run).await[0].host_ip.as_deref(),
+        Some("127.0.0.1")
+    );
+    let kept = ask(address, &["GET", "lock"]).await;
+    servers.stop().await.unwrap();
+    kept
+}
+
+#[tokio::test]
+async fn a_container_without_persistence_comes_back_empty() {
+    assert_eq!(after_a_crash(Persistence::None).await, "nil");
+}
+
+#[tokio::test]
+async fn a_container_that_syncs_always_comes_back_with_its_data() {
+    assert_eq!(after_a_crash(Persistence::AofAlways).await, "mine");
+}
+
+#[tokio::test]
+async fn a_power_loss_that_cannot_be_had_is_refused_and_nothing_is_killed() {
+    let (servers, _dir, _) = start(1, 0, Persistence::AofEverysec).await;
+    assert!(matches!(
+        servers.crash(0).await,
+        Err(WorldError::NoPowerLoss)
+    ));
+    assert_eq!(ask(servers.address(0), &["PING"]).await, "PONG");
+    servers.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_replica_follows_its_master_also_after_a_restart() {
+    let (servers, _dir, _) = start(1, 1, Persistence::AofAlways).await;
+    let replica = servers.replica_address(0, 0);
+    servers.crash(0).await.unwrap();
+    let master = servers.restart(0).await.unwrap();
+    set_with_replicas(master, "after", "it", 1).await;
+    assert_eq!(ask(replica, &["GET", "after"]).await, "it");
+    servers.stop().await.unwrap();
+}

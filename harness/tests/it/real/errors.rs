@@ -1,0 +1,96 @@
+use std::path::Path;
+
+use insta::assert_snapshot;
+use picklock_harness::real::{
+    Binary, Image, Layout, ProcessServers, Reaper, ReaperError, RunDir, WorldError,
+};
+use picklock_scenarios::Persistence;
+
+use super::process::write_program;
+use super::reexecution::reaper;
+
+const LAYOUT: Layout = Layout {
+    nodes: 1,
+    replicas: 0,
+    sentinels: 0,
+    persistence: Persistence::None,
+    clocks_shift: false,
+};
+
+/// The text of an error, with the run's directory left out.
+fn text(error: &WorldError, dir: &RunDir) -> String {
+    error
+        .to_string()
+        .replace(dir.path().to_str().unwrap(), "[dir]")
+}
+
+async fn start(program: &Path, dir: &RunDir, reaper: &Reaper) -> WorldError {
+    let binary = Binary::find(Some(program)).unwrap();
+    ProcessServers::start(&binary, LAYOUT, dir.path(), reaper)
+        .await
+        .unwrap_err()
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    let error = Binary::find(Some(Path::new("/nowhere/redis-server"))).unwrap_err();
+    assert_snapshot!(error, @"cannot run /nowhere/redis-server: No such file or directory (os error 2); `--redis-server` wants the path of a `redis-server` or `valkey-server`");
+}
+
+#[test]
+fn without_a_program_the_message_says_what_was_looked_for() {
+    let error = WorldError::NoBinary {
+        looked_for: "`redis-server`, then `valkey-server`".into(),
+    };
+    assert_snapshot!(error, @"no Redis server found: looked for `redis-server`, then `valkey-server` on PATH; install one (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`), name one with `--redis-server PATH`, or choose another backend");
+}
+
+#[tokio::test]
+async fn a_server_that_dies_at_start_is_quoted() {
+    let reaper = reaper();
+    let dir = RunDir::create(&reaper).unwrap();
+    let script = "#!/bin/sh\necho 'I would rather not.' >&2\nexit 3\n";
+    let error = start(&write_program(dir.path(), script), &dir, &reaper).await;
+    assert_snapshot!(text(&error, &dir), @r"
+    node-0: [dir]/server ended at start (exit status: 3); its last words:
+    I would rather not.
+    ");
+    let error = start(
+        &write_program(dir.path(), "#!/bin/sh\nexit 1\n"),
+        &dir,
+        &reaper,
+    )
+    .await;
+    assert_snapshot!(text(&error, &dir), @"node-0: [dir]/server ended at start (exit status: 1); it said nothing");
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_program_is_named() {
+    let reaper = reaper();
+    let dir = RunDir::create(&reaper).unwrap();
+    let path = dir.path().join("notes.txt");
+    std::fs::write(&path, "not a server").unwrap();
+    assert_snapshot!(text(&start(&path, &dir, &reaper).await, &dir), @"cannot run [dir]/notes.txt: Permission denied (os error 13); `--redis-server` wants the path of a `redis-server` or `valkey-server`");
+}
+
+#[tokio::test]
+async fn an_image_that_cannot_be_had_is_named() {
+    let error = Image::choose(Some("127.0.0.1:1/no-such-redis:8"))
+        .await
+        .unwrap_err();
+    let WorldError::NoImage { image, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(image, "127.0.0.1:1/no-such-redis:8");
+}
+
+#[test]
+fn a_helper_that_is_another_program_is_not_trusted() {
+    let error = Reaper::spawn(Path::new("/bin/true"), &[]).unwrap_err();
+    assert!(
+        matches!(error, ReaperError::Stranger { .. } | ReaperError::Gone(_)),
+        "{error}"
+    );
+    let error = Reaper::spawn(Path::new("/nowhere/picklock"), &[]).unwrap_err();
+    assert_snapshot!(error, @"cannot start the clean-up helper /nowhere/picklock: No such file or directory (os error 2)");
+}

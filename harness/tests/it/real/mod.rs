@@ -1,0 +1,14 @@
+//! The real worlds, with a real `redis-server` and a real container engine. Both must be there;
+//! the image comes from a registry, or from `scripts/redis-image`.
+
+mod ask;
+mod clocks;
+mod detection;
+mod docker;
+mod errors;
+mod orphans;
+mod process;
+mod python;
+mod reexecution;
+mod sentinels;
+mod tampering;

@@ -1,0 +1,80 @@
+//! Sentinels over real servers: they know everybody, they promote by themselves, and the stale
+//! master is made a replica.
+
+use picklock_harness::real::{
+    Binary, DockerServers, Image, Layout, ProcessServers, RunDir, Servers, master_name,
+};
+use picklock_scenarios::Persistence;
+
+use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
+use super::docker::containers_of;
+use super::reexecution::reaper;
+
+const LAYOUT: Layout = Layout {
+    clocks_shift: false,
+    nodes: 2,
+    replicas: 1,
+    sentinels: 3,
+    persistence: Persistence::None,
+};
+
+/// Freezes the master of node 1, and follows what becomes of it and of a key.
+async fn fails_over(servers: &impl Servers) {
+    let watch = servers.watch().unwrap();
+    let (master, replica) = (servers.address(1), servers.replica_address(1, 0));
+    for sentinel in watch.listening() {
+        assert!(sentinel.ip().is_loopback());
+        let quorum = ask(*sentinel, &["SENTINEL", "CKQUORUM", &master_name(1)]).await;
+        assert!(quorum.starts_with("OK 3 usable Sentinels"), "{quorum}");
+    }
+    set_with_replicas(master, "lock", "mine", 1).await;
+    servers.pause(1).await.unwrap();
+    assert!(is_frozen(master).await);
+    assert_eq!(watch.promoted(1).await.unwrap(), 1);
+    assert_eq!(ask(replica, &["GET", "lock"]).await, "mine");
+    assert_eq!(ask(replica, &["SET", "lock", "another's"]).await, "OK");
+    // Node 0 has nothing to do with it.
+    assert_eq!(ask(servers.address(0), &["SET", "k", "v"]).await, "OK");
+    servers.resume(1).await.unwrap();
+    // It takes writes as if nothing had happened.
+    assert_eq!(ask(master, &["SET", "stale", "lost"]).await, "OK");
+    while ask(master, &["GET", "stale"]).await != "nil" {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(ask(master, &["GET", "lock"]).await, "another's");
+}
+
+#[tokio::test]
+async fn processes_are_failed_over() {
+    let reaper = reaper();
+    let dir = RunDir::create(&reaper).unwrap();
+    let binary = Binary::find(None).expect("these tests need a redis-server on PATH");
+    let started = ProcessServers::start(&binary, LAYOUT, dir.path(), &reaper).await;
+    let servers = started.unwrap();
+    fails_over(&servers).await;
+    let sentinels = servers.watch().unwrap().listening().to_vec();
+    servers.stop().await.unwrap();
+    for sentinel in sentinels {
+        assert!(is_refused(sentinel).await);
+    }
+    let log = std::fs::read_to_string(dir.path().join("sentinel-2.log")).unwrap();
+    assert!(log.contains("+switch-master picklock-1"), "{log}");
+}
+
+#[tokio::test]
+async fn containers_are_failed_over() {
+    let reaper = reaper();
+    let dir = RunDir::create(&reaper).unwrap();
+    let image = Image::choose(None)
+        .await
+        .expect("these tests need a container engine and an image; see scripts/redis-image");
+    let started = DockerServers::start(&image, LAYOUT, dir.path(), &reaper).await;
+    let servers = started.unwrap();
+    let run = servers.run_id().to_owned();
+    assert_eq!(containers_of(&run).await.len(), 7);
+    fails_over(&servers).await;
+    servers.stop().await.unwrap();
+    assert!(containers_of(&run).await.is_empty());
+    let log = std::fs::read_to_string(dir.path().join("sentinel-2.log")).unwrap();
+    assert!(log.contains("+switch-master picklock-1"), "{log}");
+}

@@ -1,0 +1,92 @@
+//! Faults of clients: frozen and killed whole, background tasks included.
+
+use std::time::Duration;
+
+use picklock_harness::history::What;
+
+use super::actor::{Actor, play};
+
+/// Renews in the background for as long as it lives, as a watchdog lock does.
+async fn renew_in_background(actor: Actor) {
+    let renewing = actor.clone();
+    tokio::task::spawn_local(async move {
+        loop {
+            renewing.ask("INCR renewals").await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    std::future::pending().await
+}
+
+#[test]
+fn a_frozen_client_stands_still_whole_while_time_and_the_others_go_on() {
+    let pause = "[[fault]]\nkind = \"pause-client\"\nat = \"1s\"\nfor = \"2s\"\nworkers = [0]";
+    let seen = play(1, pause, renew_in_background);
+    let times = |role| {
+        seen.by(role)
+            .into_iter()
+            .map(|(at_ms, _)| at_ms)
+            .collect::<Vec<_>>()
+    };
+    let during = |at_ms: &&u64| (1_001..3_000).contains(*at_ms);
+    assert_eq!(times(0).iter().filter(during).count(), 0, "{:?}", times(0));
+    assert!(times(0).iter().filter(|at_ms| **at_ms < 1_000).count() >= 9);
+    assert!(times(0).iter().filter(|at_ms| **at_ms >= 3_000).count() >= 20);
+    assert!(times(1).iter().filter(during).count() >= 19);
+}
+
+/// What had been sent before the freeze goes on; its answer is there when the client wakes.
+#[test]
+fn what_a_frozen_client_had_sent_goes_on_without_it() {
+    let faults = "[[fault]]\nkind = \"pause-client\"\nwhen = { on = \"reply\", command = \"SET\" }\nfor = \"2s\"";
+    let seen = play(1, faults, |actor| async move {
+        if actor.role == 0 {
+            actor.at(1_000).await;
+            actor.ask("SET k v").await;
+        } else {
+            actor.at(1_500).await;
+            actor.ask("GET k").await;
+        }
+    });
+    assert!((3_000..=3_002).contains(&seen.when(0, "SET k v -> OK")));
+    assert!(seen.when(1, "GET k -> v") < 1_505);
+}
+
+#[test]
+fn a_killed_client_is_gone_with_its_tasks_and_comes_back_anew() {
+    let crash = "[[fault]]\nkind = \"crash-client\"\nat = \"1s\"\nfor = \"1s\"\nworkers = [0]";
+    let seen = play(1, crash, renew_in_background);
+    let last_ms = |role| seen.by(role).last().unwrap().0;
+    assert!(last_ms(0) <= 1_000, "it renewed after its death");
+    assert!(last_ms(1) > 5_000, "the other one goes on");
+    // The third client that was made is the first one's next life, with a clock of its own.
+    assert!(seen.by(2).len() > 30);
+    let up = |incarnation| {
+        let is_it = |what: &What| matches!(what, What::WorkerUp { worker: 0, incarnation: it } if *it == incarnation);
+        let mut events = seen.history.events.iter();
+        events.find(|event| is_it(&event.what)).unwrap().at_ns
+    };
+    assert_eq!(up(0), 0);
+    assert!((2_000_000_000..2_010_000_000).contains(&up(1)));
+}
+
+/// As for a process: the kernel sends what was written, whoever wrote it.
+#[test]
+fn the_last_command_of_a_killed_client_arrives() {
+    let faults = "[[fault]]\nkind = \"hold\"\nat = \"0s\"\nfor = \"2s\"\ndirection = \"request\"\nworkers = [0]\n\
+                  [[fault]]\nkind = \"crash-client\"\nat = \"1s\"\nworkers = [0]";
+    let seen = play(1, faults, |actor| async move {
+        if actor.role == 0 {
+            actor.at(900).await;
+            actor.ask("SET k v").await;
+        } else {
+            actor.at(1_500).await;
+            actor.ask("GET k").await;
+            actor.at(2_500).await;
+            actor.ask("EXISTS k").await;
+        }
+    });
+    assert!(seen.by(0).is_empty());
+    seen.when(1, "GET k -> nil");
+    seen.when(1, "EXISTS k -> 1");
+}

@@ -1,0 +1,182 @@
+//! Faults of wall clocks: of nodes, and of clients.
+
+use picklock_harness::Trial;
+use picklock_harness::check::{Cause, Property};
+use picklock_harness::history::What;
+use picklock_harness::sim::Subject;
+use picklock_impls::find;
+
+use super::actor::{play, play_in};
+
+fn clock(kind: &str, moment: &str, by: &str, rest: &str) -> String {
+    format!("[[fault]]\nkind = \"{kind}\"\n{moment}\nby = \"{by}\"\n{rest}\n")
+}
+
+/// Keeps one of two buyers away in the beginning: the other one gets the lock first, and of a
+/// quorum every node. Who wins is luck otherwise.
+const ONE_BY_ONE: &str =
+    "[[fault]]\nkind = \"partition\"\nat = \"0ms\"\nfor = \"0.1ttl\"\nworkers = [1]\n";
+
+#[test]
+fn a_leap_forward_takes_keys_and_waits_along() {
+    let leap = clock("clock-jump", "at = \"500ms\"", "60s", "nodes = [0]");
+    let seen = play(2, &leap, |actor| async move {
+        match actor.role {
+            0 => {
+                actor.ask("SET lock mine PX 30000").await;
+                actor.ask_node(1, "SET lock mine PX 30000").await;
+                actor.at(501).await;
+                actor.ask("GET lock").await;
+                actor.ask_node(1, "GET lock").await;
+            }
+            _ => {
+                actor.at(200).await;
+                actor.ask("BLPOP nothing 30").await;
+            }
+        }
+    });
+    seen.when(0, "GET lock -> nil");
+    seen.when(0, "GET lock -> mine");
+    assert!((500..505).contains(&seen.when(1, "BLPOP nothing 30 -> nil")));
+    let over =
+        seen.history.events.iter().filter(|event| {
+            matches!(event.what, What::FaultEnded { .. }) && event.at_ns < 501_000_000
+        });
+    assert_eq!(over.count(), 1, "a leap is over at once");
+}
+
+/// Leaps add up, in whatever order they are taken back.
+#[test]
+fn a_leap_back_lets_keys_live_longer_and_may_be_taken_back() {
+    let faults = [
+        clock(
+            "clock-jump",
+            "at = \"300ms\"",
+            "-60s",
+            "nodes = [0]\nfor = \"1s\"",
+        ),
+        clock(
+            "clock-jump",
+            "at = \"500ms\"",
+            "-30s",
+            "nodes = [0]\nfor = \"2s\"",
+        ),
+    ];
+    let seen = play(1, &faults.concat(), |actor| async move {
+        if actor.role == 0 {
+            actor.at(200).await;
+            actor.ask("SET lock mine PX 400").await;
+            for ms in [400, 1_000, 1_299, 1_400, 2_400, 2_600] {
+                actor.at(ms).await;
+                actor.ask(&format!("ECHO {ms}")).await;
+                actor.ask("GET lock").await;
+            }
+        }
+    });
+    let own = seen.by(0);
+    let gets: Vec<&str> = own
+        .iter()
+        .filter(|(_, line)| line.starts_with("GET"))
+        .map(|(_, line)| line.as_str())
+        .collect();
+    let [kept, gone] = ["GET lock -> mine", "GET lock -> nil"];
+    assert_eq!(gets, [kept, kept, kept, kept, kept, gone]);
+}
+
+#[test]
+fn a_promoted_replica_has_a_clock_of_its_own() {
+    let rest = format!(
+        "[topology]\nreplicas = 1\n[workload]\nworkers = 2\nlimit = \"6s\"\n{}[[fault]]\nkind = \"failover\"\nat = \"500ms\"\nnodes = [0]",
+        clock("clock-jump", "at = \"300ms\"", "60s", "nodes = [0]")
+    );
+    let seen = play_in(1, &rest, |actor| async move {
+        if actor.role == 0 {
+            actor.at(400).await;
+            let ahead = actor.ask("TIME").await;
+            actor.at(600).await;
+            // It had not heard that its connection died.
+            actor.ask("PING").await;
+            let right = actor.ask("TIME").await;
+            let seconds = |time: &str| -> u64 {
+                let word = time.trim_matches(['[', ']']).split(' ').next().unwrap();
+                word.parse().unwrap()
+            };
+            actor.say(format!("ahead by {}", seconds(&ahead) - seconds(&right)));
+        }
+    });
+    seen.when(0, "ahead by 60");
+}
+
+#[test]
+fn a_node_that_cannot_be_asked_refuses() {
+    let faults = format!(
+        "[[fault]]\nkind = \"pause-node\"\nat = \"300ms\"\nfor = \"1s\"\nnodes = [0]\n{}",
+        clock("clock-jump", "at = \"500ms\"", "60s", "nodes = [0]")
+    );
+    let seen = play(1, &faults, |actor| async move {
+        if actor.role == 0 {
+            actor.ask("SET lock mine PX 30000").await;
+            actor.at(1_400).await;
+            actor.ask("GET lock").await;
+        }
+    });
+    seen.when(0, "GET lock -> mine");
+    assert!(seen.history.events.iter().any(|event| matches!(
+        &event.what,
+        What::FaultMissed { fault, reason, .. } if fault == "clock-jump" && reason.contains("paused")
+    )));
+}
+
+/// One buyer's clock is ahead by more than a lease.
+fn skewed(moment: &str) -> Trial {
+    let text = format!(
+        "name = \"skewed\"\nsummary = \"A client whose clock is ahead.\"\n\
+         [workload]\nworkers = 2\nstock = 4\nsection = \"0.4ttl\"\n{ONE_BY_ONE}{}",
+        clock("clock-skew", moment, "2ttl", "workers = [1]")
+    );
+    Trial::of_toml(&text).unwrap().seeds(0..20)
+}
+
+#[test]
+fn a_clock_that_is_ahead_breaks_the_lock_that_believes_it() {
+    for moment in ["at = \"0ms\"", "when = { on = \"stock-read\" }"] {
+        let trial = skewed(moment);
+        let ran = trial.run_subject(&Subject::of(find("getset").unwrap()));
+        ran.unwrap()
+            .assert_violated(Property::Lease, Cause::ClockSkew);
+        for sound in ["set-nx-px", "redlock"] {
+            let ran = trial.run_subject(&Subject::of(find(sound).unwrap()));
+            ran.unwrap().assert_held(Property::Exclusion);
+        }
+    }
+}
+
+#[test]
+fn a_leap_past_the_lease_gives_the_lock_away() {
+    for (nodes, redlock_breaks) in [("all", true), ("[0]", false)] {
+        let nodes = nodes.replace("all", "\"all\"");
+        let text = format!(
+            "name = \"leap\"\nsummary = \"A node's clock leaps past the lease.\"\n\
+             [workload]\nworkers = 2\nstock = 4\nsection = \"0.4ttl\"\n{ONE_BY_ONE}{}",
+            clock(
+                "clock-jump",
+                "when = { on = \"stock-read\" }",
+                "2ttl",
+                &format!("nodes = {nodes}")
+            )
+        );
+        let trial = Trial::of_toml(&text).unwrap().seeds(0..20);
+        let run = |lock| {
+            trial
+                .run_subject(&Subject::of(find(lock).unwrap()))
+                .unwrap()
+        };
+        run("set-nx-px").assert_violated(Property::Lease, Cause::ClockJump);
+        run("getset").assert_held(Property::Lease);
+        if redlock_breaks {
+            run("redlock").assert_violated(Property::Lease, Cause::ClockJump);
+        } else {
+            run("redlock").assert_held(Property::Lease);
+        }
+    }
+}

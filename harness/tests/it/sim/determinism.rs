@@ -1,0 +1,172 @@
+//! The same seed gives the same history, byte for byte: in one process, and in another.
+
+use std::process::Command;
+
+use picklock_harness::check::{Status, judge};
+use picklock_harness::history::{History, What, write_history};
+use picklock_harness::sim::Subject;
+use picklock_impls::{MUTANTS, STRATEGIES, Strategy};
+use picklock_scenarios::catalog;
+
+use super::simulate;
+
+/// Names the file into which the test binary, started by itself, writes its histories.
+const ERRAND: &str = "PICKLOCK_WRITE_HISTORIES";
+
+/// How many seeds of each scenario are run with each lock, instead of a few: the long run.
+const SEEDS: &str = "PICKLOCK_SEEDS";
+
+pub fn bytes(history: &History) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_history(history, &mut bytes).unwrap();
+    bytes
+}
+
+/// Which locks take part in the long run, with commas between them, instead of all.
+const LOCKS: &str = "PICKLOCK_LOCKS";
+
+fn locks() -> Vec<&'static Strategy> {
+    let all = STRATEGIES.iter().chain(MUTANTS);
+    match std::env::var(LOCKS) {
+        Ok(names) => {
+            let find = |name| picklock_impls::find(name).expect("PICKLOCK_LOCKS are locks");
+            names.split(',').map(find).collect()
+        }
+        Err(_) => all.collect(),
+    }
+}
+
+fn seeds(few: u64) -> u64 {
+    match std::env::var(SEEDS) {
+        Ok(text) => text.parse().expect("PICKLOCK_SEEDS is a number"),
+        Err(_) => few,
+    }
+}
+
+/// Every scenario with all locks, a part of the seeds on each of two threads.
+fn for_the_whole_catalog(seeds: u64, check: impl Fn(&str, &Subject, u64) + Sync) {
+    let (check, locks) = (&check, &locks());
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            scope.spawn(move || {
+                for scenario in catalog::names() {
+                    for strategy in locks {
+                        for seed in (half..seeds).step_by(2) {
+                            check(scenario, &Subject::of(strategy), seed);
+                        }
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_second_run_gives_the_same_bytes() {
+    for_the_whole_catalog(seeds(2), |scenario, subject, seed| {
+        let first = bytes(&simulate(scenario, subject, seed));
+        let second = bytes(&simulate(scenario, subject, seed));
+        assert!(
+            first == second,
+            "{} × {scenario}, seed {seed}: two runs differ\n{}",
+            subject.name(),
+            first_difference(&first, &second)
+        );
+    });
+}
+
+fn first_difference(one: &[u8], other: &[u8]) -> String {
+    let one = String::from_utf8_lossy(one);
+    let other = String::from_utf8_lossy(other);
+    let mut pairs = one.lines().zip(other.lines());
+    let pair = pairs.find(|(one, other)| one != other);
+    format!("{pair:#?}")
+}
+
+/// The figure of the issue: so many seeds of `calm`, and nobody accused.
+#[test]
+fn nobody_is_accused_while_nothing_goes_wrong() {
+    for strategy in STRATEGIES {
+        for seed in 0..seeds(60) {
+            let history = simulate("calm", &Subject::of(strategy), seed);
+            for (property, verdict) in judge(&history) {
+                assert!(
+                    matches!(verdict.status, Status::Held | Status::NotApplicable),
+                    "{}, seed {seed}: {property} {verdict:#?}",
+                    strategy.name
+                );
+            }
+        }
+    }
+}
+
+fn all_histories() -> Vec<u8> {
+    let mut all = Vec::new();
+    for scenario in catalog::names() {
+        for strategy in STRATEGIES {
+            all.extend(bytes(&simulate(scenario, &Subject::of(strategy), 1 << 40)));
+        }
+    }
+    all
+}
+
+#[test]
+fn another_process_gives_the_same_bytes() {
+    if let Ok(file) = std::env::var(ERRAND) {
+        std::fs::write(file, all_histories()).unwrap();
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["one", "two"] {
+        let status = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "sim::determinism::another_process_gives_the_same_bytes",
+            ])
+            .env(ERRAND, folder.path().join(name))
+            // Everything that may differ from process to process shall.
+            .env("PICKLOCK_NOISE", "x".repeat(name.len() * 1000))
+            .output()
+            .unwrap();
+        assert!(status.status.success(), "{status:?}");
+    }
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let here = all_histories();
+    assert!(here.len() > 10_000, "there were histories at all");
+    for name in ["one", "two"] {
+        let there = read(name);
+        assert!(here == there, "{}", first_difference(&here, &there));
+    }
+}
+
+/// In which order the workers got the lock.
+fn order_of_grants(history: &History) -> Vec<usize> {
+    let grants = history.events.iter().filter_map(|event| match event.what {
+        What::Granted { worker, .. } => Some(worker),
+        _ => None,
+    });
+    grants.collect()
+}
+
+#[test]
+fn another_seed_is_another_story() {
+    for strategy in STRATEGIES {
+        let orders =
+            (0..20).map(|seed| order_of_grants(&simulate("calm", &Subject::of(strategy), seed)));
+        let distinct: std::collections::BTreeSet<Vec<usize>> = orders.collect();
+        let firsts: std::collections::BTreeSet<usize> =
+            distinct.iter().map(|order| order[0]).collect();
+        assert!(
+            distinct.len() >= 10,
+            "{}: {}",
+            strategy.name,
+            distinct.len()
+        );
+        assert_eq!(
+            firsts.len(),
+            3,
+            "{}: every worker was first once",
+            strategy.name
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! The simulated world, from the outside.
+//!
+//! - [`actor`]: clients that play a part and write down what they saw
+//! - [`clients`], [`clocks`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
+//! - [`data`]: faults of keys, scripts, memory and connections
+//! - [`commands`]: Redis through simulated connections
+//! - [`determinism`]: the same seed, the same bytes
+//! - [`replicas`]: WAIT, beside real servers
+//! - [`wire_log`]: what is kept of what passed
+//! - [`trouble`]: subjects that cannot be simulated
+//! - [`open_loop`]: buyers who come at a rate, whether or not anybody is free
+//! - [`properties`]: any scenario, and nobody accused who keeps its word
+//! - [`trials`], [`verdicts`]: the library's front door, and the catalog
+
+mod actor;
+mod clients;
+mod clocks;
+mod commands;
+mod data;
+mod determinism;
+mod links;
+mod moments;
+mod nodes;
+mod open_loop;
+mod properties;
+mod replicas;
+mod trials;
+mod trouble;
+mod verdicts;
+mod wire_log;
+
+use picklock_harness::history::History;
+use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_harness::stage::Plan;
+use picklock_scenarios::{Scenario, Span, catalog};
+
+/// The numbers of a run of a scenario.
+pub fn plan(scenario: Scenario, nodes: usize, seed: u64) -> Plan {
+    let Span::Absolute(ttl) = scenario.workload.ttl else {
+        panic!("the ttl must be absolute");
+    };
+    let keys = 0..scenario.workload.keys;
+    Plan {
+        ttl,
+        nodes: scenario.topology.nodes.unwrap_or(nodes),
+        keys: keys.map(|key| format!("picklock:stock:{key:04}")).collect(),
+        seed,
+        options: std::collections::BTreeMap::new(),
+        scenario,
+    }
+}
+
+/// Simulates a scenario of the catalog.
+pub fn simulate(scenario: &str, subject: &Subject, seed: u64) -> History {
+    let scenario = catalog::named(scenario).unwrap();
+    let plan = plan(scenario, subject.nodes(), seed);
+    let subject = subject.clone();
+    run(Simulation {
+        plan,
+        subject,
+        log: None,
+    })
+    .unwrap()
+}

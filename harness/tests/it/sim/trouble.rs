@@ -1,0 +1,287 @@
+//! Subjects that cannot be simulated, or that fail: named, with their worker, and never a hang.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use picklock_harness::check::{Property, Status, judge};
+use picklock_harness::history::{EndReason, History, Misbehaviour, What};
+use picklock_harness::sim::{SimError, Simulation, Subject, run, run_with_patience};
+use picklock_impls::{Context, Grant, Lock, LockError, Node, find};
+use picklock_scenarios::{Scenario, catalog};
+
+use super::{plan, simulate};
+
+/// What the client of a troublesome lock does when it shall acquire.
+type Deed = fn(&mut Node) -> futures_util::future::LocalBoxFuture<'_, ()>;
+
+/// A lock whose first client does something once, and whose others never get the lock.
+struct Troublesome {
+    redis: Node,
+    deed: Option<Deed>,
+}
+
+impl Lock for Troublesome {
+    async fn acquire(
+        &mut self,
+        _: &str,
+        _: Duration,
+        _: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        if let Some(deed) = self.deed.take() {
+            deed(&mut self.redis).await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Ok(None)
+    }
+
+    async fn extend(
+        &mut self,
+        _: &str,
+        _: &Grant,
+        _: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Ok(None)
+    }
+
+    async fn release(&mut self, _: &str, _: &Grant) -> Result<bool, LockError> {
+        Ok(false)
+    }
+}
+
+/// Only worker 0 does it.
+fn troublesome(deed: Deed) -> Simulation {
+    let made = AtomicUsize::new(0);
+    let subject = Subject::new("troublesome", 1, move |nodes: Vec<Node>, _: Context| {
+        let first = made.fetch_add(1, Ordering::Relaxed) == 0;
+        Troublesome {
+            redis: nodes.into_iter().next().unwrap(),
+            deed: first.then_some(deed),
+        }
+    });
+    let mut scenario = catalog::named("calm").unwrap();
+    scenario.workload.limit = picklock_scenarios::Span::Ttl(20.0);
+    Simulation {
+        plan: plan(scenario, 1, 1),
+        subject,
+        log: None,
+    }
+}
+
+/// Why worker 0 went down by itself.
+fn last_words(history: &History) -> String {
+    let downs = history.events.iter().filter_map(|event| match &event.what {
+        What::WorkerDown {
+            worker: 0,
+            by_fault: false,
+            reason,
+        } => Some(reason.clone()),
+        _ => None,
+    });
+    let downs: Vec<String> = downs.collect();
+    assert_eq!(downs.len(), 1, "{downs:?}");
+    // The others went on until the end.
+    let end = history.events.last().unwrap();
+    assert!(matches!(
+        end.what,
+        What::End {
+            reason: EndReason::Limit,
+            ..
+        }
+    ));
+    downs.into_iter().next().unwrap()
+}
+
+#[test]
+fn who_spins_without_letting_time_pass_is_stuck() {
+    let spin: Deed = |_| {
+        Box::pin(async {
+            loop {
+                tokio::task::yield_now().await;
+            }
+        })
+    };
+    let words = last_words(&run(troublesome(spin)).unwrap());
+    assert!(words.starts_with("stuck: took 100000 turns"), "{words}");
+}
+
+#[test]
+fn who_waits_for_ever_is_hung() {
+    let wait: Deed = |_| Box::pin(std::future::pending());
+    let history = run(troublesome(wait)).unwrap();
+    assert_eq!(last_words(&history), "killed because it hung");
+    let hung = |what: &What| {
+        matches!(
+            what,
+            What::Misbehaved {
+                worker: 0,
+                kind: Misbehaviour::Hung,
+                ..
+            }
+        )
+    };
+    assert!(history.events.iter().any(|event| hung(&event.what)));
+}
+
+#[test]
+fn who_panics_is_quoted() {
+    let panic: Deed = |_| Box::pin(async { panic!("the vault is open") });
+    let words = last_words(&run(troublesome(panic)).unwrap());
+    assert_eq!(words, "panicked: the vault is open");
+}
+
+#[test]
+fn who_really_sleeps_is_refused() {
+    let sleep: Deed = |_| {
+        Box::pin(async {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a subject that does it is what is looked for"
+            )]
+            std::thread::sleep(Duration::from_millis(250));
+        })
+    };
+    let words = last_words(&run(troublesome(sleep)).unwrap());
+    // Measured with the kernel's ticks, which are some milliseconds apart.
+    assert!(words.starts_with("refused: it slept for 2"), "{words}");
+}
+
+/// Keeps every processor busy until it is dropped.
+struct Load(Arc<AtomicBool>);
+
+impl Load {
+    fn begin() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let threads = std::thread::available_parallelism().map_or(4, usize::from) * 2;
+        for _ in 0..threads {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        Load(over)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Works hard for a while, without sleeping.
+fn work_hard(_: &mut Node) -> futures_util::future::LocalBoxFuture<'_, ()> {
+    Box::pin(async {
+        let mut sum = 0u64;
+        for number in 0..20_000_000u64 {
+            sum = std::hint::black_box(sum.wrapping_add(number));
+        }
+    })
+}
+
+#[test]
+fn who_works_hard_on_a_busy_machine_is_not_accused() {
+    let _load = Load::begin();
+    let history = run(troublesome(work_hard)).unwrap();
+    let accused = |what: &What| matches!(what, What::WorkerDown { .. } | What::Misbehaved { .. });
+    let accused = history.events.iter().find(|event| accused(&event.what));
+    assert!(accused.is_none(), "{accused:?}");
+}
+
+#[test]
+fn who_loops_without_giving_way_is_an_error_and_no_hang() {
+    // A thread that does not give way cannot be ended from outside.
+    static OVER: AtomicBool = AtomicBool::new(false);
+    let endless: Deed = |_| {
+        Box::pin(async {
+            while !OVER.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        })
+    };
+    let patience = Duration::from_millis(300);
+    let ran = run_with_patience(troublesome(endless), patience);
+    OVER.store(true, Ordering::Relaxed);
+    let error = ran.unwrap_err();
+    assert!(
+        matches!(error, SimError::Stuck { worker: 0, .. }),
+        "{error:?}"
+    );
+    insta::assert_snapshot!(error, @"stuck: worker 0 has not given way for 0.3 s of real time; a subject that loops or blocks without ever reaching an `.await` cannot be simulated");
+}
+
+#[test]
+fn the_limit_ends_a_run_that_makes_no_progress() {
+    let nothing: Deed = |_| Box::pin(async {});
+    let history = run(troublesome(nothing)).unwrap();
+    let end = history.events.last().unwrap();
+    assert!(matches!(
+        end.what,
+        What::End {
+            reason: EndReason::Limit,
+            ..
+        }
+    ));
+    assert_eq!(
+        judge(&history)[&Property::Progress].status,
+        Status::Violated
+    );
+}
+
+#[test]
+fn a_command_that_the_model_does_not_know_makes_the_run_unknown() {
+    let ask: Deed = |redis| {
+        Box::pin(async {
+            let answer: Result<(), _> = redis::cmd("MAKECOFFEE").query_async(redis).await;
+            answer.unwrap_err();
+        })
+    };
+    let history = run(troublesome(ask)).unwrap();
+    for (property, verdict) in judge(&history) {
+        if property == Property::Progress {
+            continue;
+        }
+        assert_ne!(verdict.status, Status::Held, "{property}");
+        if verdict.status == Status::Unknown {
+            assert!(
+                verdict
+                    .story
+                    .iter()
+                    .any(|line| line.contains("`MAKECOFFEE`")),
+                "{verdict:#?}"
+            );
+        }
+    }
+}
+
+/// A dead lock's client that probes is dead as well: nothing is known about progress.
+#[test]
+fn a_lock_that_always_panics_is_no_success() {
+    let subject = Subject::new("panics", 1, |nodes: Vec<Node>, _: Context| Troublesome {
+        redis: nodes.into_iter().next().unwrap(),
+        deed: Some(|_| Box::pin(async { panic!("always") })),
+    });
+    let history = simulate("calm", &subject, 1);
+    for (property, verdict) in judge(&history) {
+        assert_ne!(verdict.status, Status::Held, "{property}");
+    }
+}
+
+/// A world in which a fault never strikes says so.
+#[test]
+fn a_fault_that_never_struck_is_no_success() {
+    let text = "name = \"never\"\nsummary = \"Its moment does not come.\"\n\
+                [[fault]]\nkind = \"cut\"\nwhen = { on = \"request\", command = \"FLUSHALL\" }";
+    let scenario = Scenario::parse(text, "the test").unwrap();
+    let subject = Subject::of(find("set-nx-px").unwrap());
+    let plan = plan(scenario, 1, 1);
+    let history = run(Simulation {
+        plan,
+        subject,
+        log: None,
+    })
+    .unwrap();
+    assert_eq!(judge(&history)[&Property::Lease].status, Status::Unknown);
+}

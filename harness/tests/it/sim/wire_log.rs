@@ -1,0 +1,143 @@
+//! The command log of a simulated run: the same bytes for the same seed, at no cost to the history,
+//! and the truth about what arrived.
+
+use std::collections::HashMap;
+
+use picklock_harness::history::{History, What};
+use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_harness::wire::{FORMAT, LogEntry, Outcome, WireLog};
+use picklock_impls::find;
+use picklock_scenarios::{Direction, Phase, catalog};
+
+use super::determinism::bytes;
+use super::{plan, simulate};
+
+fn logged(scenario: &str, subject: &Subject, seed: u64) -> (History, WireLog) {
+    let plan = plan(catalog::named(scenario).unwrap(), subject.nodes(), seed);
+    let log = WireLog::new(&plan.keys);
+    let simulation = Simulation {
+        plan,
+        subject: subject.clone(),
+        log: Some(log.clone()),
+    };
+    (run(simulation).unwrap(), log)
+}
+
+fn text(log: &WireLog) -> String {
+    let mut bytes = Vec::new();
+    log.write(&mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn subject(name: &str) -> Subject {
+    Subject::of(find(name).unwrap())
+}
+
+#[test]
+fn the_log_repeats_to_the_byte_and_the_history_does_not_know_of_it() {
+    let everywhere = catalog::names().map(|scenario| (scenario, "set-nx-px"));
+    // More nodes, transactions, replicas; broken connections of each kind.
+    let harder = ["node-restart", "partition-holder", "master-failover"]
+        .map(|scenario| ["redlock", "lock-take", "replicated"].map(|name| (scenario, name)));
+    for (scenario, name) in everywhere.chain(harder.into_iter().flatten()) {
+        let subject = subject(name);
+        let (history, log) = logged(scenario, &subject, 7);
+        let (_, again) = logged(scenario, &subject, 7);
+        assert!(text(&log) == text(&again), "{name} × {scenario}");
+        let without = simulate(scenario, &subject, 7);
+        assert!(bytes(&history) == bytes(&without), "{name} × {scenario}");
+    }
+}
+
+/// Every attempt that was granted has asked for the lock by its key before, and was answered.
+#[test]
+fn every_grant_has_its_commands_in_the_log() {
+    let (history, log) = logged("flash-sale-20", &subject("set-nx-px"), 3);
+    let text = text(&log);
+    assert!(text.starts_with(&format!("{{\"format\":\"{FORMAT}\"")));
+    let mut answered: HashMap<u64, u64> = HashMap::new();
+    let entries = log.entries();
+    assert!(entries.is_sorted_by_key(|entry| entry.at_ns));
+    let of_acquiring = entries
+        .iter()
+        .filter(|entry| entry.phase == Phase::Acquire && entry.names_key == Some(0));
+    for entry in of_acquiring {
+        assert!(entry.sent_ns.unwrap() > entry.at_ns, "{entry:?}");
+        if entry.direction == Direction::Reply && entry.preview == "+OK" {
+            answered.insert(entry.op, entry.sent_ns.unwrap());
+        }
+    }
+    let mut grants = 0;
+    for event in &history.events {
+        if let What::Granted { op, .. } = event.what {
+            let answered_ns = answered[&op];
+            assert!(answered_ns <= event.at_ns, "attempt {op}");
+            grants += 1;
+        }
+    }
+    assert!(grants > 10, "{grants}");
+}
+
+/// What came out of the entries that a test is about, in words.
+fn outcomes(entries: &[LogEntry], of: impl Fn(&LogEntry) -> bool) -> Vec<(Outcome, bool)> {
+    let entries = entries.iter().filter(|entry| of(entry));
+    entries
+        .map(|entry| (entry.outcome, entry.sent_ns.is_some()))
+        .collect()
+}
+
+#[test]
+fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
+    let (_, log) = logged("lost-reply", &subject("set-nx-px"), 3);
+    let first_reply = |entry: &LogEntry| entry.direction == Direction::Reply && entry.op == 1;
+    let first = outcomes(&log.entries(), first_reply);
+    assert_eq!(first[0], (Outcome::Dropped, false));
+
+    let (history, log) = logged("network-delay", &subject("set-nx-px"), 3);
+    let began = |what: &What| matches!(what, What::FaultBegan { fault, .. } if fault == "delay");
+    assert!(history.events.iter().any(|event| began(&event.what)));
+    let late = |entry: &LogEntry| entry.outcome == Outcome::Delayed;
+    let waited = |entry: &&LogEntry| entry.sent_ns.unwrap_or(0) - entry.at_ns > 250_000;
+    let entries = log.entries();
+    assert!(
+        entries
+            .iter()
+            .filter(|entry| late(entry))
+            .all(|entry| waited(&entry))
+    );
+    assert!(entries.iter().any(late));
+
+    let (_, log) = logged("node-restart", &subject("set-nx-px"), 3);
+    let lost = |entry: &LogEntry| entry.outcome == Outcome::Unreachable;
+    let lost = outcomes(&log.entries(), lost);
+    assert!(
+        !lost.is_empty() && lost.iter().all(|(_, sent)| !sent),
+        "{lost:?}"
+    );
+
+    let (_, log) = logged("partition-holder", &subject("set-nx-px"), 3);
+    let apart = |entry: &LogEntry| matches!(entry.outcome, Outcome::Cut | Outcome::Held);
+    assert!(!outcomes(&log.entries(), apart).is_empty());
+}
+
+/// The numbers are those of the protocol's own writer.
+#[test]
+fn the_size_of_a_command_is_what_a_client_would_send() {
+    let (_, log) = logged("calm", &subject("redlock"), 3);
+    let entries = log.entries();
+    let sets = entries.iter().filter(|entry| entry.command == "SET");
+    let mut seen = 0;
+    for set in sets.filter(|entry| entry.direction == Direction::Request) {
+        let mut command = redis::Cmd::new();
+        set.preview.split(' ').for_each(|word| {
+            command.arg(word);
+        });
+        assert_eq!(
+            set.size as usize,
+            command.get_packed_command().len(),
+            "{set:?}"
+        );
+        seen += 1;
+    }
+    assert!(seen > 5, "{seen}");
+}

@@ -1,0 +1,322 @@
+//! What each fault does, in each direction.
+
+use std::time::Duration;
+
+use picklock_harness::wire::{Effect, ImposedId, LinkFault, LinkId, LogEntry, Outcome, Wire};
+use picklock_scenarios::Direction;
+
+use super::client::Client;
+use super::node::{Redis, Stage};
+use super::{LINK, wire, within};
+
+fn on(direction: Direction, effect: Effect) -> LinkFault {
+    LinkFault {
+        direction: Some(direction),
+        ..LinkFault::everywhere(effect)
+    }
+}
+
+fn outcomes(wire: &Wire, direction: Direction) -> Vec<(String, Outcome)> {
+    let entries = wire.log().entries().into_iter();
+    entries
+        .filter(|entry| entry.direction == direction)
+        .map(|entry| (entry.command, entry.outcome))
+        .collect()
+}
+
+fn told(pairs: &[(&str, Outcome)]) -> Vec<(String, Outcome)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, outcome)| ((*name).to_owned(), *outcome))
+        .collect()
+}
+
+/// Gives the wire time to do what it must not do: everything that is ready to run runs, and a
+/// round trip of a neighbour shows that the wire is not merely slow.
+async fn neighbour_passes(neighbour: &mut Client) {
+    for _ in 0..3 {
+        assert_eq!(neighbour.ask("PING").await, "+PONG\\r\\n");
+    }
+}
+
+async fn has_struck(wire: &Wire, fault: ImposedId) {
+    within("the strike", async {
+        while wire.struck(fault) == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_dropped_request_never_arrives_and_replies_still_match() {
+    let redis = Redis::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    let fault = wire.impose(LinkFault {
+        frames: Some(1),
+        ..on(Direction::Request, Effect::Drop)
+    });
+    client.send("SET lock:1 swallowed").await;
+    assert_eq!(client.ask("GET lock:1").await, "$-1\\r\\n");
+    assert_eq!(client.ask("PING").await, "+PONG\\r\\n");
+    assert_eq!(wire.struck(fault), 1);
+    wire.close().await;
+    use Outcome::{Dropped, Forwarded};
+    let requests = told(&[("SET", Dropped), ("GET", Forwarded), ("PING", Forwarded)]);
+    assert_eq!(outcomes(&wire, Direction::Request), requests);
+    let replies = told(&[("GET", Forwarded), ("PING", Forwarded)]);
+    assert_eq!(outcomes(&wire, Direction::Reply), replies);
+    let last = wire
+        .log()
+        .last_request_naming(0, 0, picklock_scenarios::Phase::Idle, 0);
+    let get = wire
+        .log()
+        .entries()
+        .into_iter()
+        .find(|e| e.command == "GET");
+    assert_eq!(last, get.unwrap().sent_ns, "a swallowed command went out");
+}
+
+#[tokio::test]
+async fn one_dropped_reply_is_swallowed_after_the_command_was_carried_out() {
+    let redis = Redis::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    let fault = wire.impose(LinkFault {
+        frames: Some(1),
+        ..on(Direction::Reply, Effect::Drop)
+    });
+    client.send("SET lock:1 mine").await;
+    assert_eq!(client.ask("GET lock:1").await, "$4\\r\\nmine\\r\\n");
+    wire.lift(fault);
+    assert_eq!(wire.struck(fault), 1, "counted after the end, too");
+    wire.close().await;
+    let expected = told(&[("SET", Outcome::Dropped), ("GET", Outcome::Forwarded)]);
+    assert_eq!(outcomes(&wire, Direction::Reply), expected);
+}
+
+async fn holds_and_lets_go_in_order(direction: Direction) {
+    let redis = Redis::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    let other = LinkId { worker: 1, node: 0 };
+    let mut neighbour = Client::connect(wire.open(other, redis.address).await.unwrap()).await;
+    let fault = wire.impose(LinkFault {
+        workers: Some(vec![0]),
+        ..on(direction, Effect::Hold)
+    });
+    for number in 0..20 {
+        client.send(&format!("RPUSH list {number}")).await;
+    }
+    neighbour_passes(&mut neighbour).await;
+    // The fault was met by now, or will be: either way no answer comes before it is lifted.
+    while wire.struck(fault) < 20 {
+        neighbour_passes(&mut neighbour).await;
+    }
+    assert!(client.is_silent());
+    let len = neighbour.ask("LLEN list").await;
+    assert_eq!(len == ":20\\r\\n", direction == Direction::Reply, "{len}");
+    wire.lift(fault);
+    for number in 1..=20 {
+        assert_eq!(client.reply().await, format!(":{number}\\r\\n"));
+    }
+    let list = client.ask("LRANGE list 0 2").await;
+    assert_eq!(
+        list,
+        "*3\\r\\n$1\\r\\n0\\r\\n$1\\r\\n1\\r\\n$1\\r\\n2\\r\\n"
+    );
+    wire.close().await;
+    let held = wire.log().entries().into_iter();
+    let held = held.filter(|entry| entry.outcome == Outcome::Held).count();
+    assert_eq!(held, 20);
+}
+
+#[tokio::test]
+async fn held_requests_are_let_go_in_order() {
+    holds_and_lets_go_in_order(Direction::Request).await;
+}
+
+#[tokio::test]
+async fn held_replies_are_let_go_in_order() {
+    holds_and_lets_go_in_order(Direction::Reply).await;
+}
+
+async fn delays_each_frame_by_itself(direction: Direction) {
+    let redis = Redis::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    let by = Duration::from_millis(700);
+    let jitter = Duration::from_millis(50);
+    wire.impose(on(direction, Effect::Delay { by, jitter }));
+    for number in 0..10 {
+        client.send(&format!("RPUSH list {number}")).await;
+        // Each goes out in a chunk of its own, somewhat later than the one before.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for number in 1..=10 {
+        assert_eq!(client.reply().await, format!(":{number}\\r\\n"));
+    }
+    wire.close().await;
+    let entries: Vec<LogEntry> = wire
+        .log()
+        .entries()
+        .into_iter()
+        .filter(|entry| entry.direction == direction)
+        .collect();
+    assert_eq!(entries.len(), 10);
+    let sent = |entry: &LogEntry| entry.sent_ns.unwrap();
+    for entry in &entries {
+        assert_eq!(entry.outcome, Outcome::Delayed);
+        assert!(u128::from(sent(entry) - entry.at_ns) >= by.as_nanos());
+    }
+    assert!(entries.is_sorted_by_key(sent));
+    // All were read before the first had gone, and the last did not wait for nine delays before
+    // its own, as it would were they served one after the other.
+    assert!(
+        entries[9].at_ns < sent(&entries[0]),
+        "the frames were read one by one"
+    );
+    let last = Duration::from_nanos(sent(&entries[9]) - entries[9].at_ns);
+    assert!(last < 9 * by, "the delays add up: {last:?}");
+}
+
+#[tokio::test]
+async fn requests_are_delayed_side_by_side() {
+    delays_each_frame_by_itself(Direction::Request).await;
+}
+
+#[tokio::test]
+async fn replies_are_delayed_side_by_side() {
+    delays_each_frame_by_itself(Direction::Reply).await;
+}
+
+async fn partitions(direction: Option<Direction>) {
+    let redis = Redis::start().await;
+    let wire = wire();
+    let address = wire.open(LINK, redis.address).await.unwrap();
+    let mut client = Client::connect(address).await;
+    let other = LinkId { worker: 1, node: 0 };
+    let mut neighbour = Client::connect(wire.open(other, redis.address).await.unwrap()).await;
+    assert_eq!(client.ask("PING").await, "+PONG\\r\\n");
+    let fault = wire.impose(LinkFault {
+        workers: Some(vec![0]),
+        direction,
+        ..LinkFault::everywhere(Effect::Partition)
+    });
+    client.send("SET lock:1 mine").await;
+    let mut newcomer = Client::connect(address).await;
+    newcomer.send("PING").await;
+    // The old connection and the new one have both run into it.
+    while wire.struck(fault) < 2 {
+        neighbour_passes(&mut neighbour).await;
+    }
+    assert!(client.is_silent() && newcomer.is_silent());
+    let got = neighbour.ask("EXISTS lock:1").await;
+    assert_eq!(
+        got == ":1\\r\\n",
+        direction == Some(Direction::Reply),
+        "{got}"
+    );
+    wire.lift(fault);
+    assert_eq!(client.reply().await, "+OK\\r\\n");
+    assert_eq!(newcomer.reply().await, "+PONG\\r\\n");
+    wire.close().await;
+}
+
+#[tokio::test]
+async fn a_partition_stops_everything_until_it_is_lifted() {
+    partitions(None).await;
+}
+
+#[tokio::test]
+async fn a_one_way_partition_stops_requests() {
+    partitions(Some(Direction::Request)).await;
+}
+
+#[tokio::test]
+async fn a_one_way_partition_stops_replies() {
+    partitions(Some(Direction::Reply)).await;
+}
+
+#[tokio::test]
+async fn not_even_the_end_of_a_connection_passes_a_partition() {
+    let stage = Stage::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, stage.address()).await.unwrap()).await;
+    let mut node = stage.accept().await;
+    // The wire must know the node before it dies, else the worker is told that nobody is there.
+    node.write(b"+hello\r\n").await;
+    assert_eq!(client.reply().await, "+hello\\r\\n");
+    let fault = wire.impose(on(Direction::Reply, Effect::Partition));
+    node.write(b"+late\r\n").await;
+    node.stream.set_zero_linger().unwrap();
+    drop(node);
+    has_struck(&wire, fault).await;
+    assert!(client.is_silent());
+    // Writing into the void does not tell the client either.
+    client.send("PING").await;
+    tokio::task::yield_now().await;
+    assert!(client.is_silent());
+    wire.lift(fault);
+    let end = within("an end", client.rest()).await;
+    assert!(end.is_err() || end.is_ok_and(|bytes| bytes == b"+late\r\n" || bytes.is_empty()));
+    wire.close().await;
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_resp_are_held_too_but_never_dropped() {
+    let stage = Stage::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, stage.address()).await.unwrap()).await;
+    let mut node = stage.accept().await;
+    wire.impose(LinkFault::everywhere(Effect::Drop));
+    let hold = wire.impose(on(Direction::Request, Effect::Hold));
+    client.write(b"\x16\x03\x01 no RESP").await;
+    has_struck(&wire, hold).await;
+    assert!(node.is_silent());
+    wire.lift(hold);
+    assert_eq!(node.exactly(11).await, b"\x16\x03\x01 no RESP");
+    node.write(b"neither").await;
+    assert_eq!(client.exactly(7).await, b"neither");
+    wire.close().await;
+}
+
+#[tokio::test]
+async fn a_sender_is_slowed_down_instead_of_memory_being_filled() {
+    let stage = Stage::start().await;
+    let wire = wire();
+    let mut client = Client::connect(wire.open(LINK, stage.address()).await.unwrap()).await;
+    let mut node = stage.accept().await;
+    node.write(b"+hello\r\n").await;
+    assert_eq!(client.reply().await, "+hello\\r\\n");
+    let hold = wire.impose(on(Direction::Reply, Effect::Hold));
+    let frame = [b"+", [b'x'; 1021].as_slice(), b"\r\n"].concat();
+    let frames = 256 * frame.len();
+    let block = frame.repeat(256);
+    // The wire shares this thread: when it has had a thousand turns and there is still no room,
+    // it does not read.
+    let (mut sent, mut turns) = (0, 0);
+    while turns < 1000 {
+        let rest = &block[sent % block.len()..];
+        match node.stream.try_write(rest) {
+            Ok(count) => (sent, turns) = (sent + count, 0),
+            Err(_) => turns += 1,
+        }
+        assert!(sent < 1000 * frames, "the wire takes whatever comes");
+        tokio::task::yield_now().await;
+    }
+    let kept = wire.struck(hold);
+    assert!(
+        (1024..2048).contains(&kept),
+        "{kept} frames of 1 KiB are kept"
+    );
+    wire.lift(hold);
+    let whole = sent / frame.len() * frame.len();
+    let all = client.exactly(whole).await;
+    assert!(
+        all.chunks(frame.len()).all(|one| one == frame),
+        "changed on the way"
+    );
+    wire.close().await;
+}

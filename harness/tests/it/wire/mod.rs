@@ -1,0 +1,51 @@
+//! The wire between real sockets: what passes unchanged, what each fault does, what a gate stops.
+
+mod client;
+mod effects;
+mod ends;
+mod gates;
+mod node;
+mod sentinels;
+mod transparent;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use picklock_harness::clock::Clock;
+use picklock_harness::wire::{Gate, InterceptedFrame, Interceptor, LinkId, NoInterceptor, Wire};
+
+/// The name of the lock that the tests take.
+const KEY: &str = "lock:1";
+
+/// The only link of most tests.
+const LINK: LinkId = LinkId { worker: 0, node: 0 };
+
+/// Fails loudly where the test would hang.
+async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), work)
+        .await
+        .unwrap_or_else(|_| panic!("{what} did not come to pass"))
+}
+
+fn wire() -> Wire {
+    intercepted(NoInterceptor)
+}
+
+fn intercepted(interceptor: impl Interceptor + 'static) -> Wire {
+    let keys = vec![KEY.to_owned(), "lock:12".to_owned()];
+    Wire::new(Clock::start(), keys, 7, Arc::new(interceptor))
+}
+
+/// An interceptor that is a closure.
+struct Intercepting<F>(F);
+
+impl<F: Fn(&InterceptedFrame<'_>) -> Option<Gate> + Send + Sync> Interceptor for Intercepting<F> {
+    fn is_armed(&self) -> bool {
+        true
+    }
+
+    fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
+        (self.0)(frame)
+    }
+}

@@ -1,0 +1,183 @@
+//! Runs in the simulation, put together as a matrix: what `picklock matrix` would leave.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::Trial;
+use picklock_harness::sim::Subject;
+use picklock_impls::find;
+use picklock_reports::report_input::{Evidence, ReportInput};
+use picklock_verdicts::assemble::{About, assemble};
+use picklock_verdicts::check::{Property, Status, Verdicts};
+use picklock_verdicts::history::History;
+use picklock_verdicts::latency;
+use picklock_verdicts::record::{
+    Cell, MATRIX_FORMAT, MatrixRecord, Redis, RunRecord, Surprise, Tally,
+};
+
+/// A matrix of real runs in the simulation.
+pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> ReportInput {
+    let mut material = nothing(seeds);
+    for scenario in scenarios {
+        for subject in subjects {
+            let (cell, evidence) = cell(subject, scenario, seeds);
+            material.matrix.cells.push(cell);
+            material.evidence.extend(evidence);
+        }
+    }
+    material
+}
+
+/// A matrix without cells.
+pub fn nothing(seeds: u64) -> ReportInput {
+    ReportInput {
+        matrix: MatrixRecord {
+            format: MATRIX_FORMAT.into(),
+            picklock: "0.1.0".into(),
+            seed: 1,
+            seeds,
+            processors: 2,
+            jobs: 2,
+            interrupted: false,
+            elapsed_ms: Some(4_210),
+            cells: Vec::new(),
+            skipped: Vec::new(),
+            reproduce: format!("picklock matrix --backend sim --seed 1 --seeds {seeds}"),
+        },
+        evidence: Vec::new(),
+        skipped: Vec::new(),
+    }
+}
+
+/// A cell, and the run that it shows.
+pub fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
+    let trial = Trial::of(scenario)
+        .expect("a scenario of the catalog")
+        .seeds(1..=seeds);
+    let expect = &trial.scenario().expect;
+    let expected = expect.get(subject).or_else(|| expect.get("*"));
+    let expected: BTreeMap<Property, String> = expected
+        .into_iter()
+        .flat_map(|expected| {
+            Property::ALL.into_iter().filter_map(|property| {
+                let wanted = expected.get(property.word())?.clone();
+                Some((property, String::from(wanted)))
+            })
+        })
+        .collect();
+    let outcome = match trial.run_subject(&Subject::of(find(subject).expect("a built-in lock"))) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let history = super::histories::long(0);
+            let record = record(&history, Verdicts::new(), "");
+            let mut cell = of_record(&record, "", expected);
+            (cell.subject.name, cell.scenario) = (subject.into(), scenario.into());
+            cell.error = Some(error.to_string());
+            return (cell, None);
+        }
+    };
+    let run = outcome
+        .runs()
+        .iter()
+        .find(|run| run.verdicts.values().any(|v| v.status == Status::Violated))
+        .unwrap_or(&outcome.runs()[0]);
+    let record = record(
+        &run.history,
+        run.verdicts.clone(),
+        &trial.scenario().summary,
+    );
+    let run_dir = format!("cells/{subject}/{scenario}/sim");
+    let mut cell = of_record(&record, &run_dir, expected);
+    cell.runs = seeds;
+    cell.tally = tally(outcome.runs().iter().map(|run| &run.verdicts));
+    let evidence = Evidence {
+        run_dir,
+        record,
+        history: Some(run.history.clone()),
+        wire: None,
+        has_repro: false,
+    };
+    (cell, Some(evidence))
+}
+
+/// The record of a history.
+pub fn record(history: &History, verdicts: Verdicts, summary: &str) -> RunRecord {
+    let about = About {
+        picklock: "0.1.0".into(),
+        subject_version: "0.1.0".into(),
+        summary: summary.into(),
+        backend_reason: "asked for with --backend".into(),
+        redis: Redis {
+            server: "model of redis".into(),
+            version: "7.0.15".into(),
+        },
+        latency: latency::of_history(history),
+        reproduce: format!(
+            "picklock scenario {} --impl {} --backend sim --seed {}",
+            history.header.scenario, history.header.subject, history.header.seed
+        ),
+        ..About::default()
+    };
+    assemble(history, verdicts, about)
+}
+
+/// The cell of one run.
+pub fn of_record(record: &RunRecord, run_dir: &str, expected: BTreeMap<Property, String>) -> Cell {
+    Cell {
+        subject: record.subject.clone(),
+        options: BTreeMap::new(),
+        scenario: record.scenario.clone(),
+        summary: record.summary.clone(),
+        scenario_hash: "0".into(),
+        backend: record.backend.clone(),
+        runs: 1,
+        seed: record.seed,
+        surprises: surprises(&record.verdicts, &expected),
+        verdicts: record.verdicts.clone(),
+        tally: tally([&record.verdicts].into_iter()),
+        expected,
+        counts: record.counts,
+        latency: record.latency.clone(),
+        error: None,
+        elapsed_ms: Some(12),
+        run_dir: Some(run_dir.into()),
+        reproduce: record.reproduce.clone(),
+    }
+}
+
+fn surprises(verdicts: &Verdicts, expected: &BTreeMap<Property, String>) -> Vec<Surprise> {
+    let mut surprises = Vec::new();
+    for (property, expected) in expected.iter().filter(|(_, wanted)| *wanted != "any") {
+        let verdict = &verdicts[property];
+        let cause = verdict.cause.map_or("", |cause| cause.word());
+        let got = match verdict.status {
+            Status::Violated => format!("violated: {cause}"),
+            status => status.word().to_owned(),
+        };
+        if got != *expected && !(expected == "violated" && got.starts_with("violated")) {
+            surprises.push(Surprise {
+                property: *property,
+                expected: expected.clone(),
+                got,
+                runs: 1,
+            });
+        }
+    }
+    surprises
+}
+
+fn tally<'a>(runs: impl Iterator<Item = &'a Verdicts>) -> BTreeMap<Property, Tally> {
+    let mut tallies: BTreeMap<Property, Tally> = BTreeMap::new();
+    for (property, verdict) in runs.flatten() {
+        let tally = tallies.entry(*property).or_default();
+        match verdict.status {
+            Status::Held => tally.held += 1,
+            Status::Violated => tally.violated += 1,
+            Status::Unknown => tally.unknown += 1,
+            Status::NotApplicable => tally.not_applicable += 1,
+        }
+        if let Some(cause) = verdict.cause {
+            *tally.causes.entry(cause.word().to_owned()).or_default() += 1;
+        }
+    }
+    tallies
+}

@@ -1,0 +1,177 @@
+//! What the page says, and how it says what strangers said.
+
+use std::collections::BTreeMap;
+
+use picklock_reports::html::page;
+use picklock_verdicts::check::{Property, judge};
+use picklock_verdicts::history::What;
+use picklock_verdicts::record::Tally;
+
+use super::{histories, runs};
+
+/// Everything between the first of these and the next of those.
+fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
+    let from = text.find(open).unwrap_or_else(|| panic!("no {open}")) + open.len();
+    let to = text[from..]
+        .find(close)
+        .unwrap_or_else(|| panic!("no {close}"));
+    &text[from..from + to]
+}
+
+#[test]
+fn a_matrix_tells_whose_fault_it_was_and_how_sure_that_is() {
+    let page = page(&runs::matrix(
+        &["set-nx-px", "redlock"],
+        &["calm", "gc-pause"],
+        5,
+    ))
+    .unwrap();
+    for words in [
+        "client outlived its lease",
+        "outlived-lease",
+        "violated 0 of 5 (≤ 45.1 %)",
+        "violated 5 of 5 (≥ 54.9 %)",
+        "picklock scenario gc-pause --impl redlock --backend sim --seed 1",
+        "Wilson score interval",
+        "2 processors, 2 cells at a time",
+        "model of redis 7.0.15",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert_eq!(page.matches("<details").count(), 4);
+    assert_eq!(page.matches("class=\"tile").count(), 4);
+}
+
+#[test]
+fn the_page_asks_nobody_for_anything() {
+    let page = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).unwrap();
+    assert!(page.contains("default-src 'none'; style-src 'unsafe-inline'"));
+    for way_out in [
+        "http:",
+        "https:",
+        "src=",
+        "@import",
+        "url(",
+        "<link rel=\"stylesheet",
+    ] {
+        assert!(!page.contains(way_out), "{way_out}");
+    }
+}
+
+#[test]
+fn a_surprise_is_shown_with_what_was_expected() {
+    let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
+    let cell = &mut material.matrix.cells[0];
+    cell.surprises = vec![picklock_verdicts::record::Surprise {
+        property: Property::Lease,
+        expected: "held".into(),
+        got: "violated: evicted".into(),
+        runs: 3,
+    }];
+    let page = page(&material).unwrap();
+    assert!(page.contains("lease violated: evicted, expected held"));
+    assert!(page.contains("‼ not as expected"));
+}
+
+#[test]
+fn what_could_not_be_run_or_read_is_said() {
+    let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
+    material.matrix.cells[0].error = Some("no Redis <here>".into());
+    material.skipped = vec!["runs/<x>: a record of another version".into()];
+    material.evidence.clear();
+    let page = page(&material).unwrap();
+    assert!(page.contains("Could not be run: no Redis &#60;here&#62;"));
+    assert!(page.contains("Left out: runs/&#60;x&#62;: a record of another version"));
+}
+
+#[test]
+fn without_cells_there_is_still_a_page() {
+    let page = page(&runs::nothing(1)).unwrap();
+    assert!(page.ends_with("</html>\n") || page.ends_with("</html>"));
+}
+
+#[test]
+fn a_cell_without_history_shows_the_latencies_that_it_kept() {
+    let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
+    material.evidence[0].history = None;
+    let kept = page(&material).unwrap();
+    assert!(kept.contains("all runs of the cell together") && kept.contains("<polyline"));
+    assert!(kept.contains("No history was kept"));
+    for latency in material.matrix.cells[0].latency.values_mut() {
+        latency.histogram = "not base64 ".into();
+    }
+    let broken = page(&material).unwrap();
+    assert!(!broken.contains("<polyline"));
+}
+
+/// A subject that tries every way out of a page.
+#[test]
+fn words_of_strangers_stay_words() {
+    let attack = "</script><!--<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u{2028}\
+                  \u{202e}🔓&amp;";
+    let mut history = histories::long(40);
+    history.header.keys = vec![attack.into()];
+    history.header.subject = attack.into();
+    for event in &mut history.events {
+        if let What::Granted { token, .. } = &mut event.what {
+            *token = attack.into();
+        }
+    }
+    let fault = What::FaultBegan {
+        id: 1,
+        fault: attack.into(),
+        detail: attack.into(),
+        workers: vec![0],
+        nodes: vec![0],
+        clock: None,
+    };
+    let at_ns = history.events.last().unwrap().at_ns;
+    history
+        .events
+        .push(picklock_verdicts::history::Event { at_ns, what: fault });
+    let verdicts = judge(&history);
+    let mut record = runs::record(&history, verdicts, attack);
+    record.redis.version = attack.into();
+    record.trouble = vec![attack.into()];
+    record.backend_reason = attack.into();
+    let mut cell = runs::of_record(&record, attack, BTreeMap::new());
+    cell.expected = BTreeMap::from([(Property::Lease, attack.into())]);
+    cell.tally = BTreeMap::from([(Property::Lease, Tally::default())]);
+    let mut material = runs::nothing(1);
+    material.matrix.cells = vec![cell];
+    material.matrix.reproduce = attack.into();
+    material.skipped = vec![attack.into()];
+    material.evidence = vec![picklock_reports::report_input::Evidence {
+        run_dir: attack.into(),
+        record,
+        history: Some(history),
+        wire: None,
+        has_repro: false,
+    }];
+    let page = page(&material).unwrap();
+    assert!(!page.contains("<img"), "markup got through");
+    // The page's own script, and the data of its one timeline.
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<!--"));
+    assert!(!page.contains(['\u{2028}', '\u{202e}']));
+    let data = between(&page, "id=\"track-0\">", "</script>");
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert!(
+        data["keys"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("</script><!--")
+    );
+}
+
+#[test]
+fn a_name_of_ten_thousand_characters_is_cut_and_whole_on_hover() {
+    let long = "looong🔒 ".repeat(1_250);
+    let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
+    material.matrix.cells[0].subject.name = long.clone();
+    let page = page(&material).unwrap();
+    assert!(page.contains(&format!("title=\"{long}\"")));
+    assert!(!page.contains(&format!(">{long}<")));
+    assert!(page.len() < 1_000_000);
+}

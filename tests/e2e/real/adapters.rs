@@ -1,0 +1,316 @@
+//! Locks of other languages, well and ill behaved, and workers that die: each is recorded, named,
+//! and never crashes or stops the run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::containers::{containers_of, docker};
+use super::proc_table::{Process, started_by, workers_of};
+use crate::running::{Outcome, picklock};
+
+fn project(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// `exec:` with an adapter of `tests/adapters`, quoted for a command line.
+fn exec(python: &str, script: &Path, arguments: &str) -> String {
+    let line = format!("exec:{python} {} {arguments}", script.display());
+    shell_words::quote(line.trim()).into_owned()
+}
+
+/// Short leases and waits, but time enough to find out that somebody hangs.
+const PATIENT: &str = r#"
+name = "patient"
+summary = "Nothing goes wrong but the adapter."
+[workload]
+stock = 6
+ttl = "100ms"
+wait = "100ms"
+section = "20ms"
+command_timeout = "100ms"
+limit = "30s"
+"#;
+
+/// A run against an ill-behaved adapter.
+fn against(adapter: &str, arguments: &str) -> Outcome {
+    let lock = exec(
+        "python3",
+        &project("tests/adapters").join(adapter),
+        arguments,
+    );
+    let line = format!("scenario patient.toml --impl {lock} --backend process --json --out run");
+    picklock(&line).file("patient.toml", PATIENT).run()
+}
+
+/// The trouble is named in the record, and what makes the text out of a history names it too.
+#[track_caller]
+fn troubled(outcome: Outcome, kind: Option<&str>, said: &str) -> Value {
+    assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
+    assert!(!outcome.stderr.contains("panicked"), "{}", outcome.all());
+    let document = outcome.document();
+    let trouble = document["trouble"].to_string();
+    assert!(
+        trouble.contains(said),
+        "no `{said}` in {trouble}\n{}",
+        outcome.all()
+    );
+    let history = outcome.text_file("run/history.jsonl");
+    let event = match kind {
+        Some(kind) => format!("\"event\":\"misbehaved\",\"worker\":0,\"kind\":\"{kind}\""),
+        None => "\"event\":\"worker-down\",\"worker\":0,\"by_fault\":false".to_owned(),
+    };
+    assert!(history.contains(&event), "no {event} in\n{history}");
+    let text = picklock("check history.jsonl")
+        .file("history.jsonl", &history)
+        .run();
+    assert!(
+        text.stdout.contains(said),
+        "no `{said}` in\n{}",
+        text.stdout
+    );
+    assert_eq!(text.code, outcome.code);
+    outcome.left_no_directory();
+    document
+}
+
+fn status<'a>(document: &'a Value, property: &str) -> &'a str {
+    document["verdicts"][property]["status"].as_str().unwrap()
+}
+
+#[test]
+fn garbage_in_the_place_of_a_grant() {
+    let document = troubled(
+        against("garbage.py", "acquire"),
+        Some("garbage"),
+        "Connected to Redis!",
+    );
+    assert_eq!(document["counts"]["granted"], 0);
+    assert_eq!(status(&document, "exclusion"), "unknown");
+}
+
+#[test]
+fn garbage_of_a_megabyte_is_kept_short() {
+    let outcome = against("garbage.py", "release huge");
+    let history = outcome.text_file("run/history.jsonl");
+    assert!(
+        history.len() < 100_000,
+        "{} bytes of history",
+        history.len()
+    );
+    let document = troubled(outcome, Some("garbage"), "xxxxxxxx");
+    // Who cannot give back keeps: the others were granted all the same, and that is proof.
+    assert_eq!(status(&document, "exclusion"), "violated");
+}
+
+#[test]
+fn a_worker_that_never_answers() {
+    let document = troubled(against("hang.py", "acquire"), Some("hung"), "worker 0 hung");
+    assert_eq!(status(&document, "exclusion"), "unknown");
+    assert_ne!(status(&document, "progress"), "held");
+}
+
+#[test]
+fn a_worker_that_hangs_inside_its_section() {
+    troubled(against("hang.py", "release"), Some("hung"), "worker 0 hung");
+}
+
+#[test]
+fn a_worker_that_exits() {
+    let document = troubled(
+        against("exit.py", "acquire 3"),
+        None,
+        "worker 0 went down by itself",
+    );
+    assert_eq!(status(&document, "exclusion"), "unknown");
+    let trouble = document["trouble"].to_string();
+    assert!(trouble.contains("exited with status 3"), "{trouble}");
+}
+
+#[test]
+fn a_worker_that_is_killed_by_a_signal_of_its_own() {
+    let document = troubled(against("exit.py", "release SIGABRT"), None, "SIGABRT");
+    assert_eq!(status(&document, "exclusion"), "violated");
+}
+
+#[test]
+fn a_worker_that_leaves_a_child_with_its_output() {
+    troubled(
+        against("exit.py", "release orphan"),
+        None,
+        "exited with status 0",
+    );
+}
+
+#[test]
+fn a_worker_that_closes_its_output() {
+    troubled(
+        against("exit.py", "acquire silent"),
+        None,
+        "closed its standard output",
+    );
+}
+
+#[test]
+fn a_worker_that_ends_before_it_is_ready_is_the_environments_failure() {
+    let script = project("tests/adapters/exit.py");
+    let lock = exec("python3", &script, "init 7");
+    let outcome = picklock(&format!("scenario calm --impl {lock} --backend process"))
+        .run()
+        .exits(4);
+    assert!(
+        outcome.stderr.contains("exited with status 7"),
+        "{}",
+        outcome.all()
+    );
+    outcome.left_no_directory();
+}
+
+#[test]
+fn a_worker_that_cannot_start_shows_what_it_wrote() {
+    let lock = exec("python3", Path::new("no_such_adapter.py"), "");
+    let outcome = picklock(&format!("scenario calm --impl {lock} --backend process"))
+        .run()
+        .exits(4);
+    assert!(
+        outcome.stderr.contains("no_such_adapter.py"),
+        "{}",
+        outcome.all()
+    );
+    assert!(outcome.stderr.contains("No such file"), "{}", outcome.all());
+}
+
+#[test]
+fn a_program_that_is_no_adapter_is_quoted() {
+    let line = "scenario calm --impl 'exec:echo Connected to Redis!' --backend process --quiet";
+    let outcome = picklock(line).run().exits(4);
+    assert!(
+        outcome.stderr.contains("exited with status 0"),
+        "{}",
+        outcome.all()
+    );
+    assert!(
+        outcome.stderr.contains("Connected to Redis!"),
+        "{}",
+        outcome.all()
+    );
+    outcome.left_no_directory();
+}
+
+#[test]
+fn a_subject_cannot_command_the_terminal() {
+    let lock = exec("python3", &project("tests/adapters/hostile.py"), "");
+    let line = format!("scenario patient.toml --impl {lock} --backend process --out run");
+    let outcome = picklock(&line).file("patient.toml", PATIENT).run();
+    assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
+    let history = outcome.text_file("run/history.jsonl");
+    let again = picklock("check history.jsonl")
+        .file("history.jsonl", &history)
+        .run();
+    for text in [&outcome.stdout, &outcome.stderr, &again.stdout] {
+        let commands = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!text.contains(commands), "{text:?}");
+    }
+    assert!(outcome.stdout.contains("\\u{1b}"), "{}", outcome.all());
+}
+
+/// The processes that a signal from outside hits are found where the system lists them.
+fn kill(process: &Process) {
+    let pid = Pid::from_raw(i32::try_from(process.pid).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_worker_that_somebody_kills() {
+    let line = "scenario calm --impl set-nx-px --ttl 400ms --backend process --json --out run";
+    let mut run = picklock(line).start();
+    run.hear("got the lock");
+    kill(&workers_of(run.pid())[0]);
+    let outcome = run.finish();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{}", outcome.all());
+    let trouble = outcome.document()["trouble"].to_string();
+    assert!(trouble.contains("went down by itself"), "{trouble}");
+    assert!(trouble.contains("SIGKILL"), "{trouble}");
+    outcome.left_no_directory();
+}
+
+/// Kills the Redis of a run, and looks at what the run says.
+fn without_its_redis(world: &str, kill_it: impl Fn(u32)) {
+    let line = format!("scenario calm --impl set-nx-px --ttl 100ms --backend {world} --json");
+    let mut run = picklock(&line).start();
+    run.hear("got the lock");
+    kill_it(run.pid());
+    let outcome = run.finish();
+    assert!(!outcome.stderr.contains("panicked"), "{}", outcome.all());
+    // Without its Redis the lock can do nothing; that is not the lock's fault, and no pass.
+    let document = outcome.document();
+    let trouble = document["trouble"].to_string();
+    assert!(trouble.contains("node 0 was lost by itself"), "{trouble}");
+    assert_eq!(status(&document, "progress"), "unknown");
+    outcome.exits(3).left_no_directory();
+}
+
+#[test]
+fn a_server_that_somebody_kills() {
+    without_its_redis("process", |pid| {
+        let processes = started_by(pid);
+        let server = processes
+            .iter()
+            .find(|one| one.name.contains("redis-server"));
+        kill(server.expect("there is a server"));
+    });
+}
+
+#[test]
+fn a_container_that_somebody_kills() {
+    without_its_redis("docker", |pid| {
+        let containers = containers_of(pid);
+        assert_eq!(containers.len(), 1, "{containers:?}");
+        docker(&["kill", &containers[0]]);
+    });
+}
+
+/// A Python with redis-py, or a failure that says how to get one.
+fn python_with_redis() -> String {
+    let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let found = Command::new(&python).args(["-c", "import redis"]).output();
+    assert!(
+        found.is_ok_and(|output| output.status.success()),
+        "`{python}` has no redis-py. Make an environment that has it, and name its Python:\n  \
+         python3 -m venv .venv\n  \
+         .venv/bin/pip install -r adapters/python/requirements.txt\n  \
+         export PICKLOCK_PYTHON=$PWD/.venv/bin/python"
+    );
+    python
+}
+
+fn redis_py(scenario: &str, code: i32) -> Value {
+    let script = project("adapters/python/redis_py_lock.py");
+    let lock = exec(&python_with_redis(), &script, "");
+    let line = format!("scenario {scenario} --impl {lock} --backend process --json");
+    let outcome = picklock(&line).run().exits(code);
+    let document = outcome.document();
+    assert_eq!(document["impl"]["name"], "redis-py");
+    assert_ne!(document["impl"]["version"], "", "{document:#}");
+    outcome.left_no_directory();
+    document
+}
+
+#[test]
+fn the_lock_of_redis_py_holds_in_calm() {
+    let document = redis_py("calm", 0);
+    assert_eq!(document["counts"]["sold"], 12);
+}
+
+#[test]
+fn the_lock_of_redis_py_is_outlived_in_a_pause() {
+    let document = redis_py("gc-pause", 1);
+    for property in ["exclusion", "resource"] {
+        assert_eq!(document["verdicts"][property]["cause"], "outlived-lease");
+    }
+    for property in ["lease", "ownership", "progress"] {
+        assert_eq!(status(&document, property), "held", "{property}");
+    }
+}

@@ -1,0 +1,315 @@
+//! Nothing outlives a run, however it ends, and nothing of anybody else is touched.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::containers::{containers_of, docker};
+use super::proc_table::{Process, started_by, workers_of};
+use crate::running::{Outcome, Running, picklock};
+
+/// How long the machine may take to clean up after a killed run; waited for in full only where
+/// the test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is there while a run goes on.
+struct Belongings {
+    processes: Vec<Process>,
+    owner: String,
+}
+
+impl Belongings {
+    /// All that the run has, with at least so many Redis servers or containers, and its workers.
+    fn of(run: &Running, world: &str) -> Belongings {
+        let processes = started_by(run.pid());
+        let workers = workers_of(run.pid());
+        assert!(workers.len() >= 3, "{processes:#?}");
+        let owner = workers[0].variable("PICKLOCK_OWNER").expect("its mark");
+        let belongings = Belongings { processes, owner };
+        match world {
+            "docker" => assert!(!belongings.containers().is_empty()),
+            _ => assert!(
+                belongings
+                    .processes
+                    .iter()
+                    .any(|one| one.name.contains("redis"))
+            ),
+        }
+        assert_eq!(directories(&run.temp()).len(), 1);
+        belongings
+    }
+
+    fn containers(&self) -> String {
+        docker(&[
+            "ps",
+            "-aq",
+            "--filter",
+            &format!("label=picklock.owner={}", self.owner),
+        ])
+    }
+
+    /// Waits until all is gone: the one who could tell is dead.
+    fn vanish(&self, temp: &Path) {
+        becomes("no process", || {
+            let left: Vec<&Process> = self.processes.iter().filter(|one| one.lives()).collect();
+            left.is_empty().then_some(()).ok_or(format!("{left:#?}"))
+        });
+        becomes("no container", || {
+            let left = self.containers();
+            left.is_empty().then_some(()).ok_or(left)
+        });
+        becomes("no directory", || {
+            let left = directories(temp);
+            left.is_empty().then_some(()).ok_or(format!("{left:?}"))
+        });
+    }
+}
+
+fn directories(temp: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(temp).unwrap().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name != "picklock-foreign").collect()
+}
+
+#[track_caller]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "there is no event to wait for: the one who could tell is dead"
+)]
+fn becomes(what: &str, look: impl Fn() -> Result<(), String>) {
+    let mut left = PATIENCE;
+    let pause = Duration::from_millis(50);
+    loop {
+        match look() {
+            Ok(()) => return,
+            Err(seen) => assert!(!left.is_zero(), "still not so: {what}: {seen}"),
+        }
+        std::thread::sleep(pause);
+        left = left.saturating_sub(pause);
+    }
+}
+
+/// A run whose holder has just been frozen.
+fn frozen(world: &str) -> Running {
+    let line = format!("scenario gc-pause --impl set-nx-px --ttl 3s --backend {world} --out run");
+    let mut run = picklock(&line).start();
+    run.hear("fault: pause-client");
+    becomes("a frozen worker", || {
+        let workers = workers_of(run.pid());
+        let frozen = workers.iter().any(Process::is_frozen);
+        frozen.then_some(()).ok_or(format!("{workers:#?}"))
+    });
+    run
+}
+
+fn ends_in_order(world: &str, signal: Signal) {
+    let run = frozen(world);
+    let belongings = Belongings::of(&run, world);
+    run.signal(signal);
+    let outcome = run.finish().exits(130);
+    assert_eq!(belongings.containers(), "");
+    assert!(outcome.stdout.contains("interrupted"), "{}", outcome.all());
+    let record = outcome.json_file("run/run.json");
+    assert_eq!(record["interrupted"], true);
+    assert_eq!(record["verdicts"].as_object().unwrap().len(), 6);
+    assert_eq!(record["verdicts"]["progress"]["status"], "unknown");
+    assert!(
+        outcome
+            .text_file("run/history.jsonl")
+            .contains("interrupted")
+    );
+    belongings.vanish(&outcome.home().join("tmp"));
+    outcome.left_no_directory();
+}
+
+#[test]
+fn ctrl_c_ends_a_run_in_order() {
+    ends_in_order("process", Signal::INT);
+}
+
+#[test]
+fn ctrl_c_ends_a_run_in_containers_in_order() {
+    ends_in_order("docker", Signal::INT);
+}
+
+#[test]
+fn a_request_to_terminate_ends_a_run_in_order() {
+    ends_in_order("process", Signal::TERM);
+}
+
+#[test]
+fn a_request_to_terminate_ends_a_run_in_containers_in_order() {
+    ends_in_order("docker", Signal::TERM);
+}
+
+/// Both signals are there when the run wakes, so that the second cannot come too late.
+fn ends_at_once(world: &str) {
+    let run = frozen(world);
+    let belongings = Belongings::of(&run, world);
+    for signal in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
+        run.signal(signal);
+    }
+    let outcome = run.finish().exits(130);
+    assert!(
+        !outcome.home().join("run/run.json").exists(),
+        "{}",
+        outcome.all()
+    );
+    belongings.vanish(&outcome.home().join("tmp"));
+}
+
+#[test]
+fn whoever_asks_twice_does_not_wait() {
+    ends_at_once("process");
+}
+
+#[test]
+fn whoever_asks_twice_does_not_wait_for_containers() {
+    ends_at_once("docker");
+}
+
+fn is_killed(world: &str) {
+    let run = frozen(world);
+    let belongings = Belongings::of(&run, world);
+    let frozen = belongings.processes.iter().any(Process::is_frozen);
+    assert!(frozen, "the worker is to be frozen when the run is killed");
+    run.signal(Signal::KILL);
+    let outcome = run.finish();
+    assert_eq!(outcome.code, None);
+    belongings.vanish(&outcome.home().join("tmp"));
+}
+
+#[test]
+fn a_killed_run_leaves_nothing() {
+    is_killed("process");
+}
+
+#[test]
+fn a_killed_run_leaves_no_container() {
+    is_killed("docker");
+}
+
+/// The same while Sentinels are there, and a master stands still.
+fn is_killed_during_a_failover(world: &str, sentinels: impl Fn(&Belongings) -> usize) {
+    let line = format!("scenario sentinel-failover --impl set-nx-px --backend {world}");
+    let mut run = picklock(&line).start();
+    run.hear("fault: pause-node");
+    let belongings = Belongings::of(&run, world);
+    assert_eq!(sentinels(&belongings), 3, "{:#?}", belongings.processes);
+    run.signal(Signal::KILL);
+    let outcome = run.finish();
+    assert_eq!(outcome.code, None);
+    belongings.vanish(&outcome.home().join("tmp"));
+}
+
+#[test]
+fn a_killed_run_leaves_no_sentinel() {
+    is_killed_during_a_failover("process", |belongings| {
+        let servers = belongings.processes.iter();
+        servers.filter(|one| one.name.contains("redis")).count() - 2
+    });
+}
+
+#[test]
+fn a_killed_run_leaves_no_sentinel_in_a_container() {
+    is_killed_during_a_failover("docker", |belongings| {
+        belongings.containers().split_whitespace().count() - 2
+    });
+}
+
+fn is_interrupted_early(world: &str, has_begun: impl Fn(u32) -> bool) {
+    let line = format!("scenario gc-pause --impl redlock --backend {world}");
+    let mut run = picklock(&line).start();
+    run.hear("setting up");
+    let pid = run.pid();
+    becomes("something started", || {
+        has_begun(pid).then_some(()).ok_or_else(String::new)
+    });
+    let processes = started_by(pid);
+    run.signal(Signal::INT);
+    let outcome = run.finish().exits(130);
+    becomes("no process", || {
+        let left: Vec<&Process> = processes.iter().filter(|one| one.lives()).collect();
+        left.is_empty().then_some(()).ok_or(format!("{left:#?}"))
+    });
+    becomes("no container", || {
+        let left = containers_of(pid);
+        left.is_empty().then_some(()).ok_or(left.join(" "))
+    });
+    becomes("no directory", || {
+        let left = directories(&outcome.home().join("tmp"));
+        left.is_empty().then_some(()).ok_or(format!("{left:?}"))
+    });
+}
+
+#[test]
+fn an_interrupt_while_setting_up_leaves_nothing() {
+    is_interrupted_early("process", |pid| {
+        started_by(pid).iter().any(|one| one.name.contains("redis"))
+    });
+}
+
+#[test]
+fn an_interrupt_while_setting_up_containers_leaves_nothing() {
+    is_interrupted_early("docker", |pid| !containers_of(pid).is_empty());
+}
+
+/// Somebody else's Redis and container, removed at the end.
+struct Foreign {
+    server: Child,
+    container: String,
+}
+
+impl Foreign {
+    fn start(here: &Path) -> Foreign {
+        let server = Command::new("redis-server")
+            .args(["--port", "0", "--save", "", "--unixsocket", "foreign.sock"])
+            .current_dir(here)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("`redis-server` must be on PATH");
+        let images = ["redis:8", "picklock-redis:local"];
+        let is_here = |image: &&&str| {
+            let mut look = Command::new("docker");
+            look.args(["image", "inspect", image])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            look.status().unwrap().success()
+        };
+        let image = images.iter().find(is_here);
+        let image = image.expect("no Redis image; `scripts/redis-image` builds one");
+        Foreign {
+            server,
+            container: docker(&["run", "-d", "--network", "none", image]),
+        }
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        self.server.kill().ok();
+        self.server.wait().ok();
+        docker(&["rm", "-fv", &self.container]);
+    }
+}
+
+#[test]
+fn what_belongs_to_others_stays_untouched() {
+    let call = picklock("scenario calm --impl set-nx-px --backend docker");
+    let temp = call.temp();
+    std::fs::create_dir(temp.join("picklock-foreign")).unwrap();
+    std::fs::write(temp.join("picklock-foreign/precious"), "data").unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut foreign = Foreign::start(elsewhere.path());
+    let outcome: Outcome = call.run().exits(0);
+    assert_eq!(outcome.text_file("tmp/picklock-foreign/precious"), "data");
+    assert_eq!(directories(&temp), [""; 0]);
+    assert!(
+        foreign.server.try_wait().unwrap().is_none(),
+        "the foreign server is gone"
+    );
+    let running = docker(&["inspect", "-f", "{{.State.Running}}", &foreign.container]);
+    assert_eq!(running, "true", "the foreign container is gone");
+}

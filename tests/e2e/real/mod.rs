@@ -1,0 +1,28 @@
+//! Runs on real Redis servers and in real containers. Needs `redis-server`, a Docker engine, and the
+//! image that `scripts/redis-image` builds.
+//!
+//! - [`worlds`]: simulation, processes and containers agree on the verdicts
+//! - [`verdicts`]: what the documents say of runs that went wrong
+//! - [`sentinels`]: failovers that real Sentinels decide
+//! - [`adapters`]: locks of other languages, well and ill behaved
+//! - [`leftovers`]: nothing outlives a run, however it ends
+//! - [`stalls`]: a machine that stands still is not the lock's fault
+//! - [`machine_contract`]: documents, files and exit codes that other programs rely on
+//! - [`choice`], [`gate`], [`matrix`], [`replay`]: the commands of these names, with real servers
+//! - [`readme`]: every command of the README and the docs
+//! - [`containers`], [`proc_table`]: what there is on this machine, and whose
+
+mod adapters;
+mod choice;
+mod containers;
+mod gate;
+mod leftovers;
+mod machine_contract;
+mod matrix;
+mod proc_table;
+mod readme;
+mod replay;
+mod sentinels;
+mod stalls;
+mod verdicts;
+mod worlds;

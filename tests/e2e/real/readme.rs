@@ -1,0 +1,315 @@
+//! The README and the docs do not lie: every command in them is run, and every output is what
+//! comes out. What is not run is listed in [`NOT_RUN`] with the reason; a command that is neither
+//! run nor listed fails, and so does an entry of the list that no document shows any more.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const README: &str = include_str!("../../../README.md");
+
+/// Blocks of the README in that language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let opening = format!("```{language}\n");
+    let begins = README.match_indices(&opening);
+    begins
+        .filter_map(|(at, _)| README[at + opening.len()..].split("```").next())
+        .collect()
+}
+
+#[test]
+fn what_the_readme_shows_is_what_comes_out() {
+    trycmd::TestCases::new()
+        .env("NO_COLOR", "1")
+        .case("README.md");
+}
+
+#[test]
+fn the_commands_of_the_readme_run() {
+    let lines = blocks("sh").into_iter().flat_map(str::lines);
+    let mut run = 0;
+    for line in lines {
+        // `scripts/test` is what runs this test; `pip` is run by it.
+        let Some(arguments) = line.strip_prefix("cargo run -- ") else {
+            assert!(
+                // `every_command_of_the_docs_is_run_or_listed` runs what is installed already.
+                line == "scripts/test"
+                    || ["pip install", "picklock "]
+                        .iter()
+                        .any(|it| line.starts_with(it)),
+                "{line}"
+            );
+            continue;
+        };
+        let mut words = shell_words::split(arguments).expect("a command line");
+        if let Some(python) = std::env::var_os("PICKLOCK_PYTHON") {
+            let python = python.to_string_lossy();
+            for word in &mut words {
+                *word = word.replace("exec:python3 ", &format!("exec:{python} "));
+            }
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_picklock"))
+            .args(&words)
+            .output()
+            .expect("the binary runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{line}\n{text}\n{errors}");
+        assert!(
+            text.starts_with("backend "),
+            "{line}: the first line says where and why"
+        );
+        assert!(text.contains("outlived-lease"), "{line}\n{text}");
+        run += 1;
+    }
+    assert_eq!(run, 2, "the README shows two runs");
+}
+
+#[test]
+fn the_scenario_of_the_readme_is_valid() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("late-delete.toml");
+    fs::write(&path, blocks("toml")[0]).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_picklock"))
+        .arg("scenario")
+        .arg(&path)
+        .args(["--impl", "set-nx-px", "--backend", "sim", "--seed", "1"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("pause-client of worker 0"), "{text}");
+}
+
+/// Commands that no test runs: where they stand, how they begin, and why they are not run.
+const NOT_RUN: &[(&str, &str, &str)] = &[
+    ("README.md", "scripts/test", "it is what runs this test"),
+    (
+        "README.md",
+        "pip install",
+        "scripts/test does it; it needs a network",
+    ),
+    (
+        "adapters/python/README.md",
+        "python3 -m venv",
+        "scripts/test makes such an environment; it needs a network",
+    ),
+    (
+        "adapters/python/README.md",
+        ".venv/bin/pip install",
+        "scripts/test does it; it needs a network",
+    ),
+    (
+        "adapters/python/README.md",
+        "picklock scenario gc-pause --impl \"exec:",
+        "the README's own command is the same, and runs; this one names the environment",
+    ),
+    (
+        "CONTRIBUTING.md",
+        "scripts/test",
+        "it is what runs this test",
+    ),
+    (
+        "CONTRIBUTING.md",
+        "PICKLOCK_PICTURES=",
+        "the test that it names runs; this keeps its pictures",
+    ),
+    (
+        "CONTRIBUTING.md",
+        "cargo run -- scenario lost-reply-long-work --impl resuming",
+        "the page's own lock is not in the binary; tests/contributing builds and runs it",
+    ),
+    (
+        "docs/gate.md",
+        "cargo run -- gate --update-baseline",
+        "it writes the project's baseline anew; tests/e2e/gate.rs does so with others",
+    ),
+    (
+        "docs/truth-table.md",
+        "PICKLOCK_UPDATE_DOCS=1",
+        "the test that it names runs; this keeps the page",
+    ),
+    (
+        "docs/reports.md",
+        "HistogramLogProcessor",
+        "a Java program of HdrHistogram's",
+    ),
+    (
+        "docs/simulation.md",
+        "PICKLOCK_SEEDS=1000",
+        "the test that it names runs, with fewer seeds",
+    ),
+    (
+        "docs/simulation.md",
+        "cargo run -p picklock-harness --example",
+        "the example is a test of the harness as well",
+    ),
+];
+
+/// What the commands of the docs find in their directory, and how it came there.
+const AT_HAND: &[&str] = &[
+    "scenario gc-pause --impl redlock --backend sim --seed 3 --out run-1",
+    "scenario calm --impl redlock --backend sim --seed 3 --out run-2",
+    "matrix --backend sim --impl redlock --scenario calm --quiet --out matrix-1",
+    "matrix --backend sim --impl redlock --scenario calm --quiet --out before",
+    "matrix --backend sim --impl redlock --scenario calm --seed 2 --quiet --out after",
+];
+
+/// A command of a document.
+struct Shown {
+    document: String,
+    command: String,
+    /// With its output, in a block of the language `console`: trycmd runs it.
+    with_output: bool,
+}
+
+/// Every document with commands in it that a user or a contributor would type.
+fn documents() -> Vec<PathBuf> {
+    let mut found = vec!["README.md".into(), "CONTRIBUTING.md".into()];
+    let mut folders: Vec<PathBuf> = vec!["docs".into(), "adapters".into()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).expect("a folder of the repository");
+        for path in entries.map(|entry| entry.expect("an entry").path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The commands of one document: all lines of `sh` blocks, and of any other block the lines that
+/// begin with a prompt. An attribute such as `console,ignore` would hide a command: it is refused.
+fn commands(path: &Path) -> Vec<Shown> {
+    let text = fs::read_to_string(path).expect("a document");
+    let document = path.display().to_string();
+    let mut shown = Vec::new();
+    let mut language: Option<String> = None;
+    for line in text.lines() {
+        let line = line.trim_start();
+        if let Some(opening) = line.strip_prefix("```") {
+            language = match language {
+                Some(_) => None,
+                None => Some(opening.trim().to_owned()),
+            };
+            let quiet = opening.contains(',') && !opening.starts_with("rust");
+            assert!(
+                !quiet,
+                "{document}: ```{opening}: list what is not run in NOT_RUN instead"
+            );
+            continue;
+        }
+        let Some(language) = &language else { continue };
+        let command = match (language.as_str(), line.strip_prefix("$ ")) {
+            (_, Some(command)) => command,
+            ("sh" | "bash" | "shell", None) if !line.is_empty() && !line.starts_with('#') => line,
+            _ => continue,
+        };
+        // A remark at the end is for the reader.
+        let command = command.split("  #").next().unwrap_or(command).trim();
+        shown.push(Shown {
+            document: document.clone(),
+            command: command.to_owned(),
+            with_output: language == "console",
+        });
+    }
+    shown
+}
+
+fn is_listed(shown: &Shown) -> bool {
+    let mut listed = NOT_RUN.iter();
+    listed.any(|(document, begins, _)| {
+        shown.document == *document && shown.command.starts_with(begins)
+    })
+}
+
+#[test]
+fn what_the_docs_show_is_what_comes_out() {
+    let cases = trycmd::TestCases::new();
+    cases.env("NO_COLOR", "1").env("COLUMNS", "100");
+    for path in documents() {
+        let shown = commands(&path);
+        let (theirs, ours): (Vec<&Shown>, Vec<&Shown>) = shown
+            .iter()
+            .filter(|one| one.with_output)
+            .partition(|one| is_listed(one));
+        if ours.is_empty() || path == Path::new("README.md") {
+            continue;
+        }
+        assert!(
+            theirs.is_empty(),
+            "{}: trycmd would run `{}` as well: put it into a block of sh",
+            path.display(),
+            theirs[0].command
+        );
+        cases.case(&path);
+    }
+}
+
+#[test]
+fn every_command_of_the_docs_is_run_or_listed() {
+    let all: Vec<Shown> = documents().iter().flat_map(|path| commands(path)).collect();
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join(".local/share/bash-completion/completions")).unwrap();
+    for line in AT_HAND {
+        shell(dir.path(), &format!("picklock {line}"));
+    }
+    let mut run = 0;
+    for shown in &all {
+        let Shown {
+            document,
+            command,
+            with_output,
+        } = shown;
+        // Others run these: trycmd, and the test of the README's own runs.
+        let elsewhere = *with_output && command.starts_with("picklock ")
+            || document == "README.md" && command.starts_with("cargo run -- ");
+        if elsewhere || is_listed(shown) {
+            continue;
+        }
+        assert!(
+            command.starts_with("picklock "),
+            "{document}: nothing runs `{command}`: run it, or list it in NOT_RUN with the reason"
+        );
+        // What stands behind a pipe is somebody else's program.
+        let ours = command.split(" | ").next().unwrap_or(command);
+        shell(dir.path(), ours);
+        run += 1;
+    }
+    assert!(run >= 7, "only {run} commands of the docs were found");
+    for (document, begins, reason) in NOT_RUN {
+        let is_shown = all
+            .iter()
+            .any(|one| one.document == *document && one.command.starts_with(begins));
+        assert!(
+            is_shown,
+            "{document} does not show `{begins}` any more ({reason})"
+        );
+    }
+}
+
+/// Runs a command as a reader would who has installed picklock, and holds its exit code against
+/// what it is about: a `scenario gc-pause`, and its replay, end in a violation.
+fn shell(dir: &Path, command: &str) {
+    let binary = Path::new(env!("CARGO_BIN_EXE_picklock"));
+    let folder = binary.parent().expect("a folder").display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(dir)
+        .env("PATH", format!("{folder}:{path}"))
+        .env("HOME", dir)
+        .output()
+        .expect("a shell");
+    let violates = ["picklock scenario gc-pause", "picklock replay run-1"];
+    let expected = i32::from(violates.iter().any(|begin| command.starts_with(begin)));
+    assert_eq!(
+        output.status.code(),
+        Some(expected),
+        "{command}\n{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

@@ -1,0 +1,64 @@
+//! Replays on real servers.
+
+use std::path::Path;
+
+use crate::running::picklock;
+
+#[test]
+fn another_world_comes_to_the_same_verdicts() {
+    // One node, so that a busy machine leaves the race to the scenario.
+    let first = picklock("scenario gc-pause --impl set-nx-px --backend sim --seed 5 --out run")
+        .run()
+        .exits(1);
+    let run = first.home().join("run");
+    let again = picklock(&format!(
+        "replay {} --backend process --out real",
+        run.display()
+    ))
+    .run()
+    .exits(1);
+    assert!(
+        again.stdout.contains("backend process (asked for"),
+        "{}",
+        again.all()
+    );
+    let said = "replay: the same verdicts came out";
+    assert!(again.stdout.trim_end().ends_with(said), "{}", again.all());
+    // And from there in the world of that run, without being told.
+    let real = again.home().join("real");
+    let third = picklock(&format!("replay {}", real.display()))
+        .run()
+        .exits(1);
+    assert!(
+        third.stdout.contains("backend process (asked for"),
+        "{}",
+        third.all()
+    );
+    assert!(third.stdout.trim_end().ends_with(said), "{}", third.all());
+}
+
+#[test]
+fn a_program_of_the_users_own_is_replayed_with_its_command() {
+    let polite = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/adapters/polite.py");
+    let exec = shell_words::quote(&format!("exec:python3 {}", polite.display())).into_owned();
+    let line =
+        format!("scenario calm --impl {exec} --backend process --ttl 300ms --seed 1 --out run");
+    let first = picklock(&line).run();
+    let repro = first.home().join("run/repro.toml");
+    let text = first.text_file("run/repro.toml");
+    assert!(
+        text.contains("Look at it first") && text.contains("polite.py"),
+        "{text}"
+    );
+    let again = picklock(&format!("replay {} --quiet", repro.display())).run();
+    assert_eq!(again.code, first.code, "{}", again.all());
+    assert!(again.stdout.contains("replay: "), "{}", again.all());
+    let simulated = picklock(&format!("replay {} --backend sim", repro.display()))
+        .run()
+        .exits(2);
+    assert!(
+        simulated.stderr.contains("cannot be simulated"),
+        "{}",
+        simulated.all()
+    );
+}

@@ -1,0 +1,272 @@
+//! What the documents and stories of a run on real servers say, with the exit code that follows.
+//!
+//! That the verdicts are those of the catalog is a matter of [`super::worlds`].
+
+use std::fmt::Write;
+
+use picklock_scenarios::{Expectation, Scenario, catalog};
+use serde_json::Value;
+
+use crate::running::{Outcome, picklock};
+
+const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
+
+/// Runs one scenario against every lock, side by side.
+fn against_all(scenario: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
+    let run = |lock: &'static str| {
+        let line =
+            format!("scenario {scenario} --impl {lock} --backend {backend} --json --out run");
+        (lock, picklock(&line).run())
+    };
+    std::thread::scope(|scope| {
+        let runs = LOCKS.map(|lock| scope.spawn(move || run(lock)));
+        runs.map(|run| run.join().unwrap()).into()
+    })
+}
+
+/// What differs between the verdicts and the scenario's own expectations; empty: nothing.
+fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
+    let expected = scenario
+        .expect
+        .get(lock)
+        .or_else(|| scenario.expect.get("*"))
+        .expect("the scenario says what it expects");
+    let mut text = String::new();
+    for (property, expectation) in expected {
+        let verdict = &verdicts[property];
+        let status = verdict["status"].as_str().unwrap_or("absent");
+        let came_out = verdict["cause"].as_str();
+        let fits = match expectation {
+            Expectation::Any => true,
+            Expectation::Held => status == "held",
+            Expectation::Violated { cause } => {
+                status == "violated" && (cause.is_none() || cause.as_deref() == came_out)
+            }
+        };
+        if !fits {
+            let expectation = String::from(expectation.clone());
+            writeln!(
+                text,
+                "{lock}: {property}: expected {expectation}, came out {verdict:#}"
+            )
+            .unwrap();
+        }
+    }
+    text
+}
+
+/// Every lock, in one world, against the expectations and the exit code that follows from them.
+pub fn as_expected(name: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
+    let scenario = catalog::named(name).unwrap();
+    let runs = against_all(name, backend);
+    let mut wrong = String::new();
+    for (lock, outcome) in &runs {
+        let document = outcome.document();
+        wrong.push_str(&differences(&scenario, lock, &document["verdicts"]));
+        let violated = document["verdicts"]
+            .as_object()
+            .unwrap()
+            .values()
+            .any(|verdict| verdict["status"] == "violated");
+        if outcome.code != Some(i32::from(violated)) {
+            writeln!(wrong, "{lock}: {}", outcome.all()).unwrap();
+        }
+        assert_eq!(document["backend"], backend);
+        // A measurement for whoever reads the log, not a threshold.
+        println!("{name} {lock} {backend}: {}", document["phases"]);
+    }
+    assert!(wrong.is_empty(), "{name} in the {backend} world:\n{wrong}");
+    runs.into_iter()
+        .map(|(lock, outcome)| (lock, outcome.left_no_directory()))
+        .collect()
+}
+
+/// True where a sentence tells a time, such as `0.805 s`.
+fn tells_a_time(sentence: &str) -> bool {
+    let words: Vec<&str> = sentence.split(' ').collect();
+    let is_time = |text: &str| text.contains('.') && text.parse::<f64>().is_ok();
+    words
+        .windows(2)
+        .any(|pair| is_time(pair[0]) && pair[1] == "s")
+}
+
+/// True where a sentence names a worker by its number.
+fn names_a_worker(sentence: &str) -> bool {
+    sentence
+        .split("worker ")
+        .skip(1)
+        .any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn frozen_holders(backend: &str) {
+    for (lock, outcome) in as_expected("gc-pause", backend) {
+        let document = outcome.exits(1).document();
+        let counts = &document["counts"];
+        assert!(
+            counts["stock_left"].as_i64().unwrap() < 0,
+            "{lock}: {counts}"
+        );
+        let verdicts = &document["verdicts"];
+        let careless = matches!(lock, "setnx-expire" | "getset");
+        let ownership = if careless { "violated" } else { "held" };
+        assert_eq!(verdicts["ownership"]["status"], ownership, "{lock}");
+        if !careless {
+            assert_eq!(verdicts["lease"]["status"], "held", "{lock}");
+        }
+        for property in ["exclusion", "resource"] {
+            assert_eq!(verdicts[property]["cause"], "outlived-lease", "{lock}");
+            let story = verdicts[property]["story"].as_array().unwrap();
+            assert!((2..=10).contains(&story.len()), "{lock}: {story:#?}");
+            let sentences: Vec<&str> = story.iter().map(|line| line.as_str().unwrap()).collect();
+            let told = |tells: fn(&str) -> bool| sentences.iter().any(|line| tells(line));
+            assert!(told(tells_a_time), "{lock}: {sentences:#?}");
+            assert!(told(names_a_worker), "{lock}: {sentences:#?}");
+        }
+        let fault = &document["faults"][0];
+        assert_eq!(fault["fault"], "pause-client", "{lock}");
+        assert!(
+            fault["began_ns"].is_u64() && fault["ended_ns"].is_u64(),
+            "{lock}"
+        );
+    }
+}
+
+#[test]
+fn gc_pause_on_processes() {
+    frozen_holders("process");
+}
+
+#[test]
+fn gc_pause_in_containers() {
+    frozen_holders("docker");
+}
+
+#[test]
+fn steady_load_on_processes() {
+    for (lock, outcome) in as_expected("steady-load", "process") {
+        let counts = outcome.document()["counts"].clone();
+        for (what, count) in [
+            ("arrived", 60),
+            ("granted", 60),
+            ("sold", 60),
+            ("unserved", 0),
+        ] {
+            assert_eq!(counts[what], count, "{lock}: {counts}");
+        }
+    }
+}
+
+/// More buyers than one lock can serve until the limit.
+const TOO_MANY: &str = r#"
+name = "too-many"
+summary = "Two seconds of work come in one, and the run ends after a second and a half."
+[workload]
+stock = 100
+arrivals = "20/s"
+duration = "1s"
+section = "100ms"
+limit = "1500ms"
+"#;
+
+#[test]
+fn whoever_is_left_in_the_line_is_counted_in_every_world() {
+    for world in ["sim", "process", "docker"] {
+        let line = format!("scenario too-many.toml --impl set-nx-px --backend {world} --json");
+        let outcome = picklock(&line).file("too-many.toml", TOO_MANY).run();
+        let document = outcome.exits(0).document();
+        let (counts, latency) = (&document["counts"], &document["latency"]);
+        assert_eq!(counts["arrived"], 20, "{world}: {counts}");
+        // At most fifteen have been served, and at most three were being served.
+        let left = counts["unserved"].as_u64().unwrap();
+        assert!((2..15).contains(&left), "{world}: {counts}");
+        let p50_us = |operation: &str| latency[operation]["p50_us"].as_u64().unwrap();
+        assert!(p50_us("acquire") > p50_us("acquire_asked"), "{world}");
+    }
+}
+
+/// Two thirds of the votes are out of reach for some, one third for the others: a lock that counts
+/// to a majority lets nobody in twice, and one that does not must.
+const SPLIT: &str = r#"
+name = "split-votes"
+summary = "Worker 0 reaches all nodes but one, the others only that one."
+[topology]
+nodes = 5
+[workload]
+stock = 8
+ttl = "800ms"
+section = "0.2ttl"
+command_timeout = "50ms"
+[[fault]]
+kind = "partition"
+at = "0ms"
+for = "1.5ttl"
+workers = [0]
+nodes = [0]
+[[fault]]
+kind = "partition"
+at = "0ms"
+for = "1.5ttl"
+workers = [1, 2]
+nodes = [1, 2, 3, 4]
+"#;
+
+/// Positive controls: a lock that is broken on purpose, and what must be said about it, as
+/// property and cause (empty: any cause).
+fn caught(mutant: &str, scenario: &str, violations: &[(&str, &str)]) {
+    let line = format!("scenario {scenario} --impl {mutant} --backend process --json");
+    let outcome = picklock(&line).file("split.toml", SPLIT).run().exits(1);
+    for (property, cause) in violations {
+        let verdict = &outcome.document()["verdicts"][property];
+        assert_eq!(verdict["status"], "violated", "{mutant}: {}", outcome.all());
+        let came_out = verdict["cause"].as_str().unwrap();
+        assert!(
+            cause.is_empty() || *cause == came_out,
+            "{mutant}: {verdict:#}"
+        );
+    }
+}
+
+#[test]
+fn locks_that_are_broken_on_purpose_are_caught() {
+    let stolen = ("ownership", "stolen-release");
+    std::thread::scope(|scope| {
+        scope.spawn(|| caught("no-lock", "calm", &[("exclusion", ""), ("lease", "")]));
+        scope.spawn(|| {
+            caught(
+                "no-lock",
+                "steady-load",
+                &[("exclusion", ""), ("lease", "")],
+            )
+        });
+        scope.spawn(|| caught("no-expiry", "holder-crash", &[("progress", "no-ttl")]));
+        scope.spawn(|| caught("release-without-token", "gc-pause", &[stolen]));
+        let eroded = [("exclusion", ""), ("lease", "")];
+        scope.spawn(move || caught("redlock-no-quorum", "split.toml", &eroded));
+        scope.spawn(|| {
+            let line = "scenario split.toml --impl redlock --backend process";
+            picklock(line).file("split.toml", SPLIT).run().exits(0);
+        });
+    });
+}
+
+#[test]
+fn the_comparison_with_expectations_can_fail() {
+    let scenario = catalog::named("gc-pause").unwrap();
+    let held = serde_json::json!({"status": "held"});
+    let verdicts = |exclusion: Value| {
+        serde_json::json!({"exclusion": exclusion, "lease": held, "ownership": held, "progress": held,
+            "resource": {"status": "violated", "cause": "outlived-lease"}})
+    };
+    let right = serde_json::json!({"status": "violated", "cause": "outlived-lease"});
+    assert_eq!(differences(&scenario, "redlock", &verdicts(right)), "");
+    let other_cause = serde_json::json!({"status": "violated", "cause": "race"});
+    for wrong in [held.clone(), other_cause, Value::Null] {
+        let text = differences(&scenario, "redlock", &verdicts(wrong));
+        assert!(
+            text.starts_with("redlock: exclusion: expected violated: outlived-lease"),
+            "{text}"
+        );
+    }
+    assert!(tells_a_time("at 0.805 s worker 1 read") && !tells_a_time("2 workers s"));
+    assert!(names_a_worker("then worker 2 slept") && !names_a_worker("a worker slept"));
+}

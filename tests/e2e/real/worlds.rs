@@ -1,0 +1,351 @@
+//! The worlds agree: the same lock under the same scenario gets the same verdicts, simulated, on
+//! Redis processes and in containers.
+//!
+//! Needs redis-server, a Docker engine, and the image that `scripts/redis-image` builds.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use picklock_scenarios::{Expectation, catalog};
+use serde_json::{Value, json};
+
+const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
+
+/// Faults that the catalog does not show, each by itself: what a world makes of one must be what
+/// the others make of it. Name, persistence, and the fault.
+const FAULTS: [(&str, &str, &str); 12] = [
+    (
+        "lost-request",
+        "none",
+        "kind = \"drop\"\nwhen = { on = \"request\", names_key = true }\nframes = 1",
+    ),
+    (
+        "lost-reply",
+        "none",
+        "kind = \"drop\"\nwhen = { on = \"reply\", names_key = true }\nframes = 1",
+    ),
+    (
+        "killed-at-reply",
+        "none",
+        "kind = \"crash-client\"\nwhen = { on = \"reply\", names_key = true }",
+    ),
+    (
+        "frozen-at-release",
+        "none",
+        "kind = \"pause-client\"\nwhen = { on = \"reply\", names_key = true, during = \"release\" }\nfor = \"1.5ttl\"",
+    ),
+    (
+        "held-release",
+        "none",
+        "kind = \"hold\"\nwhen = { on = \"request\", names_key = true, during = \"release\" }\nframes = 1\ndirection = \"request\"\nfor = \"1.5ttl\"",
+    ),
+    (
+        "restart-empty",
+        "none",
+        "kind = \"crash-node\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"100ms\"",
+    ),
+    (
+        "restart-with-everything",
+        "aof-always",
+        "kind = \"crash-node\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"100ms\"",
+    ),
+    (
+        "node-pause",
+        "none",
+        "kind = \"pause-node\"\nwhen = { on = \"stock-read\" }\nnodes = [0]\nfor = \"0.5ttl\"",
+    ),
+    (
+        "delayed-restart",
+        "aof-always",
+        "kind = \"crash-node\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"2ttl\"",
+    ),
+    (
+        "scripts-flushed",
+        "none",
+        "kind = \"flush-scripts\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"",
+    ),
+    (
+        "memory-full",
+        "none",
+        "kind = \"exhaust\"\nwhat = \"memory\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"0.5ttl\"",
+    ),
+    (
+        "nodes-leap-back",
+        "none",
+        "kind = \"clock-jump\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nby = \"-0.5ttl\"",
+    ),
+];
+
+/// What a cell of the table came to: for each property its status and cause, as one text.
+type Verdicts = BTreeMap<String, String>;
+
+fn run(scenario: &str, lock: &str, backend: &str) -> Verdicts {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    command
+        .args(["scenario", scenario, "--impl", lock, "--backend", backend])
+        .args(["--seed", "7", "--json", "--quiet"]);
+    if backend == "docker" {
+        command.args(["--image", "picklock-redis:local"]);
+    }
+    let output = command.output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        panic!("{lock} × {scenario} in the {backend} world: {error}\n{said}")
+    });
+    let verdicts = document["verdicts"].as_object().unwrap().iter();
+    let verdicts = verdicts.map(|(property, verdict)| {
+        let word = |field: &str| verdict[field].as_str().unwrap_or_default().to_owned();
+        (
+            property.clone(),
+            format!("{} {}", word("status"), word("cause")),
+        )
+    });
+    verdicts.collect()
+}
+
+/// Properties of which the catalog itself says that either may come out: what happens hangs on
+/// who is quicker, and that differs from world to world and from seed to seed.
+fn is_open(scenario: &str, lock: &str, property: &str) -> bool {
+    let Ok(scenario) = catalog::named(scenario) else {
+        return false;
+    };
+    let expect = scenario.expect;
+    let expected = expect.get(lock).or_else(|| expect.get("*"));
+    expected.is_some_and(|expected| expected.get(property) == Some(&Expectation::Any))
+}
+
+/// Runs `picklock matrix` in these worlds, and gives its cells by lock, scenario and world.
+///
+/// The simulation goes by itself, first, and is done in seconds: what it would take from the
+/// processors, real servers would miss.
+fn matrix(backends: &[&str], more: &[&str]) -> Cells {
+    let mut cells = BTreeMap::new();
+    for backend in backends {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+        command.args(["matrix", "--json", "--quiet", "--seed", "7"]);
+        command.args(["--backend", backend]).args(more);
+        if *backend == "docker" {
+            command.args(["--image", "picklock-redis:local"]);
+        }
+        let output = command.output().unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+            let said = String::from_utf8_lossy(&output.stderr);
+            panic!("the matrix of the {backend} world: {error}\n{said}")
+        });
+        for cell in document["cells"].as_array().unwrap() {
+            let word = |value: &Value| value.as_str().unwrap().to_owned();
+            let key = (
+                word(&cell["impl"]["name"]),
+                word(&cell["scenario"]),
+                word(&cell["backend"]),
+            );
+            cells.insert(key, cell.clone());
+        }
+    }
+    cells
+}
+
+/// The cells of one matrix, by lock, scenario and world.
+type Cells = BTreeMap<(String, String, String), Value>;
+
+/// Each cell comes out as its scenario expects, and two worlds that both ran it say the same of
+/// every property that is not open.
+fn compare(backends: &[&str], more: &[&str], at_least: usize) {
+    let cells = matrix(backends, more);
+    assert!(cells.len() >= at_least, "only {} cells", cells.len());
+    let wrong = differences(&cells, backends[0]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is not as expected, and what is not as in the first world.
+fn differences(cells: &Cells, first_world: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for ((lock, scenario, world), cell) in cells {
+        let title = format!("{lock} × {scenario} in the {world} world");
+        if let Some(error) = cell["error"].as_str() {
+            wrong.push(format!("{title}: {error}"));
+            continue;
+        }
+        for surprise in cell["surprises"].as_array().unwrap() {
+            wrong.push(format!("{title}: {surprise}"));
+        }
+        let first = (lock.clone(), scenario.clone(), first_world.to_owned());
+        let Some(first) = cells.get(&first) else {
+            continue;
+        };
+        for (property, verdict) in cell["verdicts"].as_object().unwrap() {
+            let other = &first["verdicts"][property];
+            let same = ["status", "cause"]
+                .iter()
+                .all(|field| verdict[field] == other[field]);
+            if !same && !is_open(scenario, lock, property) {
+                wrong.push(format!(
+                    "{title}: {property} is {} {}, and {} {} in the {first_world} world",
+                    verdict["status"], verdict["cause"], other["status"], other["cause"],
+                ));
+            }
+        }
+    }
+    wrong
+}
+
+/// Real servers in two tests at a time would be in each other's way.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// With this variable set, the tests go over the whole table: every lock, every scenario, Sentinels
+/// and crowds included. That takes a quarter of an hour, and a machine that does nothing else:
+///
+/// `PICKLOCK_WHOLE_TABLE=1 cargo test --test e2e every_verdict`
+const WHOLE: &str = "PICKLOCK_WHOLE_TABLE";
+
+/// Where it is not set, so many locks stand for all.
+const SOME_LOCKS: [&str; 4] = ["set-nx-px", "redlock", "fenced", "setnx-expire"];
+
+/// The scenarios that take neither five hundred processes nor three Sentinels, which the simulation
+/// has not; tests/e2e/real/sentinels.rs sees to those.
+fn handy_scenarios() -> Vec<&'static str> {
+    let sentinels = |name: &str| catalog::named(name).is_ok_and(|it| it.topology.sentinels > 0);
+    catalog::names()
+        .filter(|name| *name != "flash-sale" && !sentinels(name))
+        .collect()
+}
+
+/// The flags that choose the cells, and how many cells there are at the least in two worlds.
+fn chosen(locks: &[&'static str]) -> (Vec<&'static str>, usize) {
+    if std::env::var_os(WHOLE).is_some() {
+        return (Vec::new(), 500);
+    }
+    let mut flags = Vec::new();
+    for scenario in handy_scenarios() {
+        flags.extend(["--scenario", scenario]);
+    }
+    for lock in locks {
+        flags.extend(["--impl", lock]);
+    }
+    (flags, 40 * locks.len())
+}
+
+#[test]
+fn simulation_and_processes_agree_on_every_verdict() {
+    let _alone = alone();
+    let (flags, cells) = chosen(&SOME_LOCKS);
+    compare(&["sim", "process"], &flags, cells);
+}
+
+#[test]
+fn simulation_and_processes_agree_on_what_each_fault_does() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let files = FAULTS.map(|(name, persistence, fault)| {
+        // Whose reply comes first is luck where several ask at once, and a loser's reply is no
+        // loss: only a buyer who is alone is sure to be the one who got the lock.
+        let workers = match name {
+            "lost-reply" | "killed-at-reply" => 1,
+            _ => 3,
+        };
+        let text = format!(
+            "name = \"{name}\"\nsummary = \"One fault by itself.\"\n\
+             [topology]\npersistence = \"{persistence}\"\n\
+             [workload]\nworkers = {workers}\nstock = 4\nsection = \"0.4ttl\"\n\
+             [[fault]]\n{fault}\n"
+        );
+        let path = folder.path().join(format!("{name}.toml"));
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    });
+    let scenarios = files.iter().flat_map(|file| ["--scenario", file.as_str()]);
+    let locks = LOCKS.iter().flat_map(|lock| ["--impl", lock]);
+    let flags: Vec<&str> = scenarios.chain(locks).collect();
+    compare(&["sim", "process"], &flags, 2 * FAULTS.len() * LOCKS.len());
+}
+
+/// What theory says of each lock (single node, quorum, clients' clocks) when a clock is wrong, and
+/// that the worlds agree with it, not only with each other.
+#[test]
+fn wrong_clocks_break_those_who_believe_them() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        (
+            "kind = \"clock-jump\"\nwhen = { on = \"stock-read\" }\nnodes = [0]",
+            [
+                ("set-nx-px", "violated clock-jump"),
+                ("redlock", "held "),
+                ("getset", "held "),
+            ],
+        ),
+        (
+            "kind = \"clock-skew\"\nat = \"0ms\"\nworkers = [1]",
+            [
+                ("set-nx-px", "held "),
+                ("redlock", "held "),
+                ("getset", "violated clock-skew"),
+            ],
+        ),
+    ];
+    for (number, (fault, expected)) in cases.into_iter().enumerate() {
+        // One buyer is kept away in the beginning, so that the other one takes the lock on every
+        // node; it is luck otherwise whether the loss of one node matters.
+        let text = format!(
+            "name = \"wrong-clock-{number}\"\nsummary = \"A clock is ahead.\"\n\
+             [workload]\nworkers = 2\nstock = 4\nsection = \"0.4ttl\"\n\
+             [[fault]]\nkind = \"partition\"\nat = \"0ms\"\nfor = \"0.1ttl\"\nworkers = [1]\n\
+             [[fault]]\n{fault}\nby = \"2ttl\"\n"
+        );
+        let path = folder.path().join(format!("{number}.toml"));
+        std::fs::write(&path, text).unwrap();
+        for (lock, lease) in expected {
+            for backend in ["sim", "process"] {
+                let verdicts = run(path.to_str().unwrap(), lock, backend);
+                for property in ["lease", "exclusion"] {
+                    assert_eq!(verdicts[property], lease, "{fault} {lock} {backend}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn simulation_and_containers_agree_on_every_verdict() {
+    let _alone = alone();
+    let (flags, cells) = chosen(&["set-nx-px"]);
+    compare(&["sim", "docker"], &flags, cells);
+}
+
+#[test]
+fn a_difference_is_found() {
+    let cell = |lease: &str, cause: Option<&str>, surprises: Value| {
+        json!({
+            "verdicts": {"lease": {"status": lease, "cause": cause}},
+            "surprises": surprises,
+        })
+    };
+    let found = |scenario: &str, lock: &str, process: Value| {
+        let key = |world: &str| (lock.to_owned(), scenario.to_owned(), world.to_owned());
+        let sim = cell("held", None, json!([]));
+        differences(
+            &Cells::from([(key("sim"), sim), (key("process"), process)]),
+            "sim",
+        )
+    };
+    let race = || cell("violated", Some("race"), json!([]));
+    assert_eq!(
+        found("calm", "redlock", race()),
+        [
+            "redlock × calm in the process world: lease is \"violated\" \"race\", \
+             and \"held\" null in the sim world"
+        ]
+    );
+    assert_eq!(found("gc-pause", "getset", race()).len(), 0);
+    let same = cell("held", None, json!([]));
+    assert_eq!(found("calm", "redlock", same).len(), 0);
+    let surprising = cell("held", None, json!(["lease held, expected violated"]));
+    assert_eq!(found("calm", "redlock", surprising).len(), 1);
+    let failed = json!({"error": "no Redis"});
+    assert_eq!(found("calm", "redlock", failed).len(), 1);
+}

@@ -1,0 +1,152 @@
+//! The column "may import" of ARCHITECTURE.md, beside the manifests and the `use` lines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::imports::Crate;
+use crate::sources::root;
+
+/// Who may import whom, by name.
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+/// The first and the last column of the table below a heading.
+fn table(heading: &str) -> Arrows {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page is there");
+    table_of(&page, heading)
+}
+
+fn table_of(page: &str, heading: &str) -> Arrows {
+    let (_, below) = page
+        .split_once(&format!("\n## {heading}\n"))
+        .unwrap_or_else(|| panic!("ARCHITECTURE.md has no `## {heading}`"));
+    let below = below.split("\n## ").next().unwrap_or_default();
+    let rows = below.lines().filter(|line| line.starts_with("| `"));
+    let arrows: Arrows = rows.map(row).collect();
+    assert!(!arrows.is_empty(), "no table below `## {heading}`");
+    arrows
+}
+
+fn row(line: &str) -> (String, BTreeSet<String>) {
+    let columns: Vec<&str> = line.trim().trim_matches('|').split('|').collect();
+    let names = |column: &str| -> Vec<String> {
+        let quoted = column.split('`').skip(1).step_by(2);
+        quoted
+            .map(|name| name.trim_end_matches('/').to_owned())
+            .collect()
+    };
+    let first = names(columns[0]).remove(0);
+    let last = columns.last().copied().unwrap_or_default();
+    (first, names(last).into_iter().collect())
+}
+
+/// Every difference, as a sentence.
+fn differences(of: &str, drawn: &Arrows, found: &Arrows) -> Vec<String> {
+    let mut told = Vec::new();
+    let none = BTreeSet::new();
+    for name in drawn.keys().chain(found.keys()).collect::<BTreeSet<_>>() {
+        if !drawn.contains_key(name) || !found.contains_key(name) {
+            let place = if drawn.contains_key(name) {
+                "ARCHITECTURE.md"
+            } else {
+                of
+            };
+            told.push(format!("{of}: `{name}` is only in {place}"));
+            continue;
+        }
+        let (drawn, found) = (&drawn[name], found.get(name).unwrap_or(&none));
+        for other in found.difference(drawn) {
+            told.push(format!(
+                "{of}: `{name}` imports `{other}`, and no arrow says so"
+            ));
+        }
+        for other in drawn.difference(found) {
+            told.push(format!(
+                "{of}: an arrow leads from `{name}` to `{other}`, and nothing is imported"
+            ));
+        }
+    }
+    told
+}
+
+/// The crates of the workspace that a crate depends on, without the prefix `picklock-`.
+fn dependencies(folder: &str) -> BTreeSet<String> {
+    let manifest = if folder == "src" {
+        root()
+    } else {
+        root().join(folder)
+    };
+    let manifest = std::fs::read_to_string(manifest.join("Cargo.toml")).expect("a manifest");
+    let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
+    let tables = ["dependencies", "build-dependencies"].into_iter();
+    let tables = tables.filter_map(|table| manifest.get(table)?.as_table());
+    let names = tables.flat_map(|table| table.keys());
+    names
+        .filter_map(|name| Some(name.strip_prefix("picklock-")?.to_owned()))
+        .collect()
+}
+
+#[test]
+fn crates_depend_where_an_arrow_is_drawn_and_only_there() {
+    let drawn = table("The crates");
+    let folders = drawn.keys();
+    let found = folders
+        .map(|folder| (folder.clone(), dependencies(folder)))
+        .collect();
+    let told = differences("the workspace", &drawn, &found);
+    assert!(told.is_empty(), "{}", told.join("\n"));
+    let workspace = std::fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
+    let workspace: toml::Table = workspace.parse().expect("a manifest is TOML");
+    for member in workspace["workspace"]["members"]
+        .as_array()
+        .expect("members")
+    {
+        let member = member.as_str().expect("a folder");
+        assert!(
+            drawn.contains_key(member),
+            "ARCHITECTURE.md does not show {member}"
+        );
+    }
+}
+
+/// The rooms of a crate, with the rooms that they import.
+fn rooms(of: &Crate) -> Arrows {
+    let mut rooms = Arrows::new();
+    for (module, imported) in of.rooms() {
+        if let Some(room) = module.first() {
+            let others = imported.into_iter().filter(|other| other != room);
+            rooms.entry(room.clone()).or_default().extend(others);
+        }
+    }
+    rooms
+}
+
+#[test]
+fn rooms_import_where_an_arrow_is_drawn_and_only_there() {
+    for folder in ["harness/verdicts", "harness"] {
+        let drawn = table(&format!("The rooms of `{folder}/`"));
+        let told = differences(folder, &drawn, &rooms(&Crate::read(folder)));
+        assert!(told.is_empty(), "{}", told.join("\n"));
+    }
+}
+
+#[test]
+fn an_import_without_an_arrow_and_an_arrow_without_an_import_are_found() {
+    let page = "\n## Rooms\n\n| room | what | may import |\n|---|---|---|\n| `a` | `x` | `b`, `c` |\n| `b` | y | |\n";
+    let drawn = table_of(page, "Rooms");
+    let files = [
+        ("", "mod a; mod b; pub use b::deep::Thing;"),
+        ("a", "use crate::Thing;"),
+        ("b", "pub mod deep;"),
+        (
+            "b::deep",
+            "fn f() { crate::a::g() }\n#[cfg(test)] mod tests { use crate::d; }",
+        ),
+    ];
+    let found = rooms(&Crate::of(&files));
+    assert_eq!(
+        differences("it", &drawn, &found),
+        [
+            "it: an arrow leads from `a` to `c`, and nothing is imported",
+            "it: `b` imports `a`, and no arrow says so",
+        ]
+    );
+}

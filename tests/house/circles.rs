@@ -1,0 +1,240 @@
+//! Files that import each other, directly or through others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::imports::Crate;
+use crate::sources::ModulePath;
+
+/// Every crate of the project; the first one is the binary.
+const CRATES: [&str; 7] = [
+    ".",
+    "harness",
+    "harness/redis-model",
+    "harness/verdicts",
+    "impls",
+    "reports",
+    "scenarios",
+];
+
+/// The groups of files of which each is reached from each other one; only groups of two and more.
+pub fn circles<T: Ord + Clone>(imports: &BTreeMap<T, BTreeSet<T>>) -> BTreeSet<BTreeSet<T>> {
+    let reached: BTreeMap<&T, BTreeSet<&T>> = imports
+        .keys()
+        .map(|from| (from, reached(imports, from)))
+        .collect();
+    let group = |of: &T| {
+        let others = reached[of].iter().copied();
+        let back = others.filter(|other| reached.get(other).is_some_and(|set| set.contains(of)));
+        back.cloned().collect::<BTreeSet<T>>()
+    };
+    let groups = imports.keys().map(group);
+    groups.filter(|group| group.len() > 1).collect()
+}
+
+fn reached<'a, T: Ord>(imports: &'a BTreeMap<T, BTreeSet<T>>, from: &'a T) -> BTreeSet<&'a T> {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(at) = open.pop() {
+        for next in imports.get(at).into_iter().flatten() {
+            if seen.insert(next) {
+                open.push(next);
+            }
+        }
+    }
+    seen
+}
+
+/// Tables that name their rows, while the rows use what stands beside the table: a circle by nature.
+/// Crate, the file of the table, how the files of its rows begin, and the reason.
+const TABLES: &[(&str, &str, &[&str], &str)] = &[
+    (
+        "harness/redis-model",
+        "command",
+        &["commands"],
+        "the table of commands names the function of each; the functions take its types",
+    ),
+    (
+        "reports",
+        "formats",
+        &[
+            "document_files",
+            "hgrm",
+            "hlog",
+            "html",
+            "junit",
+            "markdown",
+            "trace",
+        ],
+        "the table of formats names each format; a format is a value of its type",
+    ),
+];
+
+/// Circles that are still there: crate and files. This list may only shrink.
+const KNOWN: &[(&str, &[&str])] = &[
+    (".", &["gate::config", "gate::measure"]),
+    (".", &["real_run", "scenario", "sim_run"]),
+    ("harness", &["adapter::control", "adapter::process"]),
+    ("harness", &["nemesis::strike", "nemesis::undo"]),
+    ("harness", &["sim::batch", "sim::runner"]),
+    ("harness", &["sim::desk", "sim::port"]),
+    (
+        "harness",
+        &["sim::ledger", "sim::network", "sim::node", "sim::traffic"],
+    ),
+    (
+        "harness",
+        &[
+            "wire::connection",
+            "wire::fabric",
+            "wire::outlet",
+            "wire::pump",
+        ],
+    ),
+    ("harness/redis-model", &["blocking", "context", "state"]),
+    (
+        "harness/redis-model",
+        &[
+            "command",
+            "dispatch",
+            "lua",
+            "lua::call",
+            "lua::convert",
+            "lua::fuse",
+            "lua::pool",
+            "lua::raised",
+            "lua::random",
+            "lua::scripts",
+            "server",
+        ],
+    ),
+    (
+        "harness/redis-model",
+        &[
+            "commands",
+            "commands::connection",
+            "commands::expiry",
+            "commands::keys",
+            "commands::lists",
+            "commands::lists_ends",
+            "commands::scripting",
+            "commands::set_options",
+            "commands::sorted_ranges",
+            "commands::sorted_sets",
+            "commands::strings",
+        ],
+    ),
+    (
+        "harness/verdicts",
+        &[
+            "check::cause",
+            "check::checker",
+            "check::evidence",
+            "check::fencing",
+            "check::ownership",
+            "check::progress",
+            "check::resource",
+            "check::story",
+        ],
+    ),
+    (
+        "reports",
+        &["gate::baseline", "gate::decide", "gate::keeping_to"],
+    ),
+    ("reports", &["html::evidence", "html::page"]),
+    (
+        "reports",
+        &[
+            "measures",
+            "measures::fairness",
+            "measures::operation",
+            "measures::orphan",
+            "measures::phase",
+            "measures::speed",
+            "measures::waits",
+        ],
+    ),
+    (
+        "reports",
+        &[
+            "terminal::matrix",
+            "terminal::matrix::cell",
+            "terminal::matrix::grid",
+            "terminal::matrix::list",
+            "terminal::matrix::summary",
+            "terminal::matrix::surprises",
+        ],
+    ),
+    ("scenarios", &["validate", "validate::open_loop"]),
+];
+
+/// The imports of a crate by the names of modules, without those from a table to its rows.
+fn without_tables(
+    folder: &str,
+    tables: &[&(&str, &str, &[&str], &str)],
+) -> BTreeMap<String, BTreeSet<String>> {
+    let all = Crate::read(folder).imports().into_iter();
+    let kept = |from: &str, to: &str| {
+        !tables.iter().any(|(of, table, rows, _)| {
+            let is_row = |row: &&str| to == *row || to.starts_with(&format!("{row}::"));
+            *of == folder && from == *table && rows.iter().any(is_row)
+        })
+    };
+    let name = |module: &ModulePath| match module.is_empty() {
+        true => "lib".to_owned(),
+        false => module.join("::"),
+    };
+    all.map(|(from, targets)| {
+        let from = name(&from);
+        let targets = targets.iter().map(name).filter(|to| kept(&from, to));
+        let targets = targets.collect();
+        (from, targets)
+    })
+    .collect()
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    let mut told = Vec::new();
+    for folder in CRATES {
+        let found = circles(&without_tables(folder, &TABLES.iter().collect::<Vec<_>>()));
+        let known = KNOWN.iter().filter(|(of, _)| *of == folder);
+        let known: BTreeSet<BTreeSet<String>> = known
+            .map(|(_, files)| files.iter().map(|&file| file.to_owned()).collect())
+            .collect();
+        for circle in found.difference(&known) {
+            told.push(format!("{folder}: a circle of files: {circle:?}"));
+        }
+        for circle in known.difference(&found) {
+            told.push(format!(
+                "{folder}: no circle any more, take it out of KNOWN: {circle:?}"
+            ));
+        }
+        for table in TABLES.iter().filter(|(of, ..)| *of == folder) {
+            let others: Vec<_> = TABLES.iter().filter(|other| *other != table).collect();
+            let (_, name, _, reason) = table;
+            if circles(&without_tables(folder, &others)) == found {
+                told.push(format!(
+                    "{folder}: `{name}` makes no circle, take it out of TABLES ({reason})"
+                ));
+            }
+        }
+    }
+    assert!(told.is_empty(), "{}", told.join("\n"));
+}
+
+#[test]
+fn a_circle_is_found_through_re_exports() {
+    let files = [
+        ("", "mod a; mod b; mod c;"),
+        ("a", "mod part; pub use part::Part; use crate::b::B;"),
+        ("a::part", "pub struct Part;"),
+        ("b", "use crate::c::C;"),
+        (
+            "c",
+            "fn f() -> crate::a::Part { todo!() } fn g() { super::a::h() }",
+        ),
+    ];
+    let found = circles(&Crate::of(&files).imports());
+    let names = ["a", "b", "c"].map(|name| vec![name.to_owned()]);
+    assert_eq!(found, [BTreeSet::from(names)].into());
+}

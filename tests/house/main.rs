@@ -1,0 +1,129 @@
+//! The rules of the house, held by tests.
+//!
+//! - [`arrows`]: imports are those that ARCHITECTURE.md draws
+//! - [`circles`]: no files import each other in a circle
+//! - here: how long files and functions may be, what they may be called, and that nothing is left
+//!   half done
+//! - [`sources`], [`imports`]: the files, and what they name
+
+mod arrows;
+mod circles;
+mod imports;
+mod sources;
+
+use syn::visit::Visit;
+
+use sources::{name_of, sources};
+
+/// Files past 500 lines need a reason here.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+const LONGEST_FILE: usize = 500;
+const LONGEST_FUNCTION: usize = 70;
+
+/// Functions with the number of lines of each.
+#[derive(Default)]
+struct Functions(Vec<(String, usize)>);
+
+impl<'ast> Visit<'ast> for Functions {
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.note(&item.sig, item.block.brace_token.span);
+        syn::visit::visit_item_fn(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.note(&item.sig, item.block.brace_token.span);
+        syn::visit::visit_impl_item_fn(self, item);
+    }
+}
+
+impl Functions {
+    fn note(&mut self, signature: &syn::Signature, braces: proc_macro2::extra::DelimSpan) {
+        let lines = braces.close().end().line - braces.open().start().line + 1;
+        self.0.push((signature.ident.to_string(), lines));
+    }
+}
+
+#[test]
+fn files_and_functions_stay_short() {
+    let mut longest = 0;
+    for path in sources() {
+        let name = name_of(&path);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines = text.lines().count();
+        let excused = LONG_FILES.iter().any(|(known, _)| *known == name);
+        assert!(
+            lines <= LONGEST_FILE || excused,
+            "{name} has {lines} lines; split it, or give the reason in LONG_FILES"
+        );
+        let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut functions = Functions::default();
+        functions.visit_file(&file);
+        for (function, lines) in functions.0 {
+            assert!(
+                lines <= LONGEST_FUNCTION,
+                "{name}: `{function}` has {lines} lines; the longest may have {LONGEST_FUNCTION}"
+            );
+            longest = longest.max(lines);
+        }
+    }
+    assert!(longest > 20, "the functions were not measured");
+}
+
+/// Macros that stand for work not done.
+#[derive(Default)]
+struct Stubs(Vec<String>);
+
+impl<'ast> Visit<'ast> for Stubs {
+    fn visit_macro(&mut self, found: &'ast syn::Macro) {
+        if let Some(last) = found.path.segments.last()
+            && (last.ident == "todo" || last.ident == "unimplemented")
+        {
+            self.0.push(last.ident.to_string());
+        }
+        syn::visit::visit_macro(self, found);
+    }
+
+    fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
+        if attribute.path().is_ident("ignore") {
+            self.0.push("ignore".into());
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_half_done() {
+    for path in sources() {
+        let file = syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let mut stubs = Stubs::default();
+        stubs.visit_file(&file);
+        assert!(stubs.0.is_empty(), "{}: {:?}", name_of(&path), stubs.0);
+    }
+}
+
+#[test]
+fn names_that_say_nothing_are_not_used() {
+    let empty = [
+        "util", "utils", "common", "types", "helpers", "manager", "misc",
+    ];
+    for path in sources() {
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        assert!(
+            !empty.contains(&stem.as_str()),
+            "{}: name the thing",
+            name_of(&path)
+        );
+    }
+}
+
+#[test]
+fn the_rules_can_fail() {
+    let text = "fn a() { todo!() }\n#[ignore] fn b() {}";
+    let file = syn::parse_file(text).unwrap();
+    let mut stubs = Stubs::default();
+    stubs.visit_file(&file);
+    assert_eq!(stubs.0, ["todo", "ignore"]);
+    let mut functions = Functions::default();
+    functions.visit_file(&syn::parse_file("fn f() {\n\n\n}").unwrap());
+    assert_eq!(functions.0, [("f".to_owned(), 4)]);
+}
