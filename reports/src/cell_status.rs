@@ -46,14 +46,17 @@ pub fn failures(cell: &Cell) -> Vec<Surprise> {
     if !cell.expected.is_empty() || !cell.surprises.is_empty() {
         return cell.surprises.clone();
     }
-    let unmet = cell.verdicts.iter().filter_map(|(property, verdict)| {
-        (!fits(&Expectation::Held, verdict)).then(|| Surprise {
+    let held = Expectation::Held;
+    let unmet = cell
+        .verdicts
+        .iter()
+        .filter(|(_, verdict)| !fits(&held, verdict))
+        .map(|(property, verdict)| Surprise {
             property: *property,
-            expected: Expectation::Held.into(),
+            expected: held.clone().into(),
             got: in_words(verdict),
             runs: 1,
-        })
-    });
+        });
     unmet.collect()
 }
 

@@ -39,7 +39,7 @@ pub fn assemble(history: &History, verdicts: Verdicts, about: About) -> RunRecor
         },
         scenario: header.scenario.clone(),
         summary: about.summary,
-        backend: header.backend.clone(),
+        backend: header.backend,
         backend_reason: about.backend_reason,
         seed: header.seed,
         redis: about.redis,
