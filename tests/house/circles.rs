@@ -76,20 +76,24 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("harness", &["adapter::control", "adapter::process"]),
     ("harness", &["nemesis::strike", "nemesis::undo"]),
     ("harness", &["sim::batch", "sim::runner"]),
-    ("harness", &["sim::desk", "sim::port"]),
     (
         "harness",
-        &["sim::ledger", "sim::network", "sim::node", "sim::traffic"],
+        &["sim::client_endpoint", "sim::submission_queue"],
+    ),
+    (
+        "harness",
+        &["sim::event_queue", "sim::network", "sim::network_state"],
     ),
     (
         "harness",
         &[
             "wire::connection",
-            "wire::fabric",
-            "wire::outlet",
+            "wire::proxy",
             "wire::pump",
+            "wire::send_queue",
         ],
     ),
+    ("harness", &["wire::fault_rules", "wire::fault_table"]),
     ("harness/redis-model", &["blocking", "context", "state"]),
     (
         "harness/redis-model",
@@ -136,23 +140,21 @@ const KNOWN: &[(&str, &[&str])] = &[
             "check::story",
         ],
     ),
+    ("harness/verdicts", &["timeline", "timeline::frozen"]),
     (
-        "reports",
-        &["gate::baseline", "gate::decide", "gate::keeping_to"],
-    ),
-    ("reports", &["html::evidence", "html::page"]),
-    (
-        "reports",
+        "harness/verdicts",
         &[
-            "measures",
-            "measures::fairness",
-            "measures::operation",
-            "measures::orphan",
-            "measures::phase",
-            "measures::speed",
-            "measures::waits",
+            "timeline::attempt",
+            "timeline::grant_order",
+            "timeline::lease_deadline",
         ],
     ),
+    (
+        "reports",
+        &["gate::baseline", "gate::decide", "gate::limit_check"],
+    ),
+    ("reports", &["html::evidence", "html::page"]),
+    ("reports", &["measures::fairness", "measures::waits"]),
     (
         "reports",
         &[
