@@ -27,38 +27,25 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("adapter", &["clock", "entropy", "process_stat"]),
     ("wire", &["clock", "entropy"]),
     ("world", &["adapter", "wire"]),
-    ("stage", &["clock", "history", "wire", "world"]),
-    ("nemesis", &["history", "stage", "wire", "world"]),
+    ("context", &["clock", "history", "wire"]),
+    ("nemesis", &["context", "history", "wire", "world"]),
     (
         "driver",
         &[
-            "adapter", "clock", "entropy", "history", "nemesis", "stage", "world",
+            "adapter", "clock", "context", "entropy", "history", "nemesis", "world",
         ],
     ),
     ("real", &["clock", "entropy", "process_stat", "record"]),
-    ("replication", &["world"]),
-    ("tampering", &["world"]),
-    (
-        "real_world",
-        &[
-            "adapter",
-            "clock",
-            "real",
-            "replication",
-            "tampering",
-            "wire",
-            "world",
-        ],
-    ),
+    ("real_world", &["adapter", "clock", "real", "wire", "world"]),
     (
         "sim",
         &[
-            "adapter", "clock", "driver", "entropy", "history", "model", "stage", "wire", "world",
+            "adapter", "clock", "context", "driver", "entropy", "history", "model", "wire", "world",
         ],
     ),
     (
         "trial",
-        &["check", "expectation", "history", "sim", "stage"],
+        &["check", "context", "expectation", "history", "sim"],
     ),
 ];
 

@@ -9,6 +9,7 @@ pub mod catalog;
 mod fault;
 mod nearest;
 mod parse;
+mod problem;
 mod rate;
 mod scenario;
 mod shift;
@@ -18,7 +19,8 @@ mod words;
 mod world_name;
 
 pub use fault::{
-    Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Resource, Trigger, Who, Workers,
+    Action, Capability, DataAction, Direction, EventKind, FaultKind, FaultPlan, Lasts, LinkAction,
+    NodeAction, Nodes, Phase, Resource, Strikes, Target, Trigger, Who, WorkerAction, Workers,
 };
 pub use nearest::nearest;
 pub use parse::ScenarioError;

@@ -9,6 +9,7 @@
 
 mod ask;
 mod clocks;
+mod data;
 mod detection;
 mod docker;
 mod errors;
@@ -16,4 +17,3 @@ mod orphans;
 mod process;
 mod reexecution;
 mod sentinels;
-mod tampering;
