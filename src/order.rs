@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use picklock_harness::context::Plan;
 use picklock_harness::entropy;
-use picklock_harness::stage::Plan;
 use picklock_impls::{OptionError, find};
 use picklock_scenarios::{Scenario, Span, WorldName, catalog, nearest};
 

@@ -6,14 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use picklock_harness::clock::Clock;
+use picklock_harness::context::{Triggers, millis};
 use picklock_harness::driver::{self, RunError, Setup};
 use picklock_harness::real::{Layout, Reaper, RunDir, Servers, WallShim, World, sweep};
 use picklock_harness::real_world::{Parts, RealWorld};
 use picklock_harness::record::{Phases, Redis};
-use picklock_harness::stage::{Moments, millis};
 use picklock_harness::wire::Wire;
 use picklock_reports::escape::visible;
-use picklock_scenarios::{FaultKind, StockPlace};
+use picklock_scenarios::{Capability, StockPlace};
 
 use crate::backend;
 use crate::exit::Failure;
@@ -29,11 +29,11 @@ use crate::scenario::Ran;
 pub async fn run(order: &Order, world: &World, interrupt: &Interrupt) -> Result<Ran, Failure> {
     let live = Rc::new(Live::new(order.args.quiet));
     let clock = Clock::start();
-    let (moments, due) = Moments::of(&order.scenario.faults);
-    let moments = Arc::new(moments);
+    let (triggers, due) = Triggers::of(&order.scenario.faults);
+    let triggers = Arc::new(triggers);
     let plan = order.plan();
     let keys = plan.keys.clone();
-    let wire = Wire::new(clock.clone(), keys, order.seed, moments.clone());
+    let wire = Wire::new(clock.clone(), keys, order.seed, triggers.clone());
     live.phase("setting up: servers and workers");
     let preparing = prepare(order, world, &wire);
     let (world, redis, dir) = tokio::select! {
@@ -45,7 +45,7 @@ pub async fn run(order: &Order, world: &World, interrupt: &Interrupt) -> Result<
         plan,
         subject: order.subject.name.clone(),
         clock: clock.clone(),
-        moments,
+        triggers,
         due,
         listener: Box::new(move |event| listener.event(event)),
     };
@@ -81,7 +81,8 @@ async fn prepare(
     // What an earlier run was not able to clean up, we do.
     sweep().await;
     let dir = RunDir::create(&reaper).map_err(|error| Failure::Environment(error.to_string()))?;
-    let has = |kind| order.scenario.faults.iter().any(|fault| fault.kind == kind);
+    let faults = &order.scenario.faults;
+    let needs = |one| faults.iter().any(|fault| fault.needs().contains(&one));
     // The store is one server more, to which no link leads.
     let keeps_stock = order.scenario.workload.stock_in == StockPlace::Redis;
     let layout = Layout {
@@ -89,11 +90,11 @@ async fn prepare(
         replicas: order.scenario.topology.replicas,
         sentinels: order.scenario.topology.sentinels,
         persistence: order.scenario.topology.persistence,
-        clocks_shift: has(FaultKind::ClockJump),
+        clocks_shift: needs(Capability::NodeClocks),
     };
     let servers = backend::start(world, layout, dir.path(), &reaper).await?;
     let redis = servers.server().clone();
-    let walls = match has(FaultKind::ClockSkew) {
+    let walls = match needs(Capability::WorkerClocks) {
         true => WallShim::install(dir.path()),
         false => Ok(None),
     };

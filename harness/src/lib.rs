@@ -6,7 +6,7 @@
 //! - [`adapter`]: what driver and worker say to each other
 //! - [`world`]: what a world must be able to do
 //! - [`wire`]: the proxy between workers and nodes
-//! - [`stage`]: what driver and nemesis share
+//! - [`context`]: what driver and nemesis share
 //! - [`driver`]: the buyers, and one run from start to end
 //! - [`nemesis`]: what goes wrong, and when
 //! - [`real`]: Redis servers as processes and in containers, and nothing that outlives the run
@@ -21,16 +21,14 @@
 
 pub mod adapter;
 pub mod clock;
+pub mod context;
 pub mod driver;
 pub mod entropy;
 pub mod nemesis;
 mod process_stat;
 pub mod real;
 pub mod real_world;
-mod replication;
 pub mod sim;
-pub mod stage;
-mod tampering;
 pub mod trial;
 pub mod wire;
 pub mod world;

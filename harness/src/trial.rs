@@ -58,10 +58,10 @@ use picklock_impls::{Context, Lock, Node, OptionError};
 use picklock_scenarios::{Scenario, ScenarioError, catalog, nearest};
 
 use crate::check::{Cause, Property, Status, Verdict, Verdicts, judge};
+use crate::context::Plan;
 use crate::expectation::{Expected, Tables, fits};
 use crate::history::History;
 use crate::sim::{SimError, Simulation, Subject, run};
-use crate::stage::Plan;
 
 /// So many seeds are tried unless others are named.
 const SEEDS: u64 = 20;

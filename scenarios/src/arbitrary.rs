@@ -10,30 +10,19 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::fault::{
-    Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Resource, Trigger, Who, Workers,
+    Direction, EventKind, FaultKind, FaultPlan, Field, Nodes, Phase, Resource, Strikes, Trigger,
+    Who, Workers,
 };
 use crate::rate::{Per, Rate};
 use crate::scenario::{Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind};
 use crate::shift::Shift;
 use crate::span::Span;
 
-const KINDS: [FaultKind; 15] = [
-    FaultKind::PauseClient,
-    FaultKind::CrashClient,
-    FaultKind::Delay,
-    FaultKind::Drop,
-    FaultKind::Hold,
-    FaultKind::Cut,
-    FaultKind::Partition,
-    FaultKind::PauseNode,
-    FaultKind::CrashNode,
-    FaultKind::Evict,
-    FaultKind::FlushAll,
-    FaultKind::FlushScripts,
-    FaultKind::Exhaust,
-    FaultKind::ClockJump,
-    FaultKind::ClockSkew,
-];
+/// The kinds that need no replicas: generated scenarios have none.
+fn kinds() -> Vec<FaultKind> {
+    let kinds = FaultKind::all().filter(|kind| !kind.is_replicated());
+    kinds.collect()
+}
 
 /// Durations up to three leases.
 pub fn span() -> impl Strategy<Value = Span> {
@@ -90,8 +79,9 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
 
 /// A valid fault for a run of `workers` workers and `nodes` nodes.
 pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
+    let kinds = kinds();
     (
-        0..KINDS.len(),
+        0..kinds.len(),
         span(),
         option::of(trigger(workers, nodes)),
         (span(), span(), any::<bool>()),
@@ -104,42 +94,45 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
         (any::<bool>(), any::<bool>(), any::<bool>()),
     )
         .prop_map(
-            |(kind, at, when, (lasts, by, lasting), (on, at_nodes), direction, frames, bits)| {
-                let kind = KINDS[kind];
+            move |(
+                kind,
+                at,
+                when,
+                (lasts, by, lasting),
+                (on, at_nodes),
+                direction,
+                frames,
+                bits,
+            )| {
+                let kind = kinds[kind];
                 let (jittered, words, optional) = bits;
-                let client = kind.is_of_a_client();
-                let server = kind.is_of_a_node();
-                let pause = matches!(kind, FaultKind::PauseClient | FaultKind::PauseNode);
-                let framed = matches!(kind, FaultKind::Delay | FaultKind::Drop | FaultKind::Hold);
-                let link = !client && !server;
-                let workers = match (server, words) {
-                    (true, _) => None,
-                    (false, true) => Some(Workers::Word(Who::All)),
-                    (false, false) => Some(Workers::List(on)),
+                let workers = match words {
+                    true => Workers::Word(Who::All),
+                    false => Workers::List(on),
                 };
-                let nodes = match (client, words) {
-                    (true, _) => None,
-                    (false, true) => Some(Nodes::Word(Who::All)),
-                    (false, false) => Some(Nodes::List(at_nodes)),
+                let nodes = match words {
+                    true => Nodes::Word(Who::All),
+                    false => Nodes::List(at_nodes),
                 };
+                let by = match kind.strikes() {
+                    Strikes::Links => by.into(),
+                    Strikes::Workers | Strikes::Nodes => clock_shift(by, jittered),
+                };
+                let ends = kind.requires(Field::For) || lasting;
                 FaultPlan {
                     kind,
                     at: when.is_none().then_some(at),
                     when,
-                    duration: (pause || (may_last(kind) && lasting)).then_some(lasts),
-                    workers,
-                    nodes,
-                    direction: direction.filter(|_| link && kind != FaultKind::Cut),
-                    by: match kind {
-                        FaultKind::Delay => Some(by.into()),
-                        _ if kind.is_of_a_clock() => Some(leap(by, jittered)),
-                        _ => None,
-                    },
-                    jitter: (kind == FaultKind::Delay && jittered).then_some(by),
-                    frames: frames.filter(|_| framed),
+                    duration: (kind.takes(Field::For) && ends).then_some(lasts),
+                    workers: kind.takes(Field::Workers).then_some(workers),
+                    nodes: kind.takes(Field::Nodes).then_some(nodes),
+                    direction: direction.filter(|_| kind.takes(Field::Direction)),
+                    by: kind.takes(Field::By).then_some(by),
+                    jitter: (kind.takes(Field::Jitter) && jittered).then_some(by.span),
+                    frames: frames.filter(|_| kind.takes(Field::Frames)),
                     // Every run has a first key.
-                    keys: (kind == FaultKind::Evict && jittered).then(|| vec![0]),
-                    what: (kind == FaultKind::Exhaust).then_some(if jittered {
+                    keys: (kind.takes(Field::Keys) && jittered).then(|| vec![0]),
+                    what: kind.takes(Field::What).then_some(if jittered {
                         Resource::Memory
                     } else {
                         Resource::Connections
@@ -151,18 +144,10 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
 }
 
 /// A clock is set forward or back, but never by zero.
-fn leap(by: Span, back: bool) -> Shift {
+fn clock_shift(by: Span, back: bool) -> Shift {
     let none = by.resolve(Duration::from_secs(1)).is_zero();
     let span = if none { Span::Ttl(1.5) } else { by };
     Shift { span, back }
-}
-
-/// False for faults that are over at once.
-fn may_last(kind: FaultKind) -> bool {
-    !matches!(
-        kind,
-        FaultKind::Cut | FaultKind::Evict | FaultKind::FlushAll | FaultKind::FlushScripts
-    )
 }
 
 /// Arrival rate and duration of an open loop: up to a few dozen arrivals in total.

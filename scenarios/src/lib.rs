@@ -10,6 +10,7 @@ mod cause;
 mod fault;
 mod nearest;
 mod parse;
+mod problem;
 mod property;
 mod rate;
 mod scenario;
@@ -20,7 +21,8 @@ mod world_name;
 
 pub use cause::{CAUSES, Cause, Responsible};
 pub use fault::{
-    Direction, EventKind, FaultKind, FaultPlan, Nodes, Phase, Resource, Trigger, Who, Workers,
+    Action, Capability, DataAction, Direction, EventKind, FaultKind, FaultPlan, Lasts, LinkAction,
+    NodeAction, Nodes, Phase, Resource, Strikes, Target, Trigger, Who, WorkerAction, Workers,
 };
 pub use nearest::nearest;
 pub use parse::ScenarioError;

@@ -4,8 +4,9 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::nearest::nearest;
+use crate::problem::Problem;
 use crate::scenario::Scenario;
-use crate::validate::{self, Fault};
+use crate::validate;
 
 /// What is wrong with a scenario file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +54,7 @@ impl Scenario {
     pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
         let scenario: Scenario =
             toml::from_str(text).map_err(|error| from_toml(text, file, &error))?;
-        validate::scenario(&scenario).map_err(|fault| from_fault(text, file, fault))?;
+        validate::scenario(&scenario).map_err(|problem| from_problem(text, file, problem))?;
         Ok(scenario)
     }
 
@@ -65,12 +66,12 @@ impl Scenario {
     pub fn check_for(&self, nodes: usize) -> Result<(), ScenarioError> {
         validate::scenario(self)
             .and_then(|()| validate::nodes(self, self.topology.nodes.unwrap_or(nodes)))
-            .map_err(|fault| ScenarioError {
+            .map_err(|problem| ScenarioError {
                 file: self.name.clone(),
                 place: None,
                 excerpt: None,
-                problem: format!("{}: {}", fault.path_text(), fault.problem),
-                hint: fault.hint,
+                problem: format!("{}: {}", problem.path_text(), problem.text),
+                hint: problem.hint,
             })
     }
 }
@@ -98,9 +99,9 @@ fn plainly(message: &str) -> String {
     plain.replace("expected bool", "expected true or false")
 }
 
-fn from_fault(text: &str, file: &str, fault: Fault) -> ScenarioError {
-    let span = locate(text, &fault.path);
-    placed(text, file, span, fault.problem, fault.hint)
+fn from_problem(text: &str, file: &str, problem: Problem) -> ScenarioError {
+    let span = locate(text, &problem.path);
+    placed(text, file, span, problem.text, problem.hint)
 }
 
 fn placed(

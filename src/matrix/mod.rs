@@ -22,8 +22,8 @@ use picklock_scenarios::WorldName;
 use std::sync::Arc;
 
 use picklock_harness::clock::Clock;
+use picklock_harness::context::millis;
 use picklock_harness::record::{MATRIX_FORMAT, MatrixRecord, SkippedCell};
-use picklock_harness::stage::millis;
 use picklock_reports::matrix::matrix_json;
 use picklock_reports::{terminal, units};
 

@@ -13,9 +13,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use picklock_harness::clock::Clock;
+use picklock_harness::context::millis;
 use picklock_harness::real::guard;
 use picklock_harness::record::RunRecord;
-use picklock_harness::stage::millis;
 use picklock_reports::json;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use picklock_harness::check::{Property, Status, judge};
+use picklock_harness::context::Plan;
 use picklock_harness::history::History;
 use picklock_harness::sim::{Simulation, Subject, run_many};
-use picklock_harness::stage::Plan;
 use picklock_impls::Strategy;
 use picklock_scenarios::catalog;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use picklock_harness::stage::Plan;
+use picklock_harness::context::Plan;
 use picklock_scenarios::Scenario;
 
 /// Lease time of all shapes.

@@ -8,15 +8,15 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::conversation::{Conversation, Silence};
+use crate::context::RunContext;
 use crate::history::What;
-use crate::stage::Stage;
 use crate::world::World;
 
 /// Beyond everything that the scenario itself makes a worker wait for, it may take so long to
 /// answer before it counts as hung. Generous: a verdict must not depend on a busy machine.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// Why an attempt did not come to its end.
+/// Why an attempt was broken off.
 pub(super) enum Broken {
     /// The nemesis killed the worker; that is in the history already.
     Struck,
@@ -32,9 +32,9 @@ impl From<Silence> for Broken {
 
 /// One buyer with its line to its worker.
 pub struct Buyer<W> {
-    pub(super) stage: Rc<Stage<W>>,
+    pub(super) context: Rc<RunContext<W>>,
     pub(super) worker: usize,
-    /// Which of the worker's lives this is.
+    /// How often the worker has been started before.
     pub(super) incarnation: u32,
     pub(super) talk: Conversation,
     pub(super) entropy: StdRng,
@@ -46,10 +46,10 @@ pub struct Buyer<W> {
 
 /// One purchase to be made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Errand {
-    /// Of which lock's stock.
+pub(super) struct Purchase {
+    /// From which lock's stock.
     pub(super) key: u32,
-    /// In an open loop: when whoever wants it came, nanoseconds since the run began.
+    /// In an open loop: when the buyer who wants it arrived, nanoseconds since the run began.
     pub(super) intended_ns: Option<u64>,
 }
 
@@ -64,16 +64,16 @@ pub(super) struct Hold {
 impl<W: World> Buyer<W> {
     /// Buys until everything is sold out, the worker is gone for good, or the future is dropped.
     pub async fn run(mut self) {
-        self.stage.door.enter(self.worker).await;
+        self.context.start_gate.pass(self.worker).await;
         loop {
             match self.shop().await {
                 Ok(()) => return,
-                Err(broken) => self.bury(broken).await,
+                Err(broken) => self.retire(broken).await,
             }
-            let Some(incarnation) = self.stage.roster.revival(self.worker).await else {
+            let Some(incarnation) = self.context.roster.revival(self.worker).await else {
                 return;
             };
-            match Buyer::start(&self.stage, self.worker, incarnation).await {
+            match Buyer::start(&self.context, self.worker, incarnation).await {
                 Ok(fresh) => {
                     let bought = self.bought;
                     self = fresh;
@@ -88,12 +88,17 @@ impl<W: World> Buyer<W> {
     }
 
     async fn shop(&mut self) -> Result<(), Broken> {
-        let stage = Rc::clone(&self.stage);
-        let think = stage.plan.scenario.workload.think.resolve(stage.plan.ttl);
-        while let Some(errand) = self.errand().await? {
-            match stage.arrivals {
-                Some(_) => self.serve(errand).await?,
-                None => self.buy(errand).await?,
+        let context = Rc::clone(&self.context);
+        let think = context
+            .plan
+            .scenario
+            .workload
+            .think
+            .resolve(context.plan.ttl);
+        while let Some(purchase) = self.next_purchase().await? {
+            match context.arrivals {
+                Some(_) => self.serve(purchase).await?,
+                None => self.buy(purchase).await?,
             }
             if !think.is_zero() {
                 tokio::time::sleep(think).await;
@@ -102,26 +107,25 @@ impl<W: World> Buyer<W> {
         Ok(())
     }
 
-    /// What is to be bought next; `None`: nothing any more. In an open loop it waits for somebody
-    /// who wants it.
-    async fn errand(&mut self) -> Result<Option<Errand>, Broken> {
-        let stage = Rc::clone(&self.stage);
-        let Some(arrivals) = &stage.arrivals else {
-            return Ok(self.pick().map(|key| Errand {
+    /// The next purchase; `None`: there is none. In an open loop it waits for a buyer to arrive.
+    async fn next_purchase(&mut self) -> Result<Option<Purchase>, Broken> {
+        let context = Rc::clone(&self.context);
+        let Some(arrivals) = &context.arrivals else {
+            return Ok(self.pick().map(|key| Purchase {
                 key,
                 intended_ns: None,
             }));
         };
         let turn = tokio::select! {
             biased;
-            () = stage.roster.death(self.worker, self.incarnation) => return Err(Broken::Struck),
+            () = context.roster.death(self.worker, self.incarnation) => return Err(Broken::Struck),
             turn = arrivals.turn() => turn,
         };
-        // Who finds everything sold out leaves the buyer in the line: he was not served.
+        // If everything is sold out, the arrival stays in the queue: it was not served.
         let Some(key) = self.pick() else {
             return Ok(None);
         };
-        Ok(arrivals.take(turn).map(|intended_ns| Errand {
+        Ok(arrivals.take(turn).map(|intended_ns| Purchase {
             key,
             intended_ns: Some(intended_ns),
         }))
@@ -129,8 +133,8 @@ impl<W: World> Buyer<W> {
 
     /// A lock whose stock may not be sold out; `None`: there is none, or this buyer has enough.
     fn pick(&mut self) -> Option<u32> {
-        self.heed_the_sign();
-        let most = self.stage.plan.scenario.workload.purchases;
+        self.drop_sold_out();
+        let most = self.context.plan.scenario.workload.purchases;
         let served = most.is_some_and(|most| self.bought >= most);
         if self.open_keys.is_empty() || served {
             return None;
@@ -139,18 +143,18 @@ impl<W: World> Buyer<W> {
         Some(self.open_keys[pick])
     }
 
-    /// Where it is announced that a key is sold out, nobody asks for it any more.
-    fn heed_the_sign(&mut self) {
-        if self.stage.plan.scenario.workload.sold_out == SoldOut::Announced {
-            let stock = self.stage.stock.borrow();
+    /// Drops the keys that have been announced as sold out.
+    fn drop_sold_out(&mut self) {
+        if self.context.plan.scenario.workload.sold_out == SoldOut::Announced {
+            let stock = self.context.stock.borrow();
             self.open_keys.retain(|key| !stock.is_announced(*key));
         }
     }
 
     /// One attempt of a closed loop.
-    async fn buy(&mut self, errand: Errand) -> Result<(), Broken> {
-        match self.acquire(errand).await? {
-            Some(hold) => self.purchase(hold).await?,
+    async fn buy(&mut self, purchase: Purchase) -> Result<(), Broken> {
+        match self.acquire(purchase).await? {
+            Some(hold) => self.critical_section(hold).await?,
             None => {
                 let pause = self.pause_after_refusal();
                 tokio::time::sleep(pause).await;
@@ -159,28 +163,28 @@ impl<W: World> Buyer<W> {
         Ok(())
     }
 
-    /// Somebody of an open loop. Refused, or failed, he goes away; with `again` he asks until he
-    /// gets the lock or reads the sign that all is sold.
-    async fn serve(&mut self, errand: Errand) -> Result<(), Broken> {
-        let plan = &self.stage.plan;
+    /// One arrival of an open loop. When it is refused or fails, it goes away. With `again` it asks
+    /// until it gets the lock or everything is announced as sold out.
+    async fn serve(&mut self, purchase: Purchase) -> Result<(), Broken> {
+        let plan = &self.context.plan;
         let stays = !plan.scenario.workload.again.resolve(plan.ttl).is_zero();
-        while self.open_keys.contains(&errand.key) {
-            if let Some(hold) = self.acquire(errand).await? {
-                return self.purchase(hold).await;
+        while self.open_keys.contains(&purchase.key) {
+            if let Some(hold) = self.acquire(purchase).await? {
+                return self.critical_section(hold).await;
             }
             if !stays {
                 return Ok(());
             }
             let pause = self.pause_after_refusal();
             tokio::time::sleep(pause).await;
-            self.heed_the_sign();
+            self.drop_sold_out();
         }
         Ok(())
     }
 
     /// A lock that refuses at once must not make the buyer spin.
     fn pause_after_refusal(&mut self) -> Duration {
-        let plan = &self.stage.plan;
+        let plan = &self.context.plan;
         let again = plan.scenario.workload.again.resolve(plan.ttl);
         let millis = match u64::try_from(again.as_millis()).unwrap_or(u64::MAX / 2) {
             0 => self.entropy.random_range(5..20),
@@ -189,10 +193,10 @@ impl<W: World> Buyer<W> {
         Duration::from_millis(millis)
     }
 
-    async fn bury(&self, broken: Broken) {
-        // Whoever was to come first will not be answered any more.
-        self.stage.door.open();
-        if self.stage.roster.is_over(self.worker, self.incarnation) {
+    async fn retire(&self, broken: Broken) {
+        // If this worker was to start first, it will get no answer any more.
+        self.context.start_gate.open();
+        if self.context.roster.is_over(self.worker, self.incarnation) {
             return;
         }
         let reason = match broken {
@@ -202,12 +206,12 @@ impl<W: World> Buyer<W> {
         };
         self.note_down(reason);
         // A worker that hangs is killed; one that is gone cannot be, and that is all right.
-        self.stage.world.kill_worker(self.worker).await.ok();
+        self.context.world.kill_worker(self.worker).await.ok();
     }
 
     fn note_down(&self, reason: String) {
-        if self.stage.roster.mark_down(self.worker, false) {
-            self.stage.recorder.write(What::WorkerDown {
+        if self.context.roster.mark_down(self.worker, false) {
+            self.context.recorder.write(What::WorkerDown {
                 worker: self.worker,
                 by_fault: false,
                 reason,

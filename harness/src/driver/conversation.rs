@@ -12,8 +12,8 @@ use tokio::time::Sleep;
 use crate::adapter::mailbox::{Reader, Writer, mailbox};
 use crate::adapter::message::{Answer, Ask, Notification, Request, Said};
 use crate::adapter::process::Heard;
+use crate::context::RunContext;
 use crate::history::{Misbehaviour, What};
-use crate::stage::Stage;
 use crate::world::{Session, World};
 
 /// Why a worker gave no answer.
@@ -56,12 +56,16 @@ impl Drop for Conversation {
 
 impl Conversation {
     /// Begins to listen. Everything unprompted goes into the history as it comes.
-    pub fn begin<W: World>(stage: &Rc<Stage<W>>, worker: usize, session: W::Session) -> Self {
+    pub fn begin<W: World>(
+        context: &Rc<RunContext<W>>,
+        worker: usize,
+        session: W::Session,
+    ) -> Self {
         let (requests, to_send) = mailbox();
         let (heard, answers) = mailbox();
         let grants = Rc::new(RefCell::new(Grants::default()));
         let ear = Ear {
-            stage: Rc::clone(stage),
+            context: Rc::clone(context),
             worker,
             grants: Rc::clone(&grants),
             heard,
@@ -83,7 +87,7 @@ impl Conversation {
     /// The worker is gone, or was killed because it hung.
     pub async fn ask<W: World>(
         &mut self,
-        stage: &Stage<W>,
+        context: &RunContext<W>,
         op: u64,
         ask: Ask,
         patience: Duration,
@@ -93,15 +97,15 @@ impl Conversation {
         self.grants.borrow_mut().asked = Some((id, op));
         // A mailbox that nobody reads means that the listener ended; what it heard last is in `answers`.
         self.requests.send(Request { id, ask }).ok();
-        let deadline_ns = stage.clock.now_ns().saturating_add(nanos(patience));
-        let deadline = stage.clock.instant(deadline_ns);
+        let deadline_ns = context.clock.now_ns().saturating_add(nanos(patience));
+        let deadline = context.clock.instant(deadline_ns);
         self.patience.as_mut().reset(deadline);
-        let answer = pin!(answer_to(&mut self.answers, stage, self.worker, id));
+        let answer = pin!(answer_to(&mut self.answers, context, self.worker, id));
         match select(answer, self.patience.as_mut()).await {
             Either::Left((answer, _)) => answer,
             Either::Right(_) => {
                 let detail = format!("no answer within {:.1} s; killed", patience.as_secs_f64());
-                note_misbehaviour(stage, self.worker, Misbehaviour::Hung, detail);
+                note_misbehaviour(context, self.worker, Misbehaviour::Hung, detail);
                 Err(Silence::Hung)
             }
         }
@@ -119,7 +123,7 @@ fn nanos(duration: Duration) -> u64 {
 
 async fn answer_to<W>(
     answers: &mut Reader<Result<(u64, Answer), String>>,
-    stage: &Stage<W>,
+    context: &RunContext<W>,
     worker: usize,
     id: u64,
 ) -> Result<Answer, Silence> {
@@ -129,7 +133,7 @@ async fn answer_to<W>(
             Some(Ok((answered, answer))) => {
                 let detail =
                     format!("answer to request {answered} while {id} was asked: {answer:?}");
-                note_misbehaviour(stage, worker, Misbehaviour::OutOfTurn, detail);
+                note_misbehaviour(context, worker, Misbehaviour::OutOfTurn, detail);
             }
             Some(Err(reason)) => return Err(Silence::Gone(reason)),
             None => return Err(Silence::Gone("the line is closed".into())),
@@ -139,7 +143,7 @@ async fn answer_to<W>(
 
 /// The listening side.
 struct Ear<W> {
-    stage: Rc<Stage<W>>,
+    context: Rc<RunContext<W>>,
     worker: usize,
     grants: Rc<RefCell<Grants>>,
     heard: Writer<Result<(u64, Answer), String>>,
@@ -208,7 +212,7 @@ impl<W: World> Ear<W> {
             return;
         };
         // What the probe's lock says of its own lease is not part of the run.
-        if !is_worker_of_the_run(&self.stage, worker) {
+        if !is_worker_of_the_run(&self.context, worker) {
             return;
         }
         let what = match notification {
@@ -227,23 +231,28 @@ impl<W: World> Ear<W> {
                 What::Lost { worker, op }
             }
         };
-        self.stage.recorder.write(what);
+        self.context.recorder.write(what);
     }
 
     fn misbehaved(&self, kind: Misbehaviour, detail: String) {
-        note_misbehaviour(&self.stage, self.worker, kind, detail);
+        note_misbehaviour(&self.context, self.worker, kind, detail);
     }
 }
 
 /// False for the client that probes after the run: its number follows those of the workers.
-fn is_worker_of_the_run<W>(stage: &Stage<W>, worker: usize) -> bool {
-    worker < stage.plan.scenario.workload.workers
+fn is_worker_of_the_run<W>(context: &RunContext<W>, worker: usize) -> bool {
+    worker < context.plan.scenario.workload.workers
 }
 
 /// Writes down what a worker did wrong. The client that probes after the run is not one of the run's
 /// workers: if it misbehaves, the probe says nothing.
-fn note_misbehaviour<W>(stage: &Stage<W>, worker: usize, kind: Misbehaviour, detail: String) {
-    let what = if is_worker_of_the_run(stage, worker) {
+fn note_misbehaviour<W>(
+    context: &RunContext<W>,
+    worker: usize,
+    kind: Misbehaviour,
+    detail: String,
+) {
+    let what = if is_worker_of_the_run(context, worker) {
         What::Misbehaved {
             worker,
             kind,
@@ -256,5 +265,5 @@ fn note_misbehaviour<W>(stage: &Stage<W>, worker: usize, kind: Misbehaviour, det
             optional: false,
         }
     };
-    stage.recorder.write(what);
+    context.recorder.write(what);
 }

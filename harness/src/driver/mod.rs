@@ -1,13 +1,13 @@
 //! The driver: competing buyers under a lock, the same code in every world.
 
-mod asking;
 mod buyer;
 mod conversation;
-mod hiring;
 mod probe;
+mod requests;
 mod run;
 mod section;
-mod shelf;
 mod stall;
+mod start;
+mod stock_store;
 
 pub use run::{Ran, RunError, Setup, run};

@@ -5,46 +5,49 @@
 
 use std::rc::Rc;
 
-use picklock_scenarios::{FaultKind, Phase};
+use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
 use tokio::time::timeout;
 
 use super::conversation::Conversation;
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
+use crate::context::{RunContext, millis};
 use crate::entropy;
 use crate::history::What;
-use crate::stage::{Stage, millis};
 use crate::world::World;
 
 /// Lets a client of its own take each lock once, and looks at what is left in Redis.
-pub async fn probe<W: World>(stage: &Rc<Stage<W>>) {
-    let prober = stage.plan.scenario.workload.workers;
-    match start(stage, prober).await {
+pub async fn probe<W: World>(context: &Rc<RunContext<W>>) {
+    let prober = context.plan.scenario.workload.workers;
+    match start(context, prober).await {
         Ok(mut talk) => {
-            for key in (0..).take(stage.plan.keys.len()) {
-                take_once(stage, prober, &mut talk, key).await;
+            for key in (0..).take(context.plan.keys.len()) {
+                take_once(context, prober, &mut talk, key).await;
             }
         }
-        Err(reason) => failed(stage, reason),
+        Err(reason) => failed(context, reason),
     }
-    stage.world.kill_worker(prober).await.ok();
-    look_for_leftovers(stage).await;
-    look_for_lost_nodes(stage).await;
+    context.world.kill_worker(prober).await.ok();
+    look_for_leftovers(context).await;
+    look_for_lost_nodes(context).await;
 }
 
 /// Without a probe nothing can be said about what was left behind.
-fn failed<W>(stage: &Stage<W>, reason: String) {
-    stage.recorder.write(What::FaultMissed {
+fn failed<W>(context: &RunContext<W>, reason: String) {
+    context.recorder.write(What::FaultMissed {
         fault: "probe".into(),
         reason,
         optional: false,
     });
 }
 
-async fn start<W: World>(stage: &Rc<Stage<W>>, prober: usize) -> Result<Conversation, String> {
-    let plan = &stage.plan;
-    let started = stage.world.start_worker(prober, 0).await;
+async fn start<W: World>(
+    context: &Rc<RunContext<W>>,
+    prober: usize,
+) -> Result<Conversation, String> {
+    let plan = &context.plan;
+    let started = context.world.start_worker(prober, 0).await;
     let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
-    let mut talk = Conversation::begin(stage, prober, session);
+    let mut talk = Conversation::begin(context, prober, session);
     let init = Ask::Init {
         protocol: PROTOCOL,
         worker: prober,
@@ -53,7 +56,7 @@ async fn start<W: World>(stage: &Rc<Stage<W>>, prober: usize) -> Result<Conversa
         seed: entropy::derive(plan.seed, "probe", 0),
         options: plan.options.clone(),
     };
-    match talk.ask(stage, 0, init, super::buyer::GRACE).await {
+    match talk.ask(context, 0, init, super::buyer::GRACE).await {
         Ok(Answer::Ready { .. }) => Ok(talk),
         Ok(other) => Err(format!("its client answered `init` with {other:?}")),
         Err(silence) => Err(format!("its client did not get ready: {silence}")),
@@ -61,19 +64,19 @@ async fn start<W: World>(stage: &Rc<Stage<W>>, prober: usize) -> Result<Conversa
 }
 
 async fn take_once<W: World>(
-    stage: &Rc<Stage<W>>,
+    context: &Rc<RunContext<W>>,
     prober: usize,
     talk: &mut Conversation,
     key: u32,
 ) {
-    let plan = &stage.plan;
+    let plan = &context.plan;
     // Leases that are still out have the right to run out first.
     let bound = plan.ttl + plan.scenario.judge.progress_within.resolve(plan.ttl);
-    let begun = stage.clock.elapsed();
+    let begun = context.clock.elapsed();
     let name = &plan.keys[key as usize];
     let mut granted = None;
     while granted.is_none() {
-        let left = bound.saturating_sub(stage.clock.elapsed().saturating_sub(begun));
+        let left = bound.saturating_sub(context.clock.elapsed().saturating_sub(begun));
         if left.is_zero() {
             break;
         }
@@ -82,17 +85,17 @@ async fn take_once<W: World>(
             ttl_ms: plan.ttl_ms(),
             wait_ms: millis(left),
         };
-        stage.world.set_phase(prober, 0, Phase::Acquire);
+        context.world.set_phase(prober, 0, Phase::Acquire);
         let patience = left + plan.command_timeout() * 2 + super::buyer::GRACE;
-        match talk.ask(stage, 0, ask, patience).await {
+        match talk.ask(context, 0, ask, patience).await {
             Ok(Answer::Granted { token, .. }) => granted = Some(token),
             // A lock that refuses at once must not make the probe spin.
             Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
-            Err(silence) => return failed(stage, format!("its client is gone: {silence}")),
+            Err(silence) => return failed(context, format!("its client is gone: {silence}")),
         }
     }
-    let waited = stage.clock.elapsed().saturating_sub(begun);
-    stage.recorder.write(What::Probe {
+    let waited = context.clock.elapsed().saturating_sub(begun);
+    context.recorder.write(What::Probe {
         key,
         granted: granted.is_some(),
         waited_ms: millis(waited),
@@ -104,34 +107,43 @@ async fn take_once<W: World>(
         };
         let patience = plan.command_timeout() * 2 + super::buyer::GRACE;
         // What the release says does not matter: the probe has its answer.
-        talk.ask(stage, 0, ask, patience).await.ok();
+        talk.ask(context, 0, ask, patience).await.ok();
     }
 }
 
-async fn look_for_leftovers<W: World>(stage: &Rc<Stage<W>>) {
-    for node in 0..stage.plan.nodes {
-        for (key, name) in (0..).zip(&stage.plan.keys) {
-            let look = stage.world.key_ttl_ms(node, name);
+async fn look_for_leftovers<W: World>(context: &Rc<RunContext<W>>) {
+    for node in 0..context.plan.nodes {
+        for (key, name) in (0..).zip(&context.plan.keys) {
+            let look = context.world.key_ttl_ms(node, name);
             let ttl_ms = timeout(super::buyer::GRACE, look).await.ok().flatten();
             if let Some(ttl_ms) = ttl_ms {
-                stage.recorder.write(What::KeyLeft { node, key, ttl_ms });
+                context.recorder.write(What::KeyLeft { node, key, ttl_ms });
             }
         }
     }
 }
 
-/// Every fault of the plan is over by now, so each node must answer, unless the plan itself leaves
-/// some of them dead.
-async fn look_for_lost_nodes<W: World>(stage: &Rc<Stage<W>>) {
-    let mut faults = stage.plan.scenario.faults.iter();
-    if faults.any(|fault| fault.kind == FaultKind::CrashNode && fault.duration.is_none()) {
+/// Every fault that ends has ended by now. So each node must answer, unless a fault of the plan
+/// keeps some of them from answering for good.
+async fn look_for_lost_nodes<W: World>(context: &Rc<RunContext<W>>) {
+    let mut faults = context.plan.scenario.faults.iter();
+    if faults.any(silences_nodes_for_good) {
         return;
     }
-    for node in 0..stage.plan.nodes {
-        let look = stage.world.why_lost(node);
+    for node in 0..context.plan.nodes {
+        let look = context.world.why_lost(node);
         let answered = timeout(super::buyer::GRACE, look).await;
         if let Some(reason) = answered.unwrap_or_else(|_| Some("it does not answer".into())) {
-            stage.recorder.write(What::NodeLost { node, reason });
+            context.recorder.write(What::NodeLost { node, reason });
         }
     }
+}
+
+fn silences_nodes_for_good(fault: &FaultPlan) -> bool {
+    let silences = |action: &Action| {
+        let exhausts = Action::Data(DataAction::Exhaust(Resource::Connections));
+        *action == Action::Node(NodeAction::Crash) || *action == exhausts
+    };
+    let actions = fault.actions().unwrap_or_default();
+    fault.lasts() == Lasts::Forever && actions.iter().any(silences)
 }

@@ -9,11 +9,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::buyer::Buyer;
 use super::probe::probe;
-use super::{shelf, stall};
+use super::{stall, stock_store};
 use crate::clock::Clock;
+use crate::context::{DueFault, Listener, Plan, Recorder, RunContext, Triggers, millis};
 use crate::history::{EndReason, FORMAT, Header, History, What};
 use crate::nemesis::Nemesis;
-use crate::stage::{Listener, Moments, Plan, Recorder, Stage, Strike, millis};
 use crate::world::{Refusal, World};
 
 /// Everything that a run needs besides its world.
@@ -24,11 +24,11 @@ pub struct Setup {
     pub subject: String,
     /// The run's clock: the one that the wire reads.
     pub clock: Clock,
-    /// What sets faults off: the same that watches the wire.
-    pub moments: Arc<Moments>,
-    /// Where the strikes come out.
-    pub due: mpsc::UnboundedReceiver<Strike>,
-    /// Who wants to see events as they happen.
+    /// What starts faults: the same that watches the wire.
+    pub triggers: Arc<Triggers>,
+    /// The faults that are due, from the triggers.
+    pub due: mpsc::UnboundedReceiver<DueFault>,
+    /// Is called with each event as it happens.
     pub listener: Listener,
 }
 
@@ -74,75 +74,81 @@ pub async fn run<W: World>(
 ) -> Result<Ran, RunError> {
     let clock = setup.clock.clone();
     let recorder = Recorder::new(clock.clone(), setup.listener);
-    let stage = Stage::new(world, setup.plan, clock.clone(), recorder, setup.moments);
+    let context = RunContext::new(world, setup.plan, clock.clone(), recorder, setup.triggers);
     let mut interrupt = std::pin::pin!(interrupt);
     let buyers = tokio::select! {
         biased;
-        hired = hire(&stage) => hired?,
+        hired = hire(&context) => hired?,
         () = &mut interrupt => return Err(RunError::Interrupted),
     };
-    let ready = clock.elapsed();
-    stage.recorder.begin();
-    must_be_a_world_of_the_scenario(&stage);
+    let capabilities = context.world.capabilities().await;
+    let setup_took = clock.elapsed();
+    context.recorder.begin();
+    must_be_a_world_of_the_scenario(&context);
 
-    shelf::fill(&stage).await;
-    let nemesis = Nemesis::new(&stage);
-    let (open, opened) = oneshot::channel();
-    let haunting = tokio::task::spawn_local(Rc::clone(&nemesis).haunt(setup.due, open));
+    stock_store::fill(&context).await;
+    let nemesis = Nemesis::new(&context, &capabilities);
+    let (ready, faults_ready) = oneshot::channel();
+    let faults = tokio::task::spawn_local(Rc::clone(&nemesis).run(setup.due, ready));
     // A nemesis that is gone has nothing to wait for.
-    opened.await.unwrap_or_default();
-    let watching = tokio::task::spawn_local(stall::watch(Rc::clone(&stage)));
-    let reason = trade(&stage, buyers, interrupt).await;
-    if let Some(arrivals) = &stage.arrivals {
-        stage.recorder.write(What::Arrivals {
+    faults_ready.await.unwrap_or_default();
+    let watch = capabilities
+        .can_stall()
+        .then(|| tokio::task::spawn_local(stall::watch(Rc::clone(&context))));
+    let reason = trade(&context, buyers, interrupt).await;
+    if let Some(arrivals) = &context.arrivals {
+        context.recorder.write(What::Arrivals {
             came: arrivals.came(),
             unserved: arrivals.waiting(),
         });
     }
-    haunting.abort();
-    nemesis.rest().await;
-    for worker in 0..stage.plan.scenario.workload.workers {
+    faults.abort();
+    nemesis.end_all().await;
+    for worker in 0..context.plan.scenario.workload.workers {
         // Most are gone already; what is left must not hold a lock through the probe.
-        stage.world.kill_worker(worker).await.ok();
+        context.world.kill_worker(worker).await.ok();
     }
-    shelf::count(&stage).await;
+    stock_store::count(&context).await;
     let (stock_left, sold) = {
-        let stock = stage.stock.borrow();
+        let stock = context.stock.borrow();
         (stock.left(), stock.sold())
     };
     if reason != EndReason::Interrupted {
-        probe(&stage).await;
+        probe(&context).await;
     }
-    watching.abort();
-    stage.recorder.write(What::End {
+    nemesis.close_endless_links();
+    if let Some(watch) = watch {
+        watch.abort();
+    }
+    context.recorder.write(What::End {
         reason,
         stock_left,
         sold,
     });
     let workload = clock.elapsed();
-    let introduction = stage.introduction.take().unwrap_or_default();
-    let subject = introduction.name.unwrap_or(setup.subject);
+    let identity = context.identity.take().unwrap_or_default();
+    let subject = identity.name.unwrap_or(setup.subject);
     let history = History {
-        header: header(stage.world.as_ref(), &stage.plan, &subject),
-        events: stage.recorder.take(),
+        header: header(context.world.as_ref(), &context.plan, &subject),
+        events: context.recorder.take(),
     };
     Ok(Ran {
         history,
-        subject_version: introduction.version,
-        setup: ready,
+        subject_version: identity.version,
+        setup: setup_took,
         workload,
     })
 }
 
 /// A run in a world that the scenario is not for shows nothing.
-fn must_be_a_world_of_the_scenario<W: World>(stage: &Stage<W>) {
-    let scenario = &stage.plan.scenario;
-    let here = stage.world.name();
+fn must_be_a_world_of_the_scenario<W: World>(context: &RunContext<W>) {
+    let scenario = &context.plan.scenario;
+    let here = context.world.name();
     if scenario.runs_in(here) {
         return;
     }
     let worlds: Vec<&str> = scenario.worlds.iter().map(|world| world.word()).collect();
-    stage.recorder.write(What::FaultMissed {
+    context.recorder.write(What::FaultMissed {
         fault: "worlds".into(),
         reason: format!(
             "the {here} world is none of the scenario's, which are: {}",
@@ -152,14 +158,14 @@ fn must_be_a_world_of_the_scenario<W: World>(stage: &Stage<W>) {
     });
 }
 
-async fn hire<W: World>(stage: &Rc<Stage<W>>) -> Result<Vec<Buyer<W>>, RunError> {
-    let workers = 0..stage.plan.scenario.workload.workers;
+async fn hire<W: World>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, RunError> {
+    let workers = 0..context.plan.scenario.workload.workers;
     let starts = workers.map(|worker| async move {
-        let started = Buyer::start(stage, worker, 0).await;
+        let started = Buyer::start(context, worker, 0).await;
         started.map_err(|refusal| RunError::Worker {
             worker,
             refusal,
-            heard: stage.recorder.garbage_of(worker),
+            heard: context.recorder.garbage_of(worker),
         })
     });
     futures_util::future::try_join_all(starts).await
@@ -167,15 +173,20 @@ async fn hire<W: World>(stage: &Rc<Stage<W>>) -> Result<Vec<Buyer<W>>, RunError>
 
 /// Lets the buyers trade, and says why it ended.
 async fn trade<W: World>(
-    stage: &Rc<Stage<W>>,
+    context: &Rc<RunContext<W>>,
     buyers: Vec<Buyer<W>>,
     interrupt: impl Future<Output = ()>,
 ) -> EndReason {
-    let limit = stage.plan.scenario.workload.limit.resolve(stage.plan.ttl);
+    let limit = context
+        .plan
+        .scenario
+        .workload
+        .limit
+        .resolve(context.plan.ttl);
     // The first buyer stands in the line before anybody is there to serve him.
     let mut coming = tokio::task::JoinSet::new();
-    if stage.arrivals.is_some() {
-        coming.spawn_local(let_them_come(Rc::clone(stage)));
+    if context.arrivals.is_some() {
+        coming.spawn_local(let_them_come(Rc::clone(context)));
     }
     let mut trading = tokio::task::JoinSet::new();
     for buyer in buyers {
@@ -185,9 +196,9 @@ async fn trade<W: World>(
     tokio::select! {
         biased;
         _ = async { while trading.join_next().await.is_some() {} } => {
-            let sold_out = stage.stock.borrow().left().iter().all(|left| *left <= 0);
-            let workers = stage.plan.scenario.workload.workers;
-            let all_gone = (0..workers).all(|worker| stage.roster.is_down(worker));
+            let sold_out = context.stock.borrow().left().iter().all(|left| *left <= 0);
+            let workers = context.plan.scenario.workload.workers;
+            let all_gone = (0..workers).all(|worker| context.roster.is_down(worker));
             match (sold_out, all_gone) {
                 (true, _) => EndReason::SoldOut,
                 (false, true) => EndReason::NoWorkers,
@@ -199,9 +210,9 @@ async fn trade<W: World>(
     }
 }
 
-async fn let_them_come<W>(stage: Rc<Stage<W>>) {
-    if let Some(arrivals) = &stage.arrivals {
-        arrivals.come(&stage.clock).await;
+async fn let_them_come<W>(context: Rc<RunContext<W>>) {
+    if let Some(arrivals) = &context.arrivals {
+        arrivals.come(&context.clock).await;
     }
 }
 

@@ -3,21 +3,21 @@
 use picklock_scenarios::EventKind;
 
 use super::buyer::{Broken, Buyer, Hold};
-use super::shelf::{self, Access};
+use super::stock_store::{self, Access};
 use crate::history::What;
 use crate::world::World;
 
 impl<W: World> Buyer<W> {
     /// The critical section. Between its steps the worker must answer a ping, so that a frozen
     /// worker really stops in the middle; the work itself is a wait, as for a payment service.
-    pub(super) async fn purchase(&mut self, hold: Hold) -> Result<(), Broken> {
+    pub(super) async fn critical_section(&mut self, hold: Hold) -> Result<(), Broken> {
         let section = self
-            .stage
+            .context
             .plan
             .scenario
             .workload
             .section
-            .resolve(self.stage.plan.ttl);
+            .resolve(self.context.plan.ttl);
         self.ping(&hold).await?;
         match self.read_stock(&hold).await? {
             Some(stock) if stock > 0 => {
@@ -37,7 +37,7 @@ impl<W: World> Buyer<W> {
 
     async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, Broken> {
         let (worker, op, key) = (self.worker, hold.op, hold.key);
-        match shelf::read(&self.stage, key, hold.fence).await {
+        match stock_store::read(&self.context, key, hold.fence).await {
             Access::Done(stock) => {
                 self.write(What::StockRead {
                     worker,
@@ -45,9 +45,9 @@ impl<W: World> Buyer<W> {
                     key,
                     stock,
                 })?;
-                self.moment(EventKind::StockRead, Some(stock)).await;
+                self.event(EventKind::StockRead, Some(stock)).await;
                 if stock <= 0 {
-                    self.stage.stock.borrow_mut().announce_sold_out(key);
+                    self.context.stock.borrow_mut().announce_sold_out(key);
                 }
                 Ok(Some(stock))
             }
@@ -67,7 +67,7 @@ impl<W: World> Buyer<W> {
 
     async fn change_stock(&mut self, hold: &Hold, read: i64) -> Result<(), Broken> {
         let (worker, op, key) = (self.worker, hold.op, hold.key);
-        match shelf::sell(&self.stage, key, read, hold.fence).await {
+        match stock_store::sell(&self.context, key, read, hold.fence).await {
             Access::Done(change) => {
                 self.bought += 1;
                 self.write(What::StockChanged {
@@ -77,7 +77,7 @@ impl<W: World> Buyer<W> {
                     from: change.from,
                     to: change.to,
                 })?;
-                self.moment(EventKind::StockChanged, Some(change.to)).await;
+                self.event(EventKind::StockChanged, Some(change.to)).await;
             }
             Access::Failed => {}
             Access::FencedOff(refused) => self.write(What::FencedOff {

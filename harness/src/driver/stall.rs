@@ -8,9 +8,8 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::context::{RunContext, millis};
 use crate::history::What;
-use crate::stage::{Stage, millis};
-use crate::world::World;
 
 /// How often we look.
 const LOOK: Duration = Duration::from_millis(10);
@@ -18,21 +17,17 @@ const LOOK: Duration = Duration::from_millis(10);
 /// A stall matters that is as long as this part of the lease: as long as Redlock waits for a node.
 const PART_OF_LEASE: u32 = 10;
 
-/// Writes down each stall, for as long as it is polled. In a world whose time cannot stall there
-/// is nothing to see.
-pub(super) async fn watch<W: World>(stage: Rc<Stage<W>>) {
-    if !stage.world.can_stall() {
-        return;
-    }
-    let clock = &stage.clock;
-    let long = stage.plan.ttl / PART_OF_LEASE;
+/// Writes down each stall, for as long as it is polled. Not for a world whose time cannot stall.
+pub(super) async fn watch<W>(context: Rc<RunContext<W>>) {
+    let clock = &context.clock;
+    let long = context.plan.ttl / PART_OF_LEASE;
     loop {
         let due = clock.elapsed() + LOOK;
         tokio::time::sleep(LOOK).await;
         let late = clock.elapsed().saturating_sub(due);
         if late >= long {
             let late_ms = millis(late);
-            stage.recorder.write(What::Stalled { late_ms });
+            context.recorder.write(What::Stalled { late_ms });
         }
     }
 }

@@ -1,16 +1,16 @@
-//! By how much each wall clock is off, and which faults made it so.
+//! By how much each wall clock is off, and which faults have set it.
 //!
-//! Faults of one clock add up, and may end in any order; what a world is told is always the sum.
-//! So telling it twice does no harm.
+//! Faults of one clock add up, and may end in any order. The world is always told the sum, so
+//! telling it twice does no harm.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::world::{Refusal, World};
 
-/// Whose clock.
+/// Whose clock it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Whose {
+pub(super) enum ClockOf {
     /// The node's: that of its master.
     Node(usize),
     /// The worker's.
@@ -19,57 +19,57 @@ pub enum Whose {
 
 /// All clocks that are off: by how many nanoseconds each fault has shifted each of them.
 #[derive(Debug, Default)]
-pub struct Clocks {
-    shifts: RefCell<BTreeMap<Whose, BTreeMap<u32, i64>>>,
+pub(super) struct ClockShifts {
+    shifts: RefCell<BTreeMap<ClockOf, BTreeMap<u32, i64>>>,
 }
 
-impl Clocks {
+impl ClockShifts {
     /// A fault shifts a clock.
     ///
     /// # Errors
-    /// Where the world cannot do it; the clock is what it was, then.
-    pub async fn shift<W: World>(
+    /// The world cannot do it. Then the clock is what it was.
+    pub(super) async fn shift<W: World>(
         &self,
         world: &W,
-        whose: Whose,
+        clock: ClockOf,
         fault: u32,
         by_ns: i64,
     ) -> Result<(), Refusal> {
         self.shifts
             .borrow_mut()
-            .entry(whose)
+            .entry(clock)
             .or_default()
             .insert(fault, by_ns);
-        let set = self.set(world, whose).await;
+        let set = self.set(world, clock).await;
         if set.is_err() {
-            self.put_right(world, whose, fault).await;
+            self.reset(world, clock, fault).await;
         }
         set
     }
 
-    /// A fault's shift of a clock is over.
-    pub async fn put_right<W: World>(&self, world: &W, whose: Whose, fault: u32) {
-        if let Some(shifts) = self.shifts.borrow_mut().get_mut(&whose) {
+    /// A fault's shift of a clock ends.
+    pub(super) async fn reset<W: World>(&self, world: &W, clock: ClockOf, fault: u32) {
+        if let Some(shifts) = self.shifts.borrow_mut().get_mut(&clock) {
             shifts.remove(&fault);
         }
         // A dead one has the right offset when it comes back, and cannot be asked before.
-        self.set(world, whose).await.ok();
+        self.set(world, clock).await.ok();
     }
 
     /// The node has another master now, whose clock is right.
-    pub fn replaced(&self, node: usize) {
-        self.shifts.borrow_mut().remove(&Whose::Node(node));
+    pub(super) fn replaced(&self, node: usize) {
+        self.shifts.borrow_mut().remove(&ClockOf::Node(node));
     }
 
-    async fn set<W: World>(&self, world: &W, whose: Whose) -> Result<(), Refusal> {
+    async fn set<W: World>(&self, world: &W, clock: ClockOf) -> Result<(), Refusal> {
         let off_ns = {
             let shifts = self.shifts.borrow();
-            let of_it = shifts.get(&whose).into_iter().flat_map(BTreeMap::values);
+            let of_it = shifts.get(&clock).into_iter().flat_map(BTreeMap::values);
             of_it.fold(0i64, |sum, by_ns| sum.saturating_add(*by_ns))
         };
-        match whose {
-            Whose::Node(node) => world.set_node_clock(node, off_ns).await,
-            Whose::Worker(worker) => world.set_worker_clock(worker, off_ns).await,
+        match clock {
+            ClockOf::Node(node) => world.set_node_clock(node, off_ns).await,
+            ClockOf::Worker(worker) => world.set_worker_clock(worker, off_ns).await,
         }
     }
 }

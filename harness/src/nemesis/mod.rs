@@ -1,17 +1,20 @@
-//! What makes things go wrong, and when.
+//! The nemesis: what makes things go wrong, and when.
 //!
-//! - `strike`: the moments, and how long it lasts
-//! - `target`: whom
-//! - `inflict`: what each kind of fault asks of the world; `undo`: how it is taken back
-//! - `clocks`: by how much each is off
-//! - `describe`: the fault in words
+//! - `schedule`: when faults start and end
+//! - `apply`: the actions of a fault, to everything that it strikes
+//! - `workers`, `nodes`, `links`, `clocks`, `data`: one action to one target each
+//! - `sentinels`: the failover that the Sentinels decide
+//! - `ongoing`: the faults that have started, and what must be undone
 
+mod apply;
 mod clocks;
-mod describe;
-mod inflict;
-mod sentinel;
-mod strike;
-mod target;
+mod data;
+mod links;
+mod nodes;
+mod ongoing;
+mod schedule;
+mod sentinels;
 mod undo;
+mod workers;
 
-pub use strike::Nemesis;
+pub use schedule::Nemesis;

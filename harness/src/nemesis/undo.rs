@@ -1,75 +1,53 @@
-//! How faults that last only for a while are taken back.
+//! The steps that undo what a fault has done. Doing one twice does no harm.
 
 use picklock_scenarios::Resource;
 
-use super::clocks::Whose;
-use super::strike::Nemesis;
+use super::clocks::ClockOf;
+use super::schedule::Nemesis;
 use crate::history::What;
 use crate::wire::ImposedId;
-use crate::world::{Refusal, Tampering, World};
+use crate::world::{DataChange, Refusal, World};
 
-/// What must be done when a fault is over. Doing it twice does no harm.
-#[derive(Clone)]
+/// One step, for one target.
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Undo {
-    Thaw(Vec<usize>),
-    Revive(Vec<usize>),
-    Resume(Vec<usize>),
-    Restart(Vec<usize>),
+    ThawWorker(usize),
+    ReviveWorker(usize),
+    ResumeNode(usize),
+    RestartNode(usize),
+    Replenish(usize, Resource),
     Lift(ImposedId),
-    Replenish(Vec<usize>, Resource),
-    /// What this fault has shifted.
-    PutRight(u32, Vec<Whose>),
-    Nothing,
+    ResetClock(ClockOf),
 }
 
 impl<W: World> Nemesis<W> {
-    pub(super) async fn undo(&self, undo: Undo) {
-        let world = &self.stage.world;
-        // A worker or node that died meanwhile cannot be thawed; its death is in the history.
-        match undo {
-            Undo::Thaw(workers) => {
-                for worker in workers {
-                    world.thaw_worker(worker).await.ok();
+    pub(super) async fn undo(&self, fault: u32, step: Undo) {
+        let world = &self.context.world;
+        match step {
+            // A worker or node that died in the meantime cannot continue; its death is in the
+            // history.
+            Undo::ThawWorker(worker) => world.thaw_worker(worker).await.unwrap_or_default(),
+            Undo::ResumeNode(node) => world.resume_node(node).await.unwrap_or_default(),
+            Undo::ReviveWorker(worker) => self.context.roster.revive(worker),
+            Undo::RestartNode(node) => {
+                if let Err(refusal) = world.restart_node(node).await {
+                    self.not_undone(format!("restart of node {node}"), &refusal);
                 }
             }
-            Undo::Revive(workers) => {
-                for worker in workers {
-                    self.stage.roster.revive(worker);
-                }
-            }
-            Undo::Resume(nodes) => {
-                for node in nodes {
-                    world.resume_node(node).await.ok();
-                }
-            }
-            Undo::Restart(nodes) => {
-                for node in nodes {
-                    if let Err(refusal) = world.restart_node(node).await {
-                        self.not_undone(format!("restart of node {node}"), &refusal);
-                    }
-                }
-            }
-            Undo::Replenish(nodes, resource) => {
-                for node in nodes {
-                    let relief = Tampering::Replenish(resource);
-                    if let Err(refusal) = world.tamper(node, &relief).await {
-                        self.not_undone(format!("end of exhaust on node {node}"), &refusal);
-                    }
-                }
-            }
-            Undo::PutRight(id, clocks) => {
-                for whose in clocks {
-                    self.clocks.put_right(&**world, whose, id).await;
+            Undo::Replenish(node, resource) => {
+                let change = DataChange::Replenish(resource);
+                if let Err(refusal) = world.change_data(node, &change).await {
+                    self.not_undone(format!("end of exhaust on node {node}"), &refusal);
                 }
             }
             Undo::Lift(imposed) => world.lift(imposed),
-            Undo::Nothing => {}
+            Undo::ResetClock(clock) => self.clocks.reset(&**world, clock, fault).await,
         }
     }
 
-    /// A fault that stays although it should be over is none of the plan's.
+    /// A fault that stays although it should have ended is not part of the plan.
     fn not_undone(&self, fault: String, refusal: &Refusal) {
-        self.stage.recorder.write(What::FaultMissed {
+        self.context.recorder.write(What::FaultMissed {
             fault,
             reason: refusal.to_string(),
             optional: false,

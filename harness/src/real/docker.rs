@@ -194,10 +194,15 @@ impl Servers for DockerServers {
         self.nodes[node].master.resume().await
     }
 
-    async fn crash(&self, node: usize) -> Result<(), WorldError> {
-        if self.persistence == Persistence::AofEverysec {
-            return Err(WorldError::NoPowerLoss);
+    fn can_crash(&self) -> Result<(), WorldError> {
+        match self.persistence {
+            Persistence::AofEverysec => Err(WorldError::NoPowerLoss),
+            _ => Ok(()),
         }
+    }
+
+    async fn crash(&self, node: usize) -> Result<(), WorldError> {
+        self.can_crash()?;
         self.nodes[node].master.crash().await
     }
 

@@ -130,6 +130,14 @@ pub trait Servers {
         off_ns: i64,
     ) -> Result<(), WorldError>;
 
+    /// Whether a crash can be made as the node's persistence asks for.
+    ///
+    /// # Errors
+    /// [`WorldError::NoPowerLoss`].
+    fn can_crash(&self) -> Result<(), WorldError> {
+        Ok(())
+    }
+
     /// The last `lines` lines of the node's own log; empty where it cannot be had.
     async fn log_tail(&self, node: usize, lines: usize) -> String;
 
@@ -200,6 +208,10 @@ impl Servers for RealServers {
         off_ns: i64,
     ) -> Result<(), WorldError> {
         ask!(self, servers => servers.set_clock_off(node, replica, off_ns).await)
+    }
+
+    fn can_crash(&self) -> Result<(), WorldError> {
+        ask!(self, servers => servers.can_crash())
     }
 
     async fn log_tail(&self, node: usize, lines: usize) -> String {

@@ -1,29 +1,39 @@
-//! The real worlds: Redis servers, the wire and worker processes, put together.
+//! The real worlds: Redis servers, the wire and worker processes, put together. One file for each
+//! thing that a world is made of.
 
-mod deeds;
+mod clocks;
+mod data;
+mod links;
+mod nodes;
+mod probe;
+mod replication;
+mod sentinels;
+mod workers;
 
-pub use deeds::ProcessSession;
+pub use workers::ProcessSession;
 
-use picklock_scenarios::WorldName;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use picklock_scenarios::{Capability, WorldName};
+
+use self::data::Administrator;
+use self::sentinels::NO_SENTINELS;
 use crate::adapter::control::WorkerControl;
 use crate::real::{
     RealServers, Reaper, Registration, Servers, ShiftedWall, WallShim, WorldError, master_name,
 };
-use crate::tampering::Tamperer;
 use crate::wire::{LinkId, SentinelAddresses, Wire};
-use crate::world::Refusal;
+use crate::world::{Capabilities, Refusal, World};
 
-/// How often a task that was given up gets the chance to end.
+/// How often an aborted task gets the chance to end.
 const YIELDS: usize = 1000;
 
-/// A worker that runs.
-struct Running {
+/// A worker process that is running.
+struct RunningWorker {
     control: WorkerControl,
     // Dropped when the process is gone: only then may the reaper forget it.
     _registration: Registration,
@@ -38,7 +48,7 @@ pub struct RealWorld {
     argv: Vec<String>,
     logs: PathBuf,
     reaper: Reaper,
-    workers: RefCell<HashMap<usize, Running>>,
+    workers: RefCell<HashMap<usize, RunningWorker>>,
     /// Nodes whose replica was promoted, and where it listens.
     promoted: RefCell<HashMap<usize, SocketAddr>>,
     /// The URLs of each worker's links: a worker that is started again finds the same.
@@ -50,7 +60,7 @@ pub struct RealWorld {
     worker_walls: RefCell<HashMap<usize, Rc<ShiftedWall>>>,
     /// The connection to the store, once there is one.
     store: RefCell<Option<redis::aio::MultiplexedConnection>>,
-    tamperer: Tamperer,
+    administrator: Administrator,
 }
 
 /// What a real world is made of.
@@ -91,7 +101,7 @@ impl RealWorld {
             walls: parts.walls,
             worker_walls: RefCell::default(),
             store: RefCell::default(),
-            tamperer: Tamperer::default(),
+            administrator: Administrator::default(),
         }
     }
 
@@ -100,7 +110,7 @@ impl RealWorld {
     /// # Errors
     /// A server that could not be ended; everything else is ended all the same.
     pub async fn take_down(&self) -> Result<(), WorldError> {
-        let running: Vec<Running> = self.workers.take().into_values().collect();
+        let running: Vec<RunningWorker> = self.workers.take().into_values().collect();
         for worker in running {
             // Gone already is as good as killed.
             worker.control.kill().await;
@@ -205,12 +215,31 @@ impl RealWorld {
         walls.insert(worker, Rc::clone(&wall));
         Ok(Some(wall))
     }
+}
 
-    fn unable(&self, what: impl Into<String>) -> Refusal {
-        Refusal::Unable {
-            world: self.name,
-            what: what.into(),
+impl World for RealWorld {
+    fn name(&self) -> WorldName {
+        self.name
+    }
+
+    async fn capabilities(&self) -> Capabilities {
+        let mut capabilities = Capabilities::of(self.name);
+        let Ok(servers) = self.servers() else {
+            return capabilities;
+        };
+        if servers.watch().is_none() {
+            capabilities.lacks(Capability::Sentinels, NO_SENTINELS);
         }
+        if let Err(error) = servers.can_crash() {
+            capabilities.lacks(Capability::CrashNodes, error.to_string());
+        }
+        if let Some(why) = self.why_worker_clocks_are_fixed() {
+            capabilities.lacks(Capability::WorkerClocks, why);
+        }
+        if let Some(why) = self.why_node_clocks_are_fixed().await {
+            capabilities.lacks(Capability::NodeClocks, why);
+        }
+        capabilities
     }
 }
 

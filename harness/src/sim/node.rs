@@ -8,7 +8,7 @@ use super::frame::Frame;
 use super::wall_clock::SimWallClock;
 use crate::clock::Clock;
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
-use crate::world::Tampering;
+use crate::world::DataChange;
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
 const SYNC_NS: u64 = 1_000_000_000;
@@ -246,10 +246,10 @@ impl Node {
         self.set_limits();
     }
 
-    /// Tampers with the data or the limits; returns how many keys an eviction removed.
-    pub(super) fn tamper(&mut self, tampering: &Tampering, sim_ns: u64) -> u64 {
-        match tampering {
-            Tampering::Evict(keys) => {
+    /// Changes data or settings; returns how many keys an eviction removed.
+    pub(super) fn change_data(&mut self, change: &DataChange, sim_ns: u64) -> u64 {
+        match change {
+            DataChange::Evict(keys) => {
                 let mut words: Vec<&[u8]> = vec![b"DEL"];
                 words.extend(keys.iter().map(String::as_bytes));
                 match self.administer(&words, sim_ns) {
@@ -257,12 +257,12 @@ impl Node {
                     _ => return 0,
                 }
             }
-            Tampering::FlushAll => {
+            DataChange::FlushAll => {
                 self.administer(&[b"FLUSHALL"], sim_ns);
             }
-            Tampering::FlushScripts => self.server.flush_scripts(),
-            Tampering::Exhaust(resource) => self.exhausted.push(*resource),
-            Tampering::Replenish(resource) => {
+            DataChange::FlushScripts => self.server.flush_scripts(),
+            DataChange::Exhaust(resource) => self.exhausted.push(*resource),
+            DataChange::Replenish(resource) => {
                 let mut exhausted = self.exhausted.iter();
                 if let Some(index) = exhausted.position(|one| one == resource) {
                     self.exhausted.swap_remove(index);

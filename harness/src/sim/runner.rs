@@ -12,9 +12,9 @@ use super::subject::Subject;
 use super::turn_monitor::TurnMonitor;
 use super::world::{Parts, SimWorld};
 use crate::clock::{self, Clock};
+use crate::context::{Plan, Triggers};
 use crate::driver::{self, RunError, Setup};
 use crate::history::{History, What};
-use crate::stage::{Moments, Plan};
 use crate::wire::WireLog;
 
 /// What shall be simulated.
@@ -83,8 +83,8 @@ pub(super) fn run_here(simulation: Simulation, monitor: TurnMonitor) -> Result<H
 async fn play(simulation: Simulation, monitor: TurnMonitor) -> Result<History, SimError> {
     let Simulation { plan, subject, log } = simulation;
     let clock = Clock::start();
-    let (moments, due) = Moments::of(&plan.scenario.faults);
-    let moments = Arc::new(moments);
+    let (triggers, due) = Triggers::of(&plan.scenario.faults);
+    let triggers = Arc::new(triggers);
     let world = Rc::new(SimWorld::new(Parts {
         nodes: plan.nodes,
         store: plan.scenario.workload.stock_in == StockPlace::Redis,
@@ -94,7 +94,7 @@ async fn play(simulation: Simulation, monitor: TurnMonitor) -> Result<History, S
         keys: plan.keys.clone(),
         seed: plan.seed,
         run_clock: clock.clone(),
-        interceptor: moments.clone(),
+        interceptor: triggers.clone(),
         log,
         monitor,
         subject: subject.clone(),
@@ -105,7 +105,7 @@ async fn play(simulation: Simulation, monitor: TurnMonitor) -> Result<History, S
         plan,
         subject: subject.name().to_owned(),
         clock,
-        moments,
+        triggers,
         due,
         listener: Box::new(|_| ()),
     };

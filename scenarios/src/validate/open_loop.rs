@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::Fault;
+use crate::problem::Problem;
 use crate::scenario::Workload;
 
 /// Maximum number of arrivals in one run: a typing error should not block a CI job for a day.
 const MOST_ARRIVALS: u64 = 1_000_000;
 
-pub(super) fn arrivals(workload: &Workload) -> Result<(), Fault> {
+pub(super) fn arrivals(workload: &Workload) -> Result<(), Problem> {
     let wrong = |field: &str, problem: String, hint: &str| {
-        Err(Fault::at(&["workload", field], problem).hint(hint))
+        Err(Problem::at(&["workload", field], problem).hint(hint))
     };
     let (rate, duration) = match (workload.arrivals, workload.duration) {
         (None, None) => return Ok(()),

@@ -3,6 +3,7 @@
 
 mod ask;
 mod clocks;
+mod data;
 mod detection;
 mod docker;
 mod errors;
@@ -11,4 +12,3 @@ mod process;
 mod python;
 mod reexecution;
 mod sentinels;
-mod tampering;

@@ -7,6 +7,7 @@
 //! - [`determinism`]: the same seed, the same bytes
 //! - [`replicas`]: WAIT, beside real servers
 //! - [`wire_log`]: what is kept of what passed
+//! - [`undo`]: how faults end, and that some do not
 //! - [`trouble`]: subjects that cannot be simulated
 //! - [`open_loop`]: buyers who come at a rate, whether or not anybody is free
 //! - [`properties`]: any scenario, and nobody accused who keeps its word
@@ -26,12 +27,13 @@ mod properties;
 mod replicas;
 mod trials;
 mod trouble;
+mod undo;
 mod verdicts;
 mod wire_log;
 
+use picklock_harness::context::Plan;
 use picklock_harness::history::History;
 use picklock_harness::sim::{Simulation, Subject, run};
-use picklock_harness::stage::Plan;
 use picklock_scenarios::{Scenario, Span, catalog};
 
 /// The numbers of a run of a scenario.

@@ -145,7 +145,7 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clock: Option<ClockShift>,
     },
-    /// A fault is over.
+    /// A fault has ended. A fault that never ends has no such event.
     FaultEnded { id: u32 },
     /// A planned fault could not be done in this world, or its moment never came.
     FaultMissed {

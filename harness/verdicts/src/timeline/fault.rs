@@ -11,7 +11,7 @@ pub struct FaultSpan<'a> {
     pub detail: &'a str,
     /// When it began.
     pub began_ns: u64,
-    /// When it was over; `None`: the history does not say.
+    /// When it ended; `None`: it never did.
     pub ended_ns: Option<u64>,
     /// The workers that it struck.
     pub workers: &'a [usize],
@@ -81,14 +81,9 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
 }
 
 impl FaultSpan<'_> {
-    /// True when it was on at some moment of `from_ns..=to_ns`. A fault of which no end is known
-    /// counts at its begin only, except for a wrong clock, which stays wrong.
+    /// True when it was on at some moment of `from_ns..=to_ns`. A fault without an end never ended.
     pub fn touches(&self, from_ns: u64, to_ns: u64) -> bool {
-        let until_ns = self.ended_ns.unwrap_or(if self.fault == "clock-skew" {
-            u64::MAX
-        } else {
-            self.began_ns
-        });
+        let until_ns = self.ended_ns.unwrap_or(u64::MAX);
         self.began_ns <= to_ns && until_ns >= from_ns
     }
 

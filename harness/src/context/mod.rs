@@ -1,0 +1,19 @@
+//! What the driver and the nemesis of a run share. They meet nowhere else.
+
+mod arrivals;
+mod plan;
+mod recorder;
+mod roster;
+mod run_context;
+mod start_gate;
+mod stock;
+mod triggers;
+
+pub use arrivals::{Arrivals, Turn};
+pub use plan::{Plan, millis};
+pub use recorder::{Listener, Recorder};
+pub use roster::Roster;
+pub use run_context::{RunContext, SubjectIdentity};
+pub use start_gate::StartGate;
+pub use stock::{Change, FencedOff, Stock};
+pub use triggers::{DriverEvent, DueFault, Location, Triggers};

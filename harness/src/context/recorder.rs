@@ -1,0 +1,69 @@
+//! Writes the history.
+
+use std::cell::RefCell;
+
+use crate::clock::Clock;
+use crate::history::{Event, Misbehaviour, What};
+
+/// Is called with each event as it happens: the live progress of a front end.
+pub type Listener = Box<dyn Fn(&Event)>;
+
+/// A small run has this many events.
+const USUAL: usize = 256;
+
+/// Stamps and keeps events.
+pub struct Recorder {
+    clock: Clock,
+    events: RefCell<Vec<Event>>,
+    listener: Listener,
+}
+
+impl Recorder {
+    /// A recorder with an empty history.
+    pub fn new(clock: Clock, listener: Listener) -> Self {
+        Recorder {
+            clock,
+            events: RefCell::new(Vec::with_capacity(USUAL)),
+            listener,
+        }
+    }
+
+    /// Stamps an event with the time of the run's clock and keeps it. Returns the time.
+    pub fn write(&self, what: What) -> u64 {
+        let event = Event {
+            at_ns: self.clock.now_ns(),
+            what,
+        };
+        (self.listener)(&event);
+        let at_ns = event.at_ns;
+        self.events.borrow_mut().push(event);
+        at_ns
+    }
+
+    /// The buyers begin: the clock is set to zero, and so are the times of events written before,
+    /// because a history never runs backwards.
+    pub fn begin(&self) {
+        self.clock.set_to_zero();
+        for event in self.events.borrow_mut().iter_mut() {
+            event.at_ns = 0;
+        }
+    }
+
+    /// The first thing a worker said that is no message of the protocol.
+    pub fn garbage_of(&self, of: usize) -> Option<String> {
+        let events = self.events.borrow();
+        events.iter().find_map(|event| match &event.what {
+            What::Misbehaved {
+                worker,
+                kind: Misbehaviour::Garbage,
+                detail,
+            } if *worker == of => Some(detail.clone()),
+            _ => None,
+        })
+    }
+
+    /// Takes the events out.
+    pub fn take(&self) -> Vec<Event> {
+        self.events.take()
+    }
+}

@@ -1,0 +1,99 @@
+//! What the driver and the nemesis of a run share: the world, the clock, the history, the stock.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::arrivals::Arrivals;
+use super::plan::Plan;
+use super::recorder::Recorder;
+use super::roster::Roster;
+use super::start_gate::StartGate;
+use super::stock::Stock;
+use super::triggers::Triggers;
+use crate::clock::Clock;
+
+/// What the driver and the nemesis of a run share.
+pub struct RunContext<W> {
+    /// The world in which the run happens.
+    pub world: Rc<W>,
+    /// The run's numbers.
+    pub plan: Plan,
+    /// The run's one clock.
+    pub clock: Clock,
+    /// Writes the history.
+    pub recorder: Recorder,
+    /// What starts faults.
+    pub triggers: Arc<Triggers>,
+    /// Which workers are alive.
+    pub roster: Roster,
+    /// When each worker may begin.
+    pub start_gate: StartGate,
+    /// The buyers that arrive, in an open loop.
+    pub arrivals: Option<Arrivals>,
+    /// The protected resource.
+    pub stock: RefCell<Stock>,
+    /// How the subject calls itself.
+    pub identity: Cell<Option<SubjectIdentity>>,
+    next_op: Cell<u64>,
+}
+
+/// The name and version that a subject gives itself, if it does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SubjectIdentity {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+}
+
+/// Longer names are cut off here, characters.
+const NAME_KEPT: usize = 80;
+
+impl SubjectIdentity {
+    /// What a subject said. Names that are empty count as none.
+    pub fn new(name: Option<String>, version: Option<String>) -> Self {
+        let kept = |text: Option<String>| {
+            let text: String = text?.trim().chars().take(NAME_KEPT).collect();
+            (!text.is_empty()).then_some(text)
+        };
+        SubjectIdentity {
+            name: kept(name),
+            version: kept(version),
+        }
+    }
+}
+
+impl<W> RunContext<W> {
+    /// For a run in which nothing has happened yet.
+    pub fn new(
+        world: Rc<W>,
+        plan: Plan,
+        clock: Clock,
+        recorder: Recorder,
+        triggers: Arc<Triggers>,
+    ) -> Rc<Self> {
+        let workload = &plan.scenario.workload;
+        let stock = Stock::new(plan.keys.len(), workload.stock, workload.update);
+        Rc::new(RunContext {
+            roster: Roster::new(workload.workers),
+            start_gate: StartGate::of(workload.opening),
+            arrivals: Arrivals::of(workload, plan.ttl),
+            stock: RefCell::new(stock),
+            world,
+            plan,
+            clock,
+            recorder,
+            triggers,
+            identity: Cell::default(),
+            next_op: Cell::new(1),
+        })
+    }
+
+    /// A number for the next attempt to buy.
+    pub fn next_op(&self) -> u64 {
+        let op = self.next_op.get();
+        self.next_op.set(op + 1);
+        op
+    }
+}

@@ -1,0 +1,49 @@
+//! Which worker starts first: the gate at which the others wait.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use picklock_scenarios::Opening;
+use tokio::sync::Notify;
+
+/// A worker that waited starts strictly later than what it waited for, by the coarsest clock of a
+/// world. So the checkers can tell which of the two was first.
+const STRICTLY_LATER: Duration = Duration::from_millis(2);
+
+/// Open from the start, or closed to all but worker 0 until its first attempt has been answered or
+/// a fault has struck.
+#[derive(Debug)]
+pub struct StartGate {
+    open: Cell<bool>,
+    opened: Notify,
+}
+
+impl StartGate {
+    /// As the scenario asks for.
+    pub fn of(opening: Opening) -> Self {
+        StartGate {
+            open: Cell::new(opening == Opening::Together),
+            opened: Notify::new(),
+        }
+    }
+
+    /// Lets all workers through, for good.
+    pub fn open(&self) {
+        self.open.set(true);
+        self.opened.notify_waiters();
+    }
+
+    /// Waits until this worker may begin.
+    pub async fn pass(&self, worker: usize) {
+        if worker == 0 {
+            return;
+        }
+        if self.open.get() {
+            return;
+        }
+        while !self.open.get() {
+            self.opened.notified().await;
+        }
+        tokio::time::sleep(STRICTLY_LATER).await;
+    }
+}

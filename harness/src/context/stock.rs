@@ -1,0 +1,117 @@
+//! The resource that the lock protects: a stock for each key, kept by the driver.
+
+use picklock_scenarios::Update;
+
+/// The stock of one key.
+#[derive(Debug, Clone, Copy)]
+struct KeyStock {
+    left: i64,
+    sold: i64,
+    highest_fence: Option<u64>,
+    announced: bool,
+}
+
+/// The stock of every key.
+#[derive(Debug)]
+pub struct Stock {
+    keys: Vec<KeyStock>,
+    update: Update,
+}
+
+/// The resource refused an access, because its token is lower than the highest seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FencedOff {
+    /// The token of the refused access.
+    pub fence: u64,
+    /// The highest that was seen.
+    pub highest: u64,
+}
+
+/// A change of the stock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// What the resource had before.
+    pub from: i64,
+    /// What it has now.
+    pub to: i64,
+}
+
+impl Stock {
+    /// `start` units for each of `keys` keys.
+    pub fn new(keys: usize, start: i64, update: Update) -> Self {
+        let stock = KeyStock {
+            left: start,
+            sold: 0,
+            highest_fence: None,
+            announced: false,
+        };
+        Stock {
+            keys: vec![stock; keys],
+            update,
+        }
+    }
+
+    /// Reads the stock of a key. A token is checked at every access, reads included: a successor
+    /// that has only read so far must already shut the old holder out.
+    ///
+    /// # Errors
+    /// The token is lower than the highest seen.
+    pub fn read(&mut self, key: u32, fence: Option<u64>) -> Result<i64, FencedOff> {
+        Ok(self.stock(key, fence)?.left)
+    }
+
+    /// Sells one unit, by what the buyer read before.
+    ///
+    /// # Errors
+    /// The token is lower than the highest seen.
+    pub fn sell(&mut self, key: u32, read: i64, fence: Option<u64>) -> Result<Change, FencedOff> {
+        let update = self.update;
+        let stock = self.stock(key, fence)?;
+        let from = stock.left;
+        stock.left = match update {
+            Update::Decrement => from - 1,
+            Update::Write => read - 1,
+        };
+        stock.sold += 1;
+        Ok(Change {
+            from,
+            to: stock.left,
+        })
+    }
+
+    /// Takes over how much is left of a key, from where the stock is really kept.
+    pub fn learn(&mut self, key: u32, left: i64) {
+        self.keys[key as usize].left = left;
+    }
+
+    /// Announces that a key is sold out.
+    pub fn announce_sold_out(&mut self, key: u32) {
+        self.keys[key as usize].announced = true;
+    }
+
+    /// True when it has been announced that the key is sold out.
+    pub fn is_announced(&self, key: u32) -> bool {
+        self.keys[key as usize].announced
+    }
+
+    /// Units left, one for each key.
+    pub fn left(&self) -> Vec<i64> {
+        self.keys.iter().map(|stock| stock.left).collect()
+    }
+
+    /// Units sold, one for each key.
+    pub fn sold(&self) -> Vec<i64> {
+        self.keys.iter().map(|stock| stock.sold).collect()
+    }
+
+    fn stock(&mut self, key: u32, fence: Option<u64>) -> Result<&mut KeyStock, FencedOff> {
+        let stock = &mut self.keys[key as usize];
+        if let Some(fence) = fence {
+            if let Some(highest) = stock.highest_fence.filter(|highest| *highest > fence) {
+                return Err(FencedOff { fence, highest });
+            }
+            stock.highest_fence = Some(fence);
+        }
+        Ok(stock)
+    }
+}

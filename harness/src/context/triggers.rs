@@ -1,0 +1,203 @@
+//! Triggers: the events that start faults, as seen by the driver and by the wire.
+//!
+//! A fault with a `when` waits here for its event. When the event happens, the fault is handed to
+//! the nemesis, and the part that saw the event waits until the fault has struck. So the fault is
+//! there *at* the event, not soon after it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use picklock_scenarios::{Direction, EventKind, FaultPlan, Trigger};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::wire::{Gate, InterceptedFrame, Interceptor};
+
+/// Where an event happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Location {
+    /// The worker at which it happened.
+    pub worker: Option<usize>,
+    /// The node at which it happened.
+    pub node: Option<usize>,
+    /// The connection on whose frame it happened, and which way the frame went.
+    pub frame: Option<(u64, Direction)>,
+}
+
+impl Location {
+    /// That of a fault that starts at a time.
+    pub const NOWHERE: Location = Location {
+        worker: None,
+        node: None,
+        frame: None,
+    };
+}
+
+/// A fault that is due.
+pub struct DueFault {
+    /// Which fault of the plan.
+    pub plan: usize,
+    /// Where its event happened.
+    pub location: Location,
+    /// Is told when it has struck, or has turned out to be impossible.
+    pub started: oneshot::Sender<()>,
+}
+
+struct Waiting {
+    /// Which fault of the plan.
+    plan: usize,
+    trigger: Trigger,
+    seen: u32,
+}
+
+/// The triggers whose event has not happened yet.
+pub struct Triggers {
+    waiting: Mutex<Vec<Waiting>>,
+    /// How many of them wait for a request or a reply; read on the wire's fast path.
+    on_the_wire: AtomicUsize,
+    due: mpsc::UnboundedSender<DueFault>,
+}
+
+/// An event that the driver sees.
+#[derive(Debug, Clone, Copy)]
+pub struct DriverEvent {
+    /// What happened.
+    pub kind: EventKind,
+    /// At which worker.
+    pub worker: usize,
+    /// The stock that was read or is left.
+    pub stock: Option<i64>,
+}
+
+impl Triggers {
+    /// The triggers of these faults, and the channel on which faults are handed over when due.
+    pub fn of(plans: &[FaultPlan]) -> (Self, mpsc::UnboundedReceiver<DueFault>) {
+        let waiting: Vec<Waiting> = plans
+            .iter()
+            .enumerate()
+            .filter_map(|(plan, fault)| {
+                Some(Waiting {
+                    plan,
+                    trigger: fault.when.clone()?,
+                    seen: 0,
+                })
+            })
+            .collect();
+        let on_the_wire = waiting.iter().filter(|one| is_wire(&one.trigger)).count();
+        let (sender, due) = mpsc::unbounded_channel();
+        let triggers = Triggers {
+            waiting: Mutex::new(waiting),
+            on_the_wire: AtomicUsize::new(on_the_wire),
+            due: sender,
+        };
+        (triggers, due)
+    }
+
+    /// The driver saw an event. `Some`: wait for it before going on.
+    pub fn happened(&self, event: DriverEvent) -> Option<Gate> {
+        let location = Location {
+            worker: Some(event.worker),
+            node: None,
+            frame: None,
+        };
+        self.start_where(location, |trigger| {
+            trigger.on == event.kind
+                && trigger.worker.is_none_or(|worker| worker == event.worker)
+                && trigger.stock.is_none_or(|stock| Some(stock) == event.stock)
+        })
+    }
+
+    /// The faults whose event never happened.
+    pub fn never_came(&self) -> Vec<usize> {
+        let waiting = self.lock();
+        waiting.iter().map(|one| one.plan).collect()
+    }
+
+    /// The fault will not start, whatever happens.
+    pub fn forget(&self, plan: usize) {
+        self.lock().retain(|one| {
+            if one.plan == plan && is_wire(&one.trigger) {
+                self.on_the_wire.fetch_sub(1, Ordering::Release);
+            }
+            one.plan != plan
+        });
+    }
+
+    fn start_where(&self, location: Location, matches: impl Fn(&Trigger) -> bool) -> Option<Gate> {
+        let mut gates = Vec::new();
+        self.lock().retain_mut(|one| {
+            if !matches(&one.trigger) {
+                return true;
+            }
+            one.seen += 1;
+            if one.seen < one.trigger.nth {
+                return true;
+            }
+            if is_wire(&one.trigger) {
+                self.on_the_wire.fetch_sub(1, Ordering::Release);
+            }
+            let (started, gate) = oneshot::channel();
+            let plan = one.plan;
+            let fault = DueFault {
+                plan,
+                location,
+                started,
+            };
+            // Without a nemesis the run is ending: nothing starts, so there is nothing to wait for.
+            if self.due.send(fault).is_ok() {
+                gates.push(gate);
+            }
+            false
+        });
+        if gates.is_empty() {
+            return None;
+        }
+        Some(Box::pin(async move {
+            for gate in gates {
+                // A nemesis that is gone opens the gate as well.
+                gate.await.unwrap_or_default();
+            }
+        }))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Waiting>> {
+        self.waiting
+            .lock()
+            .unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+fn is_wire(trigger: &Trigger) -> bool {
+    matches!(trigger.on, EventKind::Request | EventKind::Reply)
+}
+
+impl Interceptor for Triggers {
+    fn is_armed(&self) -> bool {
+        self.on_the_wire.load(Ordering::Acquire) > 0
+    }
+
+    fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
+        let kind = match frame.direction {
+            Direction::Request => EventKind::Request,
+            Direction::Reply => EventKind::Reply,
+        };
+        let location = Location {
+            worker: Some(frame.link.worker),
+            node: Some(frame.link.node),
+            frame: Some((frame.conn, frame.direction)),
+        };
+        self.start_where(location, |trigger| {
+            trigger.on == kind
+                && trigger
+                    .worker
+                    .is_none_or(|worker| worker == frame.link.worker)
+                && trigger.node.is_none_or(|node| node == frame.link.node)
+                && trigger
+                    .command
+                    .as_ref()
+                    .is_none_or(|command| command.eq_ignore_ascii_case(frame.command))
+                && !(trigger.success && frame.is_error)
+                && (!trigger.names_key || frame.key.is_some())
+                && trigger.during.is_none_or(|phase| phase == frame.phase)
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! The requests of a buyer to its worker: acquire, ping, release.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_scenarios::{EventKind, Phase};
+
+use super::buyer::{Broken, Buyer, GRACE, Hold, Purchase};
+use crate::adapter::message::{Answer, Ask};
+use crate::context::{DriverEvent, millis};
+use crate::history::{Misbehaviour, What};
+use crate::world::World;
+
+impl<W: World> Buyer<W> {
+    /// Asks for the lock. `None`: it was refused, or the attempt failed.
+    pub(super) async fn acquire(&mut self, purchase: Purchase) -> Result<Option<Hold>, Broken> {
+        let context = Rc::clone(&self.context);
+        let (worker, plan) = (self.worker, &context.plan);
+        let Purchase { key, intended_ns } = purchase;
+        let wait = plan.scenario.workload.wait.resolve(plan.ttl);
+        let op = context.next_op();
+        let ask = Ask::Acquire {
+            key: plan.keys[key as usize].clone(),
+            ttl_ms: plan.ttl_ms(),
+            wait_ms: millis(wait),
+        };
+        self.write(What::Acquire {
+            worker,
+            op,
+            key,
+            ttl_ms: plan.ttl_ms(),
+            wait_ms: millis(wait),
+            intended_ns,
+        })?;
+        self.event(EventKind::Acquire, None).await;
+        context.world.set_phase(worker, op, Phase::Acquire);
+        let answer = self
+            .talk
+            .ask(&context, op, ask, self.patience(wait))
+            .await?;
+        context.world.set_phase(worker, op, Phase::Idle);
+        context.start_gate.open();
+        match answer {
+            Answer::Granted {
+                token,
+                fence,
+                valid_ms,
+                elapsed_ms,
+            } => {
+                self.write(What::Granted {
+                    worker,
+                    op,
+                    token: token.clone(),
+                    fence,
+                    valid_ms,
+                    elapsed_ms,
+                })?;
+                self.event(EventKind::Granted, None).await;
+                return Ok(Some(Hold {
+                    op,
+                    key,
+                    token,
+                    fence,
+                }));
+            }
+            Answer::Refused => self.write(What::Refused { worker, op })?,
+            Answer::Error { message, definite } => self.write(What::AcquireFailed {
+                worker,
+                op,
+                message,
+                definite,
+            })?,
+            other => {
+                self.out_of_turn("acquire", &other);
+                self.write(What::AcquireFailed {
+                    worker,
+                    op,
+                    message: format!("answered `acquire` with {other:?}"),
+                    definite: false,
+                })?;
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) async fn release(&mut self, hold: Hold) -> Result<(), Broken> {
+        let context = Rc::clone(&self.context);
+        let (worker, op) = (self.worker, hold.op);
+        self.write(What::Release { worker, op })?;
+        self.event(EventKind::Release, None).await;
+        context.world.set_phase(worker, op, Phase::Release);
+        let ask = Ask::Release {
+            key: context.plan.keys[hold.key as usize].clone(),
+            token: hold.token,
+        };
+        let answer = self
+            .talk
+            .ask(&context, op, ask, self.patience(Duration::ZERO))
+            .await?;
+        context.world.set_phase(worker, op, Phase::Idle);
+        match answer {
+            Answer::Released { released } => self.write(What::Released {
+                worker,
+                op,
+                released,
+                last_command_ns: context.world.last_command_ns(
+                    worker,
+                    op,
+                    Phase::Release,
+                    hold.key,
+                ),
+            }),
+            Answer::Error { message, definite } => self.write(What::ReleaseFailed {
+                worker,
+                op,
+                message,
+                definite,
+            }),
+            other => {
+                self.out_of_turn("release", &other);
+                self.write(What::ReleaseFailed {
+                    worker,
+                    op,
+                    message: format!("answered `release` with {other:?}"),
+                    definite: false,
+                })
+            }
+        }
+    }
+
+    pub(super) async fn ping(&mut self, hold: &Hold) -> Result<(), Broken> {
+        let context = Rc::clone(&self.context);
+        let answer = self
+            .talk
+            .ask(&context, hold.op, Ask::Ping, self.patience(Duration::ZERO))
+            .await?;
+        if answer != Answer::Pong {
+            self.out_of_turn("ping", &answer);
+        }
+        Ok(())
+    }
+
+    fn patience(&self, wait: Duration) -> Duration {
+        let plan = &self.context.plan;
+        wait + plan.command_timeout() * 2 + plan.longest_fault() + GRACE
+    }
+
+    pub(super) async fn event(&self, kind: EventKind, stock: Option<i64>) {
+        let event = DriverEvent {
+            kind,
+            worker: self.worker,
+            stock,
+        };
+        if let Some(gate) = self.context.triggers.happened(event) {
+            gate.await;
+        }
+    }
+
+    /// Writes an event of this worker, unless the nemesis has killed it in the meantime: what was
+    /// still in the pipe comes from a dead worker.
+    pub(super) fn write(&self, what: What) -> Result<(), Broken> {
+        self.alive()?;
+        self.context.recorder.write(what);
+        Ok(())
+    }
+
+    pub(super) fn alive(&self) -> Result<(), Broken> {
+        if self.context.roster.is_over(self.worker, self.incarnation) {
+            return Err(Broken::Struck);
+        }
+        Ok(())
+    }
+
+    fn out_of_turn(&self, asked: &str, answer: &Answer) {
+        self.context.recorder.write(What::Misbehaved {
+            worker: self.worker,
+            kind: Misbehaviour::OutOfTurn,
+            detail: format!("answered `{asked}` with {answer:?}"),
+        });
+    }
+}

@@ -1,0 +1,88 @@
+//! How a buyer starts: its worker is started, and told what the run is about.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::buyer::{Buyer, GRACE};
+use super::conversation::{Conversation, Silence};
+use crate::adapter::message::{Answer, Ask, PROTOCOL};
+use crate::context::{Plan, RunContext, SubjectIdentity, millis};
+use crate::entropy;
+use crate::history::What;
+use crate::world::{Refusal, World};
+
+/// Workers start together and share the processors. Each of them is given this much more time.
+const START_EACH: Duration = Duration::from_millis(200);
+
+fn worker_count(plan: &Plan) -> u32 {
+    u32::try_from(plan.scenario.workload.workers).unwrap_or(u32::MAX)
+}
+
+impl<W: World> Buyer<W> {
+    /// Starts a worker and introduces the run to it.
+    ///
+    /// # Errors
+    /// It could not be started, or did not say `ready`.
+    pub async fn start(
+        context: &Rc<RunContext<W>>,
+        worker: usize,
+        incarnation: u32,
+    ) -> Result<Self, Refusal> {
+        let plan = &context.plan;
+        let (session, nodes) = context.world.start_worker(worker, incarnation).await?;
+        let mut talk = Conversation::begin(context, worker, session);
+        let purpose = format!("worker {worker}");
+        let init = Ask::Init {
+            protocol: PROTOCOL,
+            worker,
+            nodes,
+            timeout_ms: millis(plan.command_timeout()),
+            seed: entropy::derive(plan.seed, &purpose, u64::from(incarnation)),
+            options: plan.options.clone(),
+        };
+        let patience = GRACE + START_EACH * worker_count(plan) + plan.longest_fault();
+        match talk.ask(context, 0, init, patience).await {
+            Ok(Answer::Ready { name, version }) => {
+                let identity = SubjectIdentity::new(name, version);
+                context.identity.set(Some(identity));
+            }
+            Ok(Answer::Error { message, .. }) => {
+                return Err(Refusal::Failed(format!(
+                    "worker {worker} refused to begin: {message}"
+                )));
+            }
+            Ok(other) => {
+                return Err(Refusal::Failed(format!(
+                    "worker {worker} answered `init` with {other:?}; expected `ready`"
+                )));
+            }
+            Err(Silence::Gone(reason)) => {
+                return Err(Refusal::Failed(format!(
+                    "worker {worker} ended before it was ready: {reason}"
+                )));
+            }
+            Err(Silence::Hung) => {
+                return Err(Refusal::Failed(format!(
+                    "worker {worker} did not answer `init`"
+                )));
+            }
+        }
+        context.recorder.write(What::WorkerUp {
+            worker,
+            incarnation,
+        });
+        Ok(Buyer {
+            context: Rc::clone(context),
+            worker,
+            incarnation,
+            talk,
+            entropy: entropy::stream(
+                plan.seed,
+                &format!("buyer {worker}"),
+                u64::from(incarnation),
+            ),
+            open_keys: (0..).take(plan.keys.len()).collect(),
+            bought: 0,
+        })
+    }
+}

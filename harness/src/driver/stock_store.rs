@@ -1,0 +1,124 @@
+//! The stock: kept by the driver itself, or in a Redis key on a server of its own.
+//!
+//! In Redis it is used as by an application: GET, then DECR or SET, and only the lock under test
+//! keeps these together. Tokens are checked before each access; all accesses go
+//! through one connection, so that Redis sees them in the order in which they were let through.
+
+use picklock_scenarios::{StockPlace, Update};
+
+use crate::context::{Change, FencedOff, RunContext};
+use crate::history::What;
+use crate::world::{Refusal, World};
+
+/// The result of an access.
+pub(super) enum Access<T> {
+    /// It was done.
+    Done(T),
+    /// The token was too old.
+    FencedOff(FencedOff),
+    /// The store did not answer; that is in the history already.
+    Failed,
+}
+
+fn in_redis<W>(context: &RunContext<W>) -> bool {
+    context.plan.scenario.workload.stock_in == StockPlace::Redis
+}
+
+fn name(key: u32) -> String {
+    format!("picklock:left:{key:04}")
+}
+
+async fn ask<W: World>(context: &RunContext<W>, command: &[String]) -> Option<i64> {
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let answer = match context.world.ask_stock_server(&words).await {
+        Ok(Some(number)) => return Some(number),
+        Ok(None) => "there is no such key".to_owned(),
+        Err(Refusal::Failed(reason)) => reason,
+        Err(unable) => unable.to_string(),
+    };
+    context.recorder.write(What::FaultMissed {
+        fault: "stock in Redis".into(),
+        reason: format!("{}: {answer}", words.join(" ")),
+        optional: false,
+    });
+    None
+}
+
+/// Puts the stock into Redis before the first buyer starts.
+pub(super) async fn fill<W: World>(context: &RunContext<W>) {
+    if !in_redis(context) {
+        return;
+    }
+    let start = context.plan.scenario.workload.stock;
+    for key in (0..).take(context.plan.keys.len()) {
+        // Its answer is a number, unlike that of SET.
+        let command = ["SETNX", &name(key), &start.to_string()].map(str::to_owned);
+        ask(context, &command).await;
+    }
+}
+
+/// Reads what is really left, when the buyers are gone.
+pub(super) async fn count<W: World>(context: &RunContext<W>) {
+    if !in_redis(context) {
+        return;
+    }
+    for key in (0..).take(context.plan.keys.len()) {
+        if let Some(left) = ask(context, &["GET".to_owned(), name(key)]).await {
+            context.stock.borrow_mut().learn(key, left);
+        }
+    }
+}
+
+/// Reads the stock of a key.
+pub(super) async fn read<W: World>(
+    context: &RunContext<W>,
+    key: u32,
+    fence: Option<u64>,
+) -> Access<i64> {
+    let admitted = context.stock.borrow_mut().read(key, fence);
+    match admitted {
+        Err(refused) => Access::FencedOff(refused),
+        Ok(left) if !in_redis(context) => Access::Done(left),
+        Ok(_) => match ask(context, &["GET".to_owned(), name(key)]).await {
+            Some(left) => Access::Done(left),
+            None => Access::Failed,
+        },
+    }
+}
+
+/// Sells one unit, by what the buyer read before.
+pub(super) async fn sell<W: World>(
+    context: &RunContext<W>,
+    key: u32,
+    read: i64,
+    fence: Option<u64>,
+) -> Access<Change> {
+    let sold = context.stock.borrow_mut().sell(key, read, fence);
+    let change = match sold {
+        Err(refused) => return Access::FencedOff(refused),
+        Ok(change) if !in_redis(context) => return Access::Done(change),
+        Ok(change) => change,
+    };
+    let done = match context.plan.scenario.workload.update {
+        Update::Decrement => ask(context, &["DECR".to_owned(), name(key)])
+            .await
+            .map(|to| Change { from: to + 1, to }),
+        Update::Write => {
+            let to = read - 1;
+            let command = ["GETSET".to_owned(), name(key), to.to_string()];
+            let before = ask(context, &command).await;
+            before.map(|from| Change { from, to })
+        }
+    };
+    match done {
+        Some(done) => {
+            context.stock.borrow_mut().learn(key, done.to);
+            Access::Done(done)
+        }
+        // Whether it was sold cannot be known; the run is not judged.
+        None => {
+            context.stock.borrow_mut().learn(key, change.from);
+            Access::Failed
+        }
+    }
+}

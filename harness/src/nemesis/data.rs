@@ -1,0 +1,49 @@
+//! Actions on the data and the settings of nodes.
+
+use picklock_scenarios::DataAction;
+
+use super::schedule::Nemesis;
+use super::undo::Undo;
+use crate::world::{DataChange, Refusal, World};
+
+impl<W: World> Nemesis<W> {
+    pub(super) async fn apply_to_data(
+        &self,
+        fault: u32,
+        action: &DataAction,
+        nodes: &[usize],
+    ) -> Result<(), Refusal> {
+        let change = match action {
+            DataAction::Evict(keys) => DataChange::Evict(self.keys_of(keys.as_deref())),
+            DataAction::FlushAll => DataChange::FlushAll,
+            DataAction::FlushScripts => DataChange::FlushScripts,
+            DataAction::Exhaust(resource) => DataChange::Exhaust(*resource),
+        };
+        let mut evicted = 0;
+        for node in nodes {
+            evicted += self.context.world.change_data(*node, &change).await?;
+            if let DataChange::Exhaust(resource) = change {
+                let step = Undo::Replenish(*node, resource);
+                self.ongoing.record(fault, step);
+            }
+        }
+        // If none of the keys exists, the fault has not struck.
+        if matches!(change, DataChange::Evict(_)) && evicted == 0 {
+            let reason = "no lock was held: there was no key to evict";
+            return Err(Refusal::Failed(reason.into()));
+        }
+        Ok(())
+    }
+
+    /// The names of the keys with these numbers; `None`: of all.
+    fn keys_of(&self, numbers: Option<&[usize]>) -> Vec<String> {
+        let all = &self.context.plan.keys;
+        match numbers {
+            None => all.clone(),
+            Some(numbers) => {
+                let named = numbers.iter().filter_map(|key| all.get(*key).cloned());
+                named.collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The faults that have started and not ended, and what must be undone for each.
+//!
+//! A fault is listed before its first target is struck, and each step is recorded as soon as it is
+//! done. So whatever ends a fault (its time, a target that cannot be struck, the end of the run)
+//! finds everything that was done. A fault that never ends leaves the list without an end.
+
+use std::cell::RefCell;
+
+use super::undo::Undo;
+
+/// The faults that have started and not ended.
+#[derive(Default)]
+pub(super) struct Ongoing {
+    faults: RefCell<Vec<Fault>>,
+}
+
+struct Fault {
+    id: u32,
+    /// What was done so far, in this order.
+    undo: Vec<Undo>,
+}
+
+impl Ongoing {
+    /// A fault starts.
+    pub(super) fn start(&self, id: u32) {
+        let undo = Vec::new();
+        self.faults.borrow_mut().push(Fault { id, undo });
+    }
+
+    /// The fault has done something that must be undone.
+    pub(super) fn record(&self, id: u32, step: Undo) {
+        let mut faults = self.faults.borrow_mut();
+        if let Some(fault) = faults.iter_mut().find(|fault| fault.id == id) {
+            fault.undo.push(step);
+        }
+    }
+
+    /// What was done so far stays: returns it, and forgets it.
+    pub(super) fn keep(&self, id: u32) -> Vec<Undo> {
+        let mut faults = self.faults.borrow_mut();
+        let fault = faults.iter_mut().find(|fault| fault.id == id);
+        fault
+            .map(|fault| std::mem::take(&mut fault.undo))
+            .unwrap_or_default()
+    }
+
+    /// What must be undone, in the order in which it was done. `None`: the fault has ended.
+    pub(super) fn steps(&self, id: u32) -> Option<Vec<Undo>> {
+        let faults = self.faults.borrow();
+        let fault = faults.iter().find(|fault| fault.id == id);
+        fault.map(|fault| fault.undo.clone())
+    }
+
+    /// Takes the fault off the list. False: it was off already.
+    pub(super) fn remove(&self, id: u32) -> bool {
+        let mut faults = self.faults.borrow_mut();
+        let position = faults.iter().position(|fault| fault.id == id);
+        position.map(|index| faults.remove(index)).is_some()
+    }
+
+    /// The fault that started last.
+    pub(super) fn last(&self) -> Option<u32> {
+        self.faults.borrow().last().map(|fault| fault.id)
+    }
+}

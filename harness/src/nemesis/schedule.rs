@@ -1,0 +1,260 @@
+//! When faults start, how long they last, and how they end.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_scenarios::{Action, FaultPlan, Lasts, NodeAction, Strikes, Target};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::clocks::ClockShifts;
+use super::ongoing::Ongoing;
+use super::undo::Undo;
+use crate::context::{DueFault, Location, RunContext};
+use crate::history::{ClockShift, What};
+use crate::world::{Capabilities, World};
+
+/// How often it is checked whether a fault for so many frames has struck them all. The faults do
+/// not wait for it: it only decides when the history says that they have ended.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The part of a run that makes things go wrong.
+pub struct Nemesis<W> {
+    pub(super) context: Rc<RunContext<W>>,
+    pub(super) ongoing: Ongoing,
+    pub(super) clocks: ClockShifts,
+    next_id: Cell<u32>,
+    /// The links whose faults never end.
+    endless: RefCell<Vec<Target>>,
+    /// Faults of the plan that have started, or that the world cannot apply.
+    settled: RefCell<BTreeSet<usize>>,
+}
+
+impl<W: World> Nemesis<W> {
+    /// Plans the faults of a run. What the world cannot apply is written into the history, and
+    /// never starts.
+    pub fn new(context: &Rc<RunContext<W>>, capabilities: &Capabilities) -> Rc<Self> {
+        let nemesis = Nemesis {
+            context: Rc::clone(context),
+            ongoing: Ongoing::default(),
+            clocks: ClockShifts::default(),
+            next_id: Cell::new(0),
+            endless: RefCell::default(),
+            settled: RefCell::default(),
+        };
+        for (index, plan) in nemesis.plans().iter().enumerate() {
+            if let Err(unable) = capabilities.offer(plan) {
+                nemesis.missed(index, &unable.to_string());
+                nemesis.context.triggers.forget(index);
+                nemesis.settled.borrow_mut().insert(index);
+            }
+        }
+        Rc::new(nemesis)
+    }
+
+    /// Starts each fault at its time or its event. Never ends by itself: dropping the future stops
+    /// new faults, and [`Nemesis::end_all`] ends those that last. `ready` is told when the faults
+    /// that begin with the run have started.
+    pub async fn run(
+        self: Rc<Self>,
+        mut due: mpsc::UnboundedReceiver<DueFault>,
+        ready: oneshot::Sender<()>,
+    ) {
+        let mut faults = JoinSet::new();
+        for started in self.start_timed(&mut faults) {
+            // A fault whose task is gone has failed, and that is in the history.
+            started.await.unwrap_or_default();
+        }
+        ready.send(()).unwrap_or_default();
+        while let Some(due) = due.recv().await {
+            let nemesis = Rc::clone(&self);
+            faults.spawn_local(async move {
+                // The receiver may be gone with its connection.
+                let started = || due.started.send(()).unwrap_or_default();
+                nemesis.start(due.plan, due.location, started).await;
+            });
+        }
+        std::future::pending::<()>().await;
+    }
+
+    /// Sets the faults with a time going. Returns what to wait for before the run begins.
+    fn start_timed(self: &Rc<Self>, faults: &mut JoinSet<()>) -> Vec<oneshot::Receiver<()>> {
+        let mut at_once = Vec::new();
+        for (index, plan) in self.plans().iter().enumerate() {
+            let Some(at) = plan.at else { continue };
+            if self.settled.borrow().contains(&index) {
+                continue;
+            }
+            let at = at.resolve(self.context.plan.ttl);
+            let (started, has_started) = oneshot::channel();
+            if at.is_zero() {
+                at_once.push(has_started);
+            }
+            let nemesis = Rc::clone(self);
+            faults.spawn_local(async move {
+                if !at.is_zero() {
+                    tokio::time::sleep(at).await;
+                }
+                nemesis.settled.borrow_mut().insert(index);
+                // Nothing waits for a fault that starts later.
+                let started = || started.send(()).unwrap_or_default();
+                nemesis.start(index, Location::NOWHERE, started).await;
+            });
+        }
+        at_once
+    }
+
+    /// Ends every fault that has an end, and writes down the planned ones that never started.
+    pub async fn end_all(&self) {
+        while let Some(id) = self.ongoing.last() {
+            self.end(id).await;
+        }
+        let settled = self.settled.borrow().clone();
+        let timed = self.plans().iter().enumerate();
+        let too_late = timed.filter(|(index, plan)| plan.at.is_some() && !settled.contains(index));
+        for (index, _) in too_late {
+            self.missed(index, "the run ended before its time came");
+        }
+        for index in self.context.triggers.never_came() {
+            self.missed(index, "its moment never came");
+        }
+    }
+
+    /// Closes the connections on which a fault that never ends may keep something back. So the
+    /// command log says what became of it. For the very end of the run.
+    pub fn close_endless_links(&self) {
+        for Target { workers, nodes } in self.endless.take() {
+            self.context.world.cut(Some(&workers), Some(&nodes));
+        }
+    }
+
+    /// Runs one fault from its start to its end. `started` is called when it has struck, or has
+    /// turned out to be impossible.
+    async fn start(&self, index: usize, location: Location, started: impl FnOnce()) {
+        let plan = self.plans()[index].clone();
+        let target = self.target(&plan, location);
+        let by_sentinels =
+            |action: &Action| *action == Action::Node(NodeAction::FailOverBySentinels);
+        if plan
+            .actions()
+            .is_some_and(|all| all.iter().any(by_sentinels))
+        {
+            return self.sentinel_failover(index, target.nodes, started).await;
+        }
+        let ttl = self.context.plan.ttl;
+        let clock = plan.clock_shift_ns(ttl).map(|by_ns| ClockShift {
+            by_ns,
+            for_good: plan.duration.is_none(),
+        });
+        let id = self.begin(What::FaultBegan {
+            id: self.next_id.get(),
+            fault: plan.kind.word().to_owned(),
+            detail: plan.describe(&target, ttl),
+            workers: target.workers.clone(),
+            nodes: target.nodes.clone(),
+            clock,
+        });
+        if let Err(refusal) = self.apply(id, &plan, &target, location).await {
+            self.end(id).await;
+            self.missed(index, &refusal.to_string());
+            return started();
+        }
+        let lasts = plan.lasts();
+        match lasts {
+            Lasts::AtOnce => self.keep(id),
+            Lasts::Forever => {
+                if plan.kind.strikes() == Strikes::Links {
+                    self.endless.borrow_mut().push(target);
+                }
+                self.never_ends(id);
+            }
+            Lasts::For(_) | Lasts::Frames(_) => {}
+        }
+        started();
+        if plan.when.is_some() {
+            self.context.start_gate.open();
+        }
+        match lasts {
+            Lasts::AtOnce => tokio::time::sleep(Duration::ZERO).await,
+            Lasts::For(span) => tokio::time::sleep(span.resolve(ttl)).await,
+            Lasts::Frames(frames) => self.all_struck(id, frames).await,
+            Lasts::Forever => return,
+        }
+        self.end(id).await;
+    }
+
+    /// Waits until a fault of links has struck as many frames as it was meant for.
+    async fn all_struck(&self, id: u32, frames: u32) {
+        let steps = self.ongoing.steps(id).unwrap_or_default();
+        let imposed = steps.into_iter().find_map(|step| match step {
+            Undo::Lift(imposed) => Some(imposed),
+            _ => None,
+        });
+        let Some(imposed) = imposed else { return };
+        while self.context.world.struck(imposed) < u64::from(frames) {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Writes that a fault begins, and lists it. Returns its number.
+    pub(super) fn begin(&self, began: What) -> u32 {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        self.context.recorder.write(began);
+        self.ongoing.start(id);
+        id
+    }
+
+    /// The number that the next fault gets.
+    pub(super) fn next_id(&self) -> u32 {
+        self.next_id.get()
+    }
+
+    /// What the fault has done stays, whenever the fault ends.
+    fn keep(&self, id: u32) {
+        for step in self.ongoing.keep(id) {
+            if let Undo::ReviveWorker(worker) = step {
+                self.context.roster.lose(worker);
+            }
+        }
+    }
+
+    /// The fault stays, and the history tells of no end.
+    pub(super) fn never_ends(&self, id: u32) {
+        self.keep(id);
+        self.ongoing.remove(id);
+    }
+
+    /// Undoes a fault, unless it has ended, and writes that it has.
+    pub(super) async fn end(&self, id: u32) {
+        for step in self.ongoing.steps(id).unwrap_or_default() {
+            self.undo(id, step).await;
+        }
+        // It leaves the list only now. Should the run end while it is undone, `end_all` does it
+        // again rather than not at all.
+        if self.ongoing.remove(id) {
+            self.context.recorder.write(What::FaultEnded { id });
+        }
+    }
+
+    pub(super) fn missed(&self, index: usize, reason: &str) {
+        let plan = &self.plans()[index];
+        self.context.recorder.write(What::FaultMissed {
+            fault: plan.kind.word().to_owned(),
+            reason: reason.to_owned(),
+            optional: plan.optional,
+        });
+    }
+
+    fn target(&self, plan: &FaultPlan, location: Location) -> Target {
+        let workers = self.context.plan.scenario.workload.workers;
+        let nodes = self.context.plan.nodes;
+        plan.target(location.worker, location.node, workers, nodes)
+    }
+
+    pub(super) fn plans(&self) -> &[FaultPlan] {
+        &self.context.plan.scenario.faults
+    }
+}

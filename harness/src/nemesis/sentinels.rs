@@ -1,0 +1,92 @@
+//! A failover that the Sentinels decide. The only thing done to them is that their master is
+//! frozen.
+//!
+//! The history tells it as three faults that overlap:
+//!
+//! - `pause-node`: the master is frozen, until the Sentinels have promoted a replica or longer
+//! - `failover`: from the freezing until the old master has been made a replica. It begins this
+//!   early because clients may find the new master before we do
+//! - `stale-master`: the Sentinels have promoted a replica, all of them say so, and the old master
+//!   does not know it
+
+use futures_util::future::join_all;
+
+use super::schedule::Nemesis;
+use super::undo::Undo;
+use crate::history::What;
+use crate::world::{Refusal, World};
+
+impl<W: World> Nemesis<W> {
+    /// `started` is called when the Sentinels have promoted a replica, and if the old master is to
+    /// continue at once, when it does.
+    pub(super) async fn sentinel_failover(
+        &self,
+        index: usize,
+        nodes: Vec<usize>,
+        started: impl FnOnce(),
+    ) {
+        let failover = self.begin_one("failover", &nodes, ", left to the Sentinels");
+        let frozen = self.begin_one("pause-node", &nodes, ", until they have promoted a replica");
+        let mut stale = Vec::new();
+        if let Err(refusal) = self.freeze_and_replace(&nodes, frozen, &mut stale).await {
+            for id in [frozen].into_iter().chain(stale).chain([failover]) {
+                self.end(id).await;
+            }
+            self.missed(index, &refusal.to_string());
+            return started();
+        }
+        let thawed_after = self.plans()[index].duration;
+        let Some(thawed_after) = thawed_after.map(|span| span.resolve(self.context.plan.ttl))
+        else {
+            for id in [frozen, failover].into_iter().chain(stale) {
+                self.never_ends(id);
+            }
+            return started();
+        };
+        if thawed_after.is_zero() {
+            self.end(frozen).await;
+            started();
+        } else {
+            started();
+            tokio::time::sleep(thawed_after).await;
+            self.end(frozen).await;
+        }
+        let world = &self.context.world;
+        join_all(nodes.iter().map(|node| world.demoted_by_sentinels(*node))).await;
+        for id in stale.into_iter().chain([failover]) {
+            self.end(id).await;
+        }
+    }
+
+    /// Freezes the masters, and waits until the Sentinels have replaced them all. `stale` gets the
+    /// numbers of the faults that begin with that.
+    async fn freeze_and_replace(
+        &self,
+        nodes: &[usize],
+        frozen: u32,
+        stale: &mut Vec<u32>,
+    ) -> Result<(), Refusal> {
+        for node in nodes {
+            self.context.world.pause_node(*node).await?;
+            self.ongoing.record(frozen, Undo::ResumeNode(*node));
+        }
+        for node in nodes {
+            let words = self.context.world.promoted_by_sentinels(*node).await?;
+            stale.push(self.begin_one("stale-master", &[*node], &format!(": {words}")));
+        }
+        Ok(())
+    }
+
+    fn begin_one(&self, fault: &str, nodes: &[usize], detail: &str) -> u32 {
+        let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+        let plural = if nodes.len() == 1 { "" } else { "s" };
+        self.begin(What::FaultBegan {
+            id: self.next_id(),
+            fault: fault.to_owned(),
+            detail: format!("{fault} of node{plural} {}{detail}", numbers.join(", ")),
+            workers: Vec::new(),
+            nodes: nodes.to_vec(),
+            clock: None,
+        })
+    }
+}

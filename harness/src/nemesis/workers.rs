@@ -1,0 +1,40 @@
+//! Actions on workers.
+
+use picklock_scenarios::WorkerAction;
+
+use super::schedule::Nemesis;
+use super::undo::Undo;
+use crate::history::What;
+use crate::world::{Refusal, World};
+
+impl<W: World> Nemesis<W> {
+    pub(super) async fn apply_to_worker(
+        &self,
+        fault: u32,
+        action: WorkerAction,
+        worker: usize,
+    ) -> Result<(), Refusal> {
+        match action {
+            WorkerAction::Freeze => {
+                self.context.world.freeze_worker(worker).await?;
+                self.ongoing.record(fault, Undo::ThawWorker(worker));
+            }
+            WorkerAction::Kill => self.kill(fault, worker).await?,
+        }
+        Ok(())
+    }
+
+    /// The kill is written down before it is done: a hold must never be longer than it was.
+    async fn kill(&self, fault: u32, worker: usize) -> Result<(), Refusal> {
+        if !self.context.roster.mark_down(worker, true) {
+            return Err(Refusal::Failed(format!("worker {worker} was dead already")));
+        }
+        self.ongoing.record(fault, Undo::ReviveWorker(worker));
+        self.context.recorder.write(What::WorkerDown {
+            worker,
+            by_fault: true,
+            reason: "killed by the nemesis".into(),
+        });
+        self.context.world.kill_worker(worker).await
+    }
+}

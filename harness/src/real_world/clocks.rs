@@ -1,0 +1,71 @@
+//! Wall clocks of servers and worker processes.
+
+use super::{RealWorld, failed};
+use crate::real::{Servers, WorldError};
+use crate::world::{Clocks, Refusal};
+
+/// A trial shift, nanoseconds: long enough that a slow answer cannot hide it, and short enough that
+/// no replica takes its master for dead.
+const TRIAL_NS: i64 = 10_000_000_000;
+
+impl Clocks for RealWorld {
+    async fn set_node_clock(&self, node: usize, off_ns: i64) -> Result<(), Refusal> {
+        // Only the first replica is ever promoted.
+        let replica = self.promoted.borrow().contains_key(&node).then_some(0);
+        let servers = self.servers()?;
+        let set = servers.set_clock_off(node, replica, off_ns).await;
+        set.map_err(failed)
+    }
+
+    async fn set_worker_clock(&self, worker: usize, off_ns: i64) -> Result<(), Refusal> {
+        if let Some(wall) = self.wall(worker)? {
+            wall.set_off(off_ns).map_err(failed)?;
+        }
+        // A worker that was started again may be another program.
+        match self.why_fixed(worker) {
+            Some(why) => Err(Refusal::Failed(why)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl RealWorld {
+    /// Why the nodes' clocks cannot be shifted; `None`: they can. Each is shifted for a moment,
+    /// unless the servers were started without the means for it.
+    pub(super) async fn why_node_clocks_are_fixed(&self) -> Option<String> {
+        let servers = self.servers().ok()?;
+        for node in 0..self.nodes {
+            let shifted = servers.set_clock_off(node, None, TRIAL_NS).await;
+            let back = servers.set_clock_off(node, None, 0).await;
+            if let Err(error) = shifted.and(back) {
+                return Some(error.to_string());
+            }
+        }
+        None
+    }
+
+    /// Why the workers' clocks cannot be shifted; `None`: they can.
+    pub(super) fn why_worker_clocks_are_fixed(&self) -> Option<String> {
+        let running: Vec<usize> = self.workers.borrow().keys().copied().collect();
+        running
+            .into_iter()
+            .find_map(|worker| self.why_fixed(worker))
+    }
+
+    /// Why the worker's clock cannot be shifted; `None`: it can.
+    fn why_fixed(&self, worker: usize) -> Option<String> {
+        let wall = match self.wall(worker) {
+            Ok(Some(wall)) => wall,
+            Ok(None) => {
+                return Some(WorldError::FixedClock(format!("worker {worker}")).to_string());
+            }
+            Err(refusal) => return Some(refusal.to_string()),
+        };
+        let leader = self.workers.borrow().get(&worker)?.control.pid();
+        (!wall.is_loaded_by(leader)).then(|| {
+            format!(
+                "the wall clock of worker {worker} cannot be shifted: its program has not loaded the library that would do it, as static programs do not"
+            )
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! The server that keeps the stock, and what is found on the nodes after the run.
+
+use std::time::Duration;
+
+use super::{RealWorld, failed};
+use crate::real::Servers;
+use crate::world::{Probe, Refusal, StockServer};
+
+/// A server that does not answer our own questions within this time counts as silent.
+const ANSWER: Duration = Duration::from_secs(1);
+
+impl StockServer for RealWorld {
+    async fn ask_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
+        let open = self.store.borrow().clone();
+        let mut store = match open {
+            Some(store) => store,
+            None => {
+                // The server after the last node; the wire has no link to it.
+                let address = self.servers()?.address(self.nodes);
+                let client = redis::Client::open(format!("redis://{address}")).map_err(failed)?;
+                let opened = client.get_multiplexed_async_connection().await;
+                let opened = opened.map_err(failed)?;
+                self.store.borrow_mut().get_or_insert(opened).clone()
+            }
+        };
+        let mut words = redis::Cmd::new();
+        words.arg(command);
+        let asked = words.query_async(&mut store);
+        match tokio::time::timeout(ANSWER, asked).await {
+            Ok(answer) => answer.map_err(failed),
+            Err(_) => Err(Refusal::Failed("no answer in time".into())),
+        }
+    }
+}
+
+impl Probe for RealWorld {
+    async fn why_lost(&self, node: usize) -> Option<String> {
+        let address = self.address(node).ok()?;
+        let ask = async {
+            let client = redis::Client::open(format!("redis://{address}"))?;
+            let mut connection = client.get_multiplexed_async_connection().await?;
+            redis::cmd("PING").query_async::<()>(&mut connection).await
+        };
+        let error = ask.await.err()?;
+        Some(format!("it does not answer any more: {error}"))
+    }
+
+    async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
+        let address = self.address(node).ok()?;
+        let look = async {
+            let client = redis::Client::open(format!("redis://{address}")).ok()?;
+            let mut connection = client.get_multiplexed_async_connection().await.ok()?;
+            let left: i64 = redis::cmd("PTTL")
+                .arg(key)
+                .query_async(&mut connection)
+                .await
+                .ok()?;
+            // −2: there is no such key.
+            (left != -2).then_some(left)
+        };
+        tokio::time::timeout(ANSWER, look).await.ok().flatten()
+    }
+}

@@ -1,0 +1,74 @@
+//! Worker processes.
+
+use tokio::process::Command;
+
+use super::{RealWorld, RunningWorker, failed};
+use crate::adapter::message::Request;
+use crate::adapter::process::{Heard, WorkerProcess};
+use crate::real::guard;
+use crate::world::{Refusal, Session, Workers};
+
+/// The driver's connection to a worker process.
+pub struct ProcessSession(WorkerProcess);
+
+impl Session for ProcessSession {
+    async fn send(&mut self, request: Request) -> Result<(), Refusal> {
+        self.0.send(&request).await.map_err(failed)
+    }
+
+    async fn next(&mut self) -> Heard {
+        self.0.next().await
+    }
+}
+
+impl Workers for RealWorld {
+    type Session = ProcessSession;
+
+    async fn start_worker(
+        &self,
+        worker: usize,
+        _incarnation: u32,
+    ) -> Result<(ProcessSession, Vec<String>), Refusal> {
+        let known = self.urls.borrow().get(&worker).cloned();
+        let urls = match known {
+            Some(urls) => urls,
+            None => self.open_links(worker).await?,
+        };
+        self.urls.borrow_mut().insert(worker, urls.clone());
+        let log = self.logs.join(format!("worker-{worker}.log"));
+        let wall = self.wall(worker)?;
+        let prepare = |command: &mut Command| {
+            guard::prepare(command);
+            if let Some(wall) = &wall {
+                command.envs(wall.environment());
+            }
+        };
+        let process = WorkerProcess::spawn(&self.argv, &log, prepare)
+            .map_err(|error| Refusal::Failed(format!("worker {worker}: {error}")))?;
+        let control = process.control();
+        let registration = self.reaper.group(control.pid()).map_err(failed)?;
+        self.workers.borrow_mut().insert(
+            worker,
+            RunningWorker {
+                control,
+                _registration: registration,
+            },
+        );
+        Ok((ProcessSession(process), urls))
+    }
+
+    async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
+        self.control(worker)?.freeze().await.map_err(failed)
+    }
+
+    async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
+        self.control(worker)?.thaw().await.map_err(failed)
+    }
+
+    async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
+        let control = self.control(worker)?;
+        control.kill().await;
+        self.workers.borrow_mut().remove(&worker);
+        Ok(())
+    }
+}

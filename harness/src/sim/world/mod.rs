@@ -1,0 +1,151 @@
+//! Hosts, network and nodes put together as a world: one file for each thing that it is made of.
+
+mod clocks;
+mod data;
+mod links;
+mod nodes;
+mod probe;
+mod workers;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use picklock_impls::{Context, DynLock, Node as Connection};
+use picklock_scenarios::{Persistence, WorldName};
+
+use crate::adapter::serve::Init;
+use crate::clock::Clock;
+use crate::entropy;
+use crate::model::ServerVersion;
+use crate::sim::connection::SimConnection;
+use crate::sim::host::Host;
+use crate::sim::network::{Network, Wiring};
+use crate::sim::node::Node;
+use crate::sim::subject::Subject;
+use crate::sim::turn_monitor::TurnMonitor;
+use crate::sim::wall_clock::SimWallClock;
+use crate::wire::{Interceptor, LinkId, WireLog};
+use crate::world::{Capabilities, Refusal, Sentinels, World};
+
+/// What a simulated world is made of.
+pub(in crate::sim) struct Parts {
+    pub(in crate::sim) subject: Subject,
+    pub(in crate::sim) nodes: usize,
+    /// Whether there is one more server, which keeps the stock.
+    pub(in crate::sim) store: bool,
+    pub(in crate::sim) replicas: usize,
+    pub(in crate::sim) persistence: Persistence,
+    pub(in crate::sim) keys: Vec<String>,
+    pub(in crate::sim) seed: u64,
+    pub(in crate::sim) run_clock: Clock,
+    pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
+    pub(in crate::sim) log: Option<WireLog>,
+    pub(in crate::sim) monitor: TurnMonitor,
+}
+
+/// The simulated world. Its network must be carried by a task: [`SimWorld::network`].
+pub struct SimWorld {
+    subject: Subject,
+    nodes: usize,
+    clock: Clock,
+    monitor: TurnMonitor,
+    network: Rc<Network>,
+    hosts: RefCell<BTreeMap<usize, Host>>,
+    walls: RefCell<BTreeMap<usize, SimWallClock>>,
+}
+
+impl SimWorld {
+    pub(in crate::sim) fn new(parts: Parts) -> Self {
+        let clock = Clock::start();
+        let node = || {
+            let version = ServerVersion::default();
+            Node::new(version, parts.replicas, parts.persistence, &clock)
+        };
+        let network = Network::new(Wiring {
+            nodes: (0..parts.nodes + usize::from(parts.store))
+                .map(|_| node())
+                .collect(),
+            keys: parts.keys,
+            seed: parts.seed,
+            interceptor: parts.interceptor,
+            clock: clock.clone(),
+            run_clock: parts.run_clock,
+            log: parts.log,
+        });
+        SimWorld {
+            subject: parts.subject,
+            nodes: parts.nodes,
+            clock,
+            monitor: parts.monitor,
+            network,
+            hosts: RefCell::default(),
+            walls: RefCell::default(),
+        }
+    }
+
+    pub(in crate::sim) fn network(&self) -> Rc<Network> {
+        Rc::clone(&self.network)
+    }
+
+    fn host<T>(&self, worker: usize, act: impl FnOnce(&Host) -> T) -> Result<T, Refusal> {
+        let hosts = self.hosts.borrow();
+        let host = hosts.get(&worker);
+        host.map(act)
+            .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
+    }
+
+    /// The wall clock of the worker's machine.
+    fn wall(&self, worker: usize) -> SimWallClock {
+        let mut walls = self.walls.borrow_mut();
+        let wall = walls
+            .entry(worker)
+            .or_insert_with(|| SimWallClock::new(&self.clock));
+        wall.clone()
+    }
+
+    fn client(&self, worker: usize, init: &Init) -> Result<Box<dyn DynLock>, String> {
+        let nodes = (0..self.nodes).map(|node| {
+            let link = LinkId { worker, node };
+            let endpoint = self.network.endpoint;
+            let (timeout, clock) = (init.timeout, self.clock.clone());
+            Connection::opening(move || SimConnection::new(endpoint, link, timeout, clock.clone()))
+        });
+        let options = self.subject.read_options(&init.options);
+        let context = Context {
+            wall_clock: Rc::new(self.wall(worker)),
+            entropy: entropy::stream(init.seed, "lock", 0),
+            options: options.map_err(|error| format!("option {}: {error}", error.name()))?,
+        };
+        Ok(self.subject.client(nodes.collect(), context))
+    }
+}
+
+/// As with a real server: a dead one cannot be paused, resumed or killed.
+fn must_be_up(it: &Node, node: usize) -> Result<(), Refusal> {
+    if it.up {
+        return Ok(());
+    }
+    Err(Refusal::Failed(format!("node {node} is down")))
+}
+
+impl World for Rc<SimWorld> {
+    fn name(&self) -> WorldName {
+        WorldName::Sim
+    }
+
+    async fn capabilities(&self) -> Capabilities {
+        Capabilities::of(WorldName::Sim)
+    }
+}
+
+/// A simulation without Sentinels declares that, and is not asked.
+impl Sentinels for Rc<SimWorld> {
+    async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal> {
+        let what = format!("there are no Sentinels that could fail over node {node}");
+        Err(Refusal::Failed(what))
+    }
+
+    async fn demoted_by_sentinels(&self, _node: usize) {}
+}

@@ -1,0 +1,24 @@
+//! The links between workers and nodes.
+
+use picklock_scenarios::Phase;
+
+use crate::wire::{ImposedId, LinkFault};
+
+/// Faults of links, and what links have seen.
+pub trait Links {
+    /// Puts a fault on links.
+    fn impose(&self, fault: LinkFault) -> ImposedId;
+    /// Takes it off again.
+    fn lift(&self, id: ImposedId);
+    /// How many frames it has struck so far.
+    fn struck(&self, id: ImposedId) -> u64;
+    /// Resets the open connections of links.
+    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>);
+
+    /// Tells the links which operation the worker carries out.
+    fn set_phase(&self, worker: usize, op: u64, phase: Phase);
+    /// When the worker's last command of this operation that names the lock's key was forwarded to
+    /// a node; `None`: none was. With several nodes, the node whose last command was the earliest
+    /// counts: a quorum may have let the lock go while the command to another node still waited.
+    fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
+}

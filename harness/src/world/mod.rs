@@ -1,0 +1,45 @@
+//! What a world can do. Driver and nemesis know a world only through these traits, so they are
+//! the same in every world.
+//!
+//! One trait for each thing that a world is made of, with the faults that it offers. What a world
+//! lacks is in its [`Capabilities`], which it declares before the buyers begin.
+
+mod capabilities;
+mod clocks;
+mod data;
+mod links;
+mod nodes;
+mod probe;
+mod refusal;
+mod replication;
+mod sentinels;
+mod stock_server;
+mod workers;
+
+use std::future::Future;
+
+use picklock_scenarios::WorldName;
+
+pub use capabilities::Capabilities;
+pub use clocks::Clocks;
+pub use data::{Data, DataChange};
+pub use links::Links;
+pub use nodes::Nodes;
+pub use probe::Probe;
+pub use refusal::Refusal;
+pub use replication::Replication;
+pub use sentinels::Sentinels;
+pub use stock_server::StockServer;
+pub use workers::{Session, Workers};
+
+/// One world: workers, nodes, and the links between them.
+pub trait World:
+    Workers + Links + Nodes + Replication + Sentinels + Clocks + Data + StockServer + Probe + 'static
+{
+    /// Which world it is.
+    fn name(&self) -> WorldName;
+
+    /// What it can do in this run. It is asked when the workers have been started, and before the
+    /// first of them takes the lock: it may try things out that leave no trace.
+    fn capabilities(&self) -> impl Future<Output = Capabilities>;
+}

@@ -1,0 +1,232 @@
+//! Faults of data and failovers, asked of a whole world and seen at its servers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use picklock_harness::clock::Clock;
+use picklock_harness::real::{
+    Binary, DockerServers, Image, Layout, ProcessServers, RealServers, RunDir, Servers,
+};
+use picklock_harness::real_world::{Parts, RealWorld};
+use picklock_harness::wire::{NoInterceptor, Wire};
+use picklock_harness::world::{Data, DataChange, Nodes, Replication};
+use picklock_scenarios::{Persistence, Resource, WorldName};
+use redis::aio::MultiplexedConnection;
+
+use super::ask::{ask, refusal};
+use super::reexecution::reaper;
+
+const LOCK: &str = "lock:1";
+
+/// A world without workers, and where its first node and that one's replica listen.
+struct Stage {
+    world: RealWorld,
+    node: SocketAddr,
+    replica: Option<SocketAddr>,
+    _dir: RunDir,
+}
+
+async fn stage(name: WorldName, replicas: usize) -> Stage {
+    let (reaper, layout) = (
+        reaper(),
+        Layout {
+            sentinels: 0,
+            nodes: 1,
+            replicas,
+            persistence: Persistence::None,
+            clocks_shift: false,
+        },
+    );
+    let dir = RunDir::create(&reaper).unwrap();
+    let servers = if name == WorldName::Docker {
+        let image = Image::choose(None).await.expect("an engine and an image");
+        let started = DockerServers::start(&image, layout, dir.path(), &reaper).await;
+        RealServers::Docker(started.unwrap())
+    } else {
+        let binary = Binary::find(None).expect("a redis-server on PATH");
+        let started = ProcessServers::start(&binary, layout, dir.path(), &reaper).await;
+        RealServers::Process(started.unwrap())
+    };
+    let node = servers.address(0);
+    let replica = (replicas > 0).then(|| servers.replica_address(0, 0));
+    let wire = Wire::new(
+        Clock::start(),
+        vec![LOCK.into()],
+        7,
+        Arc::new(NoInterceptor),
+    );
+    let world = RealWorld::new(Parts {
+        name,
+        servers,
+        nodes: 1,
+        wire,
+        argv: Vec::new(),
+        logs: dir.path().to_owned(),
+        reaper,
+        walls: None,
+    });
+    Stage {
+        world,
+        node,
+        replica,
+        _dir: dir,
+    }
+}
+
+async fn connected(server: SocketAddr) -> MultiplexedConnection {
+    let client = redis::Client::open(format!("redis://{server}")).unwrap();
+    client.get_multiplexed_async_connection().await.unwrap()
+}
+
+async fn keys_and_scripts(stage: &Stage) {
+    let change = |change: DataChange| async move { stage.world.change_data(0, &change).await };
+    let evict = || DataChange::Evict(vec![LOCK.into(), "lock:2".into()]);
+    ask(stage.node, &["SET", LOCK, "mine"]).await;
+    ask(stage.node, &["SET", "other", "mine"]).await;
+    assert_eq!(change(evict()).await, Ok(1));
+    assert_eq!(ask(stage.node, &["GET", LOCK]).await, "nil");
+    assert_eq!(ask(stage.node, &["GET", "other"]).await, "mine");
+    assert_eq!(change(evict()).await, Ok(0));
+
+    let script = ask(stage.node, &["SCRIPT", "LOAD", "return 'known'"]).await;
+    change(DataChange::FlushAll).await.unwrap();
+    assert_eq!(ask(stage.node, &["GET", "other"]).await, "nil");
+    assert_eq!(ask(stage.node, &["EVALSHA", &script, "0"]).await, "known");
+    change(DataChange::FlushScripts).await.unwrap();
+    let unknown = refusal(stage.node, &["EVALSHA", &script, "0"]).await;
+    assert!(unknown.contains("No matching script"), "{unknown}");
+}
+
+async fn memory(stage: &Stage) {
+    let change = |change: DataChange| async move { stage.world.change_data(0, &change).await };
+    let before = ["maxmemory-policy", "allkeys-lru"];
+    ask(stage.node, &["CONFIG", "SET", before[0], before[1]]).await;
+    ask(stage.node, &["SET", "there", "before"]).await;
+    change(DataChange::Exhaust(Resource::Memory)).await.unwrap();
+    let full = refusal(stage.node, &["SET", LOCK, "mine"]).await;
+    assert!(full.contains("OOM") || full.contains("maxmemory"), "{full}");
+    assert_eq!(ask(stage.node, &["GET", "there"]).await, "before");
+    // Another fault of the same kind, and one that must come through all the same.
+    change(DataChange::Exhaust(Resource::Memory)).await.unwrap();
+    change(DataChange::Replenish(Resource::Memory))
+        .await
+        .unwrap();
+    refusal(stage.node, &["SET", LOCK, "mine"]).await;
+    change(DataChange::Replenish(Resource::Memory))
+        .await
+        .unwrap();
+    assert_eq!(ask(stage.node, &["SET", LOCK, "mine"]).await, "OK");
+    let mut connection = connected(stage.node).await;
+    for (name, value) in [("maxmemory", "0"), (before[0], before[1])] {
+        let mut command = redis::cmd("CONFIG");
+        let told = command.arg("GET").arg(name).query_async(&mut connection);
+        let told: Vec<String> = told.await.unwrap();
+        assert_eq!(told, [name, value]);
+    }
+}
+
+async fn connections(stage: &Stage) {
+    let change = |change: DataChange| async move { stage.world.change_data(0, &change).await };
+    let ping = async |connection: &mut MultiplexedConnection| {
+        let ping = redis::cmd("PING");
+        ping.query_async::<String>(connection).await
+    };
+    let mut old = connected(stage.node).await;
+    assert_eq!(ping(&mut old).await.unwrap(), "PONG");
+    ask(stage.node, &["SET", LOCK, "mine"]).await;
+    change(DataChange::Exhaust(Resource::Connections))
+        .await
+        .unwrap();
+    let words = refusal(stage.node, &["PING"]).await;
+    println!("a new client is told: {words}");
+    assert_eq!(ping(&mut old).await.unwrap(), "PONG");
+    // We ourselves are still let in.
+    let evict = DataChange::Evict(vec![LOCK.into()]);
+    assert_eq!(change(evict).await, Ok(1));
+    // Nor does anybody get in for whom the old one made room.
+    drop(old);
+    refusal(stage.node, &["PING"]).await;
+    change(DataChange::Replenish(Resource::Connections))
+        .await
+        .unwrap();
+    assert_eq!(ask(stage.node, &["PING"]).await, "PONG");
+}
+
+/// Started anew, a server has what its command line says.
+async fn after_a_restart(stage: &Stage) {
+    for resource in [Resource::Memory, Resource::Connections] {
+        let exhaust = DataChange::Exhaust(resource);
+        stage.world.change_data(0, &exhaust).await.unwrap();
+        stage.world.crash_node(0).await.unwrap();
+        let dead = stage.world.change_data(0, &DataChange::FlushAll).await;
+        assert!(dead.is_err(), "{dead:?}");
+        stage.world.restart_node(0).await.unwrap();
+        assert_eq!(ask(stage.node, &["SET", LOCK, "mine"]).await, "OK");
+        let relief = DataChange::Replenish(resource);
+        stage.world.change_data(0, &relief).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn processes_are_tampered_with() {
+    let stage = stage(WorldName::Process, 0).await;
+    keys_and_scripts(&stage).await;
+    memory(&stage).await;
+    connections(&stage).await;
+    after_a_restart(&stage).await;
+    stage.world.take_down().await.unwrap();
+}
+
+#[tokio::test]
+async fn containers_are_tampered_with() {
+    let stage = stage(WorldName::Docker, 0).await;
+    keys_and_scripts(&stage).await;
+    memory(&stage).await;
+    connections(&stage).await;
+    stage.world.take_down().await.unwrap();
+}
+
+/// The replica has the early write, and the late one only if the link was whole.
+async fn fails_over(name: WorldName, cut: bool) {
+    let stage = stage(name, 1).await;
+    let replica = stage.replica.unwrap();
+    super::ask::set_with_replicas(stage.node, "early", "there", 1).await;
+    if cut {
+        stage.world.cut_replication(0).await.unwrap();
+    }
+    ask(stage.node, &["SET", "late", "there"]).await;
+    if cut {
+        assert_eq!(ask(replica, &["GET", "late"]).await, "nil");
+    }
+    stage.world.fail_over(0).await.unwrap();
+    assert!(
+        refusal(replica, &["NONSENSE"])
+            .await
+            .contains("unknown command")
+    );
+    assert_eq!(ask(replica, &["GET", "early"]).await, "there");
+    let late = if cut { "nil" } else { "there" };
+    assert_eq!(ask(replica, &["GET", "late"]).await, late);
+    assert_eq!(ask(replica, &["SET", "more", "there"]).await, "OK");
+    assert!(
+        super::ask::is_refused(stage.node).await,
+        "the old master lives"
+    );
+    // What is asked of the node is asked of the new master.
+    let evict = DataChange::Evict(vec!["early".into()]);
+    assert_eq!(stage.world.change_data(0, &evict).await, Ok(1));
+    assert_eq!(ask(replica, &["GET", "early"]).await, "nil");
+    stage.world.take_down().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_process_fails_over_to_what_its_replica_got() {
+    fails_over(WorldName::Process, false).await;
+    fails_over(WorldName::Process, true).await;
+}
+
+#[tokio::test]
+async fn a_container_fails_over_to_what_its_replica_got() {
+    fails_over(WorldName::Docker, false).await;
+    fails_over(WorldName::Docker, true).await;
+}

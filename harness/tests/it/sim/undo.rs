@@ -1,0 +1,231 @@
+//! What a fault has done is undone, however it ends; and a fault that never ends has no end.
+
+use picklock_harness::check::{Property, Status, Verdict, judge};
+use picklock_harness::history::{History, What};
+use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_impls::find;
+use picklock_scenarios::Scenario;
+
+use super::plan;
+
+const HALF_FROZEN_CLIENTS: &str = r#"
+name = "half-frozen-clients"
+summary = "Two workers are paused, and the second is dead already."
+[workload]
+workers = 3
+stock = 20
+purchases = 3
+ttl = "400ms"
+section = "0.3ttl"
+limit = "16ttl"
+command_timeout = "0.5ttl"
+[[fault]]
+kind = "crash-client"
+at = "1ms"
+workers = [2]
+[[fault]]
+kind = "pause-client"
+when = { on = "granted", worker = 1, nth = 2 }
+workers = [0, 2]
+for = "0.5ttl"
+optional = true
+"#;
+
+const HALF_FROZEN_NODES: &str = r#"
+name = "half-frozen-nodes"
+summary = "Two nodes are paused, and the second is down already."
+[topology]
+nodes = 2
+[workload]
+workers = 2
+stock = 6
+ttl = "500ms"
+section = "0.2ttl"
+limit = "10ttl"
+[[fault]]
+kind = "crash-node"
+when = { on = "stock-read", nth = 2 }
+nodes = [1]
+for = "4ttl"
+[[fault]]
+kind = "pause-node"
+when = { on = "stock-read", nth = 3 }
+nodes = [0, 1]
+for = "0.5ttl"
+optional = true
+"#;
+
+const DEAD_NODE: &str = r#"
+name = "dead-node"
+summary = "The only node is killed for good while a client holds the lock."
+[workload]
+workers = 2
+stock = 3
+ttl = "500ms"
+section = "0.2ttl"
+limit = "8ttl"
+[[fault]]
+kind = "crash-node"
+when = { on = "stock-read", nth = 3 }
+nodes = [0]
+"#;
+
+const HALF_KILLED: &str = r#"
+name = "half-killed"
+summary = "Two workers are killed for good, and the second is dead already."
+[workload]
+workers = 3
+stock = 6
+ttl = "500ms"
+limit = "10ttl"
+[[fault]]
+kind = "crash-client"
+at = "1ms"
+workers = [2]
+[[fault]]
+kind = "crash-client"
+when = { on = "granted", worker = 1 }
+workers = [0, 2]
+optional = true
+"#;
+
+fn simulate(text: &str) -> History {
+    let scenario = Scenario::parse(text, "undo.toml").unwrap();
+    let subject = Subject::of(find("set-nx-px").unwrap());
+    run(Simulation {
+        plan: plan(scenario, 1, 2),
+        subject,
+        log: None,
+    })
+    .unwrap()
+}
+
+/// When each fault of this kind began and ended, nanoseconds.
+fn spans(history: &History, kind: &str) -> Vec<(u64, Option<u64>)> {
+    let began = history.events.iter().filter_map(|event| match &event.what {
+        What::FaultBegan { id, fault, .. } if fault == kind => Some((event.at_ns, *id)),
+        _ => None,
+    });
+    let end_of = |id: u32| {
+        let mut events = history.events.iter();
+        let end = events.find(|event| event.what == What::FaultEnded { id });
+        end.map(|event| event.at_ns)
+    };
+    began.map(|(at_ns, id)| (at_ns, end_of(id))).collect()
+}
+
+fn missed(history: &History, kind: &str) -> usize {
+    let of_it = |what: &What| matches!(what, What::FaultMissed { fault, optional: true, .. } if fault == kind);
+    let events = history.events.iter();
+    events.filter(|event| of_it(&event.what)).count()
+}
+
+fn progress(history: &History) -> Verdict {
+    judge(history).remove(&Property::Progress).unwrap()
+}
+
+#[test]
+fn a_worker_that_was_frozen_in_vain_continues_at_once() {
+    let history = simulate(HALF_FROZEN_CLIENTS);
+    let [(began_ns, ended_ns)] = spans(&history, "pause-client")[..] else {
+        panic!("one pause was planned");
+    };
+    assert_eq!(ended_ns, Some(began_ns));
+    assert_eq!(missed(&history, "pause-client"), 1);
+    let later = history.events.iter().filter(|event| event.at_ns > began_ns);
+    let grants = |event: &&picklock_harness::history::Event| {
+        matches!(event.what, What::Granted { worker: 0, .. })
+    };
+    assert!(later.filter(grants).count() > 0, "worker 0 stays frozen");
+    assert_eq!(progress(&history).status, Status::Held);
+}
+
+#[test]
+fn a_node_that_was_frozen_in_vain_continues_at_once() {
+    let history = simulate(HALF_FROZEN_NODES);
+    let [(began_ns, ended_ns)] = spans(&history, "pause-node")[..] else {
+        panic!("one pause was planned");
+    };
+    assert_eq!(ended_ns, Some(began_ns));
+    assert_eq!(missed(&history, "pause-node"), 1);
+    assert_eq!(progress(&history).status, Status::Held);
+}
+
+#[test]
+fn a_worker_that_was_killed_in_vain_is_started_again() {
+    let history = simulate(HALF_KILLED);
+    assert_eq!(missed(&history, "crash-client"), 1);
+    let restarted = history.events.iter().any(|event| {
+        matches!(
+            event.what,
+            What::WorkerUp {
+                worker: 0,
+                incarnation: 1
+            }
+        )
+    });
+    assert!(restarted);
+    // The first kill struck, and never ends.
+    let ends: Vec<bool> = spans(&history, "crash-client")
+        .into_iter()
+        .map(|(_, ended_ns)| ended_ns.is_some())
+        .collect();
+    assert_eq!(ends, [false, true]);
+}
+
+#[test]
+fn a_fault_that_never_ends_has_no_end_and_excuses_the_lock() {
+    let history = simulate(DEAD_NODE);
+    assert!(matches!(spans(&history, "crash-node")[..], [(_, None)]));
+    let verdict = progress(&history);
+    assert_eq!(verdict.status, Status::Unknown, "{:?}", verdict.story);
+}
+
+/// The network stays cut when the run ends: what it holds back never arrives.
+#[test]
+fn what_a_network_holds_back_for_good_never_arrives() {
+    let history = super::simulate(
+        "partition-minority",
+        &Subject::of(find("redlock").unwrap()),
+        1,
+    );
+    assert!(matches!(spans(&history, "partition")[..], [(_, None)]));
+    let on_the_far_side = |what: &What| matches!(what, What::KeyLeft { node: 3 | 4, .. });
+    assert!(
+        !history
+            .events
+            .iter()
+            .any(|event| on_the_far_side(&event.what))
+    );
+}
+
+/// The world says before the run what it cannot do.
+#[test]
+fn what_the_world_cannot_do_is_said_when_the_run_begins() {
+    let text = r#"
+name = "no-sentinels"
+summary = "A failover by Sentinels, which the simulation does not have."
+worlds = ["process"]
+[topology]
+replicas = 1
+sentinels = 3
+[[fault]]
+kind = "sentinel-failover"
+at = "1s"
+nodes = [0]
+for = "1s"
+"#;
+    let history = simulate(text);
+    let reasons: Vec<(u64, &str)> = history
+        .events
+        .iter()
+        .filter_map(|event| match &event.what {
+            What::FaultMissed { fault, reason, .. } if fault == "sentinel-failover" => {
+                Some((event.at_ns, reason.as_str()))
+            }
+            _ => None,
+        })
+        .collect();
+    let expected = "the sim world cannot do this: the simulation has no Sentinels";
+    assert_eq!(reasons, [(0, expected)]);
+}

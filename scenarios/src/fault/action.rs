@@ -1,0 +1,136 @@
+//! What faults are made of: actions, each of which needs a capability of the world.
+//!
+//! This is the seam between a kind of fault and its effect. A kind names its actions here, as data;
+//! the nemesis of the harness applies them, and undoes them when the fault ends.
+
+use serde::{Deserialize, Serialize};
+
+use super::kind::Strikes;
+use crate::shift::Shift;
+use crate::span::Span;
+
+/// Something that is done to everything that a fault strikes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// To each worker.
+    Worker(WorkerAction),
+    /// To each node.
+    Node(NodeAction),
+    /// To the data or the settings of each node.
+    Data(DataAction),
+    /// To the links between the workers and the nodes.
+    Link(LinkAction),
+    /// The wall clocks of the workers and nodes are set forward, or back.
+    ShiftClocks(Shift),
+}
+
+/// What can be done to a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkerAction {
+    /// Its process is frozen (SIGSTOP). Undone: it continues.
+    Freeze,
+    /// Its process is killed (SIGKILL). Undone: it is started again.
+    Kill,
+}
+
+/// What can be done to a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeAction {
+    /// It is frozen. Undone: it continues.
+    Pause,
+    /// It is killed. Undone: it is started again, with what its persistence kept.
+    Crash,
+    /// Its replicas lose their link to it, for good.
+    CutReplication,
+    /// Its first replica is promoted, for good.
+    FailOver,
+    /// Its master is frozen until the Sentinels have promoted a replica. Undone: the old master
+    /// continues, and the Sentinels make it a replica. It must be the only action of its kind,
+    /// because the history tells it as several faults.
+    FailOverBySentinels,
+}
+
+/// What can be done to the data or the settings of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DataAction {
+    /// The keys of these locks are deleted, by number from 0; `None`: of all locks.
+    Evict(Option<Vec<usize>>),
+    /// All keys are deleted.
+    FlushAll,
+    /// All scripts are deleted.
+    FlushScripts,
+    /// It runs out of a resource. Undone: it has it again.
+    Exhaust(Resource),
+}
+
+/// What can be done to links. All but `Reset` are undone by taking the fault off the links.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LinkAction {
+    /// Commands or replies arrive later.
+    Delay {
+        /// By this much.
+        by: Span,
+        /// And up to this much more.
+        jitter: Span,
+    },
+    /// Commands or replies are dropped; the connection stays open.
+    Drop,
+    /// Commands or replies are kept back in order, until it is undone.
+    Hold,
+    /// Nothing passes, and new connections hang.
+    Partition,
+    /// Open connections are reset.
+    Reset,
+}
+
+/// What a node can run out of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// Memory (`maxmemory` with `noeviction`): commands that may need more get an OOM error.
+    Memory,
+    /// Connections (`maxclients`): new ones get an error and are closed; open ones stay.
+    Connections,
+}
+
+/// Something that a world may or may not be able to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Capability {
+    /// Freezing and killing workers.
+    Workers,
+    /// Pausing nodes.
+    PauseNodes,
+    /// Crashing nodes, and restarting them with what their persistence kept.
+    CrashNodes,
+    /// Cutting replication, and promoting a replica.
+    Replication,
+    /// Failover by Redis Sentinels.
+    Sentinels,
+    /// Changing data and settings of nodes.
+    Data,
+    /// Faults of links.
+    Links,
+    /// Setting workers' wall clocks.
+    WorkerClocks,
+    /// Setting nodes' wall clocks.
+    NodeClocks,
+}
+
+impl Action {
+    /// What the world must be able to do, for a fault that strikes workers, nodes or links.
+    pub(super) fn needs(&self, strikes: Strikes) -> Capability {
+        match self {
+            Action::Worker(_) => Capability::Workers,
+            Action::Node(NodeAction::Pause) => Capability::PauseNodes,
+            Action::Node(NodeAction::Crash) => Capability::CrashNodes,
+            Action::Node(NodeAction::CutReplication | NodeAction::FailOver) => {
+                Capability::Replication
+            }
+            Action::Node(NodeAction::FailOverBySentinels) => Capability::Sentinels,
+            Action::Data(_) => Capability::Data,
+            Action::Link(_) => Capability::Links,
+            Action::ShiftClocks(_) if strikes == Strikes::Workers => Capability::WorkerClocks,
+            Action::ShiftClocks(_) => Capability::NodeClocks,
+        }
+    }
+}

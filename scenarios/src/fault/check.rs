@@ -1,0 +1,165 @@
+//! What the types alone cannot say about a fault.
+
+use super::kind::Strikes;
+use super::plan::{FaultPlan, Field};
+use super::target::{Nodes, Who, Workers};
+use super::trigger::{EventKind, Trigger};
+use crate::problem::Problem;
+use crate::scenario::Scenario;
+
+/// Checks one fault of a scenario.
+pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
+    match (&plan.at, &plan.when) {
+        (None, None) => {
+            return Err(Problem::at(&["kind"], "this fault has no moment").hint(
+                "give `at = \"500ms\"`, or an event such as `when = { on = \"stock-read\", stock = 1 }`",
+            ));
+        }
+        (Some(_), Some(_)) => {
+            return Err(Problem::at(
+                &["at"],
+                "both `at` and `when` are given; expected one of them",
+            ));
+        }
+        _ => {}
+    }
+    if let Some(when) = &plan.when {
+        trigger(scenario, when)?;
+    }
+    fields(plan)?;
+    (plan.kind.0.check)(plan, scenario)?;
+    if plan.kind.is_replicated() && scenario.topology.replicas == 0 {
+        let word = plan.kind.word();
+        let text = format!("`{word}` needs a replica, and the nodes have none");
+        return Err(Problem::at(&["kind"], text).hint("set `topology.replicas = 1`"));
+    }
+    if plan.frames == Some(0) {
+        let text = "no frames: the fault would do nothing";
+        return Err(Problem::at(&["frames"], text));
+    }
+    targets(scenario, plan)
+}
+
+/// Checks the nodes that a fault names against the number of nodes that the run will have.
+pub(crate) fn check_nodes(plan: &FaultPlan, count: usize) -> Result<(), Problem> {
+    let listed = match &plan.nodes {
+        Some(Nodes::List(list)) => list.as_slice(),
+        _ => &[],
+    };
+    let watched = plan.when.as_ref().and_then(|when| when.node);
+    let mut named = listed.iter().copied().chain(watched);
+    match named.find(|node| *node >= count) {
+        None => Ok(()),
+        Some(node) => Err(Problem::at(
+            &["nodes"],
+            format!("node {node} is wanted, but the run has {count}, numbered from 0"),
+        )
+        .hint("set `topology.nodes`, or choose a subject that uses more nodes")),
+    }
+}
+
+fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
+    if when.nth == 0 {
+        return Err(Problem::at(&["when", "nth"], "events are counted from 1"));
+    }
+    let on_the_wire = matches!(when.on, EventKind::Request | EventKind::Reply);
+    let wire_only = [
+        ("node", when.node.is_some()),
+        ("command", when.command.is_some()),
+        ("names_key", when.names_key),
+        ("during", when.during.is_some()),
+    ];
+    if let Some((field, _)) = wire_only.iter().find(|(_, given)| *given && !on_the_wire) {
+        return Err(Problem::at(
+            &["when", field],
+            format!(
+                "`{field}` tells commands apart; it goes with `on = \"request\"` or `on = \"reply\"`"
+            ),
+        ));
+    }
+    if when.success && when.on != EventKind::Reply {
+        let text = "`success` goes with `on = \"reply\"`";
+        return Err(Problem::at(&["when", "success"], text));
+    }
+    let about_stock = matches!(when.on, EventKind::StockRead | EventKind::StockChanged);
+    if when.stock.is_some() && !about_stock {
+        let text = "`stock` goes with `on = \"stock-read\"` or `on = \"stock-changed\"`";
+        return Err(Problem::at(&["when", "stock"], text));
+    }
+    match when.worker {
+        Some(worker) => known_worker(scenario, worker, &["when", "worker"]),
+        None => Ok(()),
+    }
+}
+
+/// Checks the fields that are given against those that the kind of fault has.
+fn fields(plan: &FaultPlan) -> Result<(), Problem> {
+    let word = plan.kind.word();
+    for field in Field::ALL {
+        let name = field.word();
+        if plan.has(field) && !plan.kind.takes(field) {
+            let own = [plan.kind.0.required, plan.kind.0.optional].concat();
+            let own: Vec<&str> = own.iter().map(|field| field.word()).collect();
+            let hint = format!(
+                "besides its moment and `optional` it takes {}",
+                own.join(", ")
+            );
+            return Err(Problem::at(&[name], format!("`{word}` has no `{name}`")).hint(hint));
+        }
+        if !plan.has(field) && plan.kind.requires(field) {
+            let such_as = match field {
+                Field::What => "add `what = \"memory\"` or `what = \"connections\"`".to_owned(),
+                _ => format!("add `{name} = \"1.5ttl\"`"),
+            };
+            return Err(Problem::at(&["kind"], format!("`{word}` needs `{name}`")).hint(such_as));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the workers and nodes are there, and that `same` means one of them.
+fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
+    let by_event = plan.when.as_ref().map(|when| when.on);
+    let at_a_node = matches!(by_event, Some(EventKind::Request | EventKind::Reply));
+    let strikes = plan.kind.strikes();
+    if let Some(Workers::List(list)) = &plan.workers {
+        for worker in list {
+            known_worker(scenario, *worker, &["workers"])?;
+        }
+    }
+    let relative = match &plan.workers {
+        Some(Workers::List(_)) => false,
+        Some(Workers::Word(who)) => *who != Who::All,
+        None => strikes == Strikes::Workers,
+    };
+    if relative && by_event.is_none() {
+        return Err(
+            Problem::at(&["kind"], "a fault at a time does not happen at a worker")
+                .hint("say which: `workers = [0]` or `workers = \"all\"`"),
+        );
+    }
+    let relative = match &plan.nodes {
+        Some(Nodes::List(_)) => false,
+        Some(Nodes::Word(who)) => *who != Who::All,
+        None => strikes == Strikes::Nodes,
+    };
+    if relative && !at_a_node {
+        return Err(
+            Problem::at(&["kind"], "only a `request` or `reply` happens at a node")
+                .hint("say which: `nodes = [0]` or `nodes = \"all\"`"),
+        );
+    }
+    Ok(())
+}
+
+fn known_worker(scenario: &Scenario, worker: usize, path: &[&str]) -> Result<(), Problem> {
+    let count = scenario.workload.workers;
+    if worker >= count {
+        return Err(Problem::at(
+            path,
+            format!("worker {worker} is wanted, but the workload has {count}, numbered from 0"),
+        )
+        .hint(format!("set `workload.workers` to {} or more", worker + 1)));
+    }
+    Ok(())
+}

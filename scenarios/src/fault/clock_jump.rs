@@ -1,0 +1,33 @@
+//! `clock-jump`: the node's wall clock jumps, and jumps back after `for`.
+
+use std::time::Duration;
+
+use super::action::Action;
+use super::kind::{Kind, Lasts, Strikes};
+use super::plan::{FaultPlan, Field};
+use crate::problem::Problem;
+use crate::scenario::Scenario;
+
+pub(super) const KIND: Kind = Kind {
+    required: &[Field::By],
+    optional: &[Field::For, Field::Nodes],
+    check: must_move,
+    // A jump takes no time. A clock that is to jump back is wrong until then.
+    lasts: |plan| plan.duration.map_or(Lasts::AtOnce, Lasts::For),
+    ..Kind::new("clock-jump", Strikes::Nodes, |plan| {
+        Some(vec![Action::ShiftClocks(plan.by?)])
+    })
+};
+
+/// For faults of clocks.
+pub(super) fn must_move(plan: &FaultPlan, _: &Scenario) -> Result<(), Problem> {
+    // A span relative to the lease is zero only if its factor is, whatever the lease.
+    let is_zero = |by: crate::Shift| by.span.resolve(Duration::from_secs(1)).is_zero();
+    match plan.by {
+        Some(by) if is_zero(by) => Err(Problem::at(
+            &["by"],
+            "by nothing: the fault would do nothing",
+        )),
+        _ => Ok(()),
+    }
+}

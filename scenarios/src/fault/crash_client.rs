@@ -1,0 +1,12 @@
+//! `crash-client`: the worker's process is killed, and started again after `for`.
+
+use super::action::{Action, WorkerAction};
+use super::kind::{Kind, Strikes};
+use super::plan::Field;
+
+pub(super) const KIND: Kind = Kind {
+    optional: &[Field::For, Field::Workers],
+    ..Kind::new("crash-client", Strikes::Workers, |_| {
+        Some(vec![Action::Worker(WorkerAction::Kill)])
+    })
+};

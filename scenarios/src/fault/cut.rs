@@ -1,0 +1,11 @@
+//! `cut`: the links' open connections are reset.
+
+use super::action::{Action, LinkAction};
+use super::kind::{Kind, Lasts, Strikes};
+
+pub(super) const KIND: Kind = Kind {
+    lasts: |_| Lasts::AtOnce,
+    ..Kind::new("cut", Strikes::Links, |_| {
+        Some(vec![Action::Link(LinkAction::Reset)])
+    })
+};

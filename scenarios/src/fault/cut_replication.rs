@@ -1,0 +1,12 @@
+//! `cut-replication`: the node's replicas lose their link to it, for good. Later writes never
+//! reach them.
+
+use super::action::{Action, NodeAction};
+use super::kind::{Kind, Strikes};
+
+pub(super) const KIND: Kind = Kind {
+    replicated: true,
+    ..Kind::new("cut-replication", Strikes::Nodes, |_| {
+        Some(vec![Action::Node(NodeAction::CutReplication)])
+    })
+};

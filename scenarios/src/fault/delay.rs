@@ -1,0 +1,37 @@
+//! `delay`: commands or replies arrive later.
+
+use super::action::{Action, LinkAction};
+use super::kind::{Kind, Strikes};
+use super::plan::{FaultPlan, Field};
+use crate::problem::Problem;
+use crate::scenario::Scenario;
+use crate::span::Span;
+
+pub(super) const KIND: Kind = Kind {
+    required: &[Field::By],
+    optional: &[
+        Field::Jitter,
+        Field::For,
+        Field::Workers,
+        Field::Nodes,
+        Field::Direction,
+        Field::Frames,
+    ],
+    check,
+    ..Kind::new("delay", Strikes::Links, |plan| {
+        Some(vec![Action::Link(LinkAction::Delay {
+            by: plan.by?.span,
+            jitter: plan.jitter.unwrap_or(Span::ZERO),
+        })])
+    })
+};
+
+fn check(plan: &FaultPlan, _: &Scenario) -> Result<(), Problem> {
+    match plan.by {
+        Some(by) if by.back => Err(Problem::at(
+            &["by"],
+            "`delay` cannot lead back; only a clock can be set to an earlier time",
+        )),
+        _ => Ok(()),
+    }
+}

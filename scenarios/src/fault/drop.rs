@@ -1,0 +1,18 @@
+//! `drop`: commands or replies are dropped; the connection stays open.
+
+use super::action::{Action, LinkAction};
+use super::kind::{Kind, Strikes};
+use super::plan::Field;
+
+pub(super) const KIND: Kind = Kind {
+    optional: &[
+        Field::For,
+        Field::Workers,
+        Field::Nodes,
+        Field::Direction,
+        Field::Frames,
+    ],
+    ..Kind::new("drop", Strikes::Links, |_| {
+        Some(vec![Action::Link(LinkAction::Drop)])
+    })
+};

@@ -1,0 +1,39 @@
+//! `evict`: the keys of locks are deleted on the node, as eviction under `maxmemory` would do.
+
+use super::action::{Action, DataAction};
+use super::describe::numbers;
+use super::kind::{Kind, Lasts, Strikes};
+use super::plan::{FaultPlan, Field};
+use crate::problem::Problem;
+use crate::scenario::Scenario;
+
+pub(super) const KIND: Kind = Kind {
+    optional: &[Field::Keys, Field::Nodes],
+    check,
+    lasts: |_| Lasts::AtOnce,
+    of: |plan| Some(format!("key{}", numbers(plan.keys.as_ref()?))),
+    ..Kind::new("evict", Strikes::Nodes, |plan| {
+        Some(vec![Action::Data(DataAction::Evict(plan.keys.clone()))])
+    })
+};
+
+fn check(plan: &FaultPlan, scenario: &Scenario) -> Result<(), Problem> {
+    let Some(keys) = &plan.keys else {
+        return Ok(());
+    };
+    if keys.is_empty() {
+        return Err(
+            Problem::at(&["keys"], "no keys: the fault would do nothing")
+                .hint("name locks by number (`keys = [0]`), or leave `keys` out for all of them"),
+        );
+    }
+    let count = scenario.workload.keys;
+    match keys.iter().find(|key| **key >= count) {
+        None => Ok(()),
+        Some(key) => Err(Problem::at(
+            &["keys"],
+            format!("key {key} is wanted, but the workload has {count}, numbered from 0"),
+        )
+        .hint(format!("set `workload.keys` to {} or more", key + 1))),
+    }
+}

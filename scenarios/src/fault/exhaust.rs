@@ -1,0 +1,19 @@
+//! `exhaust`: the node runs out of memory or connections, and refuses what needs them.
+
+use super::action::{Action, DataAction, Resource};
+use super::kind::{Kind, Strikes};
+use super::plan::Field;
+
+pub(super) const KIND: Kind = Kind {
+    required: &[Field::What],
+    optional: &[Field::For, Field::Nodes],
+    of: |plan| {
+        Some(match plan.what? {
+            Resource::Memory => "memory".to_owned(),
+            Resource::Connections => "connections".to_owned(),
+        })
+    },
+    ..Kind::new("exhaust", Strikes::Nodes, |plan| {
+        Some(vec![Action::Data(DataAction::Exhaust(plan.what?))])
+    })
+};

@@ -1,0 +1,25 @@
+//! `failover`: the node's first replica is promoted. The old master is gone, and the links lead
+//! to the new one. It has what had reached it: everything, unless replication was cut before.
+
+use super::action::{Action, NodeAction};
+use super::kind::{Kind, Lasts, Strikes};
+use super::plan::FaultPlan;
+use crate::problem::Problem;
+use crate::scenario::Scenario;
+
+pub(super) const KIND: Kind = Kind {
+    replicated: true,
+    check,
+    lasts: |_| Lasts::AtOnce,
+    ..Kind::new("failover", Strikes::Nodes, |_| {
+        Some(vec![Action::Node(NodeAction::FailOver)])
+    })
+};
+
+fn check(_: &FaultPlan, scenario: &Scenario) -> Result<(), Problem> {
+    if scenario.topology.sentinels == 0 {
+        return Ok(());
+    }
+    let text = "`failover` leaves out the Sentinels, who would not know of it";
+    Err(Problem::at(&["kind"], text).hint("use `sentinel-failover`"))
+}

@@ -1,0 +1,11 @@
+//! `flush-all`: every key of the node is deleted (FLUSHALL).
+
+use super::action::{Action, DataAction};
+use super::kind::{Kind, Lasts, Strikes};
+
+pub(super) const KIND: Kind = Kind {
+    lasts: |_| Lasts::AtOnce,
+    ..Kind::new("flush-all", Strikes::Nodes, |_| {
+        Some(vec![Action::Data(DataAction::FlushAll)])
+    })
+};

@@ -1,0 +1,11 @@
+//! `flush-scripts`: the node's scripts are deleted (SCRIPT FLUSH). EVALSHA then answers NOSCRIPT.
+
+use super::action::{Action, DataAction};
+use super::kind::{Kind, Lasts, Strikes};
+
+pub(super) const KIND: Kind = Kind {
+    lasts: |_| Lasts::AtOnce,
+    ..Kind::new("flush-scripts", Strikes::Nodes, |_| {
+        Some(vec![Action::Data(DataAction::FlushScripts)])
+    })
+};

@@ -1,0 +1,20 @@
+//! `hold`: commands or replies are kept back in order, and delivered when the fault ends.
+
+use super::action::{Action, LinkAction};
+use super::kind::{Kind, Lasts, Strikes};
+use super::plan::Field;
+
+pub(super) const KIND: Kind = Kind {
+    optional: &[
+        Field::For,
+        Field::Workers,
+        Field::Nodes,
+        Field::Direction,
+        Field::Frames,
+    ],
+    // When it has held as many frames as it was meant for, it still holds them.
+    lasts: |plan| plan.duration.map_or(Lasts::Forever, Lasts::For),
+    ..Kind::new("hold", Strikes::Links, |_| {
+        Some(vec![Action::Link(LinkAction::Hold)])
+    })
+};

@@ -1,0 +1,119 @@
+//! One `[[fault]]` table of a scenario file.
+
+use serde::{Deserialize, Serialize};
+
+use super::action::Resource;
+use super::kind::FaultKind;
+use super::target::{Nodes, Workers};
+use super::trigger::{Direction, Trigger};
+use crate::shift::Shift;
+use crate::span::Span;
+
+/// One fault of a scenario: what, to whom, and when. The fields are those of all kinds together;
+/// which of them a kind has stands in its own file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultPlan {
+    /// What goes wrong.
+    pub kind: FaultKind,
+    /// Start at this time after the workload began. Give this or `when`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Span>,
+    /// Start at this event. Give this or `at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Trigger>,
+    /// How long it lasts. Default: for good (a crashed client or node is never restarted).
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Span>,
+    /// The workers that it strikes, or whose links. Default: for client faults the worker at which
+    /// the event happened, for link faults all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Workers>,
+    /// The nodes that it strikes, or whose links. Default: for node faults the node at which the
+    /// event happened, for link faults all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Nodes>,
+    /// Link faults: which way. Default: both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// `delay`: how much later each command or reply arrives. `clock-jump`, `clock-skew`: how far
+    /// the clock is set forward, or back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Shift>,
+    /// `delay`: up to this much more, uniformly distributed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Span>,
+    /// `drop`, `delay`, `hold`: only this many frames. Default: all while the fault lasts. With a
+    /// `when` on a request or reply, `frames = 1` is the frame that started the fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<u32>,
+    /// `evict`: the locks whose keys are deleted, by number from 0. Default: every lock of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<usize>>,
+    /// `exhaust`: what the node runs out of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what: Option<Resource>,
+    /// A world that cannot do this fault may leave it out. Otherwise the run is `unknown`.
+    #[serde(default)]
+    pub optional: bool,
+}
+
+/// A field that only some kinds of faults have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field {
+    By,
+    Jitter,
+    Frames,
+    Direction,
+    For,
+    Workers,
+    Nodes,
+    Keys,
+    What,
+}
+
+impl Field {
+    pub(crate) const ALL: [Field; 9] = [
+        Field::By,
+        Field::Jitter,
+        Field::Frames,
+        Field::Direction,
+        Field::For,
+        Field::Workers,
+        Field::Nodes,
+        Field::Keys,
+        Field::What,
+    ];
+
+    /// Its name in scenario files.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Field::By => "by",
+            Field::Jitter => "jitter",
+            Field::Frames => "frames",
+            Field::Direction => "direction",
+            Field::For => "for",
+            Field::Workers => "workers",
+            Field::Nodes => "nodes",
+            Field::Keys => "keys",
+            Field::What => "what",
+        }
+    }
+}
+
+impl FaultPlan {
+    /// True when the field is given.
+    pub(crate) fn has(&self, field: Field) -> bool {
+        match field {
+            Field::By => self.by.is_some(),
+            Field::Jitter => self.jitter.is_some(),
+            Field::Frames => self.frames.is_some(),
+            Field::Direction => self.direction.is_some(),
+            Field::For => self.duration.is_some(),
+            Field::Workers => self.workers.is_some(),
+            Field::Nodes => self.nodes.is_some(),
+            Field::Keys => self.keys.is_some(),
+            Field::What => self.what.is_some(),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! `sentinel-failover`: the node's master is frozen until the Sentinels have promoted its replica.
+//! After `for` it continues, and is a stale master until they make it a replica. Without `for` it
+//! stays frozen.
+
+use super::action::{Action, NodeAction};
+use super::kind::{Kind, Strikes};
+use super::plan::{FaultPlan, Field};
+use crate::problem::Problem;
+use crate::scenario::Scenario;
+
+pub(super) const KIND: Kind = Kind {
+    optional: &[Field::For, Field::Nodes],
+    replicated: true,
+    check,
+    ..Kind::new("sentinel-failover", Strikes::Nodes, |_| {
+        Some(vec![Action::Node(NodeAction::FailOverBySentinels)])
+    })
+};
+
+fn check(_: &FaultPlan, scenario: &Scenario) -> Result<(), Problem> {
+    if scenario.topology.sentinels > 0 {
+        return Ok(());
+    }
+    let text = "`sentinel-failover` needs Sentinels, and there are none";
+    Err(Problem::at(&["kind"], text).hint("set `topology.sentinels = 3`"))
+}

@@ -1,0 +1,83 @@
+//! Triggers: the events that a fault can wait for.
+
+use serde::{Deserialize, Serialize};
+
+/// Which way a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From worker to node.
+    Request,
+    /// From node to worker.
+    Reply,
+}
+
+/// An event that starts a fault. Every field that is given must match. A fault starts once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trigger {
+    /// The event.
+    pub on: EventKind,
+    /// At this worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<usize>,
+    /// `stock-read`, `stock-changed`: this much was read, or is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stock: Option<i64>,
+    /// `request`, `reply`: at this node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<usize>,
+    /// `request`, `reply`: of this command, in any case (`"EXPIRE"`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// `request`, `reply`: of a command that names the lock's key.
+    #[serde(default)]
+    pub names_key: bool,
+    /// `reply`: not an error reply (`NOSCRIPT`, `OOM`), so the command was carried out.
+    #[serde(default)]
+    pub success: bool,
+    /// `request`, `reply`: while the worker carries out this operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub during: Option<Phase>,
+    /// Start at the n-th such event, counted from 1.
+    #[serde(default = "first")]
+    pub nth: u32,
+}
+
+fn first() -> u32 {
+    1
+}
+
+/// The events that can start a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// A worker was told to acquire; the request is on its way.
+    Acquire,
+    /// A grant arrived at the driver.
+    Granted,
+    /// A holder read the stock.
+    StockRead,
+    /// A holder changed the stock.
+    StockChanged,
+    /// A worker is about to be told to release.
+    Release,
+    /// The wire has received a whole command of a worker, and is about to forward it.
+    Request,
+    /// The wire has received a whole reply of a node, and is about to deliver it.
+    Reply,
+}
+
+/// The operation that the driver has asked a worker for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// None, or it has been answered.
+    Idle,
+    /// Asked to acquire.
+    Acquire,
+    /// Asked to extend.
+    Extend,
+    /// Asked to release.
+    Release,
+}

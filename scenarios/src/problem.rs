@@ -1,0 +1,39 @@
+//! One thing that is wrong with a scenario, and the path to it in the file.
+
+/// What is wrong, and where.
+pub(crate) struct Problem {
+    pub(crate) path: Vec<String>,
+    pub(crate) text: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn at(path: &[&str], text: impl Into<String>) -> Self {
+        Problem {
+            path: path.iter().map(|part| (*part).to_owned()).collect(),
+            text: text.into(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The path as people write it: `fault[0].when`.
+    pub(crate) fn path_text(&self) -> String {
+        let mut text = String::new();
+        for part in &self.path {
+            if part.parse::<usize>().is_ok() {
+                text.push_str(&format!("[{part}]"));
+            } else {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(part);
+            }
+        }
+        text
+    }
+}
