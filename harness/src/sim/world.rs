@@ -13,7 +13,6 @@ use super::connection::SimConnection;
 use super::host::{Host, HostContext};
 use super::network::{Network, Wiring};
 use super::node::Node;
-use super::subject::Subject;
 use super::turn_monitor::TurnMonitor;
 use super::wall_clock::SimWallClock;
 use crate::adapter::mailbox::{Reader, Writer, mailbox};
@@ -23,6 +22,7 @@ use crate::adapter::serve::{Init, answer_messages};
 use crate::clock::Clock;
 use crate::entropy;
 use crate::model::{Reply, ServerVersion};
+use crate::subject::Subject;
 use crate::wire::{ImposedId, Interceptor, LinkFault, LinkId, WireLog};
 use crate::world::{Refusal, Session, Tampering, World};
 
