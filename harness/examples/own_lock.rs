@@ -145,6 +145,7 @@ fn main() -> Result<(), TrialError> {
 #[cfg(test)]
 mod tests {
     use picklock_harness::check::Cause;
+    use picklock_scenarios::WorldName;
 
     use super::*;
 
@@ -171,7 +172,7 @@ mod tests {
     fn the_first_try_deletes_anothers_lock_on_redis() {
         let ran = on_redis("gc-pause").run_subject(&first_try()).unwrap();
         ran.assert_violated(Property::Ownership, Cause::StolenRelease);
-        assert_eq!(ran.runs()[0].history.header.backend, "process");
+        assert_eq!(ran.runs()[0].history.header.backend, WorldName::Process);
     }
 
     /// Inside a runtime too: the trial has one of its own.
