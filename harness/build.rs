@@ -3,12 +3,16 @@
 //! Where it cannot be built an empty file takes its place, and faults of clocks are refused when
 //! they are wanted.
 
-use std::env;
-use std::error::Error;
-use std::path::PathBuf;
+#[cfg(feature = "servers")]
+use std::{env, error::Error, path::PathBuf};
 
+#[cfg(feature = "servers")]
 const SOURCE: &str = "src/real/shim/wall_clock.c";
 
+#[cfg(not(feature = "servers"))]
+fn main() {}
+
+#[cfg(feature = "servers")]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={SOURCE}");
     let library = PathBuf::from(env::var("OUT_DIR")?).join("wall_clock.so");

@@ -2,166 +2,147 @@
 
 use std::path::Path;
 
-use picklock_harness::real::{
-    Binary, Detection, DockerServers, Layout, ProcessServers, RealServers, Reaper, World,
-    WorldError, detect,
-};
-
+use picklock_harness::real::{Binary, Detection, World, WorldError, detect};
+use picklock_harness::run::{Backend, ServerBackend};
+use picklock_harness::spec::{RunSpec, ServerChoice};
 use picklock_scenarios::{Scenario, WorldName};
 
-use crate::cli::BackendChoice;
 use crate::exit::Failure;
-use crate::image;
+use crate::{image, subject};
 
-/// Where a run happens.
-pub enum Place {
-    /// On real servers.
-    Real(World),
-    /// In virtual time.
-    Sim,
-}
-
-/// A place that was chosen, with the reason in words.
+/// A world that was chosen, with the reason in words.
 pub struct Chosen {
-    /// Where.
-    pub place: Place,
-    /// Why there.
+    /// The servers; `None`: the simulation.
+    pub servers: Option<World>,
+    /// Why this world.
     pub reason: String,
 }
 
 impl Chosen {
     /// Which world it is.
     pub fn name(&self) -> WorldName {
-        match &self.place {
-            Place::Real(world) => name(world),
-            Place::Sim => WorldName::Sim,
+        match &self.servers {
+            Some(World::Docker(_)) => WorldName::Docker,
+            Some(World::Process(_)) => WorldName::Process,
+            None => WorldName::Sim,
         }
     }
-}
 
-/// Which world it is.
-pub fn name(world: &World) -> WorldName {
-    match world {
-        World::Docker(_) => WorldName::Docker,
-        World::Process(_) => WorldName::Process,
+    /// What a run in this world needs besides its specification. `logs_commands`: a simulation
+    /// logs its commands too.
+    ///
+    /// # Errors
+    /// The subject cannot be simulated, or this program cannot start itself.
+    pub fn backend(&self, spec: &RunSpec, logs_commands: bool) -> Result<Backend, Failure> {
+        let Some(servers) = &self.servers else {
+            return Ok(Backend::Simulation {
+                subject: subject::in_process(&spec.subject)?,
+                logs_commands,
+            });
+        };
+        Ok(Backend::Servers(ServerBackend {
+            servers: servers.clone(),
+            worker: subject::worker_command(&spec.subject)?,
+            reaper: subject::this_program()?,
+            reaper_args: vec!["reaper".into()],
+        }))
+    }
+
+    fn on(servers: World, reason: String) -> Chosen {
+        Chosen {
+            servers: Some(servers),
+            reason,
+        }
     }
 }
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// Which world.
-    pub backend: BackendChoice,
-    /// Docker image of the nodes.
-    pub image: Option<&'a str>,
-    /// Binary of the process world.
-    pub redis_server: Option<&'a Path>,
-    /// Something of what is to run can be simulated.
+    /// Which world; `None`: the best that there is.
+    pub world: Option<WorldName>,
+    /// Which servers.
+    pub servers: &'a ServerChoice,
+    /// True if a subject of the runs can be simulated.
     pub can_simulate: bool,
-    /// The one scenario that is to run, if it is only one.
+    /// The scenario, if all runs have the same one.
     pub scenario: Option<&'a Scenario>,
-}
-
-/// Starts the servers of a real world.
-///
-/// # Errors
-/// What the servers or the engine said.
-pub async fn start(
-    world: &World,
-    layout: Layout,
-    dir: &Path,
-    reaper: &Reaper,
-) -> Result<RealServers, Failure> {
-    let started = match world {
-        World::Process(binary) => ProcessServers::start(binary, layout, dir, reaper)
-            .await
-            .map(RealServers::Process),
-        World::Docker(image) => DockerServers::start(image, layout, dir, reaper)
-            .await
-            .map(RealServers::Docker),
-    };
-    started.map_err(environment)
 }
 
 /// Chooses the world that the user named, or the best that there is.
 ///
 /// # Errors
 /// There is no Redis, no engine, or no image; with what to do about it.
-pub async fn choose(args: Wanted<'_>) -> Result<Chosen, Failure> {
-    match wanted(args.backend, args.scenario) {
-        BackendChoice::Process => {
-            let binary = Binary::find(args.redis_server).map_err(environment)?;
+pub async fn choose(wanted: Wanted<'_>) -> Result<Chosen, Failure> {
+    let image = wanted.servers.image.as_deref();
+    let redis_server = wanted.servers.redis_server.as_deref();
+    match wanted.world.or_else(|| only_world(wanted.scenario)) {
+        Some(WorldName::Process) => {
+            let binary = Binary::find(redis_server).map_err(environment)?;
             let reason = format!("asked for; {}", binary.reason());
-            Ok(Chosen {
-                place: Place::Real(World::Process(binary)),
-                reason,
-            })
+            Ok(Chosen::on(World::Process(binary), reason))
         }
-        BackendChoice::Docker => {
-            let image = image::choose(args.image).await?;
+        Some(WorldName::Docker) => {
+            let image = image::choose(image).await?;
             let reason = format!("asked for; {}", image.reason());
-            Ok(Chosen {
-                place: Place::Real(World::Docker(image)),
-                reason,
-            })
+            Ok(Chosen::on(World::Docker(image), reason))
         }
-        BackendChoice::Auto => {
-            let Detection { world, reason } = detect(args.image, args.redis_server).await;
-            Ok(match world {
-                Some(world) => Chosen {
-                    place: Place::Real(world),
-                    reason,
-                },
-                None => without_servers(args, &reason)?,
-            })
-        }
-        BackendChoice::Sim => Ok(Chosen {
-            place: Place::Sim,
+        Some(WorldName::Sim) => Ok(Chosen {
+            servers: None,
             reason: "asked for; virtual time, no server".into(),
         }),
+        None => detected(wanted, image, redis_server).await,
     }
 }
 
-/// What the user asked for; where the choice is left to us and the scenario leaves only one world,
-/// that one.
-fn wanted(asked: BackendChoice, scenario: Option<&Scenario>) -> BackendChoice {
-    let Some(scenario) = scenario else {
-        return asked;
-    };
+/// The one world that the scenario leaves, if it does not leave a choice between real servers.
+fn only_world(scenario: Option<&Scenario>) -> Option<WorldName> {
+    let scenario = scenario?;
     let (docker, process) = (
         scenario.runs_in(WorldName::Docker),
         scenario.runs_in(WorldName::Process),
     );
-    match asked {
-        BackendChoice::Auto if docker && !process => BackendChoice::Docker,
-        BackendChoice::Auto if process && !docker => BackendChoice::Process,
-        BackendChoice::Auto if !process && !docker => BackendChoice::Sim,
-        asked => asked,
+    match (docker, process) {
+        (true, true) => None,
+        (true, false) => Some(WorldName::Docker),
+        (false, true) => Some(WorldName::Process),
+        (false, false) => Some(WorldName::Sim),
     }
 }
 
-/// Nothing real is there: the simulation, if it can run the subject.
-fn without_servers(args: Wanted<'_>, reason: &str) -> Result<Chosen, Failure> {
-    if let Some(scenario) = args
-        .scenario
-        .filter(|scenario| !scenario.runs_in(WorldName::Sim))
-    {
-        return Err(Failure::Environment(format!(
-            "no world to run in: {reason}; and the scenario {} cannot be simulated\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine",
-            scenario.name
-        )));
+/// The best world of this machine: real servers, else the simulation, if it can run a subject.
+async fn detected(
+    wanted: Wanted<'_>,
+    image: Option<&str>,
+    redis_server: Option<&Path>,
+) -> Result<Chosen, Failure> {
+    let Detection { world, reason } = detect(image, redis_server).await;
+    if let Some(servers) = world {
+        return Ok(Chosen::on(servers, reason));
     }
-    if !args.can_simulate {
-        return Err(Failure::Environment(format!(
-            "no world to run in: {reason}; and a program of your own cannot be simulated\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
-        )));
+    let scenario = wanted.scenario;
+    if let Some(scenario) = scenario.filter(|scenario| !scenario.runs_in(WorldName::Sim)) {
+        let why = format!("the scenario {} cannot be simulated", scenario.name);
+        return Err(no_world(&reason, &why));
+    }
+    if !wanted.can_simulate {
+        return Err(no_world(
+            &reason,
+            "a program of your own cannot be simulated",
+        ));
     }
     Ok(Chosen {
-        place: Place::Sim,
+        servers: None,
         reason: format!(
             "simulated, because nothing real is here; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"
         ),
     })
+}
+
+fn no_world(reason: &str, not_simulated: &str) -> Failure {
+    Failure::Environment(format!(
+        "no world to run in: {reason}; and {not_simulated}\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
+    ))
 }
 
 fn environment(error: WorldError) -> Failure {

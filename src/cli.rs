@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use picklock_scenarios::Span;
+use picklock_harness::spec::ServerChoice;
+use picklock_scenarios::{Span, WorldName};
 
 /// Tries to pick distributed locks on Redis: competing buyers, faults at the worst moment, a
 /// verdict that says whose fault it was.
@@ -125,6 +126,16 @@ pub struct ServerArgs {
     pub redis_server: Option<PathBuf>,
 }
 
+impl ServerArgs {
+    /// The choice, as a specification has it.
+    pub fn choice(&self) -> ServerChoice {
+        ServerChoice {
+            image: self.image.clone(),
+            redis_server: self.redis_server.clone(),
+        }
+    }
+}
+
 const SCENARIO_HELP: &str = "\
 Examples:
   picklock scenario gc-pause --impl redlock
@@ -144,6 +155,18 @@ pub enum BackendChoice {
     Docker,
     /// A simulation in virtual time, without a server; repeatable from its seed.
     Sim,
+}
+
+impl BackendChoice {
+    /// The world that was named; `None` for `auto`.
+    pub fn world(self) -> Option<WorldName> {
+        match self {
+            BackendChoice::Auto => None,
+            BackendChoice::Process => Some(WorldName::Process),
+            BackendChoice::Docker => Some(WorldName::Docker),
+            BackendChoice::Sim => Some(WorldName::Sim),
+        }
+    }
 }
 
 pub use crate::gate::cli::GateArgs;

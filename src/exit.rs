@@ -2,6 +2,11 @@
 
 use std::process::ExitCode;
 
+use picklock_harness::driver::RunError;
+use picklock_harness::run::RunFailure;
+use picklock_harness::sim::SimError;
+use picklock_reports::escape::visible;
+
 /// All judged properties held.
 pub const HELD: u8 = 0;
 /// A property was violated.
@@ -33,6 +38,18 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Why a run left no history.
+    pub fn of_run(failure: RunFailure) -> Failure {
+        match failure {
+            RunFailure::Simulation(error @ (SimError::Stuck { .. } | SimError::Broken(_))) => {
+                Failure::Stuck(error.to_string())
+            }
+            RunFailure::Worker { error, log } => not_started(&error, &log),
+            RunFailure::Interrupted => Failure::Interrupted,
+            other => Failure::Environment(other.to_string()),
+        }
+    }
+
     /// The exit code for it.
     pub fn code(&self) -> ExitCode {
         ExitCode::from(match self {
@@ -42,4 +59,25 @@ impl Failure {
             Failure::Interrupted => INTERRUPTED,
         })
     }
+}
+
+/// A worker that did not start, with its last words: they often say more than the error does.
+fn not_started(error: &RunError, log: &[String]) -> Failure {
+    let mut text = error.to_string();
+    let RunError::Worker { worker, heard, .. } = error else {
+        return Failure::Interrupted;
+    };
+    if let Some(line) = heard {
+        text.push_str(&format!(
+            "\n  worker {worker} wrote to its standard output, which is for the adapter protocol only:\n    {}",
+            visible(line)
+        ));
+    }
+    if !log.is_empty() {
+        text.push_str(&format!("\n  worker {worker} wrote to its standard error:"));
+        for line in log {
+            text.push_str(&format!("\n    {}", visible(line)));
+        }
+    }
+    Failure::Environment(text)
 }

@@ -5,7 +5,7 @@ use tokio::sync::watch;
 
 use crate::exit;
 
-/// Tells whether the user wants it to end. Clones tell the same.
+/// Whether the user wants the run to end. All clones agree.
 #[derive(Clone)]
 pub struct Interrupt(watch::Receiver<bool>);
 
@@ -25,7 +25,7 @@ impl Interrupt {
                     _ = terminate.recv() => {}
                 }
                 if count > 0 {
-                    // Whoever asks twice does not want to wait; the reaper cleans up after us.
+                    // A user who asks twice does not want to wait; the reaper cleans up after us.
                     std::process::exit(i32::from(exit::INTERRUPTED));
                 }
                 tell.send_replace(true);
@@ -34,7 +34,7 @@ impl Interrupt {
         Ok(Interrupt(told))
     }
 
-    /// True when the user wants it to end.
+    /// True once the user wants it to end.
     pub fn is_wanted(&self) -> bool {
         *self.0.borrow()
     }
@@ -42,7 +42,7 @@ impl Interrupt {
     /// Ready when the user wants it to end; at once if that was before.
     pub async fn wanted(mut self) {
         if self.0.wait_for(|wanted| *wanted).await.is_err() {
-            // Nobody listens any more: nobody can want it.
+            // The listener is gone, so no interrupt can come.
             std::future::pending::<()>().await;
         }
     }

@@ -4,20 +4,22 @@
 //!
 //! - [`cli`]: what can be typed
 //! - [`subject`], [`backend`], [`image`]: where names become things
-//! - [`order`]: what the user ordered, checked before anything starts
-//! - [`scenario`]: one run, from the command line to the report; [`real_run`], [`sim_run`]: where
+//! - [`request`]: what the user asks to be run, checked before anything starts
+//! - [`scenario`]: one run, from the command line to the report
+//! - [`command_line`]: from a specification back to the command that repeats it
 //! - [`matrix`]: many of them, and one table
 //! - [`replay`]: a kept run once more, from its [`repro`] file
 //! - [`gate`]: what came out, held against what the user wants
 //! - [`listing`], [`judge`]: the smaller commands
-//! - [`report`]: reports from what runs have left, which [`kept`] reads
+//! - [`report`]: reports from what runs have left, which [`report_input`] reads
 //! - [`explain`], [`completions`]: what people and shells want to know
 //! - [`worker`]: the hidden end of the adapter protocol
 //! - [`source`]: what is wrong in a file of the user's, and where
-//! - [`live`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
+//! - [`live_progress`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
 
 mod backend;
 mod cli;
+mod command_line;
 mod completions;
 mod exit;
 mod explain;
@@ -25,19 +27,17 @@ mod gate;
 mod image;
 mod interrupt;
 mod judge;
-mod kept;
 mod listing;
-mod live;
+mod live_progress;
 mod matrix;
-mod order;
 mod output;
 mod print;
-mod real_run;
 mod replay;
 mod report;
+mod report_input;
 mod repro;
+mod request;
 mod scenario;
-mod sim_run;
 mod source;
 mod subject;
 mod worker;

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 
 /// Writes to standard output.
 pub fn out(text: &str) {
-    // A reader that went away (`| head`) has seen what it wanted.
+    // A reader that went away (`| head`) wants no more.
     let mut stdout = anstream::stdout().lock();
     stdout.write_all(text.as_bytes()).ok();
     stdout.flush().ok();
@@ -15,12 +15,12 @@ pub fn err(text: &str) {
     anstream::stderr().lock().write_all(text.as_bytes()).ok();
 }
 
-/// True when a person looks at standard error.
-pub fn somebody_watches() -> bool {
+/// True if standard error is a terminal.
+pub fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// The width to write for: the terminal's, or 100 columns where there is none.
+/// The width to write for: the terminal's, or 100 columns without one.
 pub fn width() -> usize {
     console::Term::stdout()
         .size_checked()

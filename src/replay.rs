@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use picklock_harness::record::{Outcome, Repro, scenario_hash};
+use picklock_harness::record::Outcome;
 use picklock_reports::repro::compared;
-use picklock_scenarios::WorldName;
 
-use crate::cli::{BackendChoice, ScenarioArgs, ServerArgs};
+use crate::cli::{BackendChoice, ServerArgs};
 use crate::exit::Failure;
-use crate::order::Order;
+use crate::scenario::Reporting;
 use crate::{print, repro, scenario};
 
 /// `picklock replay`.
@@ -51,67 +50,32 @@ Examples:
   picklock replay matrix-1/redlock/gc-pause/sim
   picklock replay repro.toml --backend process";
 
-/// Runs it again, and says whether the same came out.
+/// Runs it again, and says whether the verdicts are the same.
 ///
 /// # Errors
-/// There is no repro that can be read, it names what there is not any more, or the machine cannot
-/// do it.
+/// There is no repro that can be read, it names something that no longer exists, or the machine
+/// cannot run it.
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let file = repro::find(&args.path)?;
     let then = repro::read(&file)?;
-    let json = args.json;
-    let order = order(args, &then, file)?;
-    let ran = scenario::carry_out(&order).await?;
-    if !ran.interrupted {
-        let now = Outcome::of(&ran.verdicts);
-        let line = compared(&then, &now, env!("CARGO_PKG_VERSION"));
-        match json {
-            true => print::err(&format!("{line}\n")),
-            false => print::out(&format!("{line}\n")),
-        }
-    }
-    Ok(scenario::code_of(&ran))
-}
-
-/// The order of the first time, with what is asked for otherwise now.
-fn order(args: ReplayArgs, then: &Repro, file: PathBuf) -> Result<Order, Failure> {
-    let overrides = &then.overrides;
-    let asked = ScenarioArgs {
-        scenario: then.scenario_given.clone(),
-        subject: then.subject.name.clone(),
-        options: then.subject.options.clone().into_iter().collect(),
-        backend: args.backend.unwrap_or(match then.backend {
-            WorldName::Sim => BackendChoice::Sim,
-            WorldName::Process => BackendChoice::Process,
-            WorldName::Docker => BackendChoice::Docker,
-        }),
-        seed: Some(then.seed),
-        workers: overrides.workers,
-        nodes: overrides.nodes,
-        ttl: overrides.ttl,
-        servers: ServerArgs {
-            image: args.servers.image.or_else(|| overrides.image.clone()),
-            redis_server: (args.servers.redis_server)
-                .or_else(|| overrides.redis_server.clone().map(PathBuf::from)),
-        },
+    let request = repro::request(&then, file, args.servers.choice())?;
+    let world = match args.backend {
+        Some(backend) => backend.world(),
+        None => Some(then.backend),
+    };
+    let reporting = Reporting {
         json: args.json,
         out: args.out,
         quiet: args.quiet,
     };
-    // What is wrong now was right then: the lock, an option or a world is not there any more.
-    let order =
-        Order::of(asked.clone(), |_| Ok(then.scenario.clone())).map_err(|error| match error {
-            Failure::Usage(text) => Failure::Usage(format!(
-                "{}: this picklock cannot replay it: {text}",
-                file.display()
-            )),
-            other => other,
-        })?;
-    // Where the name leads to the same scenario still, the plain command repeats the run as well.
-    let same = Order::understand(asked)
-        .is_ok_and(|named| scenario_hash(&named.scenario) == scenario_hash(&order.scenario));
-    Ok(match same {
-        true => order,
-        false => order.replaying(file),
-    })
+    let record = scenario::execute(request, world, &reporting).await?;
+    if !record.interrupted {
+        let now = Outcome::of(&record.verdicts);
+        let line = compared(&then, &now, env!("CARGO_PKG_VERSION"));
+        match reporting.json {
+            true => print::err(&format!("{line}\n")),
+            false => print::out(&format!("{line}\n")),
+        }
+    }
+    Ok(scenario::code_of(&record))
 }

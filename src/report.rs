@@ -11,8 +11,7 @@ use picklock_reports::report_input::ReportInput;
 
 use crate::cli::ReportArgs;
 use crate::exit::{self, Failure};
-use crate::kept;
-use crate::print;
+use crate::{print, report_input};
 
 /// Where files wait until all of them are whole.
 const UNFINISHED: &str = ".unfinished";
@@ -28,7 +27,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         .iter()
         .filter_map(|name| formats::find(name))
         .collect();
-    let input = kept::gather(&args.paths)?;
+    let input = report_input::load(&args.paths)?;
     say_skipped(&input);
     let mut files = Vec::new();
     for format in &chosen {
@@ -60,7 +59,7 @@ fn say_skipped(input: &ReportInput) {
 
 /// `--against` names what was before; the report itself is about what came after.
 fn against(args: &ReportArgs, after: &ReportInput) -> Result<(ReportInput, Comparison), Failure> {
-    let before = kept::gather(&args.against)?;
+    let before = report_input::load(&args.against)?;
     say_skipped(&before);
     let compared = compare(&before.matrix, &after.matrix)
         .map_err(|error| Failure::Usage(error.to_string()))?;
@@ -142,7 +141,7 @@ fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
     fs::remove_dir_all(&unfinished).ok();
     outcome.map_err(|(path, error)| {
         if !existed {
-            // Only if nothing of anybody is in it.
+            // This fails if anything is in it, as it should.
             fs::remove_dir(out).ok();
         }
         Failure::Environment(format!("cannot write {}: {error}", path.display()))

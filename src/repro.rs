@@ -1,41 +1,92 @@
-//! The repro file of a run: made of an order, and read again.
+//! The repro file of a run: from a specification to the file, and back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use picklock_harness::record::{Outcome, Overrides, REPRO_FORMAT, Repro, ReproSubject, RunRecord};
+use picklock_harness::record::{
+    Outcome, REPRO_FORMAT, Repro, ReproOverrides, ReproSubject, RunRecord, scenario_hash,
+};
+use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
 use picklock_reports::repro::FILE;
+use picklock_scenarios::Scenario;
 use serde::Deserialize;
 
 use crate::exit::Failure;
-use crate::order::Order;
+use crate::request::{RunRequest, load};
 use crate::source::Source;
+use crate::subject;
 
 /// The repro of a run.
-pub fn of(order: &Order, record: &RunRecord) -> Repro {
-    let args = &order.args;
-    let server = args.servers.redis_server.as_ref();
+pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
+    let server = spec.servers.redis_server.as_ref();
     Repro {
         format: REPRO_FORMAT.to_owned(),
         picklock: record.picklock.clone(),
-        backend: record.backend,
-        seed: order.seed,
-        scenario_given: args.scenario.clone(),
+        backend: spec.world,
+        seed: spec.seed,
+        scenario_given: spec.scenario_named().to_owned(),
         subject: ReproSubject {
-            name: order.subject.name.clone(),
+            name: spec.subject.name.clone(),
             version: record.subject.version.clone(),
-            options: args.options.iter().cloned().collect(),
+            options: spec.subject.options_by_name(),
         },
-        overrides: Overrides {
-            workers: args.workers,
-            nodes: args.nodes,
-            ttl: args.ttl,
-            image: args.servers.image.clone(),
+        overrides: ReproOverrides {
+            workers: spec.overrides.workers,
+            nodes: spec.overrides.nodes,
+            ttl: spec.overrides.ttl,
+            image: spec.servers.image.clone(),
             redis_server: server.map(|path| path.display().to_string()),
         },
         verdicts: Outcome::of(&record.verdicts),
-        scenario: order.scenario.clone(),
+        scenario: spec.scenario.clone(),
     }
+}
+
+/// What the repro in this file asks to be run again. `servers` replaces what the file says of them.
+///
+/// # Errors
+/// This picklock cannot run it: the lock or an option is gone.
+pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<RunRequest, Failure> {
+    let then = &repro.overrides;
+    let options: Vec<(String, String)> = repro.subject.options.clone().into_iter().collect();
+    let overrides = Overrides {
+        workers: then.workers,
+        nodes: then.nodes,
+        ttl: then.ttl,
+    };
+    let servers = ServerChoice {
+        image: servers.image.or_else(|| then.image.clone()),
+        redis_server: servers
+            .redis_server
+            .or_else(|| then.redis_server.clone().map(PathBuf::from)),
+    };
+    let named = repro.scenario_given.clone();
+    let request = |scenario: Scenario, source| {
+        let subject = subject::named(&repro.subject.name, &options)?;
+        let servers = servers.clone();
+        RunRequest::new(subject, scenario, source, overrides, servers, repro.seed)
+    };
+    let source = ScenarioSource::Repro {
+        named: named.clone(),
+        file: file.clone(),
+    };
+    let replayed = request(repro.scenario.clone(), source).map_err(|error| match error {
+        // What is wrong now was right when the file was written.
+        Failure::Usage(text) => Failure::Usage(format!(
+            "{}: this picklock cannot replay it: {text}",
+            file.display()
+        )),
+        other => other,
+    })?;
+    // If the name still leads to the same scenario, the plain command repeats the run as well.
+    let source = ScenarioSource::Named(named.clone());
+    let same = load(&named)
+        .and_then(|scenario| request(scenario, source.clone()))
+        .is_ok_and(|now| scenario_hash(&now.scenario) == scenario_hash(&replayed.scenario));
+    Ok(match same {
+        true => replayed.with_source(source),
+        false => replayed,
+    })
 }
 
 /// The repro file that a path means: itself, or the one in the directory of a run.

@@ -1,38 +1,38 @@
 //! `picklock scenario`: one run, from the command line to the report.
 
 use std::io::Write;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::judge;
-use picklock_harness::history::{History, write_history};
+use picklock_harness::history::write_history;
 use picklock_harness::latency;
-use picklock_harness::real::RunDir;
-use picklock_harness::record::{Phases, Redis, RunRecord};
-use picklock_harness::wire::WireLog;
+use picklock_harness::record::RunRecord;
+use picklock_harness::run::{self, RunOutput};
+use picklock_harness::spec::RunSpec;
 use picklock_reports::{json, repro, terminal};
+use picklock_scenarios::WorldName;
 
-use crate::backend::{self, Chosen, Place, Wanted};
+use crate::backend::{self, Chosen, Wanted};
 use crate::cli::ScenarioArgs;
+use crate::command_line::CommandLine;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
-use crate::order::Order;
+use crate::live_progress::LiveProgress;
 use crate::output::RunDirectory;
-use crate::{judge as verdict, print, real_run, sim_run};
+use crate::request::RunRequest;
+use crate::{judge as verdict, print, subject};
 
-/// What a run leaves, whatever world it happened in.
-pub struct Ran {
-    /// What happened.
-    pub history: History,
-    /// The servers.
-    pub redis: Redis,
-    /// How long the phases took.
-    pub phases: Phases,
-    /// The subject's version, if it tells.
-    pub subject_version: Option<String>,
-    /// The command log; a simulation has one only if it is to be kept.
-    pub wire: Option<WireLog>,
-    /// What workers and servers of real worlds wrote; removed when it is dropped.
-    pub logs: Option<RunDir>,
+/// How a run is told and kept.
+#[derive(Debug)]
+pub struct Reporting {
+    /// One JSON document instead of text.
+    pub json: bool,
+    /// The directory to keep the run in.
+    pub out: Option<PathBuf>,
+    /// No live progress.
+    pub quiet: bool,
 }
 
 /// Runs it, judges it, prints it, keeps it.
@@ -40,8 +40,14 @@ pub struct Ran {
 /// # Errors
 /// Wrong usage, or a machine that cannot do it. A violated property is no error.
 pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
-    let order = Order::understand(args)?;
-    Ok(code_of(&carry_out(&order).await?))
+    let request = RunRequest::of_args(&args)?;
+    let world = args.backend.world();
+    let reporting = Reporting {
+        json: args.json,
+        out: args.out,
+        quiet: args.quiet,
+    };
+    Ok(code_of(&execute(request, world, &reporting).await?))
 }
 
 /// The exit code for a run.
@@ -52,73 +58,75 @@ pub fn code_of(record: &RunRecord) -> u8 {
     }
 }
 
-/// As [`run`], for an order that is understood.
+/// As [`run`], for a request that was checked. `world`: `None` for the best that there is.
 ///
 /// # Errors
 /// As [`run`].
-pub async fn carry_out(order: &Order) -> Result<RunRecord, Failure> {
-    let out = match &order.args.out {
+pub async fn execute(
+    request: RunRequest,
+    world: Option<WorldName>,
+    reporting: &Reporting,
+) -> Result<RunRecord, Failure> {
+    let out = match &reporting.out {
         Some(path) => Some(RunDirectory::create(path)?),
         None => None,
     };
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
     let chosen = backend::choose(Wanted {
-        backend: order.args.backend,
-        image: order.args.servers.image.as_deref(),
-        redis_server: order.args.servers.redis_server.as_deref(),
-        can_simulate: order.subject.is_built_in,
-        scenario: Some(&order.scenario),
+        world,
+        servers: &request.servers,
+        can_simulate: request.subject.is_in_process(),
+        scenario: Some(&request.scenario),
     })
     .await?;
-    announce(order, &chosen);
-    let ran = match &chosen.place {
-        Place::Real(world) => real_run::run(order, world, &interrupt).await?,
-        Place::Sim => sim_run::run(order, out.is_some())?,
-    };
-    let record = record(order, &chosen, &ran);
+    let spec = request.in_world(chosen.name());
+    announce(&spec, &chosen, reporting.json);
+    let backend = chosen.backend(&spec, out.is_some())?;
+    let progress = Rc::new(LiveProgress::new(
+        reporting.quiet || chosen.servers.is_none(),
+    ));
+    let output = run::run(&spec, backend, progress, interrupt.wanted())
+        .await
+        .map_err(Failure::of_run)?;
+    let record = record(&spec, &chosen, &output);
     if let Some(out) = &out {
-        keep(out, order, &ran, &record)?;
+        keep(out, &spec, &output, &record)?;
     }
-    if order.args.json {
+    if reporting.json {
         print::out(&format!("{}\n", json::run_json(&record)));
     } else {
-        print::out(&terminal::run(&record, &ran.history, print::width()));
+        print::out(&terminal::run(&record, &output.history, print::width()));
     }
     Ok(record)
 }
 
 /// The first line says what was chosen and why.
-fn announce(order: &Order, chosen: &Chosen) {
+fn announce(spec: &RunSpec, chosen: &Chosen, json: bool) {
     let line = format!(
         "backend {} ({}), seed {}\n",
-        chosen.name(),
-        chosen.reason,
-        order.seed
+        spec.world, chosen.reason, spec.seed
     );
-    if order.args.json {
-        print::err(&line);
-    } else {
-        print::out(&line);
+    match json {
+        true => print::err(&line),
+        false => print::out(&line),
     }
 }
 
 /// What the run leaves, judged.
-pub fn record(order: &Order, chosen: &Chosen, ran: &Ran) -> RunRecord {
+pub fn record(spec: &RunSpec, chosen: &Chosen, output: &RunOutput) -> RunRecord {
+    let version = output.subject_version.clone();
     let about = About {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
-        subject_version: ran
-            .subject_version
-            .clone()
-            .unwrap_or_else(|| order.subject.version.clone()),
-        summary: order.scenario.summary.clone(),
+        subject_version: version.unwrap_or_else(|| subject::version(&spec.subject).to_owned()),
+        summary: spec.scenario.summary.clone(),
         backend_reason: chosen.reason.clone(),
-        redis: ran.redis.clone(),
-        latency: latency::of_history(&ran.history),
-        phases: ran.phases,
-        reproduce: order.reproduce(chosen.name()),
+        redis: output.redis.clone(),
+        latency: latency::of_history(&output.history),
+        phases: output.phases,
+        reproduce: CommandLine::of_run(spec).to_string(),
     };
-    assemble(&ran.history, judge(&ran.history), about)
+    assemble(&output.history, judge(&output.history), about)
 }
 
 /// Writes the run into its directory.
@@ -127,18 +135,18 @@ pub fn record(order: &Order, chosen: &Chosen, ran: &Ran) -> RunRecord {
 /// The disk is full, or the directory went away.
 pub fn keep(
     out: &RunDirectory,
-    order: &Order,
-    ran: &Ran,
+    spec: &RunSpec,
+    output: &RunOutput,
     record: &RunRecord,
 ) -> Result<(), Failure> {
-    if let Some(logs) = &ran.logs {
+    if let Some(logs) = &output.logs {
         out.copy_logs(logs.path())?;
     }
-    if let Some(wire) = &ran.wire {
+    if let Some(wire) = &output.wire_log {
         out.write("wire.jsonl", |file| wire.write(file))?;
     }
-    out.write("history.jsonl", |file| write_history(&ran.history, file))?;
-    let text = repro::text(&crate::repro::of(order, record))
+    out.write("history.jsonl", |file| write_history(&output.history, file))?;
+    let text = repro::text(&crate::repro::of(spec, record))
         .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", repro::FILE)))?;
     out.write(repro::FILE, |file| file.write_all(text.as_bytes()))?;
     // Last: a directory with a run.json in it is whole.

@@ -1,65 +1,133 @@
-//! The lock under test: from what was typed to a program that speaks the adapter protocol.
+//! The lock under test: from what was typed to a specification, and from that to the code.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use picklock_harness::adapter::command_line;
-use picklock_impls::{MUTANTS, STRATEGIES, find};
+use picklock_harness::spec::SubjectSpec;
+use picklock_harness::subject::Subject;
+use picklock_impls::{MUTANTS, OptionError, STRATEGIES, Strategy, find};
 use picklock_scenarios::nearest;
 
 use crate::exit::Failure;
 
-/// What stands before a command line of the user's own.
+/// The prefix of a command line that names a program.
 const EXEC: &str = "exec:";
 
-/// The lock under test.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject {
-    /// As it was typed.
-    pub name: String,
-    /// Its version: picklock's own for built-in ones.
-    pub version: String,
-    /// How many independent nodes it wants.
-    pub nodes: usize,
-    /// How many replicas of each node it cannot do without.
-    pub replicas: usize,
-    /// It comes with picklock, which knows its options.
-    pub is_built_in: bool,
-    /// What each worker runs, without a shell.
-    pub argv: Vec<String>,
+/// What `--impl` and `--impl-option` named.
+///
+/// # Errors
+/// An unknown name, with the list and the nearest one; a command line that cannot be split; an
+/// option that the lock does not have, or a value that it does not take.
+pub fn named(name: &str, options: &[(String, String)]) -> Result<SubjectSpec, Failure> {
+    let subject = spec(name, options)?;
+    check_options(&subject)?;
+    Ok(subject)
 }
 
-impl Subject {
-    /// What `--impl` named. `program`: this binary, which is also the built-in worker.
-    ///
-    /// # Errors
-    /// An unknown name, with the list and the nearest one; a command line that cannot be split.
-    pub fn named(name: &str, program: &Path) -> Result<Subject, Failure> {
-        if let Some(command) = name.strip_prefix(EXEC) {
-            let argv = command_line::parse(command)
-                .map_err(|error| Failure::Usage(format!("--impl {name}: {error}")))?;
-            return Ok(Subject {
-                name: name.to_owned(),
-                version: String::new(),
-                nodes: 1,
-                replicas: 0,
-                is_built_in: false,
-                argv,
-            });
-        }
-        let strategy = find(name).ok_or_else(|| unknown(name))?;
-        let program = program.to_str().ok_or_else(|| {
-            Failure::Environment(format!("the path {} is not UTF-8", program.display()))
-        })?;
-        let argv = [program, "worker", "--impl", name];
-        Ok(Subject {
+fn spec(name: &str, options: &[(String, String)]) -> Result<SubjectSpec, Failure> {
+    let options = options.to_vec();
+    if let Some(command) = name.strip_prefix(EXEC) {
+        let argv = command_line::parse(command)
+            .map_err(|error| Failure::Usage(format!("--impl {name}: {error}")))?;
+        return Ok(SubjectSpec {
             name: name.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            nodes: strategy.nodes,
-            replicas: strategy.replicas,
-            is_built_in: true,
-            argv: argv.map(str::to_owned).to_vec(),
-        })
+            options,
+            nodes: 1,
+            replicas: 0,
+            command: Some(argv),
+        });
     }
+    let strategy = find(name).ok_or_else(|| unknown(name))?;
+    Ok(SubjectSpec {
+        name: name.to_owned(),
+        options,
+        nodes: strategy.nodes,
+        replicas: strategy.replicas,
+        command: None,
+    })
+}
+
+/// The built-in lock; `None` for a program.
+pub fn strategy(subject: &SubjectSpec) -> Option<&'static Strategy> {
+    find(&subject.name).filter(|_| subject.is_in_process())
+}
+
+/// The code of a built-in lock, to be simulated.
+///
+/// # Errors
+/// The subject is a program.
+pub fn in_process(subject: &SubjectSpec) -> Result<Subject, Failure> {
+    let name = &subject.name;
+    let strategy = strategy(subject).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--impl {name}: a program of your own runs in real time and cannot be simulated; choose --backend process or docker"
+        ))
+    })?;
+    Ok(Subject::of(strategy))
+}
+
+/// The version until the subject reports its own: Picklock's for a built-in lock.
+pub fn version(subject: &SubjectSpec) -> &'static str {
+    match subject.is_in_process() {
+        true => env!("CARGO_PKG_VERSION"),
+        false => "",
+    }
+}
+
+/// The command line of a worker: the program, or this one for a built-in lock.
+///
+/// # Errors
+/// The path of this program is unknown or not UTF-8.
+pub fn worker_command(subject: &SubjectSpec) -> Result<Vec<String>, Failure> {
+    if let Some(command) = &subject.command {
+        return Ok(command.clone());
+    }
+    let program = this_program()?;
+    let program = program.to_str().ok_or_else(|| {
+        Failure::Environment(format!("the path {} is not UTF-8", program.display()))
+    })?;
+    let argv = [program, "worker", "--impl", &subject.name];
+    Ok(argv.map(str::to_owned).to_vec())
+}
+
+/// The path of this program.
+///
+/// # Errors
+/// The system does not know it.
+pub fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| Failure::Environment(format!("cannot find this program again: {error}")))
+}
+
+/// Checks the options against what the lock declares. Only the program itself knows the options of
+/// an external one.
+fn check_options(subject: &SubjectSpec) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    for (name, value) in &subject.options {
+        let wrong = |what: String| {
+            Err(Failure::Usage(format!(
+                "--impl-option {name}={value}: {what}"
+            )))
+        };
+        if !seen.insert(name) {
+            return wrong(format!("`{name}` was given twice"));
+        }
+        let Some(strategy) = strategy(subject) else {
+            continue;
+        };
+        let Err(error) = strategy.read_options([(name.as_str(), value.as_str())]) else {
+            continue;
+        };
+        let mut text = error.to_string();
+        if let OptionError::Unknown { name, declared } = &error
+            && let Some(meant) = nearest(name, declared.iter().copied())
+        {
+            text.push_str(&format!("\n  = help: did you mean `{meant}`?"));
+        }
+        return wrong(text);
+    }
+    Ok(())
 }
 
 fn unknown(name: &str) -> Failure {

@@ -1,7 +1,8 @@
-//! A lock of your own under test: one with a bug that everybody has written once, and its fix.
+//! Your own lock under test: one with a common bug, and its fix.
 //!
 //! ```sh
-//! cargo run -p picklock-harness --example own_lock
+//! cargo run -p picklock-harness --example own_lock            # simulated
+//! cargo run -p picklock-harness --example own_lock -- redis   # on a real redis-server
 //! ```
 
 #![expect(clippy::print_stdout, reason = "an example shows what it found")]
@@ -9,6 +10,8 @@
 use std::time::Duration;
 
 use picklock_harness::check::Property;
+use picklock_harness::subject::Subject;
+use picklock_harness::trial::{WorkerEntry, serve_worker};
 use picklock_harness::{Trial, TrialError};
 use picklock_impls::{Context, Grant, Lock, LockError, Node};
 use rand::RngExt;
@@ -26,7 +29,7 @@ struct MyLock {
 }
 
 impl MyLock {
-    /// As it was written at first: the release deletes the key, whoever holds it by now.
+    /// As it was written at first: the release deletes the key, even if another client holds it.
     fn first_try(nodes: Vec<Node>, context: Context) -> Self {
         MyLock {
             redis: nodes.into_iter().next().expect("one node was asked for"),
@@ -77,7 +80,7 @@ impl Lock for MyLock {
                 tokio::time::sleep(Duration::from_millis(pause)).await;
             }
         };
-        // Nobody's lock by then: that is a refusal, and no error.
+        // Not acquired in time: that is a refusal, not an error.
         tokio::time::timeout(wait, tries).await.unwrap_or(Ok(None))
     }
 
@@ -102,18 +105,38 @@ impl Lock for MyLock {
     }
 }
 
+fn first_try() -> Subject {
+    Subject::new("first-try", 1, MyLock::first_try)
+}
+
+fn fixed() -> Subject {
+    Subject::new("fixed", 1, MyLock::fixed)
+}
+
 fn main() -> Result<(), TrialError> {
-    let trial = Trial::of("gc-pause")?.seeds(0..50);
-    let ran = trial.run("my-lock", 1, MyLock::first_try)?;
+    // On real Redis the workers are processes of this program.
+    if serve_worker(&[first_try(), fixed()])? {
+        return Ok(());
+    }
+    let trial = match std::env::args().nth(1).as_deref() {
+        Some("redis") => Trial::of("gc-pause")?
+            .seeds([1])
+            .on_redis(WorkerEntry::main()),
+        _ => Trial::of("gc-pause")?.seeds(0..50),
+    };
+    let ran = trial.run_subject(&first_try())?;
     if let Some(run) = ran.violation(Property::Ownership) {
         let story = run.verdicts[&Property::Ownership].story.join("\n  ");
-        println!("first try, seed {}: it takes another's lock away", run.seed);
+        println!(
+            "first try, seed {}: it deletes another client's lock",
+            run.seed
+        );
         println!("  {story}\n");
     }
-    let ran = trial.run("my-lock", 1, MyLock::fixed)?;
+    let ran = trial.run_subject(&fixed())?;
     ran.assert_held(Property::Ownership);
     println!(
-        "fixed: nobody's lock was taken away in {} runs",
+        "fixed: it deleted no other client's lock in {} runs",
         ran.runs().len()
     );
     Ok(())
@@ -122,22 +145,57 @@ fn main() -> Result<(), TrialError> {
 #[cfg(test)]
 mod tests {
     use picklock_harness::check::Cause;
+    use picklock_scenarios::WorldName;
 
     use super::*;
 
+    /// Runs again in each worker process of the trials below.
     #[test]
-    fn the_first_try_takes_anothers_lock_away() {
+    fn picklock_worker() {
+        serve_worker(&[first_try(), fixed()]).unwrap();
+    }
+
+    fn on_redis(scenario: &str) -> Trial {
+        let entry = WorkerEntry::test("tests::picklock_worker");
+        Trial::of(scenario).unwrap().seeds([1]).on_redis(entry)
+    }
+
+    #[test]
+    fn the_first_try_deletes_anothers_lock() {
         let trial = Trial::of("gc-pause").unwrap().seeds(0..10);
-        let ran = trial.run("my-lock", 1, MyLock::first_try).unwrap();
+        let ran = trial.run_subject(&first_try()).unwrap();
         ran.assert_violated(Property::Ownership, Cause::StolenRelease);
     }
 
-    /// In a runtime as well: the simulation has one of its own.
+    /// The scenario freezes the whole worker process.
+    #[test]
+    fn the_first_try_deletes_anothers_lock_on_redis() {
+        let ran = on_redis("gc-pause").run_subject(&first_try()).unwrap();
+        ran.assert_violated(Property::Ownership, Cause::StolenRelease);
+        assert_eq!(ran.runs()[0].history.header.backend, WorldName::Process);
+    }
+
+    /// Inside a runtime too: the trial has one of its own.
+    #[tokio::test]
+    async fn the_fixed_lock_keeps_its_word_on_redis() {
+        let ran = on_redis("gc-pause").run_subject(&fixed()).unwrap();
+        ran.assert_as_expected();
+    }
+
+    #[test]
+    fn a_worker_entry_that_is_none_is_named() {
+        let trial = Trial::of("calm").unwrap().seeds([1]);
+        let trial = trial.on_redis(WorkerEntry::test("tests::no_such_test"));
+        let error = trial.run_subject(&fixed()).unwrap_err().to_string();
+        assert!(error.contains("tests::no_such_test"), "{error}");
+    }
+
+    /// Inside a runtime too: the simulation has one of its own.
     #[tokio::test]
     async fn the_fixed_lock_does_as_every_lock_should() {
         for scenario in ["calm", "gc-pause", "holder-crash", "network-delay"] {
             let trial = Trial::of(scenario).unwrap().seeds(0..10);
-            let ran = trial.run("my-lock", 1, MyLock::fixed).unwrap();
+            let ran = trial.run_subject(&fixed()).unwrap();
             ran.assert_as_expected();
         }
     }

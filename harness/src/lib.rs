@@ -9,14 +9,17 @@
 //! - [`context`]: what driver and nemesis share
 //! - [`driver`]: the buyers, and one run from start to end
 //! - [`nemesis`]: what goes wrong, and when
-//! - [`real`]: Redis servers as processes and in containers, and nothing that outlives the run
+//! - `real`: Redis servers as processes and in containers, and nothing that outlives the run (with
+//!   the feature `servers`, which is on by default)
 //! - [`history`]: what happened, as the driver saw it
 //! - [`model`]: one Redis server as pure data, for the simulation
 //! - [`check`]: what it means; pure functions of a history
 //! - [`record`]: the one document that a run leaves
 //! - [`expectation`]: what a scenario expects of a subject, and what came out otherwise
 //! - [`sim`]: the simulated world: virtual time, one process, the same driver and nemesis
-//! - [`trial`]: your own lock through a scenario, from a test of your own
+//! - [`spec`]: what is run, as one value; [`run`](mod@run): the one entry that runs it
+//! - [`subject`]: the code of a lock, as a value; [`worker`]: a process that serves one client of it
+//! - [`trial`]: your own lock through a scenario, from your own test
 //! - [`latency`]: how long the subject took; pure functions of a history
 
 pub mod adapter;
@@ -26,11 +29,17 @@ pub mod driver;
 pub mod entropy;
 pub mod nemesis;
 mod process_stat;
+#[cfg(feature = "servers")]
 pub mod real;
+#[cfg(feature = "servers")]
 pub mod real_world;
+pub mod run;
 pub mod sim;
+pub mod spec;
+pub mod subject;
 pub mod trial;
 pub mod wire;
+pub mod worker;
 pub mod world;
 
 pub use picklock_redis_model as model;

@@ -1,4 +1,4 @@
-//! The file of the baseline.
+//! The baseline file.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use crate::exit::Failure;
 use crate::output::RunDirectory;
 use crate::print;
 
-/// What it is called, where nobody says otherwise.
+/// Its name by default.
 const DEFAULT: &str = "picklock-baseline.json";
 
-/// The file of the baseline.
+/// The baseline file.
 pub struct BaselineFile {
     path: PathBuf,
-    /// Somebody named it: it must be there.
+    /// True if the user named it: then it must exist.
     pub is_named: bool,
 }
 
 impl BaselineFile {
-    /// The one that was typed, else the one that the configuration names, else the usual one. The
-    /// latter two lie beside the configuration: two configurations share no baseline by accident.
+    /// The one that was typed, else the one that the configuration names, else the default. The last
+    /// two lie beside the configuration, so that two configurations share none by accident.
     pub fn named(typed: Option<&Path>, config: &Path, configured: Option<&Path>) -> BaselineFile {
         let beside = config.with_file_name(configured.unwrap_or(Path::new(DEFAULT)));
         BaselineFile {
@@ -30,7 +30,7 @@ impl BaselineFile {
         }
     }
 
-    /// Reads it; nothing, if it is not there.
+    /// Reads it; `None` if it does not exist.
     ///
     /// # Errors
     /// It cannot be read, or is no baseline.
@@ -46,7 +46,7 @@ impl BaselineFile {
         }
     }
 
-    /// It is needed, and is not there.
+    /// The error that it does not exist although the gate needs it.
     pub fn missing(&self) -> Failure {
         Failure::Usage(format!(
             "{}: there is no baseline, and the gate needs one\n  = help: `picklock gate --update-baseline` writes it; look at it, and commit it",

@@ -1,21 +1,22 @@
-//! `picklock.toml`, understood and checked.
+//! `picklock.toml`, read and checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use picklock_harness::check::Property;
+use picklock_harness::spec::ServerChoice;
 use picklock_reports::gate::{
     CellKey, ExpectRule, FEWEST_PAIRS, Limit, LimitRule, Op, Rules, Selector, Unit,
 };
-use picklock_scenarios::{CAUSES, Expectation};
+use picklock_scenarios::{CAUSES, Expectation, WorldName};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use super::expect_table::ExpectTable;
-use super::measure::Plan;
+use super::measure::PlannedBatch;
 use super::subjects::{self, Named};
-use crate::cli::{BackendChoice, MatrixArgs, ServerArgs};
 use crate::exit::Failure;
+use crate::matrix::MatrixRequest;
 use crate::source::Source;
 
 /// How many pairs of runs, where the configuration does not say.
@@ -75,8 +76,8 @@ pub struct Config {
 pub struct Batch {
     /// Where its group begins in the file.
     pub at: usize,
-    /// As if typed.
-    pub args: MatrixArgs,
+    /// Its cells.
+    pub request: MatrixRequest,
 }
 
 impl Config {
@@ -135,14 +136,19 @@ impl Config {
         })
     }
 
-    /// What is to be planned.
+    /// The cells of the configuration.
     pub fn batches(&self) -> &[Batch] {
         &self.batches
     }
 
-    /// The arguments for one cell of the control.
-    pub fn control_args(&self, control: &str, scenario: &str, world: BackendChoice) -> MatrixArgs {
-        matrix_args(
+    /// The cell of the control beside a cell with this scenario and world.
+    pub fn control_request(
+        &self,
+        control: &str,
+        scenario: &str,
+        world: WorldName,
+    ) -> MatrixRequest {
+        matrix_request(
             &self.file,
             vec![control.to_owned()],
             vec![scenario.to_owned()],
@@ -154,14 +160,14 @@ impl Config {
     ///
     /// # Errors
     /// A cell that is named twice; an expectation or a limit that is none, or that no cell meets.
-    pub fn rules(&self, plans: &[Plan<'_>]) -> Result<Rules, Failure> {
+    pub fn rules(&self, batches: &[PlannedBatch<'_>]) -> Result<Rules, Failure> {
         let mut cells: Vec<CellKey> = Vec::new();
         let mut seen = BTreeSet::new();
-        for plan in plans {
-            for (key, _) in plan.planned.cells() {
+        for PlannedBatch { batch, plan } in batches {
+            for (key, _) in plan.cells() {
                 if !seen.insert(key.clone()) {
                     let problem = format!("{key} is named by two of [[cells]]");
-                    return Err(self.source.wrong(plan.batch.at, problem, None));
+                    return Err(self.source.wrong(batch.at, problem, None));
                 }
                 cells.push(key);
             }
@@ -380,10 +386,10 @@ fn group_batches(
         named.into_iter().partition(|one| one.options.is_empty());
     let batch = |subjects: Vec<String>, options: BTreeMap<String, String>| Batch {
         at,
-        args: MatrixArgs {
+        request: MatrixRequest {
             options: options.into_iter().collect(),
             seeds,
-            ..matrix_args(file, subjects, scenarios.clone(), worlds.clone())
+            ..matrix_request(file, subjects, scenarios.clone(), worlds.clone())
         },
     };
     let mut batches = Vec::new();
@@ -399,26 +405,23 @@ fn group_batches(
     Ok(batches)
 }
 
-fn matrix_args(
+fn matrix_request(
     file: &File,
     subjects: Vec<String>,
     scenarios: Vec<String>,
-    backends: Vec<BackendChoice>,
-) -> MatrixArgs {
-    MatrixArgs {
+    worlds: Vec<WorldName>,
+) -> MatrixRequest {
+    MatrixRequest {
         subjects,
         scenarios,
-        backends,
+        worlds: worlds.into_iter().map(Some).collect(),
         options: Vec::new(),
         seeds: 1,
         seed: 1,
         jobs: None,
-        servers: ServerArgs {
+        servers: ServerChoice {
             image: file.image.clone(),
             redis_server: file.redis_server.clone(),
         },
-        json: true,
-        out: None,
-        quiet: true,
     }
 }

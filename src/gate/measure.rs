@@ -2,28 +2,27 @@
 //!
 //! Cells with latency limits in a real world are run in turns with the control, one run at a time
 //! and nothing of ours beside them: subject, control, control, subject … What the machine does to
-//! the one it does to the other, and what drifts cancels out.
+//! the one it does to the other, and drift cancels out.
 
 use picklock_harness::record::{Cell, MatrixRecord};
 use picklock_reports::gate::{CellKey, Pair, Paired, Ran, Rules, absorb};
 use picklock_scenarios::WorldName;
 
 use super::config::{Batch, Config};
-use crate::cli::BackendChoice;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::matrix::Planned;
+use crate::matrix::MatrixPlan;
 use crate::print;
 
 /// The seed of the first pair; each further pair has the next one.
 const SEED: u64 = 1;
 
-/// Some cells of the configuration, planned.
-pub struct Plan<'a> {
-    /// As the configuration has them.
+/// A batch of the configuration, ready to run.
+pub struct PlannedBatch<'a> {
+    /// The batch.
     pub batch: &'a Batch,
-    /// As they can be run.
-    pub planned: Planned,
+    /// Its cells.
+    pub plan: MatrixPlan,
 }
 
 /// Plans everything before anything runs, and says where it will.
@@ -32,56 +31,49 @@ pub struct Plan<'a> {
 /// A scenario file that makes no sense, no world to run in.
 pub async fn plan<'a>(
     config: &'a Config,
-    quiet: bool,
     interrupt: &Interrupt,
-) -> Result<Vec<Plan<'a>>, Failure> {
-    let mut plans: Vec<Plan<'a>> = Vec::new();
+) -> Result<Vec<PlannedBatch<'a>>, Failure> {
+    let mut batches: Vec<PlannedBatch<'a>> = Vec::new();
     let mut told: Vec<WorldName> = Vec::new();
     for batch in config.batches() {
-        let mut args = batch.args.clone();
-        args.quiet = quiet;
-        let planned = Planned::of(args, interrupt).await?;
-        for (world, reason) in planned.worlds() {
+        let plan = MatrixPlan::of(batch.request.clone(), interrupt).await?;
+        for (world, reason) in plan.worlds() {
             if !told.contains(&world) {
                 told.push(world);
                 print::err(&format!("backend {world} ({reason})\n"));
             }
         }
-        plans.push(Plan { batch, planned });
+        batches.push(PlannedBatch { batch, plan });
     }
-    Ok(plans)
+    Ok(batches)
 }
 
-/// Runs everything; nothing, if the user does not want it any more.
+/// Runs everything; `None` if the user interrupted.
 ///
 /// # Errors
 /// A control that cannot be run at all.
 pub async fn run(
     config: &Config,
     rules: &Rules,
-    plans: &[Plan<'_>],
+    batches: &[PlannedBatch<'_>],
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Option<Ran>, Failure> {
     let mut ran = Ran::default();
-    for plan in plans {
-        let mut record = plan
-            .planned
-            .run(|key| !rules.is_paired(key), interrupt)
-            .await?;
+    for PlannedBatch { plan, .. } in batches {
+        let unpaired = |key: &CellKey| !rules.is_paired(key);
+        let mut record = plan.run(unpaired, quiet, interrupt).await?;
         ran.matrix.cells.append(&mut record.cells);
-        ran.matrix
-            .skipped
-            .extend(plan.planned.skipped().iter().cloned());
+        ran.matrix.skipped.extend(plan.skipped().iter().cloned());
     }
-    for plan in plans {
-        for (key, scenario) in plan.planned.cells() {
+    for PlannedBatch { plan, .. } in batches {
+        for (key, scenario) in plan.cells() {
             if !rules.is_paired(&key) || interrupt.is_wanted() {
                 continue;
             }
             let control = config.control.as_deref().unwrap_or_default();
-            let args = config.control_args(control, scenario, world(&key));
-            let control = Planned::of(args, interrupt).await?;
+            let request = config.control_request(control, scenario, key.backend);
+            let control = MatrixPlan::of(request, interrupt).await?;
             let pairing = Pairing {
                 key: &key,
                 plan,
@@ -98,19 +90,11 @@ pub async fn run(
     Ok(Some(ran).filter(|_| !interrupt.is_wanted()))
 }
 
-fn world(key: &CellKey) -> BackendChoice {
-    match key.backend {
-        WorldName::Docker => BackendChoice::Docker,
-        WorldName::Process => BackendChoice::Process,
-        WorldName::Sim => BackendChoice::Sim,
-    }
-}
-
 /// One cell and its control.
 struct Pairing<'a> {
     key: &'a CellKey,
-    plan: &'a Plan<'a>,
-    control: &'a Planned,
+    plan: &'a MatrixPlan,
+    control: &'a MatrixPlan,
     name: String,
 }
 
@@ -130,7 +114,7 @@ impl Pairing<'_> {
         let mut whole: Option<Cell> = None;
         for pair in 0..pairs {
             let seed = SEED + pair as u64;
-            // Whoever is first in one pair is second in the next.
+            // The first of one pair is the second of the next.
             let (subject, control) = match pair % 2 {
                 0 => {
                     let subject = self.subject(seed, interrupt).await?;
@@ -162,7 +146,7 @@ impl Pairing<'_> {
 
     async fn subject(&self, seed: u64, interrupt: &Interrupt) -> Result<Option<Cell>, Failure> {
         let wanted = |key: &CellKey| key == self.key;
-        only(self.plan.planned.run_once(seed, wanted, interrupt).await?)
+        only(self.plan.run_once(seed, wanted, interrupt).await?)
     }
 
     async fn control(&self, seed: u64, interrupt: &Interrupt) -> Result<Option<Cell>, Failure> {
@@ -170,7 +154,7 @@ impl Pairing<'_> {
     }
 }
 
-/// The one cell; nothing, if the user does not want it any more.
+/// The one cell; `None` if the user interrupted.
 fn only(record: MatrixRecord) -> Result<Option<Cell>, Failure> {
     Ok(record
         .cells

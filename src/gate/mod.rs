@@ -1,9 +1,9 @@
-//! `picklock gate`: what comes out, held against what the user wants, for CI.
+//! `picklock gate`: compares results with what the user wants, for CI.
 //!
 //! - [`cli`]: what can be typed
-//! - [`config`]: `picklock.toml`, understood and checked
-//! - [`measure`]: the runs, those in pairs with a control among them
-//! - [`baseline`]: the file of what came out when the user was content
+//! - [`config`]: `picklock.toml`, read and checked
+//! - [`measure`]: the runs, including those in pairs with a control
+//! - [`baseline`]: the baseline file
 //!
 //! The decision itself is a pure function: [`picklock_reports::gate::decide`].
 
@@ -36,8 +36,8 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let config = Config::read(&args.config)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
-    let plans = measure::plan(&config, args.quiet, &interrupt).await?;
-    let rules = config.rules(&plans)?;
+    let batches = measure::plan(&config, &interrupt).await?;
+    let rules = config.rules(&batches)?;
     let file = BaselineFile::named(
         args.baseline.as_deref(),
         &args.config,
@@ -48,7 +48,7 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     if baseline.is_none() && is_needed && !args.update_baseline {
         return Err(file.missing());
     }
-    let Some(ran) = measure::run(&config, &rules, &plans, args.quiet, &interrupt).await? else {
+    let Some(ran) = measure::run(&config, &rules, &batches, args.quiet, &interrupt).await? else {
         print::err("interrupted: nothing was decided\n");
         return Ok(exit::INTERRUPTED);
     };

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use picklock_impls::{MUTANTS, OptionError, STRATEGIES, find};
-use picklock_scenarios::catalog;
+use picklock_scenarios::{UnknownWorld, WorldName, catalog};
 use toml::{Spanned, Value};
 
-use crate::cli::BackendChoice;
 use crate::exit::Failure;
 use crate::source::Source;
 
@@ -19,7 +18,7 @@ pub struct Named {
     pub options: BTreeMap<String, String>,
 }
 
-/// Understands a subject: a name, or `{ impl = NAME, options = { KEY = VALUE } }`.
+/// Reads a subject: a name, or `{ impl = NAME, options = { KEY = VALUE } }`.
 pub fn subject(source: &Source, value: &Spanned<Value>) -> Result<Named, Failure> {
     let at = value.span().start;
     let shape =
@@ -126,20 +125,12 @@ pub fn check_scenario(source: &Source, name: &Spanned<String>) -> Result<(), Fai
     Err(source.unknown(name.span().start, problem, word, catalog::names()))
 }
 
-/// Understands a world. `auto` is none: a gate that chose for itself would not be the same twice.
-pub fn world(source: &Source, name: &Spanned<String>) -> Result<BackendChoice, Failure> {
-    match name.get_ref().as_str() {
-        "sim" => Ok(BackendChoice::Sim),
-        "process" => Ok(BackendChoice::Process),
-        "docker" => Ok(BackendChoice::Docker),
-        word => {
-            let problem = format!("no such world: `{word}`; expected sim, process or docker");
-            Err(source.unknown(
-                name.span().start,
-                problem,
-                word,
-                ["sim", "process", "docker"],
-            ))
-        }
-    }
+/// Reads a world. `auto` is none, because a gate that chose for itself would not run the same cells
+/// every time.
+pub fn world(source: &Source, name: &Spanned<String>) -> Result<WorldName, Failure> {
+    let word = name.get_ref();
+    word.parse().map_err(|unknown: UnknownWorld| {
+        let known = WorldName::ALL.map(WorldName::word);
+        source.unknown(name.span().start, unknown.to_string(), word, known)
+    })
 }

@@ -3,39 +3,81 @@
 //! - [`cli`]: what can be typed
 //! - [`selection`]: which cells there are
 //! - [`simulated`], [`real`]: how they are run, many at a time
-//! - [`gathering`]: from the runs of a cell to the cell
-//! - [`keeping`]: what stays of it, and what need not be run again
+//! - [`cell_builder`]: from the runs of a cell to the cell
+//! - [`directory`]: where they are kept, and which need not run again
 //! - [`progress`]: what the user sees meanwhile
-//! - [`planned`]: the same cells for another command, which tells of them in its own way
+//! - [`plan`]: the same cells for another command, which reports on them in its own way
 
+mod cell_builder;
 pub mod cli;
-mod gathering;
-mod keeping;
-mod planned;
+mod directory;
+mod matrix_run;
+mod plan;
 mod progress;
 mod real;
-mod running;
 mod selection;
 mod simulated;
 
-use picklock_scenarios::WorldName;
 use std::sync::Arc;
 
 use picklock_harness::clock::Clock;
 use picklock_harness::context::millis;
 use picklock_harness::record::{MATRIX_FORMAT, MatrixRecord, SkippedCell};
+use picklock_harness::spec::ServerChoice;
 use picklock_reports::matrix::matrix_json;
 use picklock_reports::{terminal, units};
+use picklock_scenarios::WorldName;
 
-use crate::backend::{self, Chosen, Place, Wanted};
-use crate::cli::BackendChoice;
+use crate::backend::{self, Chosen, Wanted};
+use crate::command_line::CommandLine;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
 use cli::MatrixArgs;
-use keeping::{Keeping, Key};
-pub use planned::Planned;
-use running::Running;
+use directory::MatrixDirectory;
+use matrix_run::MatrixRun;
+pub use plan::MatrixPlan;
+
+/// Which cells to run, and how often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MatrixRequest {
+    /// The locks, as after `--impl`; all built-in ones if empty.
+    pub subjects: Vec<String>,
+    /// The scenarios, by name or path; the whole catalog if empty.
+    pub scenarios: Vec<String>,
+    /// The worlds; `None` for the best that there is.
+    pub worlds: Vec<Option<WorldName>>,
+    /// Options of the only lock.
+    pub options: Vec<(String, String)>,
+    /// How often each cell runs.
+    pub seeds: u64,
+    /// Seed of each cell's first run.
+    pub seed: u64,
+    /// How many runs at a time; `None`: what suits the world.
+    pub jobs: Option<usize>,
+    /// Which servers the user chose.
+    pub servers: ServerChoice,
+}
+
+impl MatrixRequest {
+    fn of_args(args: &MatrixArgs) -> MatrixRequest {
+        let worlds: Vec<_> = args.backends.iter().map(|it| it.world()).collect();
+        MatrixRequest {
+            subjects: args.subjects.clone(),
+            scenarios: args.scenarios.clone(),
+            worlds: if worlds.is_empty() {
+                vec![None]
+            } else {
+                worlds
+            },
+            options: args.options.clone(),
+            seeds: args.seeds,
+            seed: args.seed,
+            jobs: args.jobs,
+            servers: args.servers.choice(),
+        }
+    }
+}
 
 /// Runs all cells, prints the table, keeps it.
 ///
@@ -43,46 +85,44 @@ use running::Running;
 /// Wrong usage, or no world to run in. A cell that cannot be run is no error: it says so itself.
 pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let clock = Clock::start();
-    let named = selection::named(&args)?;
+    let request = MatrixRequest::of_args(&args);
+    let selection = selection::select(&request)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
     let worlds = tokio::select! {
         () = interrupt.clone().wanted() => return Err(Failure::Interrupted),
-        worlds = choose(&args, named.can_simulate()) => worlds?,
+        worlds = choose(&request, selection.can_simulate()) => worlds?,
     };
-    let (tasks, skipped) = named.cells(&args, &worlds)?;
-    let empty = frame(&args, &worlds, skipped);
-    let keeping = match &args.out {
-        Some(path) => Some(Keeping::open(path, &empty)?),
+    let (tasks, skipped) = selection.cells(&request, &worlds)?;
+    let empty = frame(&request, &worlds, skipped);
+    let directory = match &args.out {
+        Some(path) => Some(MatrixDirectory::open(path, &empty)?),
         None => None,
     };
     announce(&args, &worlds);
-    let mut running = Running::new(
-        &args,
+    let mut run = MatrixRun::new(
+        &request,
         tasks.into_iter().map(Arc::new).collect(),
-        keeping.clone(),
-        Key::of(&args),
+        directory.clone(),
+        args.quiet,
     );
-    running.recall()?;
+    run.recall()?;
     for world in &worlds {
         let jobs = args.jobs.unwrap_or_else(|| jobs(world));
-        running.run_world(world, jobs, &interrupt).await?;
+        run.run_world(world, jobs, &interrupt).await?;
     }
-    let (wanted, cells) = running.finish();
+    let (wanted, cells) = run.finish();
     let mut record = MatrixRecord {
         interrupted: interrupt.is_wanted(),
         cells,
         ..empty
     };
     // What a simulation prints is the same for the same arguments.
-    if worlds
-        .iter()
-        .any(|world| !matches!(world.place, Place::Sim))
-    {
+    if worlds.iter().any(|world| world.servers.is_some()) {
         record.elapsed_ms = Some(millis(clock.elapsed()));
     }
-    if let Some(keeping) = &keeping {
-        keeping.finish(&record)?;
+    if let Some(directory) = &directory {
+        directory.finish(&record)?;
     }
     tell(
         &args,
@@ -93,18 +133,13 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     Ok(code_of(&record))
 }
 
-/// The worlds that were asked for, each once.
-async fn choose(args: &MatrixArgs, can_simulate: bool) -> Result<Vec<Chosen>, Failure> {
-    let all = match args.backends.is_empty() {
-        true => &[BackendChoice::Auto][..],
-        false => &args.backends,
-    };
+/// The worlds of the request, each once.
+async fn choose(request: &MatrixRequest, can_simulate: bool) -> Result<Vec<Chosen>, Failure> {
     let mut worlds: Vec<Chosen> = Vec::new();
-    for backend in all {
+    for world in &request.worlds {
         let chosen = backend::choose(Wanted {
-            backend: *backend,
-            image: args.servers.image.as_deref(),
-            redis_server: args.servers.redis_server.as_deref(),
+            world: *world,
+            servers: &request.servers,
             can_simulate,
             scenario: None,
         })
@@ -116,8 +151,8 @@ async fn choose(args: &MatrixArgs, can_simulate: bool) -> Result<Vec<Chosen>, Fa
     Ok(worlds)
 }
 
-/// How many runs at a time: simulations need a processor each, runs on real servers mostly wait,
-/// but the start of five containers does not.
+/// How many runs at a time: a simulation needs a processor; a run on server processes mostly waits;
+/// the start of five containers does not.
 fn jobs(world: &Chosen) -> usize {
     match world.name() {
         WorldName::Process => 2 * processors(),
@@ -130,50 +165,22 @@ fn processors() -> usize {
 }
 
 /// The document without its cells.
-fn frame(args: &MatrixArgs, worlds: &[Chosen], skipped: Vec<SkippedCell>) -> MatrixRecord {
+fn frame(request: &MatrixRequest, worlds: &[Chosen], skipped: Vec<SkippedCell>) -> MatrixRecord {
     let most = worlds.iter().map(jobs).max().unwrap_or(1);
     MatrixRecord {
         format: MATRIX_FORMAT.to_owned(),
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
-        seed: args.seed,
-        seeds: args.seeds,
+        seed: request.seed,
+        seeds: request.seeds,
         processors: processors(),
-        jobs: args.jobs.unwrap_or(most),
-        // Until it is known that it was not.
+        jobs: request.jobs.unwrap_or(most),
+        // Until the end shows that it was not.
         interrupted: true,
         elapsed_ms: None,
         cells: Vec::new(),
         skipped,
-        reproduce: reproduce(args, worlds),
+        reproduce: CommandLine::of_matrix(request, worlds.iter().map(Chosen::name)).to_string(),
     }
-}
-
-/// The command that repeats the matrix, in the worlds that were found.
-fn reproduce(args: &MatrixArgs, worlds: &[Chosen]) -> String {
-    let mut words = vec!["picklock".to_owned(), "matrix".to_owned()];
-    let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), value]);
-    for subject in &args.subjects {
-        flag("impl", subject.clone());
-    }
-    for (key, value) in &args.options {
-        flag("impl-option", format!("{key}={value}"));
-    }
-    for scenario in &args.scenarios {
-        flag("scenario", scenario.clone());
-    }
-    for world in worlds {
-        flag("backend", world.name().to_string());
-    }
-    flag("seeds", args.seeds.to_string());
-    flag("seed", args.seed.to_string());
-    if let Some(image) = &args.servers.image {
-        flag("image", image.clone());
-    }
-    if let Some(path) = &args.servers.redis_server {
-        flag("redis-server", path.display().to_string());
-    }
-    let quoted = words.iter().map(|word| shell_words::quote(word).into());
-    quoted.collect::<Vec<String>>().join(" ")
 }
 
 /// The first lines say which worlds were chosen and why.
@@ -213,8 +220,8 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, wanted: usize, took: &str) {
 }
 
 /// The exit code: a surprise wins over a cell that could not be run, and that over one that could
-/// not be judged. Cells of which no table speaks count as single runs do: whoever has a lock of
-/// his own in a matrix wants to be told that it broke.
+/// not be judged. Cells without an expectation count as single runs do: users who test their own
+/// lock want to know that it broke.
 fn code_of(record: &MatrixRecord) -> u8 {
     let cells = &record.cells;
     let strangers = || cells.iter().filter(|cell| cell.expected.is_empty());

@@ -1,4 +1,4 @@
-//! What the runs tell while the matrix goes on, and what the user sees of it on standard error.
+//! What the runs report while the matrix goes on, and what standard error shows of it.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use indicatif::{ProgressBar, ProgressStyle};
 use picklock_harness::record::Cell;
 use picklock_reports::matrix::outcome_in_words;
 
-use super::gathering::Looked;
+use super::cell_builder::RunResult;
 use crate::print;
 
-/// What a run of a cell tells. The first number is the cell's.
-pub enum News {
+/// What a run of a cell reports. The first number is the cell's.
+pub enum RunReport {
     /// Some of its runs begin.
     Begun(usize),
     /// A run ended.
-    Ran(usize, Box<Looked>),
-    /// A run with this seed gave nothing, for this reason.
+    Ran(usize, Box<RunResult>),
+    /// The run with this seed left no history, for this reason.
     Failed(usize, u64, String),
 }
 
 /// Shows how the matrix goes on.
-pub struct Progress {
+pub struct MatrixProgress {
     shown: Shown,
     cells: usize,
     done: usize,
@@ -29,20 +29,20 @@ pub struct Progress {
 }
 
 enum Shown {
-    /// Nobody wants to know.
+    /// Shows nothing.
     Nothing,
-    /// Into a file or pipe: one line a cell.
+    /// Into a file or pipe: one line for each cell.
     Lines,
-    /// On a terminal: a line that changes, and surprises above it.
+    /// On a terminal: a line that changes, with surprises above it.
     Bar(ProgressBar),
 }
 
-impl Progress {
-    /// What fits the terminal. `runs`: of all cells together, for the time that is left.
+impl MatrixProgress {
+    /// Chooses by what standard error is. `runs`: of all cells together, to estimate the time left.
     pub fn new(quiet: bool, cells: usize, runs: u64) -> Self {
         let shown = if quiet {
             Shown::Nothing
-        } else if print::somebody_watches() {
+        } else if print::stderr_is_terminal() {
             let bar = ProgressBar::new(runs);
             let style = ProgressStyle::with_template(
                 "{spinner} {elapsed} {bar:20} {percent} %, {eta} left  {wide_msg}",
@@ -55,7 +55,7 @@ impl Progress {
         } else {
             Shown::Lines
         };
-        Progress {
+        MatrixProgress {
             shown,
             cells,
             done: 0,
@@ -119,7 +119,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for MatrixProgress {
     fn drop(&mut self) {
         if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();

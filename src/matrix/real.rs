@@ -1,9 +1,9 @@
-//! Cells of the real worlds: each run is a `picklock scenario` of its own.
+//! Cells on real servers: each run is a `picklock scenario` process of its own.
 //!
-//! A process for each run, and not a task: what a run does between its events (judging, writing)
-//! would else keep the drivers of other runs from their own, and show as latency of their locks;
-//! a run that breaks down takes no other with it; and the frozen, killed and cleaned-up things of
-//! one run belong to it alone. The children are started from the main thread, with which they die.
+//! A process for each run, and not a task: in one process, what a run does between its events
+//! (judging, writing) would delay the drivers of other runs, and show as latency of their locks; a
+//! run that breaks down takes no other with it; and what is frozen, killed and cleaned up belongs to
+//! one run alone. The main thread starts the children, and they die with it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,56 +16,57 @@ use picklock_harness::clock::Clock;
 use picklock_harness::context::millis;
 use picklock_harness::real::guard;
 use picklock_harness::record::RunRecord;
+use picklock_harness::spec::RunSpec;
 use picklock_reports::json;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::gathering::{Looked, Measured};
-use super::keeping::Keeping;
-use super::progress::News;
+use super::cell_builder::{RunLatency, RunResult};
+use super::directory::MatrixDirectory;
+use super::progress::RunReport;
 use super::selection::Task;
-use crate::exit;
+use crate::command_line::CommandLine;
 use crate::interrupt::Interrupt;
-use crate::order::Order;
+use crate::{exit, subject};
 
-/// More workers than this are a crowd: two crowds on a small machine are in each other's way, until
-/// no node answers in time and nobody gets a lock.
+/// A run with more workers than this runs alone: two such runs on a small machine slow each other
+/// down until no node answers in time and no client gets a lock.
 const CROWD: usize = 100;
 
-/// What is left to do, and who wants to know.
+/// What is left to do, and where results go.
 struct Work {
-    /// Room for as many runs as may go on at a time.
-    room: Semaphore,
+    /// One permit for each run that may go on at a time.
+    permits: Semaphore,
     jobs: usize,
     runs: RefCell<VecDeque<(usize, Arc<Task>, u64)>>,
-    keeping: Option<Keeping>,
+    directory: Option<MatrixDirectory>,
     interrupt: Interrupt,
-    tell: UnboundedSender<News>,
+    tell: UnboundedSender<RunReport>,
 }
 
-/// Starts the runs, `jobs` at a time; their results come as [`News`]. Interrupted, the runs that go
-/// on are ended in order, and tell nothing.
+/// Starts the runs, `jobs` at a time; their results come as [`RunReport`]. On an interrupt the runs
+/// that go on end in order, and report nothing.
 pub fn start(
     tasks: &[(usize, Arc<Task>)],
     seeds: u64,
     jobs: usize,
-    keeping: Option<&Keeping>,
+    directory: Option<&MatrixDirectory>,
     interrupt: &Interrupt,
-    tell: UnboundedSender<News>,
+    tell: UnboundedSender<RunReport>,
 ) {
     let mut runs = VecDeque::new();
     for (index, task) in tasks {
         for run in 0..seeds {
-            runs.push_back((*index, Arc::clone(task), task.order.seed + run));
+            runs.push_back((*index, Arc::clone(task), task.spec.seed + run));
         }
     }
     let work = Rc::new(Work {
-        room: Semaphore::new(jobs),
+        permits: Semaphore::new(jobs),
         jobs,
         runs: RefCell::new(runs),
-        keeping: keeping.cloned(),
+        directory: directory.cloned(),
         interrupt: interrupt.clone(),
         tell,
     });
@@ -81,37 +82,37 @@ impl Work {
             let Some((index, task, seed)) = next else {
                 return;
             };
-            // The room is never closed.
-            let Ok(_room) = self.room.acquire_many(self.needs(&task.order)).await else {
+            // The semaphore is never closed.
+            let Ok(_permits) = self.permits.acquire_many(self.needs(&task.spec)).await else {
                 return;
             };
-            if self.interrupt.is_wanted() || self.tell.send(News::Begun(index)).is_err() {
+            if self.interrupt.is_wanted() || self.tell.send(RunReport::Begun(index)).is_err() {
                 return;
             }
-            let keep_in = self.keeping.as_ref().map(|keep| keep.run(&task, seed));
-            let news = match self.run(&task.order.with_seed(seed), keep_in).await {
-                Ok(Some(looked)) => News::Ran(index, Box::new(looked)),
+            let out = self.directory.as_ref().map(|it| it.run(&task, seed));
+            let report = match self.run(&task.spec.with_seed(seed), out).await {
+                Ok(Some(result)) => RunReport::Ran(index, Box::new(result)),
                 Ok(None) => return,
-                Err(reason) => News::Failed(index, seed, reason),
+                Err(reason) => RunReport::Failed(index, seed, reason),
             };
-            if self.tell.send(news).is_err() {
+            if self.tell.send(report).is_err() {
                 return;
             }
         }
     }
 
-    /// How much of the room a run takes: a crowd wants it for itself.
-    fn needs(&self, order: &Order) -> u32 {
-        let crowd = order.scenario.workload.workers > CROWD;
+    /// How many permits a run takes: all of them for a crowd.
+    fn needs(&self, spec: &RunSpec) -> u32 {
+        let crowd = spec.scenario.workload.workers > CROWD;
         let needs = if crowd { self.jobs } else { 1 };
         u32::try_from(needs).unwrap_or(u32::MAX)
     }
 
-    /// One run; nothing, if the user ended it.
-    async fn run(&self, order: &Order, keep_in: Option<PathBuf>) -> Result<Option<Looked>, String> {
+    /// One run; `None` if the user ended it.
+    async fn run(&self, spec: &RunSpec, out: Option<PathBuf>) -> Result<Option<RunResult>, String> {
         let clock = Clock::start();
-        let mut command = command(order);
-        if let Some(path) = keep_in {
+        let mut command = command(spec)?;
+        if let Some(path) = out {
             command.arg("--out").arg(path);
         }
         let mut child = command
@@ -127,44 +128,31 @@ impl Work {
         };
         let (code, stdout, stderr) = output.map_err(|error| format!("lost a run: {error}"))?;
         if code == Some(i32::from(exit::INTERRUPTED)) {
-            return Err("somebody else interrupted it".into());
+            return Err("something else interrupted it".into());
         }
         match json::parse(&stdout) {
-            Ok(record) => Ok(Some(looked(record, millis(clock.elapsed())))),
+            Ok(record) => Ok(Some(result_of(record, millis(clock.elapsed())))),
             Err(_) => Err(why(code, &stderr)),
         }
     }
 }
 
-/// Exactly what the user would type for this run, and where its document goes.
-fn command(order: &Order) -> Command {
-    let args = &order.args;
-    let mut command = Command::new(&order.program);
+/// What the user would type for this run, and where its document goes.
+fn command(spec: &RunSpec) -> Result<Command, String> {
+    let program = subject::this_program().map_err(|failure| failure.to_string())?;
+    let mut command = Command::new(program);
     command
-        .args(["scenario", &args.scenario, "--impl", &args.subject])
-        .args(["--seed", &order.seed.to_string(), "--json", "--quiet"]);
-    for (key, value) in &args.options {
-        command.arg("--impl-option").arg(format!("{key}={value}"));
-    }
-    if let Some(world) = clap::ValueEnum::to_possible_value(&args.backend) {
-        command.args(["--backend", world.get_name()]);
-    }
-    if let Some(image) = &args.servers.image {
-        command.args(["--image", image]);
-    }
-    if let Some(path) = &args.servers.redis_server {
-        command.arg("--redis-server").arg(path);
-    }
-    command
+        .args(CommandLine::of_run(spec).arguments())
+        .args(["--json", "--quiet"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     guard::prepare(&mut command);
-    command
+    Ok(command)
 }
 
-/// Waits for the end. Both pipes are emptied meanwhile: a full one would stop the run.
+/// Waits for the end and empties both pipes meanwhile: a full one would stop the run.
 async fn outputs(child: &mut Child) -> std::io::Result<(Option<i32>, String, String)> {
     use tokio::io::AsyncReadExt;
     let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
@@ -196,18 +184,18 @@ fn terminate(child: &Child) {
     }
 }
 
-fn looked(record: RunRecord, elapsed_ms: u64) -> Looked {
-    Looked {
+fn result_of(record: RunRecord, elapsed_ms: u64) -> RunResult {
+    RunResult {
         seed: record.seed,
         verdicts: record.verdicts,
         counts: record.counts,
-        latency: Measured::Summary(record.latency),
+        latency: RunLatency::Summary(record.latency),
         version: Some(record.subject.version),
         elapsed_ms: Some(elapsed_ms),
     }
 }
 
-/// What the run said about its end, without the line that says where it ran.
+/// What the run wrote about its end, without the line that says where it ran.
 fn why(code: Option<i32>, stderr: &str) -> String {
     let lines = stderr.lines().filter(|line| !line.starts_with("backend "));
     let text: Vec<&str> = lines.collect();

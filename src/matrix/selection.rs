@@ -1,25 +1,23 @@
-//! Which cells there are: subjects × scenarios × worlds, less those that make no sense.
+//! Which cells there are: subjects × scenarios × worlds, without those that make no sense.
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::record::{SkippedCell, scenario_hash};
+use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, SubjectSpec, resolve_scenario};
 use picklock_impls::STRATEGIES;
 use picklock_scenarios::{Scenario, WorldName, catalog};
 
-use super::cli::MatrixArgs;
-use crate::backend::{Chosen, Place};
-use crate::cli::{BackendChoice, ScenarioArgs, ServerArgs};
+use super::MatrixRequest;
+use crate::backend::Chosen;
 use crate::exit::Failure;
-use crate::order::{Order, load};
-use crate::subject::Subject;
+use crate::request::{RunRequest, load};
+use crate::subject;
 
-/// One cell: what is to be run, and what is expected of it.
+/// One cell: its runs, and what is expected of them.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// The first run; the others differ in their seed.
-    pub order: Order,
-    /// Name of the world.
-    pub backend: WorldName,
-    /// Content of the scenario as it is run.
+    pub spec: RunSpec,
+    /// Hash of the scenario as it is run.
     pub scenario_hash: String,
     /// What the scenario expects of the subject.
     pub expected: Expected,
@@ -28,52 +26,49 @@ pub struct Task {
 impl Task {
     /// `redlock × gc-pause × sim`.
     pub fn title(&self) -> String {
-        let order = &self.order;
+        let spec = &self.spec;
         format!(
             "{} × {} × {}",
-            order.subject.name, order.scenario.name, self.backend
+            spec.subject.name, spec.scenario.name, spec.world
         )
     }
 }
 
-/// What was named, checked, before any world is looked for.
-pub struct Named {
-    subjects: Vec<Subject>,
-    /// As typed, and what it is.
+/// The subjects and scenarios of a matrix, checked, before any world is looked for.
+pub struct Selection {
+    subjects: Vec<SubjectSpec>,
+    /// What named each scenario, and the scenario.
     scenarios: Vec<(String, Scenario)>,
 }
 
-/// Every name that was typed, or all that there are.
+/// Everything that the request names; all locks or the whole catalog where it names none.
 ///
 /// # Errors
-/// A name that means nothing, with the nearest one; two scenarios of one name; numbers that make
-/// no sense.
-pub fn named(args: &MatrixArgs) -> Result<Named, Failure> {
+/// An unknown name, with the nearest one; an option that the lock does not have; two scenarios of
+/// one name; numbers that make no sense.
+pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     let wrong = |text: &str| Err(Failure::Usage(text.to_owned()));
-    if args.seeds == 0 {
+    if request.seeds == 0 {
         return wrong("--seeds 0: each cell must run at least once");
     }
-    if args.seed.checked_add(args.seeds - 1).is_none() {
+    if request.seed.checked_add(request.seeds - 1).is_none() {
         return wrong("--seed and --seeds together exceed the largest seed");
     }
-    if args.jobs == Some(0) {
+    if request.jobs == Some(0) {
         return wrong("--jobs 0: at least one run must go on at a time");
     }
-    if !args.options.is_empty() && args.subjects.len() != 1 {
+    if !request.options.is_empty() && request.subjects.len() != 1 {
         return wrong(
             "--impl-option: name the lock that has it with exactly one --impl; locks differ in their options",
         );
     }
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::Environment(format!("cannot find this program again: {error}"))
-    })?;
     let all = STRATEGIES.iter().map(|strategy| strategy.name.to_owned());
-    let subjects = or_all(&args.subjects, all)
+    let subjects = or_all(&request.subjects, all)
         .iter()
-        .map(|name| Subject::named(name, &program))
+        .map(|name| subject::named(name, &request.options))
         .collect::<Result<Vec<_>, _>>()?;
     let mut scenarios: Vec<(String, Scenario)> = Vec::new();
-    for typed in or_all(&args.scenarios, catalog::names().map(str::to_owned)) {
+    for typed in or_all(&request.scenarios, catalog::names().map(str::to_owned)) {
         let scenario = load(&typed)?;
         if let Some((other, _)) = scenarios.iter().find(|(_, s)| s.name == scenario.name) {
             return Err(Failure::Usage(format!(
@@ -83,13 +78,13 @@ pub fn named(args: &MatrixArgs) -> Result<Named, Failure> {
         }
         scenarios.push((typed, scenario));
     }
-    Ok(Named {
+    Ok(Selection {
         subjects,
         scenarios,
     })
 }
 
-/// What was typed, each once; all where nothing was.
+/// What was typed, each once; all if nothing was.
 fn or_all(typed: &[String], all: impl Iterator<Item = String>) -> Vec<String> {
     if typed.is_empty() {
         return all.collect();
@@ -103,19 +98,19 @@ fn or_all(typed: &[String], all: impl Iterator<Item = String>) -> Vec<String> {
     once
 }
 
-impl Named {
-    /// True when one of the locks at least can be simulated.
+impl Selection {
+    /// True if at least one of the locks can be simulated.
     pub fn can_simulate(&self) -> bool {
-        self.subjects.iter().any(|subject| subject.is_built_in)
+        self.subjects.iter().any(|subject| subject.is_in_process())
     }
 
-    /// The cells, by world, scenario and subject, and what is left out of them.
+    /// The cells, by world, scenario and subject, and those that are left out.
     ///
     /// # Errors
-    /// An option that the lock does not know; nothing is left to run.
+    /// A scenario does not fit; nothing is left to run.
     pub fn cells(
         &self,
-        args: &MatrixArgs,
+        request: &MatrixRequest,
         worlds: &[Chosen],
     ) -> Result<(Vec<Task>, Vec<SkippedCell>), Failure> {
         let (mut tasks, mut skipped) = (Vec::new(), Vec::new());
@@ -131,7 +126,7 @@ impl Named {
                         });
                         continue;
                     }
-                    tasks.push(task(args, typed, subject, world)?);
+                    tasks.push(task(request, typed, scenario, subject, world)?);
                 }
             }
         }
@@ -142,15 +137,13 @@ impl Named {
     }
 }
 
-/// Why a cell makes no sense, if it makes none.
-fn left_out(scenario: &Scenario, subject: &Subject, world: &Chosen) -> Option<String> {
-    if matches!(world.place, Place::Sim) && !subject.is_built_in {
+/// Why a cell makes no sense; `None` if it does.
+fn left_out(scenario: &Scenario, subject: &SubjectSpec, world: &Chosen) -> Option<String> {
+    if world.servers.is_none() && !subject.is_in_process() {
         return Some("a program of your own runs in real time and cannot be simulated".into());
     }
-    let mut fitted = scenario.clone();
-    fitted.topology.replicas = fitted.topology.replicas.max(subject.replicas);
-    if let Err(error) = fitted.check_for(subject.nodes) {
-        return Some(error.problem);
+    if let Err(refused) = resolve_scenario(scenario.clone(), subject, Overrides::default()) {
+        return Some(refused.error.problem);
     }
     not_in_this_world(scenario, world.name())
 }
@@ -176,53 +169,30 @@ fn nothing_left(skipped: &[SkippedCell]) -> String {
 }
 
 fn task(
-    args: &MatrixArgs,
-    scenario: &str,
-    subject: &Subject,
+    request: &MatrixRequest,
+    named: &str,
+    scenario: &Scenario,
+    subject: &SubjectSpec,
     world: &Chosen,
 ) -> Result<Task, Failure> {
-    let order = Order::understand(ScenarioArgs {
-        scenario: scenario.to_owned(),
-        subject: subject.name.clone(),
-        options: args.options.clone(),
-        backend: choice(world),
-        seed: Some(args.seed),
-        workers: None,
-        nodes: None,
-        ttl: None,
-        servers: servers(&args.servers, world),
-        json: true,
-        out: None,
-        quiet: true,
-    })?;
-    let is_known = args.options.is_empty() && STRATEGIES.iter().any(|s| s.name == subject.name);
+    let world = world.name();
+    let spec = RunRequest::new(
+        subject.clone(),
+        scenario.clone(),
+        ScenarioSource::Named(named.to_owned()),
+        Overrides::default(),
+        request.servers.for_world(world),
+        request.seed,
+    )?
+    .in_world(world);
+    let is_known = subject.options.is_empty() && STRATEGIES.iter().any(|s| s.name == subject.name);
     let tables = match is_known {
         true => Tables::NamedOrAll,
         false => Tables::NamedOnly,
     };
     Ok(Task {
-        backend: world.name(),
-        scenario_hash: scenario_hash(&order.scenario),
-        expected: Expected::of(&order.scenario, &subject.name, tables),
-        order,
+        scenario_hash: scenario_hash(&spec.scenario),
+        expected: Expected::of(&spec.scenario, &subject.name, tables),
+        spec,
     })
-}
-
-/// What of it is of this world.
-fn servers(named: &ServerArgs, world: &Chosen) -> ServerArgs {
-    let image = named.image.clone();
-    let redis_server = named.redis_server.clone();
-    ServerArgs {
-        image: image.filter(|_| world.name() == WorldName::Docker),
-        redis_server: redis_server.filter(|_| world.name() == WorldName::Process),
-    }
-}
-
-/// The world that was found, by its own name: `auto` must not choose anew for each cell.
-fn choice(world: &Chosen) -> BackendChoice {
-    match world.name() {
-        WorldName::Docker => BackendChoice::Docker,
-        WorldName::Process => BackendChoice::Process,
-        WorldName::Sim => BackendChoice::Sim,
-    }
 }

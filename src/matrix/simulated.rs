@@ -1,8 +1,8 @@
-//! Cells of the simulation: threads that take pieces of the work until there are none.
+//! Cells of the simulation: threads that take pieces of the work until none is left.
 //!
 //! A piece is some seeds of one cell, so that a matrix of few cells and many seeds keeps every
 //! processor as busy as one of many cells and few seeds. Each history is judged on the thread that
-//! made it, and dropped there: what goes on is a few numbers.
+//! made it, and dropped there; only a few numbers are passed on.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,36 +11,37 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use picklock_harness::assemble::counts;
 use picklock_harness::check::judge;
+use picklock_harness::context::Plan;
 use picklock_harness::history::History;
 use picklock_harness::latency;
 use picklock_harness::sim::{Simulation, run_many};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::gathering::{Looked, Measured};
-use super::progress::News;
+use super::cell_builder::{RunLatency, RunResult};
+use super::progress::RunReport;
 use super::selection::Task;
-use crate::sim_run::simulation;
+use crate::subject::in_process;
 
-/// The most seeds of one piece: enough to make nothing of a thread's cost, few enough to share out.
+/// The most seeds of one piece: enough to outweigh a thread's cost, few enough to share out.
 const LARGEST_PIECE: u64 = 25;
 
 /// Number of the cell, the cell, and runs of it.
 type Piece = (usize, Arc<Task>, Range<u64>);
 
-/// What is left to do, and who wants to know. Runs are counted from the cell's first seed.
+/// What is left to do, and where results go. Runs are counted from the cell's first seed.
 struct Work {
     pieces: Mutex<VecDeque<Piece>>,
     stop: Arc<AtomicBool>,
-    tell: UnboundedSender<News>,
+    tell: UnboundedSender<RunReport>,
 }
 
-/// Starts the threads; their results come as [`News`]. Once `stop` is set, no new piece is begun.
+/// Starts the threads; their results come as [`RunReport`]. Once `stop` is set, no new piece is begun.
 pub fn start(
     tasks: &[(usize, Arc<Task>)],
     seeds: u64,
     jobs: usize,
     stop: Arc<AtomicBool>,
-    tell: UnboundedSender<News>,
+    tell: UnboundedSender<RunReport>,
 ) {
     let mut pieces = VecDeque::new();
     for (index, task) in tasks {
@@ -70,43 +71,52 @@ impl Work {
                 return;
             };
             drop(pieces);
-            // Nobody listens any more: there is nobody to work for.
-            if self.tell.send(News::Begun(index)).is_err() || !self.simulate(index, &task, runs) {
+            // Without a receiver the results are not wanted any more.
+            if self.tell.send(RunReport::Begun(index)).is_err()
+                || !self.simulate(index, &task, runs)
+            {
                 return;
             }
         }
     }
 
-    /// False when nobody listens any more.
+    /// False if there is no receiver any more.
     fn simulate(&self, index: usize, task: &Task, runs: Range<u64>) -> bool {
-        let mut seeds = runs.map(|run| task.order.seed + run);
-        let simulations: Result<Vec<Simulation>, _> = seeds
-            .clone()
-            .map(|seed| simulation(&task.order.with_seed(seed)))
-            .collect();
-        let results = match simulations {
-            Ok(simulations) => run_many(simulations, look),
+        let mut seeds = runs.map(|run| task.spec.seed + run);
+        let results = match in_process(&task.spec.subject) {
+            Ok(subject) => {
+                let plan = task.spec.plan();
+                let simulation = |seed| Simulation {
+                    plan: Plan {
+                        seed,
+                        ..plan.clone()
+                    },
+                    subject: subject.clone(),
+                    log: None,
+                };
+                run_many(seeds.clone().map(simulation).collect(), evaluate)
+            }
             Err(failure) => {
-                let failed = |seed| News::Failed(index, seed, failure.to_string());
+                let failed = |seed| RunReport::Failed(index, seed, failure.to_string());
                 return seeds.all(|seed| self.tell.send(failed(seed)).is_ok());
             }
         };
         seeds.zip(results).all(|(seed, result)| {
-            let news = match result {
-                Ok(looked) => News::Ran(index, Box::new(looked)),
-                Err(error) => News::Failed(index, seed, error.to_string()),
+            let report = match result {
+                Ok(result) => RunReport::Ran(index, Box::new(result)),
+                Err(error) => RunReport::Failed(index, seed, error.to_string()),
             };
-            self.tell.send(news).is_ok()
+            self.tell.send(report).is_ok()
         })
     }
 }
 
-fn look(history: History) -> Looked {
-    Looked {
+fn evaluate(history: History) -> RunResult {
+    RunResult {
         seed: history.header.seed,
         verdicts: judge(&history),
         counts: counts(&history),
-        latency: Measured::Samples(latency::samples(&history)),
+        latency: RunLatency::Samples(latency::samples(&history)),
         version: None,
         elapsed_ms: None,
     }

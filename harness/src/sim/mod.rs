@@ -43,14 +43,13 @@ mod network;
 mod network_state;
 mod node;
 mod runner;
-mod subject;
 mod submission_queue;
 mod timer;
 mod turn_monitor;
 mod wall_clock;
 mod world;
 
+pub use crate::subject::Subject;
 pub use batch::{run_many, run_with_patience};
 pub use runner::{SimError, Simulation, run};
-pub use subject::Subject;
 pub use world::SimWorld;

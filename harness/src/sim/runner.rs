@@ -8,13 +8,13 @@ use std::time::Duration;
 use picklock_scenarios::StockPlace;
 
 use super::batch::{PATIENCE, run_with_patience};
-use super::subject::Subject;
 use super::turn_monitor::TurnMonitor;
 use super::world::{Parts, SimWorld};
 use crate::clock::{self, Clock};
 use crate::context::{Plan, Triggers};
 use crate::driver::{self, RunError, Setup};
 use crate::history::{History, What};
+use crate::subject::Subject;
 use crate::wire::WireLog;
 
 /// What shall be simulated.
@@ -88,8 +88,7 @@ async fn play(simulation: Simulation, monitor: TurnMonitor) -> Result<History, S
     let world = Rc::new(SimWorld::new(Parts {
         nodes: plan.nodes,
         store: plan.scenario.workload.stock_in == StockPlace::Redis,
-        // A lock may need more than the scenario gives everybody.
-        replicas: plan.scenario.topology.replicas.max(subject.replicas()),
+        replicas: plan.scenario.topology.replicas,
         persistence: plan.scenario.topology.persistence,
         keys: plan.keys.clone(),
         seed: plan.seed,

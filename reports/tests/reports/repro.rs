@@ -8,7 +8,7 @@ use picklock_reports::report_input::ReportInput;
 use picklock_reports::repro::{compared, text};
 use picklock_scenarios::{Scenario, WorldName, arbitrary, catalog};
 use picklock_verdicts::check::{Cause, Property, Status};
-use picklock_verdicts::record::{Outcome, Overrides, REPRO_FORMAT, Repro, ReproSubject};
+use picklock_verdicts::record::{Outcome, REPRO_FORMAT, Repro, ReproOverrides, ReproSubject};
 use proptest::prelude::*;
 
 use crate::cells::{HOSTILE, file, matrix};
@@ -29,7 +29,7 @@ fn repro(scenario: Scenario) -> Repro {
             version: "0.1.0".into(),
             options: BTreeMap::from([("retry_delay".into(), "50ms".into())]),
         },
-        overrides: Overrides::default(),
+        overrides: ReproOverrides::default(),
         verdicts: BTreeMap::from([
             (
                 Property::Exclusion,

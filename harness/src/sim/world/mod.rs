@@ -23,9 +23,9 @@ use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
 use crate::sim::network::{Network, Wiring};
 use crate::sim::node::Node;
-use crate::sim::subject::Subject;
 use crate::sim::turn_monitor::TurnMonitor;
 use crate::sim::wall_clock::SimWallClock;
+use crate::subject::Subject;
 use crate::wire::{Interceptor, LinkId, WireLog};
 use crate::world::{Capabilities, Refusal, Sentinels, World};
 

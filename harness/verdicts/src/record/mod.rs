@@ -10,6 +10,6 @@ mod run;
 mod scenario_hash;
 
 pub use matrix::{Cell, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally};
-pub use repro::{Outcome, Overrides, REPRO_FORMAT, Repro, ReproSubject};
+pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproOverrides, ReproSubject};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;

@@ -30,8 +30,8 @@ pub struct Repro {
     /// The lock.
     pub subject: ReproSubject,
     /// What the command line changed.
-    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
-    pub overrides: Overrides,
+    #[serde(default, skip_serializing_if = "ReproOverrides::is_empty")]
+    pub overrides: ReproOverrides,
     /// What came out.
     pub verdicts: BTreeMap<Property, Outcome>,
     /// The scenario, with the overrides in it.
@@ -54,7 +54,7 @@ pub struct ReproSubject {
 /// What the command line changed in the scenario and in the world.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Overrides {
+pub struct ReproOverrides {
     /// Number of competing workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<usize>,
@@ -72,9 +72,9 @@ pub struct Overrides {
     pub redis_server: Option<String>,
 }
 
-impl Overrides {
+impl ReproOverrides {
     fn is_empty(&self) -> bool {
-        *self == Overrides::default()
+        *self == ReproOverrides::default()
     }
 }
 

@@ -1,9 +1,9 @@
-//! What stays of a matrix: its document, and for each cell the run that is shown.
+//! The directory of a matrix: its document, and for each cell the run that is shown.
 //!
 //! ```text
 //! DIR/matrix.json                       the document; also the sign that a matrix lives here
 //! DIR/redlock/gc-pause/sim/run.json …   the run that is shown
-//! DIR/redlock/gc-pause/sim/cell.json    the cell, written last: a directory with it is finished
+//! DIR/redlock/gc-pause/sim/cell.json    the cell, written last: a directory with it is complete
 //! DIR/redlock/gc-pause/.sim-seed-7/     a run that is not finished, or not yet chosen
 //! ```
 
@@ -17,29 +17,30 @@ use picklock_reports::file_name::slug;
 use picklock_reports::matrix::matrix_json;
 use serde::{Deserialize, Serialize};
 
-use super::cli::MatrixArgs;
+use super::MatrixRequest;
 use super::selection::Task;
+use crate::command_line::CommandLine;
 use crate::exit::Failure;
 use crate::output::RunDirectory;
 
-/// Format and version of a kept cell.
+/// Format and version of a stored cell.
 const CELL_FORMAT: &str = "picklock-cell/1";
 
 /// The directory of a matrix.
 #[derive(Debug, Clone)]
-pub struct Keeping(PathBuf);
+pub struct MatrixDirectory(PathBuf);
 
-/// A finished cell, with all that must be the same for it to stand for a new run.
+/// A finished cell, with everything that must be the same for it to replace a new run.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct StoredCell {
     format: String,
-    key: Key,
+    key: RunConditions,
     cell: Cell,
 }
 
-/// What decides how the runs of a cell go, besides what the cell itself says.
+/// What decides how the runs of a cell go, besides what the cell itself holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Key {
+pub struct RunConditions {
     picklock: String,
     seed: u64,
     seeds: u64,
@@ -47,38 +48,38 @@ pub struct Key {
     redis_server: Option<String>,
 }
 
-impl Key {
-    /// Of the runs that these arguments ask for.
-    pub fn of(args: &MatrixArgs) -> Key {
-        let server = args.servers.redis_server.as_ref();
-        Key {
+impl RunConditions {
+    /// Of the runs of this request.
+    pub fn of(request: &MatrixRequest) -> RunConditions {
+        let server = request.servers.redis_server.as_ref();
+        RunConditions {
             picklock: env!("CARGO_PKG_VERSION").to_owned(),
-            seed: args.seed,
-            seeds: args.seeds,
-            image: args.servers.image.clone(),
+            seed: request.seed,
+            seeds: request.seeds,
+            image: request.servers.image.clone(),
             redis_server: server.map(|path| path.display().to_string()),
         }
     }
 }
 
-/// Whether a cell is there already.
-pub enum Found {
-    /// It is, and still stands.
+/// Whether a cell is in the directory already.
+pub enum StoredState {
+    /// It is, and is still valid.
     Finished(Box<Cell>),
-    /// It is, but of another run: for this reason it runs anew.
+    /// It is, but it is outdated for this reason, and must run again.
     Outdated(&'static str),
-    /// It is not.
+    /// It is not in it.
     Missing,
 }
 
-impl Keeping {
+impl MatrixDirectory {
     /// A directory for a matrix: a new one, or one that a matrix lives in.
     ///
     /// # Errors
     /// It holds something else, or cannot be made.
-    pub fn open(path: &Path, empty: &MatrixRecord) -> Result<Keeping, Failure> {
+    pub fn open(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
         let wrong = |text: String| Failure::Usage(format!("--out {}: {text}", path.display()));
-        let keeping = Keeping(path.to_owned());
+        let directory = MatrixDirectory(path.to_owned());
         match fs::read_to_string(path.join("matrix.json")) {
             Ok(text) => {
                 let document: Option<serde_json::Value> = serde_json::from_str(&text).ok();
@@ -88,7 +89,7 @@ impl Keeping {
                         "the matrix.json in it is no {MATRIX_FORMAT} document; name a new directory"
                     )));
                 }
-                return Ok(keeping);
+                return Ok(directory);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(wrong(format!("cannot read its matrix.json: {error}"))),
@@ -107,8 +108,8 @@ impl Keeping {
             };
             return Err(wrong(format!("{what}; name a new directory")));
         }
-        keeping.finish(empty)?;
-        Ok(keeping)
+        directory.finish(empty)?;
+        Ok(directory)
     }
 
     /// Writes the document.
@@ -121,34 +122,35 @@ impl Keeping {
         })
     }
 
-    /// The cell, if it was finished by a run like this one. What is there of another is removed.
+    /// The cell, if a run like this one finished it. An outdated one is removed.
     ///
     /// # Errors
-    /// What is there cannot be removed.
-    pub fn find(&self, task: &Task, key: &Key) -> Result<Found, Failure> {
+    /// The outdated one cannot be removed.
+    pub fn find(&self, task: &Task, key: &RunConditions) -> Result<StoredState, Failure> {
         let text = fs::read_to_string(self.0.join(cell_dir(task)).join("cell.json"));
-        let kept: Option<Kept> = text.ok().and_then(|text| serde_json::from_str(&text).ok());
-        let found = match kept {
-            Some(kept) => match difference(&kept, task, key) {
-                None => return Ok(Found::Finished(Box::new(renewed(kept.cell, task)))),
-                Some(why) => Found::Outdated(why),
+        let stored: Option<StoredCell> =
+            text.ok().and_then(|text| serde_json::from_str(&text).ok());
+        let found = match stored {
+            Some(stored) => match difference(&stored, task, key) {
+                None => return Ok(StoredState::Finished(Box::new(updated(stored.cell, task)))),
+                Some(why) => StoredState::Outdated(why),
             },
-            None => Found::Missing,
+            None => StoredState::Missing,
         };
         self.clear(task)?;
         Ok(found)
     }
 
-    /// Where a run of the cell goes until it is known which one is shown.
+    /// The directory of a run until it is known which run is shown.
     pub fn run(&self, task: &Task, seed: u64) -> PathBuf {
         let cell = cell_dir(task);
-        let name = format!(".{}-seed-{seed}", task.backend);
+        let name = format!(".{}-seed-{seed}", task.spec.world);
         self.0.join(cell).with_file_name(name)
     }
 
     /// Removes a run that is not shown.
     pub fn discard(&self, task: &Task, seed: u64) {
-        // What cannot be removed now is removed when the cell is run anew.
+        // What cannot be removed now is removed when the cell runs again.
         fs::remove_dir_all(self.run(task, seed)).ok();
     }
 
@@ -160,12 +162,12 @@ impl Keeping {
         RunDirectory::create(&self.0.join(cell_dir(task)))
     }
 
-    /// Stores a finished cell: its shown run, if it lies among those that were not yet chosen, and
-    /// last the cell itself.
+    /// Stores a finished cell: its shown run, if it has a directory already, and then the cell
+    /// itself.
     ///
     /// # Errors
     /// The disk is full, or the directory went away.
-    pub fn store(&self, task: &Task, key: &Key, cell: &mut Cell) -> Result<(), Failure> {
+    pub fn store(&self, task: &Task, key: &RunConditions, cell: &mut Cell) -> Result<(), Failure> {
         let name = cell_dir(task);
         let (from, to) = (self.run(task, cell.seed), self.0.join(&name));
         if from.exists() {
@@ -174,20 +176,20 @@ impl Keeping {
             })?;
         }
         cell.run_dir = Some(name);
-        let kept = Kept {
+        let stored = StoredCell {
             format: CELL_FORMAT.to_owned(),
             key: key.clone(),
             cell: cell.clone(),
         };
         RunDirectory::at(&to).write("cell.json", |file| {
-            serde_json::to_writer_pretty(&mut *file, &kept)?;
+            serde_json::to_writer_pretty(&mut *file, &stored)?;
             writeln!(file)
         })
     }
 
     fn clear(&self, task: &Task) -> Result<(), Failure> {
         let dir = self.0.join(cell_dir(task));
-        let unfinished = format!(".{}-seed-", task.backend);
+        let unfinished = format!(".{}-seed-", task.spec.world);
         let Some(parent) = dir.parent() else {
             return Ok(());
         };
@@ -208,28 +210,31 @@ impl Keeping {
 
 /// `redlock/gc-pause/sim`, relative to the matrix's directory.
 fn cell_dir(task: &Task) -> String {
-    let order = &task.order;
-    let options = order.args.options.iter();
-    let subject = options.fold(order.subject.name.clone(), |name, (key, value)| {
+    let spec = &task.spec;
+    let options = spec.subject.options.iter();
+    let subject = options.fold(spec.subject.name.clone(), |name, (key, value)| {
         format!("{name},{key}={value}")
     });
     format!(
         "{}/{}/{}",
         slug(&subject),
-        slug(&order.scenario.name),
-        task.backend
+        slug(&spec.scenario.name),
+        task.spec.world
     )
 }
 
-/// Why a kept cell does not stand for the task, if it does not.
-fn difference(kept: &Kept, task: &Task, key: &Key) -> Option<&'static str> {
-    let (cell, now) = (&kept.cell, &task.order);
-    let options = now.args.options.iter().cloned().collect();
+/// Why a stored cell does not stand for the task; `None` if it does.
+fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&'static str> {
+    let (cell, now) = (&stored.cell, &task.spec);
+    let options = now.subject.options_by_name();
     let checks = [
-        (kept.format == CELL_FORMAT, "its format"),
-        (kept.key.picklock == key.picklock, "the version of picklock"),
-        (kept.key.seed == key.seed, "the seed"),
-        (kept.key.seeds == key.seeds, "the number of seeds"),
+        (stored.format == CELL_FORMAT, "its format"),
+        (
+            stored.key.picklock == key.picklock,
+            "the version of picklock",
+        ),
+        (stored.key.seed == key.seed, "the seed"),
+        (stored.key.seeds == key.seeds, "the number of seeds"),
         (cell.subject.name == now.subject.name, "the lock"),
         (cell.options == options, "the lock's options"),
         (cell.scenario_hash == task.scenario_hash, "the scenario"),
@@ -238,11 +243,11 @@ fn difference(kept: &Kept, task: &Task, key: &Key) -> Option<&'static str> {
             "what is expected",
         ),
         (
-            task.backend != WorldName::Docker || kept.key.image == key.image,
+            task.spec.world != WorldName::Docker || stored.key.image == key.image,
             "the image",
         ),
         (
-            task.backend != WorldName::Process || kept.key.redis_server == key.redis_server,
+            task.spec.world != WorldName::Process || stored.key.redis_server == key.redis_server,
             "the redis-server",
         ),
     ];
@@ -250,11 +255,11 @@ fn difference(kept: &Kept, task: &Task, key: &Key) -> Option<&'static str> {
     changed.map(|(_, what)| what)
 }
 
-/// A kept cell with the words of today, which do not change how it ran.
-fn renewed(cell: Cell, task: &Task) -> Cell {
+/// A stored cell with today's summary and command, which do not change how it ran.
+fn updated(cell: Cell, task: &Task) -> Cell {
     Cell {
-        summary: task.order.scenario.summary.clone(),
-        reproduce: task.order.with_seed(cell.seed).reproduce(task.backend),
+        summary: task.spec.scenario.summary.clone(),
+        reproduce: CommandLine::of_run(&task.spec.with_seed(cell.seed)).to_string(),
         ..cell
     }
 }

@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use picklock_harness::history::{Event, What};
+use picklock_harness::run::{Observer, RunPhase};
 use picklock_reports::progress::Progress;
 
 use crate::print;
 
 /// Shows how a run goes on.
-pub enum Live {
-    /// Nobody wants to know.
+pub enum LiveProgress {
+    /// Shows nothing.
     Silent,
-    /// Into a file or pipe: one line an event.
+    /// Into a file or pipe: one line for each event.
     Lines(RefCell<Progress>),
-    /// On a terminal: a line that changes, and faults above it as they strike.
+    /// On a terminal: a line that changes, with faults above it as they strike.
     Status(Status),
 }
 
@@ -28,21 +29,21 @@ pub struct Status {
     faults: Cell<u64>,
 }
 
-impl Live {
-    /// What fits the terminal.
+impl LiveProgress {
+    /// Chooses by what standard error is.
     pub fn new(quiet: bool) -> Self {
         if quiet {
-            return Live::Silent;
+            return LiveProgress::Silent;
         }
-        if !print::somebody_watches() {
-            return Live::Lines(RefCell::default());
+        if !print::stderr_is_terminal() {
+            return LiveProgress::Lines(RefCell::default());
         }
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed}  {msg}") {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(120));
-        Live::Status(Status {
+        LiveProgress::Status(Status {
             bar,
             progress: RefCell::default(),
             granted: Cell::new(0),
@@ -50,26 +51,30 @@ impl Live {
             faults: Cell::new(0),
         })
     }
+}
 
-    /// A phase of the run begins.
-    pub fn phase(&self, name: &str) {
+impl Observer for LiveProgress {
+    fn phase(&self, phase: RunPhase) {
+        let name = match phase {
+            RunPhase::Setup => "setting up: servers and workers",
+            RunPhase::Teardown => "taking down",
+        };
         match self {
-            Live::Silent => {}
-            Live::Lines(_) => print::err(&format!("{name}\n")),
-            Live::Status(status) => status.bar.set_message(name.to_owned()),
+            LiveProgress::Silent => {}
+            LiveProgress::Lines(_) => print::err(&format!("{name}\n")),
+            LiveProgress::Status(status) => status.bar.set_message(name.to_owned()),
         }
     }
 
-    /// Something happened.
-    pub fn event(&self, event: &Event) {
+    fn event(&self, event: &Event) {
         match self {
-            Live::Silent => {}
-            Live::Lines(progress) => {
+            LiveProgress::Silent => {}
+            LiveProgress::Lines(progress) => {
                 if let Some(line) = progress.borrow_mut().line(event) {
                     print::err(&format!("{line}\n"));
                 }
             }
-            Live::Status(status) => status.event(event),
+            LiveProgress::Status(status) => status.event(event),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What runs have left, read again: run directories, matrix directories, and their documents.
+//! The input of a report: run directories, matrix directories, and their documents.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -20,11 +20,11 @@ const MATRIX: &str = "matrix.json";
 const HISTORY: &str = "history.jsonl";
 const WIRE: &str = "wire.jsonl";
 
-/// Reads all paths as one. What cannot be read is left out and said in `skipped`.
+/// Reads all paths into one. What cannot be read is left out and listed in `skipped`.
 ///
 /// # Errors
 /// Nothing could be read: each path with its reason.
-pub fn gather(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
+pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
     let mut parts: Vec<(String, ReportInput)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
     for path in paths {
@@ -154,7 +154,7 @@ fn of_matrix(matrix: MatrixRecord, dir: &Path) -> ReportInput {
 
 fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evidence, String> {
     let inside = Path::new(run_dir);
-    // A matrix of somebody else must not make us read what lies elsewhere.
+    // A matrix from elsewhere must not make us read files outside its directory.
     let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if !inside.components().all(stays) {
         return Err("it leads out of the matrix's directory".to_owned());

@@ -1,56 +1,55 @@
-//! Cells for another command: planned first, run as often as it likes, and told by it.
+//! The cells of a matrix for another command, which plans them first, runs them as often as it
+//! likes, and reports on them in its own way.
 
-use picklock_scenarios::WorldName;
 use std::sync::Arc;
 
 use picklock_harness::record::{MatrixRecord, SkippedCell};
 use picklock_reports::gate::CellKey;
+use picklock_scenarios::WorldName;
 
-use super::cli::MatrixArgs;
-use super::keeping::Key;
-use super::running::Running;
+use super::matrix_run::MatrixRun;
 use super::selection::{self, Task};
-use super::{choose, frame, jobs};
+use super::{MatrixRequest, choose, frame, jobs};
 use crate::backend::Chosen;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
 /// Cells that can be run.
-pub struct Planned {
-    args: MatrixArgs,
+pub struct MatrixPlan {
+    request: MatrixRequest,
     worlds: Vec<Chosen>,
     tasks: Vec<Task>,
     skipped: Vec<SkippedCell>,
 }
 
-impl Planned {
-    /// Plans what the arguments name.
+impl MatrixPlan {
+    /// Plans the cells of the request.
     ///
     /// # Errors
     /// Wrong usage, no world to run in, nothing to run.
-    pub async fn of(args: MatrixArgs, interrupt: &Interrupt) -> Result<Planned, Failure> {
-        let named = selection::named(&args)?;
+    pub async fn of(request: MatrixRequest, interrupt: &Interrupt) -> Result<MatrixPlan, Failure> {
+        let selection = selection::select(&request)?;
         let worlds = tokio::select! {
             () = interrupt.clone().wanted() => return Err(Failure::Interrupted),
-            worlds = choose(&args, named.can_simulate()) => worlds?,
+            worlds = choose(&request, selection.can_simulate()) => worlds?,
         };
-        let (tasks, skipped) = named.cells(&args, &worlds)?;
-        Ok(Planned {
-            args,
+        let (tasks, skipped) = selection.cells(&request, &worlds)?;
+        Ok(MatrixPlan {
+            request,
             worlds,
             tasks,
             skipped,
         })
     }
 
-    /// The cells, in the order of the tables, each with its scenario as it was typed.
+    /// The cells, in the order of the tables, each with what named its scenario.
     pub fn cells(&self) -> impl Iterator<Item = (CellKey, &str)> {
         self.tasks
             .iter()
-            .map(|task| (key_of(task), task.order.args.scenario.as_str()))
+            .map(|task| (key_of(task), task.spec.scenario_named()))
     }
 
-    /// What is left out because it makes no sense.
+    /// The cells that are left out because they make no sense.
     pub fn skipped(&self) -> &[SkippedCell] {
         &self.skipped
     }
@@ -61,69 +60,71 @@ impl Planned {
         worlds.map(|world| (world.name(), world.reason.as_str()))
     }
 
-    /// Runs the cells that are wanted, as often as was planned.
+    /// Runs the wanted cells, as often as was planned.
     ///
     /// # Errors
-    /// As [`Running::run_world`].
+    /// As [`MatrixRun::run_world`].
     pub async fn run(
         &self,
         wanted: impl Fn(&CellKey) -> bool,
+        quiet: bool,
         interrupt: &Interrupt,
     ) -> Result<MatrixRecord, Failure> {
-        self.run_as(self.args.clone(), wanted, interrupt).await
+        self.run_as(&self.request, wanted, quiet, interrupt).await
     }
 
-    /// Runs the cells that are wanted once, with this seed, and says nothing meanwhile.
+    /// Runs the wanted cells once, with this seed, and without progress.
     ///
     /// # Errors
-    /// As [`Running::run_world`].
+    /// As [`MatrixRun::run_world`].
     pub async fn run_once(
         &self,
         seed: u64,
         wanted: impl Fn(&CellKey) -> bool,
         interrupt: &Interrupt,
     ) -> Result<MatrixRecord, Failure> {
-        let args = MatrixArgs {
+        let request = MatrixRequest {
             seed,
             seeds: 1,
-            quiet: true,
-            ..self.args.clone()
+            ..self.request.clone()
         };
-        self.run_as(args, wanted, interrupt).await
+        self.run_as(&request, wanted, true, interrupt).await
     }
 
     async fn run_as(
         &self,
-        args: MatrixArgs,
+        request: &MatrixRequest,
         wanted: impl Fn(&CellKey) -> bool,
+        quiet: bool,
         interrupt: &Interrupt,
     ) -> Result<MatrixRecord, Failure> {
         let tasks = self.tasks.iter().filter(|task| wanted(&key_of(task)));
         let tasks = tasks.map(|task| {
             Arc::new(Task {
-                order: task.order.with_seed(args.seed),
+                spec: task.spec.with_seed(request.seed),
                 ..task.clone()
             })
         });
-        let mut running = Running::new(&args, tasks.collect(), None, Key::of(&args));
+        let mut run = MatrixRun::new(request, tasks.collect(), None, quiet);
         for world in &self.worlds {
-            let jobs = args.jobs.unwrap_or_else(|| jobs(world));
-            running.run_world(world, jobs, interrupt).await?;
+            let jobs = request.jobs.unwrap_or_else(|| jobs(world));
+            run.run_world(world, jobs, interrupt).await?;
         }
-        let (_, cells) = running.finish();
+        let (_, cells) = run.finish();
         Ok(MatrixRecord {
             interrupted: interrupt.is_wanted(),
             cells,
-            ..frame(&args, &self.worlds, self.skipped.clone())
+            ..frame(request, &self.worlds, self.skipped.clone())
         })
     }
 }
 
 fn key_of(task: &Task) -> CellKey {
+    let spec = &task.spec;
     CellKey {
-        subject: task.order.subject.name.clone(),
-        options: task.order.args.options.iter().cloned().collect(),
-        scenario: task.order.scenario.name.clone(),
-        backend: task.backend,
+        subject: spec.subject.name.clone(),
+        options: spec.subject.options_by_name(),
+        scenario: spec.scenario.name.clone(),
+        backend: spec.world,
     }
 }

@@ -1,4 +1,4 @@
-//! From the runs of a cell to the cell.
+//! Builds a cell from its runs.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,38 @@ use picklock_harness::latency::{Samples, merge};
 use picklock_harness::record::{Cell, Counts, Latency, Subject, Surprise, Tally};
 
 use super::selection::Task;
+use crate::command_line::CommandLine;
+use crate::subject::version as version_of;
 
-/// What one run came to. Its history is gone already.
+/// The result of one run, without its history.
 #[derive(Debug, Clone)]
-pub struct Looked {
+pub struct RunResult {
     /// Its seed.
     pub seed: u64,
-    /// What came out.
+    /// The verdicts.
     pub verdicts: Verdicts,
     /// How often what happened.
     pub counts: Counts,
     /// How long the subject took.
-    pub latency: Measured,
-    /// The subject's version, if it tells.
+    pub latency: RunLatency,
+    /// The version that the subject reported, if it did.
     pub version: Option<String>,
-    /// Real time that it took, milliseconds; nothing in the simulation, which repeats to the byte.
+    /// Real time that it took, milliseconds; `None` in the simulation, whose output repeats byte for
+    /// byte.
     pub elapsed_ms: Option<u64>,
 }
 
-/// How long the subject took, as a run tells it.
+/// How long the subject took, as a run reports it.
 #[derive(Debug, Clone)]
-pub enum Measured {
+pub enum RunLatency {
     /// One by one.
     Samples(Samples),
     /// Summarized, by operation.
     Summary(BTreeMap<String, Latency>),
 }
 
-/// How much a run deserves to be shown; the smallest is shown, of several the smallest seed.
+/// How much a run deserves to be shown. The smallest rank is shown, and of several runs the one
+/// with the smallest seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Surprising,
@@ -43,26 +47,26 @@ enum Rank {
     Plain,
 }
 
-/// The runs of one cell so far. The order in which they come makes no difference.
+/// Takes in the runs of one cell, in any order.
 #[derive(Debug, Default)]
-pub struct Gathering {
+pub struct CellBuilder {
     runs: u64,
     tally: BTreeMap<Property, Tally>,
     surprises: BTreeMap<(Property, String, String), u64>,
-    shown: Option<(Rank, Looked)>,
+    shown: Option<(Rank, RunResult)>,
     samples: Samples,
     summaries: Vec<BTreeMap<String, Latency>>,
     elapsed_ms: Option<u64>,
     error: Option<(u64, String)>,
 }
 
-impl Gathering {
-    /// How many runs there were, failed ones included.
+impl CellBuilder {
+    /// The number of runs so far, failed ones included.
     pub fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// A run that gave nothing; the first one's reason is kept.
+    /// Takes in a run that left no history. Of several, the reason of the smallest seed is kept.
     pub fn failed(&mut self, seed: u64, reason: String) {
         self.runs += 1;
         if self.error.as_ref().is_none_or(|(first, _)| seed < *first) {
@@ -70,8 +74,8 @@ impl Gathering {
         }
     }
 
-    /// Takes a run in. True when it is the one to be shown, so far.
-    pub fn add(&mut self, task: &Task, mut run: Looked) -> bool {
+    /// Takes in a run. True if it is the one to be shown, so far.
+    pub fn add(&mut self, task: &Task, mut run: RunResult) -> bool {
         self.runs += 1;
         for (property, verdict) in &run.verdicts {
             let tally = self.tally.entry(*property).or_default();
@@ -92,9 +96,9 @@ impl Gathering {
             let key = (surprise.property, surprise.expected, surprise.got);
             *self.surprises.entry(key).or_default() += 1;
         }
-        match std::mem::replace(&mut run.latency, Measured::Samples(Samples::default())) {
-            Measured::Samples(samples) => self.samples.add(samples),
-            Measured::Summary(summary) => self.summaries.push(summary),
+        match std::mem::replace(&mut run.latency, RunLatency::Samples(Samples::default())) {
+            RunLatency::Samples(samples) => self.samples.add(samples),
+            RunLatency::Summary(summary) => self.summaries.push(summary),
         }
         if let Some(elapsed_ms) = run.elapsed_ms {
             *self.elapsed_ms.get_or_insert(0) += elapsed_ms;
@@ -107,32 +111,32 @@ impl Gathering {
         is_shown
     }
 
-    /// Seed of the run that is shown.
+    /// Seed of the run that is shown so far.
     pub fn shown_seed(&self) -> Option<u64> {
         self.shown.as_ref().map(|(_, run)| run.seed)
     }
 
     /// The cell.
     pub fn cell(self, task: &Task) -> Cell {
-        let order = &task.order;
+        let spec = &task.spec;
         let latency = match self.summaries.is_empty() {
             true => self.samples.summary(),
             false => merge(&self.summaries),
         };
         let shown = self.shown.map(|(_, run)| run);
-        let seed = shown.as_ref().map_or(order.seed, |run| run.seed);
+        let seed = shown.as_ref().map_or(spec.seed, |run| run.seed);
         let version = shown.as_ref().and_then(|run| run.version.clone());
         let surprises = self.surprises.into_iter();
         Cell {
             subject: Subject {
-                name: order.subject.name.clone(),
-                version: version.unwrap_or_else(|| order.subject.version.clone()),
+                name: spec.subject.name.clone(),
+                version: version.unwrap_or_else(|| version_of(&spec.subject).to_owned()),
             },
-            options: order.args.options.iter().cloned().collect(),
-            scenario: order.scenario.name.clone(),
-            summary: order.scenario.summary.clone(),
+            options: spec.subject.options_by_name(),
+            scenario: spec.scenario.name.clone(),
+            summary: spec.scenario.summary.clone(),
             scenario_hash: task.scenario_hash.clone(),
-            backend: task.backend,
+            backend: spec.world,
             runs: self.runs,
             seed,
             counts: shown.as_ref().map(|run| run.counts).unwrap_or_default(),
@@ -151,7 +155,7 @@ impl Gathering {
             error: self.error.map(|(seed, why)| format!("seed {seed}: {why}")),
             elapsed_ms: self.elapsed_ms,
             run_dir: None,
-            reproduce: order.with_seed(seed).reproduce(task.backend),
+            reproduce: CommandLine::of_run(&spec.with_seed(seed)).to_string(),
         }
     }
 }

@@ -1,11 +1,16 @@
-//! What is simulated: how one client of the lock is made.
+//! A lock as a value: how one client of it is made.
+//!
+//! The simulation makes its clients in this process; a worker process makes the one that it
+//! serves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use picklock_impls::{Context, DynLock, Lock, Node, OptionError, OptionSpec, Options, Strategy};
 
-/// Makes clients of a lock; `Send`, because a simulation runs on a thread of its own.
+use crate::spec::SubjectSpec;
+
+/// Makes clients of a lock. It is `Send`, because a simulation runs on a thread of its own.
 #[derive(Clone)]
 pub struct Subject {
     name: String,
@@ -16,7 +21,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A lock of your own on `nodes` independent Redis nodes.
+    /// Your own lock on `nodes` independent Redis nodes.
     pub fn new<L: Lock + 'static>(
         name: impl Into<String>,
         nodes: usize,
@@ -31,7 +36,7 @@ impl Subject {
         }
     }
 
-    /// The same lock, with options that its user can choose: it finds them in its `Context`.
+    /// The same lock with options that its user can choose. `build` finds them in the `Context`.
     #[must_use]
     pub fn with_options(self, options: &'static [&'static OptionSpec]) -> Self {
         Subject { options, ..self }
@@ -58,15 +63,26 @@ impl Subject {
         self.nodes
     }
 
-    /// How many replicas of each node it cannot do without.
+    /// How many replicas of each node it needs at least.
     pub fn replicas(&self) -> usize {
         self.replicas
     }
 
-    /// Understands what the user chose.
+    /// What a specification says of it, with these options.
+    pub fn spec(&self, options: &BTreeMap<String, String>) -> SubjectSpec {
+        SubjectSpec {
+            name: self.name.clone(),
+            options: options.clone().into_iter().collect(),
+            nodes: self.nodes,
+            replicas: self.replicas,
+            command: None,
+        }
+    }
+
+    /// Reads the options that the user chose.
     ///
     /// # Errors
-    /// An option that the lock does not have, or a value that makes no sense for it.
+    /// The lock has no such option, or the value makes no sense for it.
     pub fn read_options(&self, given: &BTreeMap<String, String>) -> Result<Options, OptionError> {
         let given = given.iter();
         Options::read(
@@ -76,7 +92,7 @@ impl Subject {
     }
 
     /// One client.
-    pub(super) fn client(&self, nodes: Vec<Node>, context: Context) -> Box<dyn DynLock> {
+    pub(crate) fn client(&self, nodes: Vec<Node>, context: Context) -> Box<dyn DynLock> {
         (self.build)(nodes, context)
     }
 }

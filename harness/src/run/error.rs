@@ -1,0 +1,40 @@
+//! Why a run left no history.
+
+use crate::driver::RunError;
+#[cfg(feature = "servers")]
+use crate::real::{ReaperError, WorldError};
+use crate::sim::SimError;
+
+/// Why a run left no history.
+#[derive(Debug, thiserror::Error)]
+pub enum RunFailure {
+    /// The simulation gave none.
+    #[error(transparent)]
+    Simulation(#[from] SimError),
+    /// A worker could not be started on real servers.
+    #[error("{error}{}", indented(log))]
+    Worker {
+        /// Which worker, and why.
+        error: RunError,
+        /// The last lines that it wrote to its standard error.
+        log: Vec<String>,
+    },
+    /// The interrupt came before the workload began.
+    #[error("interrupted before the run began")]
+    Interrupted,
+    /// The clean-up helper could not be started.
+    #[cfg(feature = "servers")]
+    #[error(transparent)]
+    Reaper(#[from] ReaperError),
+    /// The servers could not be started, or not be ended.
+    #[cfg(feature = "servers")]
+    #[error(transparent)]
+    Servers(#[from] WorldError),
+}
+
+fn indented(log: &[String]) -> String {
+    let lines = log
+        .iter()
+        .map(|line| format!("\n    {}", line.escape_debug()));
+    lines.collect()
+}

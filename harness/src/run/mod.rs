@@ -1,0 +1,149 @@
+//! The one entry for runs: a specification and a backend in, what the run leaves out.
+//!
+//! A [`Backend`] holds what data cannot: the code of a lock, or the servers that were found and the
+//! programs to start. Simulation and servers leave the same [`RunOutput`].
+
+mod error;
+#[cfg(feature = "servers")]
+mod servers;
+
+use std::future::Future;
+use std::rc::Rc;
+
+pub use error::RunFailure;
+#[cfg(feature = "servers")]
+pub use servers::ServerBackend;
+
+use crate::history::{Event, History, What};
+use crate::model::ServerVersion;
+#[cfg(feature = "servers")]
+use crate::real::RunDir;
+use crate::record::{Phases, Redis};
+use crate::sim::{Simulation, run as simulate};
+use crate::spec::RunSpec;
+use crate::subject::Subject;
+use crate::wire::WireLog;
+
+/// How a run happens.
+pub enum Backend {
+    /// In virtual time, in this process.
+    Simulation {
+        /// Makes the clients of the lock.
+        subject: Subject,
+        /// True to log the commands; without a log a simulation is faster.
+        logs_commands: bool,
+    },
+    /// On real servers, with a process for each worker.
+    #[cfg(feature = "servers")]
+    Servers(ServerBackend),
+}
+
+/// What a run leaves.
+pub struct RunOutput {
+    /// What happened.
+    pub history: History,
+    /// The servers.
+    pub redis: Redis,
+    /// How long the phases took.
+    pub phases: Phases,
+    /// The version that the subject reported, if it did.
+    pub subject_version: Option<String>,
+    /// The command log. A simulation has one only on demand.
+    pub wire_log: Option<WireLog>,
+    /// What workers and servers wrote; removed when dropped. `None` for a simulation.
+    #[cfg(feature = "servers")]
+    pub logs: Option<RunDir>,
+}
+
+/// A phase of a run on real servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunPhase {
+    /// Servers and workers are started.
+    Setup,
+    /// Servers and workers are ended.
+    Teardown,
+}
+
+/// Watches a run on real servers while it goes on. A simulation takes too little time to watch.
+pub trait Observer {
+    /// A phase begins. The workload begins with the first event.
+    fn phase(&self, phase: RunPhase);
+
+    /// Something happened.
+    fn event(&self, event: &Event);
+}
+
+/// Watches nothing.
+impl Observer for () {
+    fn phase(&self, _: RunPhase) {}
+
+    fn event(&self, _: &Event) {}
+}
+
+/// Runs what the specification says. Where `interrupt` is ready before the run ends, the run ends
+/// in order and its history says so; a simulation is too short to be interrupted.
+///
+/// Must be called on a `tokio::task::LocalSet`, and on a thread that outlives the run: worker
+/// processes and servers die with it.
+///
+/// # Errors
+/// See [`RunFailure`]. A violated property is no error.
+#[cfg_attr(
+    not(feature = "servers"),
+    expect(
+        unused_variables,
+        reason = "a simulation is neither watched nor interrupted"
+    )
+)]
+pub async fn run(
+    spec: &RunSpec,
+    backend: Backend,
+    observer: Rc<dyn Observer>,
+    interrupt: impl Future<Output = ()>,
+) -> Result<RunOutput, RunFailure> {
+    match backend {
+        Backend::Simulation {
+            subject,
+            logs_commands,
+        } => simulation(spec, subject, logs_commands),
+        #[cfg(feature = "servers")]
+        Backend::Servers(backend) => servers::run(spec, backend, observer, interrupt).await,
+    }
+}
+
+/// Simulates the run, without anything to wait for; it blocks the thread for as long as it takes.
+///
+/// # Errors
+/// The simulation gave no history.
+pub fn simulation(
+    spec: &RunSpec,
+    subject: Subject,
+    logs_commands: bool,
+) -> Result<RunOutput, RunFailure> {
+    let plan = spec.plan();
+    let log = logs_commands.then(|| WireLog::new(&plan.keys));
+    let history = simulate(Simulation {
+        plan,
+        subject,
+        log: log.clone(),
+    })?;
+    let mut events = history.events.iter().rev();
+    let end = events.find(|event| matches!(event.what, What::End { .. }));
+    let version = ServerVersion::default();
+    Ok(RunOutput {
+        redis: Redis {
+            server: format!("model of {}", version.server()),
+            version: version.number().to_owned(),
+        },
+        phases: Phases {
+            setup_ms: 0,
+            workload_ms: end.map_or(0, |event| event.at_ns) / 1_000_000,
+            teardown_ms: 0,
+        },
+        history,
+        subject_version: None,
+        wire_log: log,
+        #[cfg(feature = "servers")]
+        logs: None,
+    })
+}

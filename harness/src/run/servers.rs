@@ -1,0 +1,157 @@
+//! One run on real Redis servers.
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use picklock_scenarios::{Capability, StockPlace, WorldName};
+
+use super::{Observer, RunFailure, RunOutput, RunPhase};
+use crate::clock::Clock;
+use crate::context::{Triggers, millis};
+use crate::driver::{self, RunError, Setup};
+use crate::real::{
+    DockerServers, Layout, ProcessServers, RealServers, Reaper, RunDir, Servers, WallShim, World,
+    sweep,
+};
+use crate::real_world::{Parts, RealWorld};
+use crate::record::{Phases, Redis};
+use crate::spec::RunSpec;
+use crate::wire::Wire;
+
+/// This many of the last lines of a worker's log explain why it did not start.
+const LAST_LINES: usize = 8;
+
+/// What a run on real servers starts.
+#[derive(Debug, Clone)]
+pub struct ServerBackend {
+    /// The servers: an image or a binary.
+    pub servers: World,
+    /// The command line of a worker process. It speaks the adapter protocol.
+    pub worker: Vec<String>,
+    /// The program of the clean-up helper, which calls
+    /// [`run_reaper`](crate::real::run_reaper).
+    pub reaper: PathBuf,
+    /// The helper's arguments.
+    pub reaper_args: Vec<OsString>,
+}
+
+/// Starts servers and workers, runs the scenario, and takes everything down again.
+pub(super) async fn run(
+    spec: &RunSpec,
+    backend: ServerBackend,
+    observer: Rc<dyn Observer>,
+    interrupt: impl Future<Output = ()>,
+) -> Result<RunOutput, RunFailure> {
+    let mut interrupt = std::pin::pin!(interrupt);
+    let clock = Clock::start();
+    let (triggers, due) = Triggers::of(&spec.scenario.faults);
+    let triggers = Arc::new(triggers);
+    let plan = spec.plan();
+    let wire = Wire::new(
+        clock.clone(),
+        plan.keys.clone(),
+        spec.seed,
+        triggers.clone(),
+    );
+    observer.phase(RunPhase::Setup);
+    let (world, redis, dir) = tokio::select! {
+        () = &mut interrupt => return Err(RunFailure::Interrupted),
+        prepared = prepare(spec, plan.nodes, backend, &wire) => prepared?,
+    };
+    let listener = Rc::clone(&observer);
+    let setup = Setup {
+        plan,
+        subject: spec.subject.name.clone(),
+        clock: clock.clone(),
+        triggers,
+        due,
+        listener: Box::new(move |event| listener.event(event)),
+    };
+    let world = Rc::new(world);
+    let ran = driver::run(Rc::clone(&world), setup, interrupt).await;
+    observer.phase(RunPhase::Teardown);
+    let before = clock.elapsed();
+    let down = world.take_down().await;
+    let ran = ran.map_err(|error| with_log(error, dir.path()))?;
+    down?;
+    Ok(RunOutput {
+        history: ran.history,
+        subject_version: ran.subject_version,
+        redis,
+        phases: Phases {
+            setup_ms: millis(ran.setup),
+            workload_ms: millis(ran.workload),
+            teardown_ms: millis(clock.elapsed().saturating_sub(before)),
+        },
+        wire_log: Some(wire.log().clone()),
+        logs: Some(dir),
+    })
+}
+
+async fn prepare(
+    spec: &RunSpec,
+    nodes: usize,
+    backend: ServerBackend,
+    wire: &Wire,
+) -> Result<(RealWorld, Redis, RunDir), RunFailure> {
+    let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
+    // Removes what an earlier run left behind.
+    sweep().await;
+    let dir = RunDir::create(&reaper)?;
+    let scenario = &spec.scenario;
+    let needs = |one| (scenario.faults.iter()).any(|fault| fault.needs().contains(&one));
+    // The stock has a server of its own, to which no link leads.
+    let has_store = scenario.workload.stock_in == StockPlace::Redis;
+    let layout = Layout {
+        nodes: nodes + usize::from(has_store),
+        replicas: scenario.topology.replicas,
+        sentinels: scenario.topology.sentinels,
+        persistence: scenario.topology.persistence,
+        clocks_shift: needs(Capability::NodeClocks),
+    };
+    let name = match &backend.servers {
+        World::Docker(_) => WorldName::Docker,
+        World::Process(_) => WorldName::Process,
+    };
+    let servers = match &backend.servers {
+        World::Process(binary) => ProcessServers::start(binary, layout, dir.path(), &reaper)
+            .await
+            .map(RealServers::Process)?,
+        World::Docker(image) => DockerServers::start(image, layout, dir.path(), &reaper)
+            .await
+            .map(RealServers::Docker)?,
+    };
+    let redis = servers.server().clone();
+    let walls = match needs(Capability::WorkerClocks) {
+        true => WallShim::install(dir.path())?,
+        false => None,
+    };
+    let world = RealWorld::new(Parts {
+        walls,
+        name,
+        servers,
+        nodes,
+        wire: wire.clone(),
+        argv: backend.worker,
+        logs: dir.path().to_owned(),
+        reaper,
+    });
+    Ok((world, redis, dir))
+}
+
+/// Adds the last words of the worker, which often say more than the error does.
+fn with_log(error: RunError, dir: &Path) -> RunFailure {
+    let RunError::Worker { worker, .. } = &error else {
+        return RunFailure::Interrupted;
+    };
+    let log = std::fs::read_to_string(dir.join(format!("worker-{worker}.log"))).unwrap_or_default();
+    let lines: Vec<&str> = log.lines().collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    RunFailure::Worker {
+        log: last.iter().map(|line| (*line).to_owned()).collect(),
+        error,
+    }
+}

@@ -1,0 +1,270 @@
+//! The specification of a run: one value that says what is run, before anything starts.
+//!
+//! Every command that runs something makes such values, and [`run`](crate::run) is the one entry
+//! that takes them. A specification holds data only: no type of a command line, no open file, no
+//! code of a lock.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use picklock_scenarios::{Scenario, ScenarioError, Span, WorldName};
+
+use crate::context::Plan;
+
+/// What is run, complete: the same specification in the simulation gives the same history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSpec {
+    /// The lock under test.
+    pub subject: SubjectSpec,
+    /// The scenario as it is run: see [`resolve_scenario`].
+    pub scenario: Scenario,
+    /// Where the scenario came from.
+    pub source: ScenarioSource,
+    /// The world to run in.
+    pub world: WorldName,
+    /// Which servers the user chose.
+    pub servers: ServerChoice,
+    /// Seed for tokens, delays and choices.
+    pub seed: u64,
+    /// What was changed in the scenario.
+    pub overrides: Overrides,
+}
+
+/// The lock under test, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubjectSpec {
+    /// The name of the lock; for a program, what was typed to name it.
+    pub name: String,
+    /// Its options, in the order in which they were given.
+    pub options: Vec<(String, String)>,
+    /// How many independent nodes it wants, unless the scenario says otherwise.
+    pub nodes: usize,
+    /// How many replicas of each node it needs at least.
+    pub replicas: usize,
+    /// The command line of a program that speaks the adapter protocol; `None` for a lock whose
+    /// code is in this process.
+    pub command: Option<Vec<String>>,
+}
+
+impl SubjectSpec {
+    /// True for a lock whose code is in this process. Only such a lock can be simulated.
+    pub fn is_in_process(&self) -> bool {
+        self.command.is_none()
+    }
+
+    /// Its options by name.
+    pub fn options_by_name(&self) -> BTreeMap<String, String> {
+        self.options.iter().cloned().collect()
+    }
+}
+
+/// Where a scenario came from, which decides how a run is repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScenarioSource {
+    /// A name of the catalog, or the path of a scenario file, as it was given.
+    Named(String),
+    /// A repro file, which alone still has the scenario.
+    Repro {
+        /// What named the scenario when the file was written.
+        named: String,
+        /// The file.
+        file: PathBuf,
+    },
+    /// A program made it. No name leads to it.
+    Program,
+}
+
+/// Which servers the worlds of real servers start. `None` leaves the choice to Picklock.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerChoice {
+    /// Container image of the nodes.
+    pub image: Option<String>,
+    /// The server's binary for the process world.
+    pub redis_server: Option<PathBuf>,
+}
+
+impl ServerChoice {
+    /// The part of the choice that applies to this world.
+    #[must_use]
+    pub fn for_world(&self, world: WorldName) -> ServerChoice {
+        let ServerChoice {
+            image,
+            redis_server,
+        } = self.clone();
+        ServerChoice {
+            image: image.filter(|_| world == WorldName::Docker),
+            redis_server: redis_server.filter(|_| world == WorldName::Process),
+        }
+    }
+}
+
+/// What is changed in a scenario for one run. `None` keeps what the scenario says.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Overrides {
+    /// Number of competing workers.
+    pub workers: Option<usize>,
+    /// Number of independent nodes.
+    pub nodes: Option<usize>,
+    /// Lease time.
+    pub ttl: Option<Span>,
+}
+
+/// The scenario cannot be run as asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct ResolveError {
+    /// The override that made it so; `None`: the scenario itself does not fit the subject.
+    pub culprit: Option<Override>,
+    /// What is wrong.
+    pub error: ScenarioError,
+}
+
+/// One of the [`Overrides`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Override {
+    /// Number of competing workers.
+    Workers(usize),
+    /// Number of independent nodes.
+    Nodes(usize),
+    /// Lease time.
+    Ttl(Span),
+}
+
+/// The scenario as it is run: with the overrides, and with as many replicas as the subject needs.
+/// Resolving it again changes nothing.
+///
+/// # Errors
+/// The result makes no sense; the first override after which it does not is the culprit.
+pub fn resolve_scenario(
+    mut scenario: Scenario,
+    subject: &SubjectSpec,
+    overrides: Overrides,
+) -> Result<Scenario, ResolveError> {
+    let check = |scenario: &Scenario, culprit| {
+        let checked = scenario.check_for(subject.nodes);
+        checked.map_err(|error| ResolveError { culprit, error })
+    };
+    let topology = &mut scenario.topology;
+    topology.replicas = topology.replicas.max(subject.replicas);
+    if let Some(nodes) = overrides.nodes {
+        scenario.topology.nodes = Some(nodes);
+        check(&scenario, Some(Override::Nodes(nodes)))?;
+    }
+    check(&scenario, None)?;
+    if let Some(workers) = overrides.workers {
+        scenario.workload.workers = workers;
+        check(&scenario, Some(Override::Workers(workers)))?;
+    }
+    if let Some(ttl) = overrides.ttl {
+        scenario.workload.ttl = ttl;
+        check(&scenario, Some(Override::Ttl(ttl)))?;
+    }
+    Ok(scenario)
+}
+
+impl RunSpec {
+    /// The same run with another seed.
+    #[must_use]
+    pub fn with_seed(&self, seed: u64) -> RunSpec {
+        RunSpec {
+            seed,
+            ..self.clone()
+        }
+    }
+
+    /// What named the scenario: a name of the catalog or a path. The scenario's own name where a
+    /// program made it.
+    pub fn scenario_named(&self) -> &str {
+        match &self.source {
+            ScenarioSource::Named(named) | ScenarioSource::Repro { named, .. } => named,
+            ScenarioSource::Program => &self.scenario.name,
+        }
+    }
+
+    /// The run's numbers.
+    pub fn plan(&self) -> Plan {
+        let workload = &self.scenario.workload;
+        // All of the same length, so that no key is a prefix of another.
+        let keys = (0..workload.keys).map(|key| format!("picklock:stock:{key:04}"));
+        Plan {
+            // A checked scenario has an absolute lease time.
+            ttl: workload.ttl.resolve(Duration::ZERO),
+            nodes: self.scenario.topology.nodes.unwrap_or(self.subject.nodes),
+            keys: keys.collect(),
+            seed: self.seed,
+            options: self.subject.options_by_name(),
+            scenario: self.scenario.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_scenarios::catalog;
+
+    use super::*;
+
+    fn subject(nodes: usize, replicas: usize) -> SubjectSpec {
+        SubjectSpec {
+            name: "any".into(),
+            options: Vec::new(),
+            nodes,
+            replicas,
+            command: None,
+        }
+    }
+
+    fn spec(scenario: Scenario, subject: SubjectSpec) -> RunSpec {
+        RunSpec {
+            source: ScenarioSource::Named(scenario.name.clone()),
+            subject,
+            scenario,
+            world: WorldName::Sim,
+            servers: ServerChoice::default(),
+            seed: 0,
+            overrides: Overrides::default(),
+        }
+    }
+
+    #[test]
+    fn a_resolved_scenario_of_the_catalog_has_an_absolute_ttl() {
+        for name in catalog::names() {
+            let scenario = catalog::named(name).unwrap();
+            let nodes = scenario.topology.nodes.unwrap_or(1);
+            let subject = subject(nodes, 0);
+            let scenario = resolve_scenario(scenario, &subject, Overrides::default()).unwrap();
+            assert!(!spec(scenario, subject).plan().ttl.is_zero(), "{name}");
+        }
+    }
+
+    #[test]
+    fn overrides_and_replicas_reach_the_plan_and_resolving_again_changes_nothing() {
+        let subject = subject(1, 2);
+        let overrides = Overrides {
+            workers: Some(3),
+            nodes: Some(2),
+            ttl: Some(Span::Absolute(Duration::from_millis(1500))),
+        };
+        let once = catalog::named("calm").unwrap();
+        let once = resolve_scenario(once, &subject, overrides).unwrap();
+        let twice = resolve_scenario(once.clone(), &subject, overrides).unwrap();
+        assert_eq!(once, twice);
+        let plan = spec(once, subject).plan();
+        assert_eq!(plan.nodes, 2);
+        assert_eq!(plan.ttl, Duration::from_millis(1500));
+        assert_eq!(plan.scenario.workload.workers, 3);
+        assert_eq!(plan.scenario.topology.replicas, 2);
+    }
+
+    #[test]
+    fn the_override_that_does_not_fit_is_the_culprit() {
+        let overrides = Overrides {
+            workers: Some(0),
+            ..Overrides::default()
+        };
+        let scenario = catalog::named("calm").unwrap();
+        let error = resolve_scenario(scenario, &subject(1, 0), overrides).unwrap_err();
+        assert_eq!(error.culprit, Some(Override::Workers(0)));
+    }
+}

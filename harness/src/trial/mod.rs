@@ -1,0 +1,332 @@
+//! Your own lock through a scenario, from your own test.
+//!
+//! A trial simulates one scenario with many seeds. It needs no Redis and no runtime. It also works
+//! inside a runtime (`#[tokio::test]`), because the runs have a thread and a runtime of their own.
+//! The calling thread waits meanwhile. With [`Trial::on_redis`] the same trial runs on real Redis
+//! servers, with a process for each worker.
+//!
+//! ```
+//! use std::time::Duration;
+//! use picklock_harness::Trial;
+//! use picklock_harness::check::Property;
+//! use picklock_impls::{Context, Grant, Lock, LockError, Node};
+//!
+//! struct MyLock(Node, u64);
+//!
+//! impl Lock for MyLock {
+//!     async fn acquire(
+//!         &mut self,
+//!         key: &str,
+//!         ttl: Duration,
+//!         _wait: Duration,
+//!     ) -> Result<Option<Grant>, LockError> {
+//!         self.1 += 1;
+//!         let token = format!("{}", self.1);
+//!         let taken: bool = redis::cmd("SET")
+//!             .arg(key).arg(&token).arg("NX").arg("PX").arg(ttl.as_millis() as u64)
+//!             .query_async(&mut self.0)
+//!             .await?;
+//!         Ok(taken.then_some(Grant { token, fence: None, valid_for: None }))
+//!     }
+//!
+//!     async fn extend(&mut self, _: &str, _: &Grant, _: Duration) -> Result<Option<Grant>, LockError> {
+//!         Ok(None)
+//!     }
+//!
+//!     async fn release(&mut self, key: &str, _: &Grant) -> Result<bool, LockError> {
+//!         // Even if the lock is another client's by now.
+//!         Ok(redis::cmd("DEL").arg(key).query_async(&mut self.0).await?)
+//!     }
+//! }
+//!
+//! let build = |nodes: Vec<Node>, _: Context| MyLock(nodes.into_iter().next().unwrap(), 0);
+//!
+//! // While nothing goes wrong it works.
+//! let calm = Trial::of("calm")?.seeds(0..5).run("my-lock", 1, build)?;
+//! calm.assert_held(Property::Lease);
+//!
+//! // A holder that sleeps past its lease deletes the next holder's lock.
+//! let paused = Trial::of("gc-pause")?.seeds(0..5).run("my-lock", 1, build)?;
+//! let theft = paused.violation(Property::Ownership).expect("it releases without looking");
+//! println!("seed {}: {}", theft.seed, theft.verdicts[&Property::Ownership].story.join("\n"));
+//! # Ok::<(), picklock_harness::TrialError>(())
+//! ```
+
+mod outcome;
+#[cfg(feature = "servers")]
+mod servers;
+
+use std::collections::BTreeMap;
+#[cfg(feature = "servers")]
+use std::path::PathBuf;
+
+pub use outcome::{Outcome, TrialRun};
+use picklock_impls::{Context, Lock, Node, OptionError};
+use picklock_scenarios::{Scenario, ScenarioError, WorldName, catalog, nearest};
+#[cfg(feature = "servers")]
+pub use servers::{WorkerEntry, WorkerError, serve_worker};
+
+use crate::run::{RunFailure, simulation};
+use crate::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice, resolve_scenario};
+use crate::subject::Subject;
+
+/// How many seeds are tried unless others are named.
+const SEEDS: u64 = 20;
+
+/// A scenario, the seeds with which it is run, and the world.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    scenario: Scenario,
+    source: ScenarioSource,
+    /// How the trial was made, as code, to run it again.
+    code: String,
+    seeds: Vec<u64>,
+    options: BTreeMap<String, String>,
+    overrides: Overrides,
+    servers: ServerChoice,
+    /// Where workers come from; `None`: the trial is simulated.
+    #[cfg(feature = "servers")]
+    workers_from: Option<WorkerEntry>,
+}
+
+/// Why a trial did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// There is no such scenario, or its text is wrong, or it does not fit the lock.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// There are no seeds, so there is nothing to run.
+    #[error("the trial has no seeds: `seeds(0..20)` gives it twenty")]
+    NoSeeds,
+    /// The lock has no such option, or its value makes no sense.
+    #[error("option {}: {source}{hint}", source.name())]
+    Option {
+        /// What is wrong.
+        source: OptionError,
+        /// What was probably meant, as a sentence, or nothing.
+        hint: String,
+    },
+    /// A run left no history.
+    #[error("seed {seed}: {source}")]
+    Run {
+        /// Which run.
+        seed: u64,
+        /// Why.
+        source: RunFailure,
+    },
+    /// The machine cannot run the trial on real servers.
+    #[cfg(feature = "servers")]
+    #[error(transparent)]
+    Servers(#[from] crate::real::WorldError),
+    /// A worker of the trial, or the thread of its runs, failed.
+    #[cfg(feature = "servers")]
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+}
+
+impl TrialError {
+    fn of_option(source: OptionError) -> Self {
+        let meant = match &source {
+            OptionError::Unknown { name, declared } => nearest(name, declared.iter().copied()),
+            OptionError::Bad { .. } => None,
+        };
+        let hint = meant.map(|meant| format!("; did you mean `{meant}`?"));
+        TrialError::Option {
+            hint: hint.unwrap_or_default(),
+            source,
+        }
+    }
+}
+
+impl Trial {
+    /// A scenario of the catalog.
+    ///
+    /// # Errors
+    /// There is none of that name; the error names the nearest one.
+    pub fn of(name: &str) -> Result<Self, TrialError> {
+        Ok(Trial {
+            code: format!("Trial::of({name:?})?"),
+            source: ScenarioSource::Named(name.to_owned()),
+            ..Trial::of_scenario(catalog::named(name)?)
+        })
+    }
+
+    /// Your own scenario, as the text of its file.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn of_toml(text: &str) -> Result<Self, TrialError> {
+        Ok(Trial::of_scenario(Scenario::parse(text, "the scenario")?))
+    }
+
+    /// A scenario that a program made.
+    pub fn of_scenario(scenario: Scenario) -> Self {
+        Trial {
+            code: format!("the trial of `{}`", scenario.name),
+            scenario,
+            source: ScenarioSource::Program,
+            seeds: (0..SEEDS).collect(),
+            options: BTreeMap::new(),
+            overrides: Overrides::default(),
+            servers: ServerChoice::default(),
+            #[cfg(feature = "servers")]
+            workers_from: None,
+        }
+    }
+
+    /// The scenario. Its `expect` says what the catalog expects of which lock.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// One run for each of these seeds; twenty if omitted. In the simulation the same seed gives
+    /// the same run.
+    #[must_use]
+    pub fn seeds(self, seeds: impl IntoIterator<Item = u64>) -> Self {
+        Trial {
+            seeds: seeds.into_iter().collect(),
+            ..self
+        }
+    }
+
+    /// An option for the lock, as `--impl-option` gives it; `picklock list impls` shows which
+    /// there are. Your own lock has those of [`Subject::with_options`].
+    #[must_use]
+    pub fn option(mut self, name: &str, value: &str) -> Self {
+        self.code = format!("{}.option({name:?}, {value:?})", self.code);
+        self.options.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// The number of competing clients, instead of the scenario's own.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.code = format!("{}.workers({workers})", self.code);
+        self.overrides.workers = Some(workers);
+        self
+    }
+
+    /// Runs the trial on real `redis-server` processes instead of simulating it. Each worker is a
+    /// process of its own, so that a fault can freeze or kill a client whole. The lock is code in
+    /// this binary, so the workers are this binary, started again: `entry` says where it calls
+    /// [`serve_worker`].
+    ///
+    /// Runs take real time, one after the other, and no two are the same; choose few seeds.
+    ///
+    /// ```no_run
+    /// use picklock_harness::Trial;
+    /// use picklock_harness::check::Property;
+    /// use picklock_harness::subject::Subject;
+    /// use picklock_harness::trial::{WorkerEntry, serve_worker};
+    /// # use picklock_impls::{Context, Node};
+    ///
+    /// fn my_lock() -> Subject {
+    /// #   let strategy = picklock_impls::find("set-nx-px").unwrap();
+    /// #   Subject::of(strategy)
+    ///     // Subject::new("my-lock", 1, MyLock::new)
+    /// }
+    ///
+    /// fn main() -> Result<(), picklock_harness::TrialError> {
+    ///     if serve_worker(&[my_lock()])? {
+    ///         return Ok(());
+    ///     }
+    ///     let trial = Trial::of("gc-pause")?.seeds([1]).on_redis(WorkerEntry::main());
+    ///     trial.run_subject(&my_lock())?.assert_held(Property::Ownership);
+    ///     Ok(())
+    /// }
+    /// ```
+    #[cfg(feature = "servers")]
+    #[must_use]
+    pub fn on_redis(mut self, entry: WorkerEntry) -> Self {
+        self.code = format!("{}.on_redis({})", self.code, entry.code());
+        self.workers_from = Some(entry);
+        self
+    }
+
+    /// The server binary for [`Trial::on_redis`]; the first one on `PATH` if omitted.
+    #[cfg(feature = "servers")]
+    #[must_use]
+    pub fn redis_server(mut self, path: impl Into<PathBuf>) -> Self {
+        self.servers.redis_server = Some(path.into());
+        self
+    }
+
+    /// Runs the scenario once for each seed. `build` makes one client of the lock on `nodes`
+    /// independent nodes. It is called for each worker, and again whenever a crashed one comes
+    /// back. On real servers the workers call the `build` that [`serve_worker`] was given under the
+    /// same name.
+    ///
+    /// # Errors
+    /// The scenario does not fit the lock, or a run left no history. A violated property is no
+    /// error.
+    pub fn run<L: Lock + 'static>(
+        &self,
+        name: &str,
+        nodes: usize,
+        build: impl Fn(Vec<Node>, Context) -> L + Send + Sync + 'static,
+    ) -> Result<Outcome, TrialError> {
+        self.run_subject(&Subject::new(name, nodes, build))
+    }
+
+    /// The same for an existing subject, such as a built-in strategy.
+    ///
+    /// # Errors
+    /// As [`Trial::run`].
+    pub fn run_subject(&self, subject: &Subject) -> Result<Outcome, TrialError> {
+        let specs = self.specs(subject)?;
+        let runs = self.run_all(specs, subject)?;
+        Ok(Outcome::new(self, subject, runs))
+    }
+
+    /// One specification for each seed.
+    fn specs(&self, subject: &Subject) -> Result<Vec<RunSpec>, TrialError> {
+        let wanted = subject.spec(&self.options);
+        let scenario = resolve_scenario(self.scenario.clone(), &wanted, self.overrides)
+            .map_err(|refused| refused.error)?;
+        if let Err(source) = subject.read_options(&self.options) {
+            return Err(TrialError::of_option(source));
+        }
+        if self.seeds.is_empty() {
+            return Err(TrialError::NoSeeds);
+        }
+        let spec = RunSpec {
+            subject: wanted,
+            scenario,
+            source: self.source.clone(),
+            world: self.world(),
+            servers: self.servers.clone(),
+            seed: 0,
+            overrides: self.overrides,
+        };
+        Ok(self
+            .seeds
+            .iter()
+            .map(|seed| spec.with_seed(*seed))
+            .collect())
+    }
+
+    #[cfg(feature = "servers")]
+    fn world(&self) -> WorldName {
+        match &self.workers_from {
+            Some(_) => WorldName::Process,
+            None => WorldName::Sim,
+        }
+    }
+
+    #[cfg(not(feature = "servers"))]
+    fn world(&self) -> WorldName {
+        WorldName::Sim
+    }
+
+    fn run_all(&self, specs: Vec<RunSpec>, subject: &Subject) -> Result<Vec<TrialRun>, TrialError> {
+        #[cfg(feature = "servers")]
+        if let Some(entry) = &self.workers_from {
+            return servers::run_all(specs, entry);
+        }
+        let runs = specs.iter().map(|spec| {
+            let output = simulation(spec, subject.clone(), false);
+            TrialRun::of(spec.seed, output)
+        });
+        runs.collect()
+    }
+}

@@ -1,0 +1,50 @@
+//! A worker process of a lock whose code is in it: the lock at one end of the adapter protocol,
+//! connections to real servers at the other.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_impls::{Context, DynLock, WallClock};
+use tokio::io::{AsyncBufRead, AsyncWrite};
+
+use crate::adapter::connect::connect;
+use crate::adapter::serve::{Init, ServeError, serve};
+use crate::subject::Subject;
+use crate::{clock, entropy};
+
+/// The wall clock of this machine.
+struct MachineClock;
+
+impl WallClock for MachineClock {
+    fn since_epoch(&self) -> Duration {
+        clock::wall_clock()
+    }
+}
+
+/// Serves one client of the lock until the input ends. `complain` gets, in words, what cannot be
+/// answered; it belongs in the worker's log. Needs a `tokio::task::LocalSet` around the call.
+///
+/// # Errors
+/// One of the streams broke.
+pub async fn serve_subject(
+    subject: &Subject,
+    reader: impl AsyncBufRead + Unpin,
+    writer: impl AsyncWrite + Unpin,
+    complain: impl FnMut(&str),
+) -> Result<(), ServeError> {
+    let build = |init| async move { client(subject, init) };
+    serve(reader, writer, build, complain).await
+}
+
+fn client(subject: &Subject, init: Init) -> Result<Box<dyn DynLock>, String> {
+    let options = subject
+        .read_options(&init.options)
+        .map_err(|error| format!("option {}: {error}", error.name()))?;
+    let nodes = connect(&init.nodes, init.timeout).map_err(|error| error.to_string())?;
+    let context = Context {
+        wall_clock: Rc::new(MachineClock),
+        entropy: entropy::stream(init.seed, "lock", 0),
+        options,
+    };
+    Ok(subject.client(nodes, context))
+}

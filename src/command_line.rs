@@ -1,0 +1,266 @@
+//! Command lines of Picklock, made of specifications: the one place that turns a run, or a matrix,
+//! back into the command that repeats it.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+use picklock_harness::spec::{RunSpec, ScenarioSource, ServerChoice};
+use picklock_scenarios::WorldName;
+
+use crate::matrix::MatrixRequest;
+
+/// The arguments of Picklock. Shown with the program's name, and quoted as a shell reads them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine(Vec<OsString>);
+
+impl CommandLine {
+    /// The command that repeats a run.
+    pub fn of_run(spec: &RunSpec) -> CommandLine {
+        let file = match &spec.source {
+            ScenarioSource::Repro { file, .. } => Some(file),
+            ScenarioSource::Named(_) | ScenarioSource::Program => None,
+        };
+        let mut line = match file {
+            // The file holds everything that does not follow from its own name.
+            Some(file) => CommandLine::new("replay", file.as_os_str()),
+            None => CommandLine::new("scenario", OsStr::new(spec.scenario_named())),
+        };
+        if file.is_none() {
+            line.flag("impl", &spec.subject.name);
+        }
+        line.flag("backend", spec.world.word());
+        if file.is_none() {
+            line.flag("seed", spec.seed.to_string());
+            line.options(&spec.subject.options);
+            let overrides = &spec.overrides;
+            line.flag_if("workers", overrides.workers.map(|it| it.to_string()));
+            line.flag_if("nodes", overrides.nodes.map(|it| it.to_string()));
+            line.flag_if("ttl", overrides.ttl.map(|it| it.to_string()));
+        }
+        line.servers(&spec.servers);
+        line
+    }
+
+    /// The command that repeats a matrix, in the worlds that were chosen.
+    pub fn of_matrix(
+        request: &MatrixRequest,
+        worlds: impl IntoIterator<Item = WorldName>,
+    ) -> CommandLine {
+        let mut line = CommandLine(vec!["matrix".into()]);
+        for subject in &request.subjects {
+            line.flag("impl", subject);
+        }
+        line.options(&request.options);
+        for scenario in &request.scenarios {
+            line.flag("scenario", scenario);
+        }
+        for world in worlds {
+            line.flag("backend", world.word());
+        }
+        line.flag("seeds", request.seeds.to_string());
+        line.flag("seed", request.seed.to_string());
+        line.servers(&request.servers);
+        line
+    }
+
+    /// The arguments, without the program's name.
+    pub fn arguments(&self) -> &[OsString] {
+        &self.0
+    }
+
+    fn new(command: &str, positional: &OsStr) -> CommandLine {
+        let mut words = vec![command.into()];
+        // A name that begins with a dash would read as a flag; a path can say the same otherwise.
+        match positional.as_encoded_bytes().starts_with(b"-") {
+            true => words.push(std::path::Path::new(".").join(positional).into()),
+            false => words.push(positional.to_owned()),
+        }
+        CommandLine(words)
+    }
+
+    fn flag(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        let value = value.as_ref();
+        let mut flag = OsString::from(format!("--{name}"));
+        if value.as_encoded_bytes().starts_with(b"-") {
+            // As a word of its own it would read as a flag.
+            flag.push("=");
+            flag.push(value);
+            self.0.push(flag);
+        } else {
+            self.0.extend([flag, value.to_owned()]);
+        }
+    }
+
+    fn flag_if(&mut self, name: &str, value: Option<impl AsRef<OsStr>>) {
+        if let Some(value) = value {
+            self.flag(name, value);
+        }
+    }
+
+    fn options(&mut self, options: &[(String, String)]) {
+        for (key, value) in options {
+            self.flag("impl-option", format!("{key}={value}"));
+        }
+    }
+
+    fn servers(&mut self, servers: &ServerChoice) {
+        self.flag_if("image", servers.image.as_ref());
+        self.flag_if("redis-server", servers.redis_server.as_ref());
+    }
+}
+
+impl fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("picklock")?;
+        for word in &self.0 {
+            write!(f, " {}", shell_words::quote(&word.to_string_lossy()))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use clap::Parser;
+    use picklock_harness::spec::RunSpec;
+    use picklock_impls::{MUTANTS, STRATEGIES};
+    use picklock_scenarios::{Span, WorldName, catalog};
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    use super::CommandLine;
+    use crate::cli::{BackendChoice, Cli, Command, ScenarioArgs, ServerArgs};
+    use crate::request::RunRequest;
+
+    fn spec(args: &ScenarioArgs) -> Option<RunSpec> {
+        let world = args.backend.world()?;
+        Some(RunRequest::of_args(args).ok()?.in_world(world))
+    }
+
+    /// What a shell makes of the printed command.
+    fn typed(spec: &RunSpec) -> Result<ScenarioArgs, String> {
+        let printed = CommandLine::of_run(spec).to_string();
+        let words = shell_words::split(&printed).map_err(|error| error.to_string())?;
+        let cli = Cli::try_parse_from(words).map_err(|error| format!("{printed}: {error}"))?;
+        match cli.command {
+            Command::Scenario(args) => Ok(args),
+            _ => Err(format!("{printed}: another command")),
+        }
+    }
+
+    fn subjects() -> impl Strategy<Value = (String, Vec<(String, String)>)> {
+        let built_in = STRATEGIES.iter().chain(MUTANTS).map(|it| it.name);
+        let built_in: Vec<&str> = built_in.collect();
+        let built_in =
+            prop::sample::select(built_in).prop_map(|name| (name.to_owned(), Vec::new()));
+        let options = prop::collection::btree_map("[-a-z][a-z0-9.-]{0,8}", "\\PC{0,8}", 0..4);
+        let program = ("[a-z/][a-z \\-]{0,12}", options).prop_map(|(command, options)| {
+            (
+                format!("exec:{command}"),
+                options.into_iter().rev().collect(),
+            )
+        });
+        prop_oneof![built_in, program]
+    }
+
+    fn arguments() -> impl Strategy<Value = ScenarioArgs> {
+        let scenarios: Vec<&str> = catalog::names().collect();
+        let scenarios = prop::sample::select(scenarios);
+        let worlds = [
+            BackendChoice::Sim,
+            BackendChoice::Process,
+            BackendChoice::Docker,
+        ];
+        let overrides = (
+            prop::option::of(1_usize..9),
+            prop::option::of(prop::sample::select(vec![1_usize, 3, 5])),
+            prop::option::of(100_u64..60_000),
+        );
+        let servers = (
+            prop::option::of("[a-z/:.-]{1,12}"),
+            prop::option::of("\\PC{1,12}"),
+        );
+        let world = prop::sample::select(worlds.to_vec());
+        (
+            scenarios,
+            subjects(),
+            world,
+            any::<u64>(),
+            overrides,
+            servers,
+        )
+            .prop_map(
+                |(
+                    scenario,
+                    (subject, options),
+                    backend,
+                    seed,
+                    overrides,
+                    (image, redis_server),
+                )| {
+                    let (workers, nodes, ttl_ms) = overrides;
+                    let ttl = ttl_ms.map(std::time::Duration::from_millis);
+                    ScenarioArgs {
+                        scenario: scenario.to_owned(),
+                        subject,
+                        options,
+                        backend,
+                        seed: Some(seed),
+                        workers,
+                        nodes,
+                        ttl: ttl.map(Span::Absolute),
+                        servers: ServerArgs {
+                            image,
+                            redis_server: redis_server.map(PathBuf::from),
+                        },
+                        json: false,
+                        out: None,
+                        quiet: false,
+                    }
+                },
+            )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 512,
+            max_global_rejects: 8192,
+            rng_seed: RngSeed::Fixed(1),
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn the_printed_command_makes_the_same_specification(args in arguments()) {
+            let spec_of_args = spec(&args);
+            prop_assume!(spec_of_args.is_some());
+            let before = spec_of_args.unwrap();
+            let again = typed(&before).map_err(TestCaseError::fail)?;
+            prop_assert_eq!(spec(&again), Some(before));
+        }
+    }
+
+    #[test]
+    fn a_replay_is_repeated_by_its_file_with_the_servers() {
+        let args = [
+            "picklock", "scenario", "calm", "--impl", "redlock", "--seed", "7",
+        ];
+        let Command::Scenario(args) = Cli::parse_from(args).command else {
+            panic!("another command");
+        };
+        let mut spec = RunRequest::of_args(&args)
+            .unwrap()
+            .in_world(WorldName::Process);
+        spec.servers.redis_server = Some("/opt/a server".into());
+        spec.source = picklock_harness::spec::ScenarioSource::Repro {
+            named: "calm".into(),
+            file: "kept/repro.toml".into(),
+        };
+        assert_eq!(
+            CommandLine::of_run(&spec).to_string(),
+            "picklock replay kept/repro.toml --backend process --redis-server '/opt/a server'"
+        );
+    }
+}

@@ -1,0 +1,228 @@
+//! The runs of a matrix: what is finished, what is in progress.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use picklock_harness::record::Cell;
+use picklock_harness::run::simulation;
+use tokio::sync::mpsc;
+
+use super::cell_builder::CellBuilder;
+use super::directory::{MatrixDirectory, RunConditions, StoredState};
+use super::progress::{MatrixProgress, RunReport};
+use super::selection::Task;
+use super::{MatrixRequest, real, simulated};
+use crate::backend::Chosen;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::scenario::{keep, record};
+use crate::subject;
+
+/// The runs of a matrix.
+pub struct MatrixRun {
+    tasks: Vec<Arc<Task>>,
+    /// In the order of the tasks; `None` for those that are not finished.
+    cells: Vec<Option<Cell>>,
+    /// Cells in progress. Dropped when the cell is finished: a whole matrix has many samples.
+    builders: BTreeMap<usize, CellBuilder>,
+    seeds: u64,
+    directory: Option<MatrixDirectory>,
+    conditions: RunConditions,
+    progress: MatrixProgress,
+}
+
+impl MatrixRun {
+    /// Nothing is finished yet.
+    pub fn new(
+        request: &MatrixRequest,
+        tasks: Vec<Arc<Task>>,
+        directory: Option<MatrixDirectory>,
+        quiet: bool,
+    ) -> MatrixRun {
+        let runs = request.seeds.saturating_mul(tasks.len() as u64);
+        MatrixRun {
+            cells: vec![None; tasks.len()],
+            builders: BTreeMap::new(),
+            seeds: request.seeds,
+            conditions: RunConditions::of(request),
+            progress: MatrixProgress::new(quiet, tasks.len(), runs),
+            tasks,
+            directory,
+        }
+    }
+
+    /// Takes over what an earlier call finished, and says what of it is outdated.
+    ///
+    /// # Errors
+    /// An outdated cell cannot be removed.
+    pub fn recall(&mut self) -> Result<(), Failure> {
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        for (task, cell) in self.tasks.iter().zip(&mut self.cells) {
+            match directory.find(task, &self.conditions)? {
+                StoredState::Finished(cell_of_before) => {
+                    (0..self.seeds).for_each(|_| self.progress.ran());
+                    self.progress.recalled();
+                    *cell = Some(*cell_of_before);
+                }
+                StoredState::Outdated(what) => self.progress.say(&format!(
+                    "{}: runs anew, because {what} changed",
+                    task.title()
+                )),
+                StoredState::Missing => {}
+            }
+        }
+        let recalled = self.cells.iter().flatten().count();
+        if recalled > 0 {
+            let all = self.cells.len();
+            self.progress
+                .say(&format!("{recalled} of {all} cells were finished before"));
+        }
+        Ok(())
+    }
+
+    /// Runs the missing cells of one world, until they are complete or the user interrupts.
+    ///
+    /// # Errors
+    /// The directory of the matrix cannot be written.
+    pub async fn run_world(
+        &mut self,
+        world: &Chosen,
+        jobs: usize,
+        interrupt: &Interrupt,
+    ) -> Result<(), Failure> {
+        let tasks = self.tasks.iter().enumerate();
+        let missing: Vec<(usize, Arc<Task>)> = tasks
+            .filter(|(index, task)| task.spec.world == world.name() && self.cells[*index].is_none())
+            .map(|(index, task)| (index, Arc::clone(task)))
+            .collect();
+        if missing.is_empty() || interrupt.is_wanted() {
+            return Ok(());
+        }
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let is_sim = world.servers.is_none();
+        match is_sim {
+            true => simulated::start(&missing, self.seeds, jobs, Arc::clone(&stop), tell),
+            false => {
+                let directory = self.directory.as_ref();
+                real::start(&missing, self.seeds, jobs, directory, interrupt, tell);
+            }
+        }
+        loop {
+            let report = tokio::select! {
+                biased;
+                // Simulations leave nothing behind, so nothing waits for them. Runs on real servers
+                // end in order by themselves, and their reports with them.
+                () = interrupt.clone().wanted(), if is_sim => {
+                    stop.store(true, Ordering::Relaxed);
+                    return Ok(());
+                }
+                report = told.recv() => report,
+            };
+            match report {
+                Some(report) => self.take(report, world)?,
+                None => break,
+            }
+        }
+        if !interrupt.is_wanted() {
+            self.give_up(&missing);
+        }
+        Ok(())
+    }
+
+    /// All cells that are finished, in order, and how many there were to be.
+    pub fn finish(self) -> (usize, Vec<Cell>) {
+        (self.cells.len(), self.cells.into_iter().flatten().collect())
+    }
+
+    fn take(&mut self, report: RunReport, world: &Chosen) -> Result<(), Failure> {
+        let index = match report {
+            RunReport::Begun(index) => {
+                self.progress.begun(self.tasks[index].title());
+                return Ok(());
+            }
+            RunReport::Failed(index, seed, reason) => {
+                self.builders.entry(index).or_default().failed(seed, reason);
+                if let Some(directory) = &self.directory {
+                    directory.discard(&self.tasks[index], seed);
+                }
+                index
+            }
+            RunReport::Ran(index, result) => {
+                let builder = self.builders.entry(index).or_default();
+                let (task, seed) = (&self.tasks[index], result.seed);
+                let before = builder.shown_seed();
+                let is_shown = builder.add(task, *result);
+                let loser = if is_shown { before } else { Some(seed) };
+                if let (Some(directory), Some(loser), Some(_)) =
+                    (&self.directory, loser, &world.servers)
+                {
+                    directory.discard(task, loser);
+                }
+                index
+            }
+        };
+        self.progress.ran();
+        let runs = self.builders.get(&index).map(CellBuilder::runs);
+        match runs == Some(self.seeds) {
+            true => self.complete(index, world),
+            false => Ok(()),
+        }
+    }
+
+    /// All runs of the cell have ended.
+    fn complete(&mut self, index: usize, world: &Chosen) -> Result<(), Failure> {
+        let Some(builder) = self.builders.remove(&index) else {
+            return Ok(());
+        };
+        let task = &self.tasks[index];
+        let mut cell = builder.cell(task);
+        if let Some(directory) = &self.directory {
+            match cell.error {
+                // The next call runs it again.
+                Some(_) => directory.discard(task, cell.seed),
+                None => {
+                    if world.servers.is_none() {
+                        keep_simulated(directory, task, cell.seed, world)?;
+                    }
+                    directory.store(task, &self.conditions, &mut cell)?;
+                }
+            }
+        }
+        self.progress.finished(&cell);
+        self.cells[index] = Some(cell);
+        Ok(())
+    }
+
+    /// The threads or processes of these cells ended without a report.
+    fn give_up(&mut self, missing: &[(usize, Arc<Task>)]) {
+        for (index, task) in missing {
+            if self.cells[*index].is_some() {
+                continue;
+            }
+            let mut builder = self.builders.remove(index).unwrap_or_default();
+            let reason = "its run ended without a report; this is a defect of picklock";
+            builder.failed(task.spec.seed, reason.into());
+            let cell = builder.cell(task);
+            self.progress.finished(&cell);
+            self.cells[*index] = Some(cell);
+        }
+    }
+}
+
+/// Repeats the shown run of a simulated cell to keep it; it is the same, byte for byte.
+fn keep_simulated(
+    directory: &MatrixDirectory,
+    task: &Task,
+    seed: u64,
+    world: &Chosen,
+) -> Result<(), Failure> {
+    let spec = task.spec.with_seed(seed);
+    let subject = subject::in_process(&spec.subject)?;
+    let output = simulation(&spec, subject, true).map_err(Failure::of_run)?;
+    let record = record(&spec, world, &output);
+    keep(&directory.shown(task)?, &spec, &output, &record)
+}

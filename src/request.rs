@@ -1,0 +1,129 @@
+//! What the user asks to be run, checked before anything starts.
+
+use std::path::Path;
+
+use picklock_harness::entropy;
+use picklock_harness::spec::{
+    Override, Overrides, ResolveError, RunSpec, ScenarioSource, ServerChoice, SubjectSpec,
+    resolve_scenario,
+};
+use picklock_scenarios::{Scenario, ScenarioError, WorldName, catalog};
+
+use crate::cli::ScenarioArgs;
+use crate::exit::Failure;
+use crate::subject;
+
+/// A run specification that only lacks its world, which is chosen by what the machine has.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The lock.
+    pub subject: SubjectSpec,
+    /// The scenario as it is run.
+    pub scenario: Scenario,
+    /// Which servers the user chose.
+    pub servers: ServerChoice,
+    /// Seed of the run.
+    pub seed: u64,
+    source: ScenarioSource,
+    overrides: Overrides,
+}
+
+impl RunRequest {
+    /// What the command line of `picklock scenario` asks for.
+    ///
+    /// # Errors
+    /// What is wrong with it, or with the scenario file.
+    pub fn of_args(args: &ScenarioArgs) -> Result<RunRequest, Failure> {
+        let subject = subject::named(&args.subject, &args.options)?;
+        let scenario = load(&args.scenario)?;
+        let overrides = Overrides {
+            workers: args.workers,
+            nodes: args.nodes,
+            ttl: args.ttl,
+        };
+        let source = ScenarioSource::Named(args.scenario.clone());
+        let servers = args.servers.choice();
+        let seed = match args.seed {
+            Some(seed) => seed,
+            None => entropy::fresh_seed()
+                .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
+        };
+        RunRequest::new(subject, scenario, source, overrides, servers, seed)
+    }
+
+    /// Checks the scenario with its overrides against the subject.
+    ///
+    /// # Errors
+    /// They do not fit.
+    pub fn new(
+        subject: SubjectSpec,
+        scenario: Scenario,
+        source: ScenarioSource,
+        overrides: Overrides,
+        servers: ServerChoice,
+        seed: u64,
+    ) -> Result<RunRequest, Failure> {
+        let named = match &source {
+            ScenarioSource::Named(named) | ScenarioSource::Repro { named, .. } => named.clone(),
+            ScenarioSource::Program => scenario.name.clone(),
+        };
+        let scenario = resolve_scenario(scenario, &subject, overrides)
+            .map_err(|refused| misfit(refused, named))?;
+        Ok(RunRequest {
+            subject,
+            scenario,
+            servers,
+            seed,
+            source,
+            overrides,
+        })
+    }
+
+    /// The same request with the scenario from elsewhere.
+    #[must_use]
+    pub fn with_source(self, source: ScenarioSource) -> RunRequest {
+        RunRequest { source, ..self }
+    }
+
+    /// The whole specification.
+    pub fn in_world(self, world: WorldName) -> RunSpec {
+        RunSpec {
+            subject: self.subject,
+            scenario: self.scenario,
+            source: self.source,
+            world,
+            servers: self.servers,
+            seed: self.seed,
+            overrides: self.overrides,
+        }
+    }
+}
+
+/// Blames the flag that made the scenario unfit, else the scenario.
+fn misfit(refused: ResolveError, named: String) -> Failure {
+    let ResolveError { culprit, error } = refused;
+    let file = match culprit {
+        None => named,
+        Some(Override::Workers(workers)) => format!("--workers {workers}"),
+        Some(Override::Nodes(nodes)) => format!("--nodes {nodes}"),
+        Some(Override::Ttl(ttl)) => format!("--ttl {ttl}"),
+    };
+    Failure::Usage(ScenarioError { file, ..error }.to_string())
+}
+
+/// A scenario of the catalog, or of a file.
+///
+/// # Errors
+/// What is wrong with the name or with the file.
+pub fn load(name: &str) -> Result<Scenario, Failure> {
+    let bad = |error: ScenarioError| Failure::Usage(error.to_string());
+    let is_path = Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == "toml");
+    if !is_path {
+        return catalog::named(name).map_err(bad);
+    }
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| Failure::Usage(format!("{name}: cannot read the scenario: {error}")))?;
+    Scenario::parse(&text, name).map_err(bad)
+}
