@@ -20,7 +20,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         scenario: record.scenario.clone(),
         summary: record.summary.clone(),
         scenario_hash: String::new(),
-        backend: record.backend.clone(),
+        backend: record.backend,
         runs: 1,
         seed: record.seed,
         verdicts: record.verdicts.clone(),

@@ -176,7 +176,7 @@ fn place(cell: &Cell) -> Place {
     Place {
         subject: cell.subject.name.clone(),
         scenario: cell.scenario.clone(),
-        backend: cell.backend.clone(),
+        backend: cell.backend,
     }
 }
 

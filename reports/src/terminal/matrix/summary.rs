@@ -57,7 +57,7 @@ pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
         let key = |cell: &SkippedCell| {
             (
                 cell.scenario.clone(),
-                cell.backend.clone(),
+                cell.backend,
                 cell.reason.clone(),
             )
         };
