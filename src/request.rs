@@ -108,7 +108,7 @@ fn misfit(refused: ResolveError, named: String) -> Failure {
         Some(Override::Nodes(nodes)) => format!("--nodes {nodes}"),
         Some(Override::Ttl(ttl)) => format!("--ttl {ttl}"),
     };
-    Failure::Usage(ScenarioError { file, ..error }.to_string())
+    Failure::Usage(ScenarioError { file, ..*error }.to_string())
 }
 
 /// A scenario of the catalog, or of a file.

@@ -117,7 +117,7 @@ pub struct ResolveError {
     /// The override that made it so; `None`: the scenario itself does not fit the subject.
     pub culprit: Option<Override>,
     /// What is wrong.
-    pub error: ScenarioError,
+    pub error: Box<ScenarioError>,
 }
 
 /// One of the [`Overrides`].
@@ -142,7 +142,7 @@ pub fn resolve_scenario(
     overrides: Overrides,
 ) -> Result<Scenario, ResolveError> {
     let check = |scenario: &Scenario, culprit| {
-        let checked = scenario.check_for(subject.nodes);
+        let checked = scenario.check_for(subject.nodes).map_err(Box::new);
         checked.map_err(|error| ResolveError { culprit, error })
     };
     let topology = &mut scenario.topology;

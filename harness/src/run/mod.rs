@@ -4,6 +4,8 @@
 //! programs to start. Simulation and servers leave the same [`RunOutput`].
 
 mod error;
+mod observer;
+mod output;
 #[cfg(feature = "servers")]
 mod servers;
 
@@ -11,13 +13,13 @@ use std::future::Future;
 use std::rc::Rc;
 
 pub use error::RunFailure;
+pub use observer::{Observer, RunPhase};
+pub use output::RunOutput;
 #[cfg(feature = "servers")]
 pub use servers::ServerBackend;
 
-use crate::history::{Event, History, What};
+use crate::history::What;
 use crate::model::ServerVersion;
-#[cfg(feature = "servers")]
-use crate::real::RunDir;
 use crate::record::{Phases, Redis};
 use crate::sim::{Simulation, run as simulate};
 use crate::spec::RunSpec;
@@ -36,48 +38,6 @@ pub enum Backend {
     /// On real servers, with a process for each worker.
     #[cfg(feature = "servers")]
     Servers(ServerBackend),
-}
-
-/// What a run leaves.
-pub struct RunOutput {
-    /// What happened.
-    pub history: History,
-    /// The servers.
-    pub redis: Redis,
-    /// How long the phases took.
-    pub phases: Phases,
-    /// The version that the subject reported, if it did.
-    pub subject_version: Option<String>,
-    /// The command log. A simulation has one only on demand.
-    pub wire_log: Option<WireLog>,
-    /// What workers and servers wrote; removed when dropped. `None` for a simulation.
-    #[cfg(feature = "servers")]
-    pub logs: Option<RunDir>,
-}
-
-/// A phase of a run on real servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunPhase {
-    /// Servers and workers are started.
-    Setup,
-    /// Servers and workers are ended.
-    Teardown,
-}
-
-/// Watches a run on real servers while it goes on. A simulation takes too little time to watch.
-pub trait Observer {
-    /// A phase begins. The workload begins with the first event.
-    fn phase(&self, phase: RunPhase);
-
-    /// Something happened.
-    fn event(&self, event: &Event);
-}
-
-/// Watches nothing.
-impl Observer for () {
-    fn phase(&self, _: RunPhase) {}
-
-    fn event(&self, _: &Event) {}
 }
 
 /// Runs what the specification says. Where `interrupt` is ready before the run ends, the run ends

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use picklock_scenarios::{Capability, StockPlace, WorldName};
 
-use super::{Observer, RunFailure, RunOutput, RunPhase};
+use super::error::RunFailure;
+use super::observer::{Observer, RunPhase};
+use super::output::RunOutput;
 use crate::clock::Clock;
 use crate::context::{Triggers, millis};
 use crate::driver::{self, RunError, Setup};

@@ -52,21 +52,27 @@
 //! # Ok::<(), picklock_harness::TrialError>(())
 //! ```
 
+mod error;
 mod outcome;
 #[cfg(feature = "servers")]
 mod servers;
+#[cfg(feature = "servers")]
+mod worker_entry;
 
 use std::collections::BTreeMap;
 #[cfg(feature = "servers")]
 use std::path::PathBuf;
 
+pub use error::TrialError;
 pub use outcome::{Outcome, TrialRun};
-use picklock_impls::{Context, Lock, Node, OptionError};
-use picklock_scenarios::{Scenario, ScenarioError, WorldName, catalog, nearest};
+use picklock_impls::{Context, Lock, Node};
+use picklock_scenarios::{Scenario, WorldName, catalog};
 #[cfg(feature = "servers")]
-pub use servers::{WorkerEntry, WorkerError, serve_worker};
+pub use servers::serve_worker;
+#[cfg(feature = "servers")]
+pub use worker_entry::{WorkerEntry, WorkerError};
 
-use crate::run::{RunFailure, simulation};
+use crate::run::simulation;
 use crate::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice, resolve_scenario};
 use crate::subject::Subject;
 
@@ -87,55 +93,6 @@ pub struct Trial {
     /// Where workers come from; `None`: the trial is simulated.
     #[cfg(feature = "servers")]
     workers_from: Option<WorkerEntry>,
-}
-
-/// Why a trial did not run.
-#[derive(Debug, thiserror::Error)]
-pub enum TrialError {
-    /// There is no such scenario, or its text is wrong, or it does not fit the lock.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// There are no seeds, so there is nothing to run.
-    #[error("the trial has no seeds: `seeds(0..20)` gives it twenty")]
-    NoSeeds,
-    /// The lock has no such option, or its value makes no sense.
-    #[error("option {}: {source}{hint}", source.name())]
-    Option {
-        /// What is wrong.
-        source: OptionError,
-        /// What was probably meant, as a sentence, or nothing.
-        hint: String,
-    },
-    /// A run left no history.
-    #[error("seed {seed}: {source}")]
-    Run {
-        /// Which run.
-        seed: u64,
-        /// Why.
-        source: RunFailure,
-    },
-    /// The machine cannot run the trial on real servers.
-    #[cfg(feature = "servers")]
-    #[error(transparent)]
-    Servers(#[from] crate::real::WorldError),
-    /// A worker of the trial, or the thread of its runs, failed.
-    #[cfg(feature = "servers")]
-    #[error(transparent)]
-    Worker(#[from] WorkerError),
-}
-
-impl TrialError {
-    fn of_option(source: OptionError) -> Self {
-        let meant = match &source {
-            OptionError::Unknown { name, declared } => nearest(name, declared.iter().copied()),
-            OptionError::Bad { .. } => None,
-        };
-        let hint = meant.map(|meant| format!("; did you mean `{meant}`?"));
-        TrialError::Option {
-            hint: hint.unwrap_or_default(),
-            source,
-        }
-    }
 }
 
 impl Trial {
@@ -275,14 +232,14 @@ impl Trial {
     pub fn run_subject(&self, subject: &Subject) -> Result<Outcome, TrialError> {
         let specs = self.specs(subject)?;
         let runs = self.run_all(specs, subject)?;
-        Ok(Outcome::new(self, subject, runs))
+        Ok(Outcome::new(&self.scenario, &self.code, subject, runs))
     }
 
     /// One specification for each seed.
     fn specs(&self, subject: &Subject) -> Result<Vec<RunSpec>, TrialError> {
         let wanted = subject.spec(&self.options);
         let scenario = resolve_scenario(self.scenario.clone(), &wanted, self.overrides)
-            .map_err(|refused| refused.error)?;
+            .map_err(|refused| *refused.error)?;
         if let Err(source) = subject.read_options(&self.options) {
             return Err(TrialError::of_option(source));
         }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Trial, TrialError};
+use picklock_scenarios::Scenario;
+
+use super::error::TrialError;
 use crate::check::{Cause, Property, Status, Verdict, Verdicts, judge};
 use crate::expectation::{Expected, Tables, fits};
 use crate::history::History;
@@ -37,15 +39,23 @@ impl TrialRun {
 /// The runs of a trial.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    trial: Trial,
+    scenario: Scenario,
+    /// How the trial was made, as code, to run it again.
+    code: String,
     subject: String,
     runs: Vec<TrialRun>,
 }
 
 impl Outcome {
-    pub(super) fn new(trial: &Trial, subject: &Subject, runs: Vec<TrialRun>) -> Self {
+    pub(super) fn new(
+        scenario: &Scenario,
+        code: &str,
+        subject: &Subject,
+        runs: Vec<TrialRun>,
+    ) -> Self {
         Outcome {
-            trial: trial.clone(),
+            scenario: scenario.clone(),
+            code: code.to_owned(),
             subject: subject.name().to_owned(),
             runs,
         }
@@ -102,7 +112,7 @@ impl Outcome {
     /// A run was judged otherwise, or the scenario expects nothing.
     #[track_caller]
     pub fn assert_as_expected(&self) {
-        let scenario = &self.trial.scenario;
+        let scenario = &self.scenario;
         // The caller asks for it, so the expectation binds this lock.
         let expected = Expected::of(scenario, &self.subject, Tables::NamedOrAll);
         if expected == Expected::default() {
@@ -133,7 +143,7 @@ impl Outcome {
         let mut text = format!(
             "`{}` in `{}`: {property} should be {wanted}, which fails in {count} of {} runs\n\nseed {}: {property} {}",
             self.subject,
-            self.trial.scenario.name,
+            self.scenario.name,
             self.runs.len(),
             run.seed,
             verdict.status
@@ -145,7 +155,7 @@ impl Outcome {
         for line in &verdict.story {
             write!(text, "\n  {line}").unwrap_or_default();
         }
-        let code = &self.trial.code;
+        let code = &self.code;
         write!(
             text,
             "\n\nTo see it again: {code} with .seeds([{}]); its history is in runs()[0].history\n",

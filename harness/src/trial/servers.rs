@@ -7,114 +7,21 @@
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use tokio::net::unix::pipe;
 
-use super::{TrialError, TrialRun};
-use crate::adapter::serve::ServeError;
+use super::error::TrialError;
+use super::outcome::TrialRun;
+use super::worker_entry::{REAPER, ROLE, WORKER, WorkerEntry, WorkerError};
 use crate::real::{Binary, ReaperError, World, run_reaper};
 use crate::run::{Backend, RunFailure, ServerBackend, run};
 use crate::spec::RunSpec;
 use crate::subject::Subject;
 use crate::worker::serve_subject;
 
-/// Names the role of a process that a trial started: [`REAPER`], or [`WORKER`] and a lock's name.
-const ROLE: &str = "PICKLOCK_TRIAL_ROLE";
-const REAPER: &str = "reaper";
-const WORKER: &str = "worker:";
-
 /// Where a process in a role writes its answers.
 const ANSWERS: &str = "/proc/self/fd/3";
-
-/// For a shell: becomes the program with its arguments, with the pipe of the answers in its place.
-const BECOME: &str = "exec \"$0\" \"$@\" 3>&1 1>&2";
-
-/// Where this binary calls [`serve_worker`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkerEntry {
-    test: Option<String>,
-}
-
-impl WorkerEntry {
-    /// At the beginning of `main`: in an example, a program, or a test with `harness = false`.
-    pub fn main() -> Self {
-        WorkerEntry { test: None }
-    }
-
-    /// In a `#[test]` of this test binary that does nothing else. `name` is its full name, as
-    /// `cargo test` prints it: `tests::picklock_worker`.
-    pub fn test(name: &str) -> Self {
-        WorkerEntry {
-            test: Some(name.to_owned()),
-        }
-    }
-
-    pub(super) fn code(&self) -> String {
-        match &self.test {
-            None => "WorkerEntry::main()".to_owned(),
-            Some(name) => format!("WorkerEntry::test({name:?})"),
-        }
-    }
-
-    /// The command line of this binary in a role.
-    fn command(&self, role: &str) -> Result<Vec<String>, WorkerError> {
-        let program = std::env::current_exe().map_err(WorkerError::Program)?;
-        let program = program
-            .into_os_string()
-            .into_string()
-            .map_err(|path| WorkerError::Path(PathBuf::from(path)))?;
-        let role = format!("{ROLE}={role}");
-        let mut words = vec!["env", &role, "sh", "-c", BECOME, &program];
-        if let Some(name) = &self.test {
-            words.extend([name, "--exact", "--nocapture"]);
-        }
-        Ok(words.into_iter().map(str::to_owned).collect())
-    }
-}
-
-/// Why a process of a trial failed.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkerError {
-    /// This program cannot be found again.
-    #[error("cannot find this program to start it as a worker: {0}")]
-    Program(#[source] io::Error),
-    /// Its path does not fit into a command line.
-    #[error("the path {} is not UTF-8", .0.display())]
-    Path(PathBuf),
-    /// The runtime or its thread failed.
-    #[error("cannot start the runtime: {0}")]
-    Runtime(#[source] io::Error),
-    /// The thread of the runs ended early: a defect of Picklock.
-    #[error("the thread of the runs panicked")]
-    Panicked,
-    /// This binary, started again, was no clean-up helper.
-    #[error(
-        "{helper}\n  = help: this binary was started again as {} says, and did not call serve_worker there",
-        entry.code()
-    )]
-    NoEntry {
-        /// Where it was to call it.
-        entry: WorkerEntry,
-        /// What was found instead.
-        helper: ReaperError,
-    },
-    /// The trial runs a lock that `serve_worker` does not know.
-    #[error("the trial runs the lock `{name}`, but serve_worker was given {}", known.join(", "))]
-    Unknown {
-        /// The lock of the trial.
-        name: String,
-        /// The locks that were given.
-        known: Vec<String>,
-    },
-    /// The pipe of the answers is not there, or broke.
-    #[error("cannot answer: {0}")]
-    Answers(#[source] io::Error),
-    /// The adapter protocol ended with an error.
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-}
 
 /// Serves the driver if this process is a worker that a trial on real servers started, until the
 /// trial does not need it any more. Returns false at once in any other process.
@@ -136,10 +43,7 @@ pub enum WorkerError {
 ///
 /// In a test binary, give it a test of its own, and name that in [`WorkerEntry::test`]:
 ///
-/// ```
-/// # use picklock_harness::subject::Subject;
-/// # use picklock_harness::trial::serve_worker;
-/// # fn my_lock() -> Subject { Subject::of(picklock_impls::find("set-nx-px").unwrap()) }
+/// ```text
 /// #[test]
 /// fn picklock_worker() {
 ///     serve_worker(&[my_lock()]).unwrap();
@@ -148,7 +52,7 @@ pub enum WorkerError {
 ///
 /// # Errors
 /// The trial runs a lock that is not among `subjects`, or the driver went away.
-pub fn serve_worker(subjects: &[Subject]) -> Result<bool, TrialError> {
+pub fn serve_worker(subjects: &[Subject]) -> Result<bool, WorkerError> {
     let Ok(role) = std::env::var(ROLE) else {
         return Ok(false);
     };
