@@ -7,7 +7,7 @@ use std::fmt;
 use picklock_harness::spec::{RunSpec, ScenarioSource, ServerChoice};
 use picklock_scenarios::WorldName;
 
-use crate::matrix::MatrixRequest;
+use crate::matrix::request::MatrixRequest;
 
 /// The arguments of Picklock. Shown with the program's name, and quoted as a shell reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]

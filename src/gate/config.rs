@@ -16,7 +16,7 @@ use super::expect_table::ExpectTable;
 use super::measure::PlannedBatch;
 use super::subjects::{self, Named};
 use crate::exit::Failure;
-use crate::matrix::MatrixRequest;
+use crate::matrix::request::MatrixRequest;
 use crate::source::Source;
 
 /// How many pairs of runs, where the configuration does not say.

@@ -17,7 +17,7 @@ use picklock_reports::file_name::slug;
 use picklock_reports::matrix::matrix_json;
 use serde::{Deserialize, Serialize};
 
-use super::MatrixRequest;
+use super::request::MatrixRequest;
 use super::selection::Task;
 use crate::command_line::CommandLine;
 use crate::exit::Failure;

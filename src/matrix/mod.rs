@@ -1,7 +1,7 @@
 //! `picklock matrix`: subjects × scenarios × worlds, held against what is expected.
 //!
 //! - [`cli`]: what can be typed
-//! - [`selection`]: which cells there are
+//! - [`request`], [`selection`]: which cells there are
 //! - [`simulated`], [`real`]: how they are run, many at a time
 //! - [`cell_builder`]: from the runs of a cell to the cell
 //! - [`directory`]: where they are kept, and which need not run again
@@ -15,6 +15,7 @@ mod matrix_run;
 mod plan;
 mod progress;
 mod real;
+pub mod request;
 mod selection;
 mod simulated;
 
@@ -23,7 +24,6 @@ use std::sync::Arc;
 use picklock_harness::clock::Clock;
 use picklock_harness::context::millis;
 use picklock_harness::record::{MATRIX_FORMAT, MatrixRecord, SkippedCell};
-use picklock_harness::spec::ServerChoice;
 use picklock_reports::matrix::matrix_json;
 use picklock_reports::{terminal, units};
 use picklock_scenarios::WorldName;
@@ -37,47 +37,7 @@ use cli::MatrixArgs;
 use directory::MatrixDirectory;
 use matrix_run::MatrixRun;
 pub use plan::MatrixPlan;
-
-/// Which cells to run, and how often.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MatrixRequest {
-    /// The locks, as after `--impl`; all built-in ones if empty.
-    pub subjects: Vec<String>,
-    /// The scenarios, by name or path; the whole catalog if empty.
-    pub scenarios: Vec<String>,
-    /// The worlds; `None` for the best that there is.
-    pub worlds: Vec<Option<WorldName>>,
-    /// Options of the only lock.
-    pub options: Vec<(String, String)>,
-    /// How often each cell runs.
-    pub seeds: u64,
-    /// Seed of each cell's first run.
-    pub seed: u64,
-    /// How many runs at a time; `None`: what suits the world.
-    pub jobs: Option<usize>,
-    /// Which servers the user chose.
-    pub servers: ServerChoice,
-}
-
-impl MatrixRequest {
-    fn of_args(args: &MatrixArgs) -> MatrixRequest {
-        let worlds: Vec<_> = args.backends.iter().map(|it| it.world()).collect();
-        MatrixRequest {
-            subjects: args.subjects.clone(),
-            scenarios: args.scenarios.clone(),
-            worlds: if worlds.is_empty() {
-                vec![None]
-            } else {
-                worlds
-            },
-            options: args.options.clone(),
-            seeds: args.seeds,
-            seed: args.seed,
-            jobs: args.jobs,
-            servers: args.servers.choice(),
-        }
-    }
-}
+use request::MatrixRequest;
 
 /// Runs all cells, prints the table, keeps it.
 ///

@@ -8,8 +8,9 @@ use picklock_reports::gate::CellKey;
 use picklock_scenarios::WorldName;
 
 use super::matrix_run::MatrixRun;
+use super::request::MatrixRequest;
 use super::selection::{self, Task};
-use super::{MatrixRequest, choose, frame, jobs};
+use super::{choose, frame, jobs};
 use crate::backend::Chosen;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;

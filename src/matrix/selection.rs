@@ -6,7 +6,7 @@ use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, SubjectSpec, re
 use picklock_impls::STRATEGIES;
 use picklock_scenarios::{Scenario, WorldName, catalog};
 
-use super::MatrixRequest;
+use super::request::MatrixRequest;
 use crate::backend::Chosen;
 use crate::exit::Failure;
 use crate::request::{RunRequest, load};

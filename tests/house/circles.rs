@@ -72,7 +72,6 @@ const TABLES: &[(&str, &str, &[&str], &str)] = &[
 /// Circles that are still there: crate and files. This list may only shrink.
 const KNOWN: &[(&str, &[&str])] = &[
     (".", &["gate::config", "gate::measure"]),
-    (".", &["real_run", "scenario", "sim_run"]),
     ("harness", &["adapter::control", "adapter::process"]),
     ("harness", &["nemesis::strike", "nemesis::undo"]),
     ("harness", &["sim::batch", "sim::runner"]),
