@@ -54,13 +54,7 @@ pub(super) fn legend(width: usize) -> Vec<Line> {
 pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let mut groups: Vec<(&SkippedCell, Vec<&str>)> = Vec::new();
     for one in &record.skipped {
-        let key = |cell: &SkippedCell| {
-            (
-                cell.scenario.clone(),
-                cell.backend,
-                cell.reason.clone(),
-            )
-        };
+        let key = |cell: &SkippedCell| (cell.scenario.clone(), cell.backend, cell.reason.clone());
         match groups.iter_mut().find(|(first, _)| key(first) == key(one)) {
             Some((_, subjects)) => subjects.push(&one.subject),
             None => groups.push((one, vec![&one.subject])),
