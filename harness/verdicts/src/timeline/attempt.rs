@@ -2,6 +2,7 @@
 
 use super::grant_order;
 use super::lease_deadline::{LeaseDeadline, Report};
+use super::nanoseconds::ms;
 
 /// One attempt to buy, as far as it has come.
 #[derive(Debug, Clone, Copy)]
@@ -95,13 +96,6 @@ impl Denial {
     pub fn is_definite(self) -> bool {
         matches!(self, Denial::Refused | Denial::Failed { definite: true })
     }
-}
-
-const NS_PER_MS: u64 = 1_000_000;
-
-/// Milliseconds as nanoseconds.
-pub fn ms(count: u64) -> u64 {
-    count.saturating_mul(NS_PER_MS)
 }
 
 impl Attempt {

@@ -2,25 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::What;
-
-use super::Timeline;
+use super::fault::FaultSpan;
+use crate::history::{History, What};
 
 /// The kind of fault that freezes workers, as histories call it.
 const PAUSE_CLIENT: &str = "pause-client";
 
 /// Spans of all workers that were frozen. A freeze ends with its fault, with its worker's death, or
 /// with the history; freezes that overlap or touch are one.
-pub(super) fn frozen(timeline: &Timeline<'_>) -> BTreeMap<usize, Vec<(u64, u64)>> {
+pub(super) fn frozen(
+    history: &History,
+    faults: &[FaultSpan<'_>],
+) -> BTreeMap<usize, Vec<(u64, u64)>> {
     let mut frozen: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
-    let faults = timeline.faults().iter();
-    let pauses: Vec<_> = faults.filter(|span| span.fault == PAUSE_CLIENT).collect();
+    let pauses: Vec<_> = faults
+        .iter()
+        .filter(|span| span.fault == PAUSE_CLIENT)
+        .collect();
     if pauses.is_empty() {
         return frozen;
     }
-    let deaths = deaths(timeline);
+    let deaths = deaths(history);
+    let end_ns = history.events.last().map_or(0, |event| event.at_ns);
     for pause in pauses {
-        let over_ns = pause.ended_ns.unwrap_or(timeline.end_ns());
+        let over_ns = pause.ended_ns.unwrap_or(end_ns);
         for worker in pause.workers {
             let deaths = deaths.get(worker).map_or(&[][..], Vec::as_slice);
             let next = deaths.partition_point(|at_ns| *at_ns < pause.began_ns);
@@ -40,9 +45,9 @@ pub(super) fn frozen(timeline: &Timeline<'_>) -> BTreeMap<usize, Vec<(u64, u64)>
 }
 
 /// When each worker died.
-fn deaths(timeline: &Timeline<'_>) -> BTreeMap<usize, Vec<u64>> {
+fn deaths(history: &History) -> BTreeMap<usize, Vec<u64>> {
     let mut deaths: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for event in &timeline.history().events {
+    for event in &history.events {
         if let What::WorkerDown { worker, .. } = event.what {
             deaths.entry(worker).or_default().push(event.at_ns);
         }

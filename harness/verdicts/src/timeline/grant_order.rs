@@ -13,7 +13,8 @@
 //! A lease that the subject calls run out (`valid_ms` 0) may have done so long ago: neither 2 nor
 //! 3 can be said of it.
 
-use super::attempt::{Attempt, ms};
+use super::attempt::Attempt;
+use super::nanoseconds::ms;
 
 /// Every other grant that had arrived before this time was made before this attempt's, whose
 /// deadline is known by now. `valid_ms`: what the subject reported. `forgot`: a node or a clock was

@@ -14,7 +14,7 @@
 //! of its wait the lease had been running, the client may believe longer, until
 //! [`LeaseDeadline::latest_ns`]. Pictures show the time between the two as undecided.
 
-use super::attempt::ms;
+use super::nanoseconds::ms;
 
 /// The end of a lease, nanoseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

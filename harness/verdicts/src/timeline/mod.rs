@@ -16,6 +16,7 @@ mod frozen;
 mod grant_order;
 mod hold;
 mod lease_deadline;
+mod nanoseconds;
 mod operation;
 #[cfg(test)]
 mod tests;
@@ -26,9 +27,10 @@ use std::collections::BTreeMap;
 
 use crate::history::History;
 
-pub use attempt::{Attempt, Denial, HoldEnd, Step, ms};
+pub use attempt::{Attempt, Denial, HoldEnd, Step};
 pub use fault::{FaultSpan, forgets, spoils_clocks, strikes_once};
 pub use hold::{Hold, Lease, LeasePhase, LeaseState};
+pub use nanoseconds::ms;
 pub use operation::{Operation, OperationKind, Outcome, each_operation};
 pub use tracker::AttemptTracker;
 
@@ -87,6 +89,7 @@ impl<'a> Timeline<'a> {
     /// When each worker was frozen: disjoint spans in the order of time, from and to. Workers that
     /// were never frozen are left out.
     pub fn frozen(&self) -> &BTreeMap<usize, Vec<(u64, u64)>> {
-        self.frozen.get_or_init(|| frozen::frozen(self))
+        self.frozen
+            .get_or_init(|| frozen::frozen(self.history, self.faults()))
     }
 }
