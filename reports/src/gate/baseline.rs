@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell_key::CellKey;
 use super::limit::Unit;
-use super::limit_check::ratios;
-use super::paired::Ran;
+use super::paired::{Ran, ratios};
 use super::rules::Rules;
 
 /// Format and version of a baseline.

@@ -6,13 +6,11 @@ use picklock_verdicts::record::Cell;
 
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;
-use super::finding::{Finding, Kind};
+use super::finding::{Finding, Kind, UPDATE};
 use super::limit_check::{LimitCheck, LimitResult, Measured};
 use super::paired::Ran;
 use super::rules::Rules;
 use super::verdicts::against_expectations;
-
-pub(super) const UPDATE: &str = "run `picklock gate --update-baseline`, and look at what changes";
 
 /// Whether the gate opens, and what stands against it.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use super::cell_key::CellKey;
 
+pub(super) const UPDATE: &str = "run `picklock gate --update-baseline`, and look at what changes";
+
 /// What kind of thing is wrong; the first is the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]

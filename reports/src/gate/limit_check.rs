@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;
-use super::finding::{Finding, Kind};
+use super::finding::{Finding, Kind, UPDATE};
 use super::limit::{Limit, Op, Unit};
 use super::metric::Metric;
-use super::paired::{CONFIDENCE, Paired, Ran};
+use super::paired::{CONFIDENCE, Ran, quotients};
 use super::rules::Rules;
-use crate::statistics::{Interval, median_interval};
+use crate::statistics::median_interval;
 use crate::units::span_us;
 
 /// A limit that was compared with a measurement, kept or broken.
@@ -45,26 +45,6 @@ pub(super) enum LimitResult {
     Unchecked(Finding),
     /// The baseline that it needs is not good; another finding says so already.
     NoBaseline,
-}
-
-/// The subject's times divided by the control's: the median of the ratios of the pairs. `None` if a
-/// pair was not measured, or if there are too few pairs.
-pub(super) fn ratios(paired: &Paired, metric: Metric) -> Option<Interval> {
-    let ratio = |subject, control| Some(subject / control);
-    median_interval(&quotients(paired, ratio, metric)?, CONFIDENCE)
-}
-
-/// A quotient of each pair; `None` if any pair lacks one.
-fn quotients(
-    paired: &Paired,
-    quotient: impl Fn(f64, f64) -> Option<f64>,
-    metric: Metric,
-) -> Option<Vec<f64>> {
-    let of_pairs = paired.pairs.iter().map(|pair| {
-        let (subject, control) = pair.both(metric)?;
-        quotient(subject, control)
-    });
-    of_pairs.collect()
 }
 
 /// Checks the limits of one cell.
@@ -234,9 +214,7 @@ impl LimitCheck<'_> {
             "{limit}: the baseline has no {} of this cell, or against another control",
             limit.metric.word()
         );
-        LimitResult::Unchecked(
-            Finding::of(Kind::StaleBaseline, self.key, problem).help(super::decide::UPDATE),
-        )
+        LimitResult::Unchecked(Finding::of(Kind::StaleBaseline, self.key, problem).help(UPDATE))
     }
 
     fn before(&self) -> Option<&BaselineCell> {

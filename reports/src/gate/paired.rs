@@ -6,6 +6,7 @@ use picklock_verdicts::record::{Cell, Latency, MatrixRecord};
 
 use super::cell_key::CellKey;
 use super::metric::Metric;
+use crate::statistics::{Interval, median_interval};
 
 /// How sure the gate must be that a limit is broken, and not the machine busy.
 pub const CONFIDENCE: f64 = 0.95;
@@ -93,4 +94,24 @@ pub fn absorb(cell: &mut Cell, other: Cell) {
         }
     }
     cell.error = cell.error.take().or(other.error);
+}
+
+/// The subject's times divided by the control's: the median of the ratios of the pairs. `None` if a
+/// pair was not measured, or if there are too few pairs.
+pub(super) fn ratios(paired: &Paired, metric: Metric) -> Option<Interval> {
+    let ratio = |subject, control| Some(subject / control);
+    median_interval(&quotients(paired, ratio, metric)?, CONFIDENCE)
+}
+
+/// A quotient of each pair; `None` if any pair lacks one.
+pub(super) fn quotients(
+    paired: &Paired,
+    quotient: impl Fn(f64, f64) -> Option<f64>,
+    metric: Metric,
+) -> Option<Vec<f64>> {
+    let of_pairs = paired.pairs.iter().map(|pair| {
+        let (subject, control) = pair.both(metric)?;
+        quotient(subject, control)
+    });
+    of_pairs.collect()
 }

@@ -6,11 +6,11 @@ use picklock_verdicts::record::Cell;
 use picklock_verdicts::timeline::Timeline;
 
 use super::embed;
+use super::fact::{Fact, fact};
 use super::figures::{self, Figures};
 use super::frame::Command;
 use super::messages;
 use super::name::{Name, name, sentence};
-use super::page::{Fact, fact};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, timeline_data};
 use crate::report_input::{Evidence, ReportInput};

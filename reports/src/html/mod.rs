@@ -20,6 +20,7 @@ mod column;
 mod downtime;
 mod embed;
 mod evidence;
+mod fact;
 mod fault_band;
 mod figures;
 mod frame;

@@ -4,6 +4,7 @@ use askama::Template;
 use picklock_verdicts::check::{Property, Status, describe};
 
 use super::evidence::{self, Exhibit};
+use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
 use super::grid::{self, World};
 use super::name::{Name, name, sentence};
@@ -59,19 +60,6 @@ struct PropertyKey {
     letter: char,
     property: Property,
     demand: &'static str,
-}
-
-/// Something about how it was run.
-pub(super) struct Fact {
-    pub(super) what: &'static str,
-    pub(super) value: Name,
-}
-
-pub(super) fn fact(what: &'static str, value: impl AsRef<str>) -> Fact {
-    Fact {
-        what,
-        value: sentence(value.as_ref()),
-    }
 }
 
 pub(super) fn view(input: &ReportInput) -> Page {

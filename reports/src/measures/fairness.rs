@@ -2,7 +2,7 @@
 
 use picklock_verdicts::timeline::{Operation, OperationKind, Outcome};
 
-use super::waits::Waits;
+use super::waits::{LongestWait, Waits};
 
 /// How evenly the lock was shared out.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,19 +16,6 @@ pub struct Fairness {
     pub jain: Option<f64>,
     /// The longest that a worker went on asking for one key.
     pub longest_wait: Option<LongestWait>,
-}
-
-/// A wait, over refusals too, until the grant or the last attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LongestWait {
-    /// Who waited.
-    pub worker: usize,
-    /// Since when, nanoseconds since the run began.
-    pub from_ns: u64,
-    /// How long, nanoseconds.
-    pub waited_ns: u64,
-    /// False if it never got the lock.
-    pub granted: bool,
 }
 
 pub(super) fn of(workers: usize, operations: &[Operation]) -> Fairness {

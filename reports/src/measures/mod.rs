@@ -20,12 +20,13 @@ use picklock_verdicts::timeline::{OperationKind, Timeline};
 
 use crate::wire_log::{Cost, WireLog};
 
-pub use fairness::{Fairness, LongestWait};
+pub use fairness::Fairness;
 pub use orphan::Orphan;
 pub(crate) use phase::merged;
 pub use phase::{Phase, Phases};
 pub use recovery::Recovery;
 pub use speed::{Outcomes, Speed};
+pub use waits::LongestWait;
 
 /// All measures of one history.
 #[derive(Debug, Clone)]

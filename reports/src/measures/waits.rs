@@ -7,7 +7,18 @@ use std::collections::HashMap;
 
 use picklock_verdicts::timeline::{Operation, Outcome};
 
-use super::fairness::LongestWait;
+/// A wait, over refusals too, until the grant or the last attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongestWait {
+    /// Who waited.
+    pub worker: usize,
+    /// Since when, nanoseconds since the run began.
+    pub from_ns: u64,
+    /// How long, nanoseconds.
+    pub waited_ns: u64,
+    /// False if it never got the lock.
+    pub granted: bool,
+}
 
 /// The waits of all workers, as their requests are over one after the other.
 #[derive(Debug, Default)]

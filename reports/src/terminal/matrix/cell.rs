@@ -6,6 +6,7 @@ use picklock_verdicts::record::Cell;
 
 use super::super::line::Line;
 use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
+use super::distinct::distinct;
 use crate::units::span_us;
 
 /// The sign of the whole cell and its style. Expected results are not emphasised.
@@ -36,7 +37,7 @@ pub(super) fn with(cell: &Cell, status: Status) -> impl Iterator<Item = Property
 
 /// The causes of what was violated, each once.
 pub(super) fn causes(cell: &Cell) -> Vec<&'static str> {
-    super::once(
+    distinct(
         cell.verdicts
             .values()
             .filter_map(|v| v.cause.map(|c| c.word())),

@@ -5,7 +5,7 @@ use picklock_verdicts::record::Cell;
 use super::super::line::{Line, columns};
 use super::super::paint::STRONG;
 use super::cell::block;
-use super::once;
+use super::distinct::distinct;
 
 const GAP: usize = 2;
 
@@ -23,8 +23,8 @@ fn grid(
     column_of: impl Fn(&Cell) -> String,
 ) -> Option<Vec<Line>> {
     let keys: Vec<(String, String)> = cells.iter().map(|c| (row_of(c), column_of(c))).collect();
-    let rows = once(keys.iter().map(|(row, _)| row.as_str()));
-    let across = once(keys.iter().map(|(_, column)| column.as_str()));
+    let rows = distinct(keys.iter().map(|(row, _)| row.as_str()));
+    let across = distinct(keys.iter().map(|(_, column)| column.as_str()));
     let found = |row: &str, column: &str| {
         let at = keys.iter().position(|(r, c)| r == row && c == column);
         at.map(|at| block(cells[at])).unwrap_or_default()

@@ -6,7 +6,7 @@ use picklock_verdicts::record::Cell;
 use super::super::line::{Line, columns};
 use super::super::paint::{BAD, FAINT, STRONG, WARN};
 use super::cell::{p99, sign, with};
-use super::once;
+use super::distinct::distinct;
 
 /// Names are not given more room than this.
 const WIDEST_NAME: usize = 28;
@@ -15,7 +15,7 @@ pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
     let names = cells.iter().map(|cell| columns(&cell.subject.name));
     let column = 2 + names.max().unwrap_or(0).min(WIDEST_NAME) + 2;
     let mut lines = Vec::new();
-    for scenario in once(cells.iter().map(|cell| cell.scenario.as_str())) {
+    for scenario in distinct(cells.iter().map(|cell| cell.scenario.as_str())) {
         lines.push(Line::new().styled(STRONG, scenario));
         for cell in cells.iter().filter(|cell| cell.scenario == scenario) {
             lines.extend(row(cell, column, width));
@@ -66,7 +66,7 @@ fn by_cause(cell: &Cell) -> Vec<String> {
         let verdict = &cell.verdicts[&property];
         verdict.cause.map_or("violated", |cause| cause.word())
     };
-    let causes = once(with(cell, Status::Violated).map(cause_of));
+    let causes = distinct(with(cell, Status::Violated).map(cause_of));
     let texts = causes.into_iter().map(|cause| {
         let of_cause = with(cell, Status::Violated).filter(|one| cause_of(*one) == cause);
         let words: Vec<&str> = of_cause.map(|property| property.word()).collect();

@@ -2,6 +2,7 @@
 //! otherwise than expected, the worst first.
 
 mod cell;
+mod distinct;
 mod grid;
 mod list;
 mod rates;
@@ -13,6 +14,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 use super::line::Line;
 use super::paint::STRONG;
 use super::run::{NARROWEST, WIDEST, join};
+use distinct::distinct;
 
 /// The matrix for a terminal of `width` columns (taken as at least 60, at most 200).
 ///
@@ -21,7 +23,7 @@ use super::run::{NARROWEST, WIDEST, join};
 pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     let width = width.clamp(NARROWEST, WIDEST);
     let mut parts = vec![summary::title(record, width)];
-    let worlds = once(record.cells.iter().map(|cell| cell.backend.word()));
+    let worlds = distinct(record.cells.iter().map(|cell| cell.backend.word()));
     for world in &worlds {
         let of_world = |cell: &&Cell| cell.backend.word() == *world;
         let cells: Vec<&Cell> = record.cells.iter().filter(of_world).collect();
@@ -40,15 +42,4 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     parts.push(summary::skipped(record, width));
     parts.push(summary::outcome(record, width));
     join(parts)
-}
-
-/// Each once, in the order in which they come.
-fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut once: Vec<&str> = Vec::new();
-    for name in names {
-        if !once.contains(&name) {
-            once.push(name);
-        }
-    }
-    once
 }

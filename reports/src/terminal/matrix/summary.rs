@@ -5,16 +5,16 @@ use picklock_verdicts::record::{MatrixRecord, SkippedCell};
 
 use super::super::line::Line;
 use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
-use super::once;
+use super::distinct::distinct;
 
 /// Reasons for leaving cells out are not given for more than this many.
 const SKIPPED: usize = 8;
 
 pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
-    let subjects = once(cells.iter().map(|cell| cell.subject.name.as_str())).len();
-    let scenarios = once(cells.iter().map(|cell| cell.scenario.as_str())).len();
-    let worlds = once(cells.iter().map(|cell| cell.backend.word()));
+    let subjects = distinct(cells.iter().map(|cell| cell.subject.name.as_str())).len();
+    let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str())).len();
+    let worlds = distinct(cells.iter().map(|cell| cell.backend.word()));
     let runs = match record.seeds {
         1 => format!("one run each, seed {}", record.seed),
         seeds => format!(
