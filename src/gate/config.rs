@@ -13,9 +13,9 @@ use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use super::expect_table::ExpectTable;
-use super::measure::PlannedBatch;
 use super::subjects::{self, Named};
 use crate::exit::Failure;
+use crate::matrix::MatrixPlan;
 use crate::matrix::request::MatrixRequest;
 use crate::source::Source;
 
@@ -78,6 +78,14 @@ pub struct Batch {
     pub at: usize,
     /// Its cells.
     pub request: MatrixRequest,
+}
+
+/// A batch of the configuration, ready to run.
+pub struct PlannedBatch<'a> {
+    /// The batch.
+    pub batch: &'a Batch,
+    /// Its cells.
+    pub plan: MatrixPlan,
 }
 
 impl Config {

@@ -8,7 +8,7 @@ use picklock_harness::record::{Cell, MatrixRecord};
 use picklock_reports::gate::{CellKey, Pair, Paired, Ran, Rules, absorb};
 use picklock_scenarios::WorldName;
 
-use super::config::{Batch, Config};
+use super::config::{Config, PlannedBatch};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::matrix::MatrixPlan;
@@ -16,14 +16,6 @@ use crate::print;
 
 /// The seed of the first pair; each further pair has the next one.
 const SEED: u64 = 1;
-
-/// A batch of the configuration, ready to run.
-pub struct PlannedBatch<'a> {
-    /// The batch.
-    pub batch: &'a Batch,
-    /// Its cells.
-    pub plan: MatrixPlan,
-}
 
 /// Plans everything before anything runs, and says where it will.
 ///
