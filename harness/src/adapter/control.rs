@@ -12,12 +12,9 @@ use tokio::process::Child;
 use tokio::sync::watch;
 
 use super::exit;
-use super::process::ProcessError;
+use super::process_error::{ProcessError, STOP_WITHIN};
 use super::process_group::{self, Condition};
 use crate::clock::Clock;
-
-/// Longest time that a stop signal may take to come into effect.
-pub(super) const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Freezes, thaws and kills a worker, all its processes together, whoever else is waiting for it.
 #[derive(Clone)]

@@ -18,6 +18,7 @@ pub mod lines;
 pub mod mailbox;
 pub mod message;
 pub mod process;
+mod process_error;
 mod process_group;
 mod reconnecting;
 pub mod serve;

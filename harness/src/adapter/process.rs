@@ -1,16 +1,17 @@
 //! The driver's end of a worker process: started, spoken to, listened to.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
-use super::control::{STOP_WITHIN, WorkerControl};
+use super::control::WorkerControl;
 use super::lines::{Line, Lines};
 use super::message::{Request, Said};
+pub use super::process_error::ProcessError;
 
 /// So much of a line that is no message is kept, characters.
 const GARBAGE_KEPT: usize = 200;
@@ -28,42 +29,6 @@ pub enum Heard {
     Garbage(String),
     /// It is gone, and this is how: `exited with status 3`, `killed by signal 9 (SIGKILL)`.
     Exited(String),
-}
-
-/// Why something could not be done to a worker process.
-#[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
-    /// There is no program in the command line.
-    #[error("the command line of a worker is empty")]
-    NoProgram,
-    /// Its log cannot be opened.
-    #[error("cannot open the worker's log {path}: {source}", path = path.display())]
-    Log {
-        /// The log.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// It cannot be started.
-    #[error("cannot start `{program}`: {source}")]
-    Start {
-        /// The first word of its command line.
-        program: String,
-        /// Why not.
-        source: io::Error,
-    },
-    /// It is gone already.
-    #[error("the worker is gone: {0}")]
-    Gone(String),
-    /// The kernel refused a signal, or to look at the process.
-    #[error("cannot signal the worker: {0}")]
-    Signal(#[source] io::Error),
-    /// It was told to stop, and did not.
-    #[error("the worker did not stop within {STOP_WITHIN:?} after SIGSTOP")]
-    DidNotStop,
-    /// A request cannot be written: the worker does not read any more.
-    #[error("cannot send to the worker: {0}")]
-    Send(#[source] io::Error),
 }
 
 /// A worker process and both ends of the talk with it.

@@ -3,8 +3,8 @@
 use picklock_scenarios::{Action, FaultPlan, Target};
 
 use super::clocks::ClockOf;
+use super::ongoing::Undo;
 use super::schedule::Nemesis;
-use super::undo::Undo;
 use crate::context::Location;
 use crate::world::{Refusal, World};
 

@@ -2,8 +2,8 @@
 
 use picklock_scenarios::DataAction;
 
+use super::ongoing::Undo;
 use super::schedule::Nemesis;
-use super::undo::Undo;
 use crate::world::{DataChange, Refusal, World};
 
 impl<W: World> Nemesis<W> {

@@ -2,8 +2,8 @@
 
 use picklock_scenarios::{FaultPlan, LinkAction, Target};
 
+use super::ongoing::Undo;
 use super::schedule::Nemesis;
-use super::undo::Undo;
 use crate::context::Location;
 use crate::wire::{Effect, LinkFault};
 use crate::world::World;

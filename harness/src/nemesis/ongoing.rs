@@ -6,7 +6,22 @@
 
 use std::cell::RefCell;
 
-use super::undo::Undo;
+use picklock_scenarios::Resource;
+
+use super::clocks::ClockOf;
+use crate::wire::ImposedId;
+
+/// A step that undoes what was done to one target. Doing it twice does no harm.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Undo {
+    ThawWorker(usize),
+    ReviveWorker(usize),
+    ResumeNode(usize),
+    RestartNode(usize),
+    Replenish(usize, Resource),
+    Lift(ImposedId),
+    ResetClock(ClockOf),
+}
 
 /// The faults that have started and not ended.
 #[derive(Default)]

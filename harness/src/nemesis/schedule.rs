@@ -10,8 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::clocks::ClockShifts;
-use super::ongoing::Ongoing;
-use super::undo::Undo;
+use super::ongoing::{Ongoing, Undo};
 use crate::context::{DueFault, Location, RunContext};
 use crate::history::{ClockShift, What};
 use crate::world::{Capabilities, World};

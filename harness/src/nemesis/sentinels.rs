@@ -11,8 +11,8 @@
 
 use futures_util::future::join_all;
 
+use super::ongoing::Undo;
 use super::schedule::Nemesis;
-use super::undo::Undo;
 use crate::history::What;
 use crate::world::{Refusal, World};
 

@@ -1,24 +1,9 @@
-//! The steps that undo what a fault has done. Doing one twice does no harm.
+//! How the nemesis undoes what a fault has done.
 
-use picklock_scenarios::Resource;
-
-use super::clocks::ClockOf;
+use super::ongoing::Undo;
 use super::schedule::Nemesis;
 use crate::history::What;
-use crate::wire::ImposedId;
 use crate::world::{DataChange, Refusal, World};
-
-/// One step, for one target.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Undo {
-    ThawWorker(usize),
-    ReviveWorker(usize),
-    ResumeNode(usize),
-    RestartNode(usize),
-    Replenish(usize, Resource),
-    Lift(ImposedId),
-    ResetClock(ClockOf),
-}
 
 impl<W: World> Nemesis<W> {
     pub(super) async fn undo(&self, fault: u32, step: Undo) {

@@ -2,8 +2,8 @@
 
 use picklock_scenarios::WorkerAction;
 
+use super::ongoing::Undo;
 use super::schedule::Nemesis;
-use super::undo::Undo;
 use crate::history::What;
 use crate::world::{Refusal, World};
 

@@ -1,4 +1,4 @@
-//! Many runs on one thread, which is watched from the caller's.
+//! One run or many on a thread, which is watched from the caller's.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -10,7 +10,7 @@ use crate::history::History;
 
 /// A turn that lasts longer than this in real time will not end. Time in which other threads kept
 /// ours from running does not count.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The watchdog looks so often while its patience lasts.
 const LOOKS: u32 = 10;
@@ -22,9 +22,20 @@ struct Batch<T, L> {
     tell: std::marker::PhantomData<fn() -> T>,
 }
 
+/// Simulates one run. The same simulation gives the same history, byte for byte.
+///
+/// It runs on a thread of its own, so that a subject that never gives way is an error and not a
+/// hang; such a thread cannot be ended and is left behind.
+///
+/// # Errors
+/// See [`SimError`]. A violated property is no error.
+pub fn run(simulation: Simulation) -> Result<History, SimError> {
+    run_with_patience(simulation, PATIENCE)
+}
+
 /// Simulates many runs one after the other, and looks at each history where it was made.
 ///
-/// Each is what [`run`](fn@super::run) gives for it; what they share is the thread, which is
+/// Each is what [`run`](run()) gives for it; what they share is the thread, which is
 /// dearer than a small run, so that a search should come this way. A thread that is stuck is left
 /// behind with the run that it is stuck in, and the next one goes on with the rest.
 ///
@@ -38,7 +49,7 @@ where
     batch(simulations, look, PATIENCE)
 }
 
-/// One run, like [`run`](fn@super::run); a subject counts as stuck when one of its turns has
+/// One run, like [`run`](run()); a subject counts as stuck when one of its turns has
 /// lasted for `patience` of real time. Time that the thread spent waiting for a processor does
 /// not count.
 ///

@@ -8,22 +8,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::args::Args;
-use super::submission_queue::{Channel, ReplySlot, RequestId, Submission, SubmissionQueue};
+use super::submission_queue::{
+    Channel, ReplySlot, RequestError, RequestId, Submission, SubmissionQueue,
+};
 use crate::model::Reply;
 use crate::wire::LinkId;
-
-/// Why no reply came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RequestError {
-    /// The connection was reset.
-    Reset,
-    /// The node does not listen.
-    Refused,
-    /// It did not come in time.
-    TimedOut,
-    /// The node accepts no more clients: it says so, and closes the connection.
-    TooManyClients,
-}
 
 /// The clients' end of one simulation's network. On any thread but its own every request fails at
 /// once.

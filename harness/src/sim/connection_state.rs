@@ -4,11 +4,14 @@ use std::collections::VecDeque;
 
 use picklock_scenarios::Direction;
 
-use super::client_endpoint::{ClientEndpoint, RequestError};
+use super::client_endpoint::ClientEndpoint;
 use super::frame::{CommandTag, Frame};
-use super::submission_queue::RequestId;
+use super::submission_queue::{RequestError, RequestId};
 use crate::model::ClientId;
 use crate::wire::{LinkId, LinkState, is_handshake_blocked};
+
+/// Names one direction of one connection.
+pub(super) type ConnectionDirection = (u64, Direction);
 
 /// One direction of one connection. Nothing overtakes in it.
 pub(super) struct Path {

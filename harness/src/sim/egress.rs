@@ -6,11 +6,12 @@ use std::cell::RefMut;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
+use super::connection_state::ConnectionDirection;
 use super::connection_state::Path;
 use super::event_queue::{EventQueue, NetworkEvent};
 use super::frame::{Frame, Payload};
 use super::log_writer::LogWriter;
-use super::network::{ConnectionDirection, LATENCY, Network};
+use super::network::{LATENCY, Network};
 use super::network_state::NetworkState;
 use crate::model::Reply;
 use crate::wire::{Gate, InterceptedFrame, LinkId, Outcome, Step, Terms, Verdict};

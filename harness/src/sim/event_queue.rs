@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::client_endpoint::RequestError;
+use super::connection_state::ConnectionDirection;
 use super::frame::Frame;
-use super::network::ConnectionDirection;
+use super::submission_queue::RequestError;
 
 /// Something that happens on the network at a certain time.
 pub(super) enum NetworkEvent {

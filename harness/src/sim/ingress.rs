@@ -3,11 +3,11 @@
 use picklock_scenarios::Direction;
 
 use super::args::Args;
-use super::client_endpoint::RequestError;
 use super::event_queue::NetworkEvent;
 use super::frame::{Frame, Payload};
 use super::network::{LATENCY, Network};
 use super::node::Node;
+use super::submission_queue::RequestError;
 use crate::model::{ClientId, Reply};
 use crate::wire::{LinkId, Outcome};
 

@@ -50,6 +50,6 @@ mod wall_clock;
 mod world;
 
 pub use crate::subject::Subject;
-pub use batch::{run_many, run_with_patience};
-pub use runner::{SimError, Simulation, run};
+pub use batch::{run, run_many, run_with_patience};
+pub use runner::{SimError, Simulation};
 pub use world::SimWorld;

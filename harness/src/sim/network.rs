@@ -17,21 +17,18 @@ use futures_util::{FutureExt, StreamExt};
 use picklock_scenarios::{Direction, Phase};
 
 use super::args::Args;
-use super::client_endpoint::{ClientEndpoint, RequestError};
-use super::connection_state::Path;
+use super::client_endpoint::ClientEndpoint;
+use super::connection_state::{ConnectionDirection, Path};
 use super::frame::{CommandTag, Frame, Payload};
 use super::network_state::NetworkState;
 use super::node::Node;
-use super::submission_queue::{RequestId, Submission};
+use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
 use crate::clock::Clock;
 use crate::wire::{FaultTable, Interceptor, LinkId, LinkState, Outcome, WireLog};
 
 /// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
 pub(super) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
-
-/// One direction of one connection.
-pub(super) type ConnectionDirection = (u64, Direction);
 
 /// The gates that are not open yet, and the direction that waits at each.
 type Gates = FuturesUnordered<LocalBoxFuture<'static, ConnectionDirection>>;

@@ -7,10 +7,9 @@ use picklock_scenarios::{Direction, Phase};
 use rand::rngs::StdRng;
 
 use super::args::Args;
-use super::connection_state::{Connection, Path};
+use super::connection_state::{Connection, ConnectionDirection, Path};
 use super::event_queue::{EventQueue, NetworkEvent};
 use super::frame::{CommandTag, Frame, Payload};
-use super::network::ConnectionDirection;
 use super::node::Node;
 use super::submission_queue::RequestId;
 use crate::model::Reply;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use picklock_scenarios::StockPlace;
 
-use super::batch::{PATIENCE, run_with_patience};
 use super::turn_monitor::TurnMonitor;
 use super::world::{Parts, SimWorld};
 use crate::clock::{self, Clock};
@@ -47,17 +46,6 @@ pub enum SimError {
     /// The simulation itself broke down: a defect of Picklock.
     #[error("the simulation broke down: {0}")]
     Broken(String),
-}
-
-/// Simulates one run. The same simulation gives the same history, byte for byte.
-///
-/// It runs on a thread of its own, so that a subject that never gives way is an error and not a
-/// hang; such a thread cannot be ended and is left behind.
-///
-/// # Errors
-/// See [`SimError`]. A violated property is no error.
-pub fn run(simulation: Simulation) -> Result<History, SimError> {
-    run_with_patience(simulation, PATIENCE)
 }
 
 /// Simulates on this thread, without a watchdog.

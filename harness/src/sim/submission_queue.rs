@@ -10,9 +10,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
 use super::args::Args;
-use super::client_endpoint::RequestError;
 use crate::model::Reply;
 use crate::wire::LinkId;
+
+/// Why no reply came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RequestError {
+    /// The connection was reset.
+    Reset,
+    /// The node does not listen.
+    Refused,
+    /// It did not come in time.
+    TimedOut,
+    /// The node accepts no more clients: it says so, and closes the connection.
+    TooManyClients,
+}
 
 /// Names a request that is in flight. Its slot is reused when the request is over; the serial
 /// number tells the two apart.

@@ -45,8 +45,22 @@ pub(crate) struct FaultRules {
     jitter: Option<StdRng>,
 }
 
+impl FaultTable {
+    /// The rules of one direction of one connection. `direction`: `None` for both. `seed`: what
+    /// jitter is drawn from.
+    pub(crate) fn rules(
+        self: &Arc<Self>,
+        link: LinkId,
+        conn: u64,
+        direction: Option<Direction>,
+        seed: u64,
+    ) -> FaultRules {
+        FaultRules::new(Arc::clone(self), link, conn, direction, seed)
+    }
+}
+
 impl FaultRules {
-    pub(super) fn new(
+    fn new(
         table: Arc<FaultTable>,
         link: LinkId,
         conn: u64,

@@ -9,7 +9,6 @@ use tokio::sync::watch;
 
 use super::LinkId;
 use super::fault::{Effect, ImposedId, LinkFault};
-use super::fault_rules::FaultRules;
 
 /// An imposed fault. All links that it matches share it, so a limit on the number of frames
 /// counts them together.
@@ -134,18 +133,6 @@ impl FaultTable {
             let matching = in_force.filter(|imposed| imposed.matches(link, conn, direction));
             (self.version(), matching.cloned().collect())
         })
-    }
-
-    /// The rules of one direction of one connection. `direction`: `None` for both. `seed`: what
-    /// jitter is drawn from.
-    pub(crate) fn rules(
-        self: &Arc<Self>,
-        link: LinkId,
-        conn: u64,
-        direction: Option<Direction>,
-        seed: u64,
-    ) -> FaultRules {
-        FaultRules::new(Arc::clone(self), link, conn, direction, seed)
     }
 
     /// Tells a task when faults are imposed or lifted.

@@ -1,0 +1,44 @@
+//! Why something could not be done to a worker process.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Longest time that a stop signal may take to come into effect.
+pub(super) const STOP_WITHIN: Duration = Duration::from_secs(5);
+
+/// Why something could not be done to a worker process.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// There is no program in the command line.
+    #[error("the command line of a worker is empty")]
+    NoProgram,
+    /// Its log cannot be opened.
+    #[error("cannot open the worker's log {path}: {source}", path = path.display())]
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It cannot be started.
+    #[error("cannot start `{program}`: {source}")]
+    Start {
+        /// The first word of its command line.
+        program: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It is gone already.
+    #[error("the worker is gone: {0}")]
+    Gone(String),
+    /// The kernel refused a signal, or to look at the process.
+    #[error("cannot signal the worker: {0}")]
+    Signal(#[source] io::Error),
+    /// It was told to stop, and did not.
+    #[error("the worker did not stop within {STOP_WITHIN:?} after SIGSTOP")]
+    DidNotStop,
+    /// A request cannot be written: the worker does not read any more.
+    #[error("cannot send to the worker: {0}")]
+    Send(#[source] io::Error),
+}
