@@ -9,12 +9,15 @@
 //! - [`stalls`]: a machine that stands still is not the lock's fault
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`choice`], [`gate`], [`matrix`], [`replay`]: the commands of these names, with real servers
+//! - [`exclusive`]: tests that must not run at the same time
 //! - [`readme`]: every command of the README and the docs
 //! - [`containers`], [`proc_table`]: what there is on this machine, and whose
 
 mod adapters;
 mod choice;
 mod containers;
+#[path = "../../../harness/tests/it/real/exclusive.rs"]
+mod exclusive;
 mod gate;
 mod leftovers;
 mod machine_contract;

@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 use picklock_scenarios::{Expectation, catalog};
 use serde_json::{Value, json};
+
+use crate::running::picklock;
+
+use super::exclusive::Exclusive;
 
 const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
 
@@ -190,11 +193,9 @@ fn differences(cells: &Cells, first_world: &str) -> Vec<String> {
     wrong
 }
 
-/// Real servers in two tests at a time would be in each other's way.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Two matrices on real servers at a time, each with several runs, would be a crowd.
+fn alone() -> Exclusive {
+    Exclusive::take("matrix")
 }
 
 /// With this variable set, the tests go over the whole table: every lock, every scenario, Sentinels
@@ -315,6 +316,55 @@ fn simulation_and_containers_agree_on_every_verdict() {
     let _alone = alone();
     let (flags, cells) = chosen(&["set-nx-px"]);
     compare(&["sim", "docker"], &flags, cells);
+}
+
+/// The flags of a matrix of these scenarios with these locks.
+fn cells_of<'a>(scenarios: &[&'a str], locks: &[&'a str]) -> Vec<&'a str> {
+    let scenarios = scenarios.iter().flat_map(|name| ["--scenario", name]);
+    let locks = locks.iter().flat_map(|name| ["--impl", name]);
+    scenarios.chain(locks).collect()
+}
+
+/// The lock that is not among [`SOME_LOCKS`], in the scenarios that even careless locks come through.
+#[test]
+fn simulation_and_processes_agree_on_getset() {
+    let _alone = alone();
+    let flags = cells_of(&["calm", "holder-crash", "network-delay"], &["getset"]);
+    compare(&["sim", "process"], &flags, 6);
+}
+
+#[test]
+fn simulation_and_containers_agree_on_the_other_locks() {
+    let _alone = alone();
+    let scenarios = ["calm", "holder-crash", "network-delay", "steady-load"];
+    let flags = cells_of(&scenarios, &["redlock", "setnx-expire", "getset"]);
+    compare(&["sim", "docker"], &flags, 24);
+}
+
+/// The verdicts do not say that everything was sold: a stock that is left over is no violation.
+#[test]
+fn everything_is_sold_where_nothing_goes_wrong() {
+    let calm = ["sim", "process", "docker"]
+        .into_iter()
+        .flat_map(|backend| LOCKS.map(|lock| ("calm", lock, backend)));
+    let cells = calm.chain([("flash-sale", "set-nx-px", "sim")]);
+    let check = |(scenario, lock, backend)| {
+        let image = match backend {
+            "docker" => " --image picklock-redis:local",
+            _ => "",
+        };
+        let line =
+            format!("scenario {scenario} --impl {lock} --backend {backend}{image} --seed 7 --json");
+        let document = picklock(&line).run().exits(0).document();
+        let counts = &document["counts"];
+        assert_eq!(counts["sold"], 10, "{line}: {counts}");
+        assert_eq!(counts["stock_left"], 0, "{line}: {counts}");
+    };
+    std::thread::scope(|scope| {
+        for cell in cells {
+            scope.spawn(move || check(cell));
+        }
+    });
 }
 
 #[test]

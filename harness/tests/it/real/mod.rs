@@ -7,6 +7,7 @@ mod data;
 mod detection;
 mod docker;
 mod errors;
+mod exclusive;
 mod orphans;
 mod process;
 mod python;

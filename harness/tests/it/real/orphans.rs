@@ -12,16 +12,18 @@ use picklock_harness::real::{
 use picklock_scenarios::Persistence;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::sync::Mutex;
 
 use super::docker::containers_of;
+use super::exclusive::Exclusive;
 use super::reexecution::{in_the_role_of, reaper};
 
 /// How long the machine may take to clean up; waited for in full only where the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A sweep would clean up after a doomed run whose reaper does not.
-static ALONE: Mutex<()> = Mutex::const_new(());
+fn alone() -> Exclusive {
+    Exclusive::take("orphans")
+}
 
 const LAYOUT: Layout = Layout {
     nodes: 2,
@@ -152,7 +154,7 @@ async fn becomes(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 
 #[tokio::test]
 async fn a_killed_run_leaves_no_process_and_no_directory() {
-    let _alone = ALONE.lock().await;
+    let _alone = alone();
     let mut doomed = Doomed::start("process");
     let there = processes_in(&doomed.dir);
     let servers = there
@@ -178,7 +180,7 @@ async fn a_killed_run_leaves_no_process_and_no_directory() {
 
 #[tokio::test]
 async fn a_killed_run_leaves_no_container() {
-    let _alone = ALONE.lock().await;
+    let _alone = alone();
     let mut doomed = Doomed::start("docker");
     assert_eq!(containers_of(&doomed.run).await.len(), 4);
     doomed.kill();
@@ -193,7 +195,7 @@ async fn a_killed_run_leaves_no_container() {
 /// does the rest. Only what a worker had started by itself is beyond reach then.
 #[tokio::test]
 async fn without_the_helper_the_children_die_and_the_sweep_cleans_up() {
-    let _alone = ALONE.lock().await;
+    let _alone = alone();
     for world in ["process", "docker"] {
         let mut doomed = Doomed::start(world);
         kill(doomed.reaper, Signal::KILL);
@@ -216,7 +218,7 @@ async fn without_the_helper_the_children_die_and_the_sweep_cleans_up() {
 /// A container and a directory with our labels, of a living owner and of a dead one.
 #[tokio::test]
 async fn the_sweep_takes_what_the_dead_left_and_nothing_of_the_living() {
-    let _alone = ALONE.lock().await;
+    let _alone = alone();
     let reaper = reaper();
     let living = RunDir::create(&reaper).unwrap();
     let image = Image::choose(None).await.unwrap();

@@ -4,14 +4,15 @@
 //! - [`clients`], [`clocks`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
 //! - [`data`]: faults of keys, scripts, memory and connections
 //! - [`commands`]: Redis through simulated connections
-//! - [`determinism`]: the same seed, the same bytes
+//! - [`determinism`]: the same seed, the same bytes, and the verdicts that the catalog expects
 //! - [`replicas`]: WAIT, beside real servers
 //! - [`wire_log`]: what is kept of what passed
 //! - [`undo`]: how faults end, and that some do not
 //! - [`trouble`]: subjects that cannot be simulated
 //! - [`open_loop`]: buyers who come at a rate, whether or not anybody is free
 //! - [`properties`]: any scenario, and nobody accused who keeps its word
-//! - [`trials`], [`verdicts`]: the library's front door, and the catalog
+//! - [`trials`]: the library's front door
+//! - [`verdicts`]: what the catalog expects of a history
 
 mod actor;
 mod clients;

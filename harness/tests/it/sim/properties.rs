@@ -1,5 +1,7 @@
 //! Any valid scenario, every lock: no panic, no hang, no nonsense, and no false accusation.
 
+use std::path::Path;
+
 use picklock_harness::Trial;
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::{History, What, read_history};
@@ -7,6 +9,7 @@ use picklock_harness::sim::{Simulation, Subject, run};
 use picklock_impls::{MUTANTS, STRATEGIES, find};
 use picklock_scenarios::{Persistence, Scenario, arbitrary};
 use proptest::prelude::*;
+use proptest::test_runner::{TestCaseError, TestError, TestRunner};
 
 use super::determinism::bytes;
 use super::open_loop::account;
@@ -71,27 +74,64 @@ fn cases(count: u32) -> ProptestConfig {
     }
 }
 
-proptest! {
-    #![proptest_config(cases(100))]
+/// Runs `check` with scenarios, locks and seeds. What fails is made small, kept as a scenario file, and
+/// named together with the command that repeats it.
+fn for_all(
+    name: &str,
+    cells: impl Strategy<Value = (Scenario, &'static str)>,
+    check: impl Fn(&Scenario, &str, u64) -> Result<(), TestCaseError>,
+) {
+    let cells = (cells, any::<u64>());
+    let outcome = TestRunner::new(cases(100)).run(&cells, |((scenario, lock), seed)| {
+        check(&scenario, lock, seed)
+    });
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, ((scenario, lock), seed))) => {
+            let command = keep(name, &scenario, lock, seed);
+            panic!("{reason}\n\nTo repeat it:\n  {command}\n");
+        }
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+    }
+}
 
-    #[test]
-    fn every_scenario_ends_in_a_verdict((scenario, lock) in cell(), seed in any::<u64>()) {
-        let history = simulate(&scenario, lock, seed);
+/// Writes the scenario below the target directory, and returns the command that runs it.
+fn keep(name: &str, scenario: &Scenario, lock: &str, seed: u64) -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("failed");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(format!("{name}.toml"));
+    std::fs::write(&file, toml::to_string(scenario).unwrap()).unwrap();
+    let file = file.display();
+    format!("picklock scenario {file} --impl {lock} --seed {seed} --backend sim")
+}
+
+#[test]
+fn every_scenario_ends_in_a_verdict() {
+    for_all("no-verdict", cell(), |scenario, lock, seed| {
+        let history = simulate(scenario, lock, seed);
         let first = bytes(&history);
         let read = read_history(first.as_slice());
-        prop_assert_eq!(read.as_ref().ok(), Some(&history), "{:?}", read.as_ref().err());
+        prop_assert_eq!(
+            read.as_ref().ok(),
+            Some(&history),
+            "{:?}",
+            read.as_ref().err()
+        );
         prop_assert_eq!(judge(&history).len(), Property::ALL.len());
         if let Some(account) = account(&history) {
             let known = account.asked_for.len() as u64 + account.unserved;
             prop_assert_eq!(known, account.came, "{:?}", account);
         }
-        let second = bytes(&simulate(&scenario, lock, seed));
+        let second = bytes(&simulate(scenario, lock, seed));
         prop_assert!(first == second, "the second run differs");
-    }
+        Ok(())
+    });
+}
 
-    #[test]
-    fn a_sound_lock_is_never_accused((scenario, lock) in sound(), seed in any::<u64>()) {
-        let history = simulate(&scenario, lock, seed);
+#[test]
+fn a_sound_lock_is_never_accused() {
+    for_all("accused", sound(), |scenario, lock, seed| {
+        let history = simulate(scenario, lock, seed);
         let verdicts = judge(&history);
         for property in [Property::Lease, Property::Ownership] {
             let verdict = &verdicts[&property];
@@ -101,7 +141,8 @@ proptest! {
                 String::from_utf8_lossy(&bytes(&history))
             );
         }
-    }
+        Ok(())
+    });
 }
 
 /// Found by the property above, by thinking: the command that deletes the key on one slow node

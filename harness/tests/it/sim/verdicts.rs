@@ -1,51 +1,42 @@
 //! What the catalog expects of every built-in lock comes out in the simulation.
+//!
+//! [`super::determinism`] calls this with the histories that it has simulated anyway.
 
 use picklock_harness::check::{Property, Status, judge};
-use picklock_harness::sim::Subject;
-use picklock_impls::{STRATEGIES, Strategy};
-use picklock_scenarios::{Expectation, catalog};
+use picklock_harness::history::History;
+use picklock_impls::{STRATEGIES, find};
+use picklock_scenarios::{Expectation, WorldName, catalog};
 
-use super::simulate;
+/// True where the catalog expects something of this lock in the simulation: it expects nothing of
+/// mutants, nor of a scenario with a number of nodes that the lock does not have.
+fn is_expected(scenario: &str, lock: &str) -> bool {
+    let nodes = find(lock).unwrap().nodes;
+    STRATEGIES.iter().any(|strategy| strategy.name == lock)
+        && catalog::names_in(&[WorldName::Sim]).contains(&scenario)
+        && catalog::named(scenario).unwrap().check_for(nodes).is_ok()
+}
 
-#[test]
-fn every_lock_does_as_every_scenario_expects() {
-    for name in catalog::names_in(&[picklock_scenarios::WorldName::Sim]) {
-        let scenario = catalog::named(name).unwrap();
-        let fits = |strategy: &&Strategy| scenario.check_for(strategy.nodes).is_ok();
-        let expect = &scenario.expect;
-        for strategy in STRATEGIES.iter().filter(fits) {
-            // More seeds: `picklock matrix --backend sim --seeds 1000`.
-            for seed in 0..2 {
-                let history = simulate(name, &Subject::of(strategy), seed);
-                let verdicts = judge(&history);
-                let expected = expect.get(strategy.name).unwrap_or(&expect["*"]);
-                for property in Property::ALL {
-                    let verdict = &verdicts[&property];
-                    let cell = format!("{} × {name}, seed {seed}, {property}", strategy.name);
-                    match expected.get(property.word()) {
-                        Some(Expectation::Held) => {
-                            assert_eq!(
-                                verdict.status,
-                                Status::Held,
-                                "{cell}: {:#?}",
-                                verdict.story
-                            );
-                        }
-                        Some(Expectation::Violated { cause }) => {
-                            assert_eq!(
-                                verdict.status,
-                                Status::Violated,
-                                "{cell}: {:?}",
-                                verdict.story
-                            );
-                            if let Some(cause) = cause {
-                                assert_eq!(verdict.cause.unwrap().word(), cause, "{cell}");
-                            }
-                        }
-                        Some(Expectation::Any) | None => {}
-                    }
-                }
-            }
+/// Panics where a verdict is not what the catalog expects of this cell. Returns false where the
+/// catalog expects nothing.
+pub fn as_expected(name: &str, lock: &str, seed: u64, history: &History) -> bool {
+    if !is_expected(name, lock) {
+        return false;
+    }
+    let scenario = catalog::named(name).unwrap();
+    let expected = scenario.expect.get(lock).unwrap_or(&scenario.expect["*"]);
+    let verdicts = judge(history);
+    for property in Property::ALL {
+        let verdict = &verdicts[&property];
+        let (status, cause) = match expected.get(property.word()) {
+            Some(Expectation::Held) => (Status::Held, None),
+            Some(Expectation::Violated { cause }) => (Status::Violated, cause.as_deref()),
+            Some(Expectation::Any) | None => continue,
+        };
+        let cell = format!("{lock} × {name}, seed {seed}, {property}");
+        assert_eq!(verdict.status, status, "{cell}: {:#?}", verdict.story);
+        if let Some(cause) = cause {
+            assert_eq!(verdict.cause.unwrap().word(), cause, "{cell}");
         }
     }
+    true
 }
