@@ -3,8 +3,16 @@
 use serde::Serialize;
 
 use crate::file_name::Names;
-use crate::formats::{File, FormatError};
+use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
+
+/// `--format json`.
+pub const FORMAT: Format = Format {
+    name: "json",
+    ending: ".json",
+    about: "the documents themselves: matrix.json, and each kept run's under runs/",
+    write: files,
+};
 
 /// `matrix.json`, and a file under `runs/` for each run that was kept.
 ///

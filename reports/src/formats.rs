@@ -3,7 +3,6 @@
 //! Every format is a function from [`ReportInput`] to files. It knows nothing of where they go.
 
 use crate::report_input::ReportInput;
-use crate::{document_files, hgrm, hlog, html, junit, markdown, trace};
 
 /// One file of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,51 +57,33 @@ pub struct Format {
     pub write: fn(&ReportInput) -> Result<Vec<File>, FormatError>,
 }
 
-/// All formats, in the order in which people read them.
-pub const FORMATS: &[Format] = &[
-    Format {
-        name: "html",
-        ending: ".html",
-        about: "one page for a browser, offline: matrix, stories, timelines, latencies",
-        write: html::files,
-    },
-    Format {
-        name: "md",
-        ending: ".md",
-        about: "Markdown, worst first: report.md fits a GitHub job summary, comment.md a comment",
-        write: markdown::files,
-    },
-    Format {
-        name: "json",
-        ending: ".json",
-        about: "the documents themselves: matrix.json, and each kept run's under runs/",
-        write: document_files::files,
-    },
-    Format {
-        name: "junit",
-        ending: ".xml",
-        about: "JUnit XML for CI servers: suite = subject, case = scenario and world",
-        write: junit::files,
-    },
-    Format {
-        name: "hgrm",
-        ending: ".hgrm",
-        about: "percentile distributions for HdrHistogram's plotters, one file a cell and operation",
-        write: hgrm::files,
-    },
-    Format {
-        name: "hlog",
-        ending: ".hlog",
-        about: "one HdrHistogram interval log with all histograms, told apart by tags",
-        write: hlog::files,
-    },
-    Format {
-        name: "trace",
-        ending: ".trace.json",
-        about: "a timeline of each kept run that ui.perfetto.dev opens",
-        write: trace::files,
-    },
-];
+/// The table of formats, in the order in which people read them. A new format is a file beside this
+/// one and a line here.
+///
+/// `formats!(rows)` calls the macro `rows` with the whole table; the crate declares its files from
+/// it.
+macro_rules! formats {
+    ($rows:ident) => {
+        $rows! {
+            html,
+            markdown,
+            document_files,
+            junit,
+            hgrm,
+            hlog,
+            trace,
+        }
+    };
+}
+pub(crate) use formats;
+
+macro_rules! list_of_formats {
+    ($($file:ident,)*) => {
+        /// All formats, in the order in which people read them.
+        pub const FORMATS: &[Format] = &[$(crate::$file::FORMAT),*];
+    };
+}
+formats!(list_of_formats);
 
 /// The format of that name.
 pub fn find(name: &str) -> Option<&'static Format> {

@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 
 use crate::distribution;
 use crate::file_name::Names;
-use crate::formats::{File, FormatError};
+use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
 
 /// Levels between a percentile and the one half as far from 100 %.
@@ -19,6 +19,14 @@ const TICKS_PER_HALF_DISTANCE: u32 = 5;
 
 /// Histograms count microseconds, the plotters' axis says milliseconds.
 const US_IN_A_MS: f64 = 1_000.0;
+
+/// `--format hgrm`.
+pub const FORMAT: Format = Format {
+    name: "hgrm",
+    ending: ".hgrm",
+    about: "percentile distributions for HdrHistogram's plotters, one file a cell and operation",
+    write: files,
+};
 
 /// One file under `latency/` for each cell and operation that counted anything.
 ///

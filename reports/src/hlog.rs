@@ -12,7 +12,7 @@ use picklock_verdicts::record::Cell;
 
 use crate::distribution;
 use crate::file_name::Names;
-use crate::formats::{File, FormatError};
+use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
 
 const HEADER: &str = "\
@@ -24,6 +24,14 @@ const LEGEND: &str = concat!(
     r#""StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram""#,
     "\n"
 );
+
+/// `--format hlog`.
+pub const FORMAT: Format = Format {
+    name: "hlog",
+    ending: ".hlog",
+    about: "one HdrHistogram interval log with all histograms, told apart by tags",
+    write: files,
+};
 
 /// `latency.hlog` with all histograms.
 ///

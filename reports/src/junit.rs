@@ -12,8 +12,16 @@ use picklock_verdicts::record::{Cell, Surprise};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::cell_status::{failures, is_undecided, story};
-use crate::formats::{File, FormatError};
+use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
+
+/// `--format junit`.
+pub const FORMAT: Format = Format {
+    name: "junit",
+    ending: ".xml",
+    about: "JUnit XML for CI servers: suite = subject, case = scenario and world",
+    write: files,
+};
 
 /// `junit.xml`.
 ///

@@ -26,20 +26,14 @@ pub mod cell_status;
 pub mod combine;
 pub mod comparison;
 pub mod distribution;
-pub mod document_files;
 pub mod documents;
 pub mod escape;
 pub mod file_name;
 pub mod formats;
 pub mod gate;
-pub mod hgrm;
-pub mod hlog;
-pub mod html;
 pub mod json;
-pub mod junit;
 mod lanes;
 pub mod listing;
-pub mod markdown;
 pub mod matrix;
 pub mod measures;
 pub mod progress;
@@ -48,7 +42,13 @@ pub mod repro;
 pub mod responsibility;
 pub mod statistics;
 pub mod terminal;
-pub mod trace;
 pub mod units;
 pub mod verdict_line;
 pub mod wire_log;
+
+macro_rules! files_of_formats {
+    ($($file:ident,)*) => {
+        $(pub mod $file;)*
+    };
+}
+formats::formats!(files_of_formats);

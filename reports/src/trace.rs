@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::escape::visible;
 use crate::file_name::Names;
-use crate::formats::{File, FormatError};
+use crate::formats::{File, Format, FormatError};
 use crate::report_input::{Evidence, ReportInput};
 
 const WORKERS: u32 = 1;
@@ -43,6 +43,14 @@ struct TraceEvent<'a> {
     #[serde(skip_serializing_if = "Value::is_null")]
     args: Value,
 }
+
+/// `--format trace`.
+pub const FORMAT: Format = Format {
+    name: "trace",
+    ending: ".trace.json",
+    about: "a timeline of each kept run that ui.perfetto.dev opens",
+    write: files,
+};
 
 /// A trace under `traces/` for each run whose history was kept.
 ///

@@ -5,80 +5,51 @@ use crate::parse::ScenarioError;
 use crate::scenario::Scenario;
 use crate::world_name::WorldName;
 
-/// Name and text of every scenario of the catalog, in the order in which people read them. A new
-/// scenario is one new file and one line here.
-pub const CATALOG: &[(&str, &str)] = &[
-    ("calm", include_str!("../catalog/calm.toml")),
-    (
-        "flash-sale-20",
-        include_str!("../catalog/flash-sale-20.toml"),
-    ),
-    ("flash-sale", include_str!("../catalog/flash-sale.toml")),
-    ("steady-load", include_str!("../catalog/steady-load.toml")),
-    ("gc-pause", include_str!("../catalog/gc-pause.toml")),
-    ("slow-section", include_str!("../catalog/slow-section.toml")),
-    ("lost-update", include_str!("../catalog/lost-update.toml")),
-    ("late-grant", include_str!("../catalog/late-grant.toml")),
-    ("stale-delete", include_str!("../catalog/stale-delete.toml")),
-    ("holder-crash", include_str!("../catalog/holder-crash.toml")),
-    (
-        "crash-mid-acquire",
-        include_str!("../catalog/crash-mid-acquire.toml"),
-    ),
-    ("lost-reply", include_str!("../catalog/lost-reply.toml")),
-    (
-        "master-failover",
-        include_str!("../catalog/master-failover.toml"),
-    ),
-    (
-        "master-failover-synced",
-        include_str!("../catalog/master-failover-synced.toml"),
-    ),
-    ("node-restart", include_str!("../catalog/node-restart.toml")),
-    (
-        "node-restart-aof",
-        include_str!("../catalog/node-restart-aof.toml"),
-    ),
-    (
-        "node-restart-everysec",
-        include_str!("../catalog/node-restart-everysec.toml"),
-    ),
-    (
-        "quorum-erosion",
-        include_str!("../catalog/quorum-erosion.toml"),
-    ),
-    (
-        "quorum-erosion-delayed",
-        include_str!("../catalog/quorum-erosion-delayed.toml"),
-    ),
-    ("clock-jump", include_str!("../catalog/clock-jump.toml")),
-    (
-        "clock-jump-quorum",
-        include_str!("../catalog/clock-jump-quorum.toml"),
-    ),
-    ("clock-skew", include_str!("../catalog/clock-skew.toml")),
-    ("eviction", include_str!("../catalog/eviction.toml")),
-    ("memory-full", include_str!("../catalog/memory-full.toml")),
-    ("script-flush", include_str!("../catalog/script-flush.toml")),
-    (
-        "network-delay",
-        include_str!("../catalog/network-delay.toml"),
-    ),
-    (
-        "sentinel-failover",
-        include_str!("../catalog/sentinel-failover.toml"),
-    ),
-    ("stale-master", include_str!("../catalog/stale-master.toml")),
-    (
-        "partition-holder",
-        include_str!("../catalog/partition-holder.toml"),
-    ),
-    (
-        "partition-minority",
-        include_str!("../catalog/partition-minority.toml"),
-    ),
-    ("node-pause", include_str!("../catalog/node-pause.toml")),
-];
+/// One line for each scenario: embeds its file.
+macro_rules! catalog {
+    ($(#[$about:meta])* $table:ident: $($name:literal,)*) => {
+        $(#[$about])*
+        pub const $table: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../catalog/", $name, ".toml")))),*];
+    };
+}
+
+catalog! {
+    /// Name and text of every scenario of the catalog, in the order in which people read them. A
+    /// new scenario is one new file and one line here.
+    CATALOG:
+    "calm",
+    "flash-sale-20",
+    "flash-sale",
+    "steady-load",
+    "gc-pause",
+    "slow-section",
+    "lost-update",
+    "late-grant",
+    "stale-delete",
+    "holder-crash",
+    "crash-mid-acquire",
+    "lost-reply",
+    "master-failover",
+    "master-failover-synced",
+    "node-restart",
+    "node-restart-aof",
+    "node-restart-everysec",
+    "quorum-erosion",
+    "quorum-erosion-delayed",
+    "clock-jump",
+    "clock-jump-quorum",
+    "clock-skew",
+    "eviction",
+    "memory-full",
+    "script-flush",
+    "network-delay",
+    "sentinel-failover",
+    "stale-master",
+    "partition-holder",
+    "partition-minority",
+    "node-pause",
+}
 
 /// The names of the catalog.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -41,7 +41,7 @@ mod wrong_clock;
 
 use askama::Template;
 
-use crate::formats::{File, FormatError};
+use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
 
 pub use before_after::{comparison_file, comparison_page};
@@ -61,6 +61,14 @@ pub enum HtmlError {
 pub fn page(input: &ReportInput) -> Result<String, HtmlError> {
     Ok(page::view(input).render()?)
 }
+
+/// `--format html`.
+pub const FORMAT: Format = Format {
+    name: "html",
+    ending: ".html",
+    about: "one page for a browser, offline: matrix, stories, timelines, latencies",
+    write: files,
+};
 
 /// The page as a report's file, `report.html`.
 ///

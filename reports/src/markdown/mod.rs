@@ -9,7 +9,7 @@ mod page;
 pub(crate) mod quoted;
 mod sections;
 
-use crate::formats::{File, FormatError};
+use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
 
 pub(crate) use page::Page;
@@ -19,6 +19,14 @@ pub const SUMMARY_BYTES: usize = 1024 * 1024;
 
 /// GitHub takes comments of up to this many characters; counted in bytes, to be on the safe side.
 pub const COMMENT_BYTES: usize = 65_536;
+
+/// `--format md`.
+pub const FORMAT: Format = Format {
+    name: "md",
+    ending: ".md",
+    about: "Markdown, worst first: report.md fits a GitHub job summary, comment.md a comment",
+    write: files,
+};
 
 /// `report.md`, which fits a job summary, and `comment.md`, which fits a comment.
 ///

@@ -11,28 +11,43 @@ use crate::problem::Problem;
 use crate::scenario::Scenario;
 use crate::span::Span;
 
-/// All kinds, in the order in which errors list them. A new kind is a file beside this one and a
-/// line here.
-const KINDS: [&Kind; 18] = [
-    &super::pause_client::KIND,
-    &super::crash_client::KIND,
-    &super::delay::KIND,
-    &super::drop::KIND,
-    &super::hold::KIND,
-    &super::cut::KIND,
-    &super::partition::KIND,
-    &super::pause_node::KIND,
-    &super::crash_node::KIND,
-    &super::cut_replication::KIND,
-    &super::failover::KIND,
-    &super::sentinel_failover::KIND,
-    &super::evict::KIND,
-    &super::flush_all::KIND,
-    &super::flush_scripts::KIND,
-    &super::exhaust::KIND,
-    &super::clock_jump::KIND,
-    &super::clock_skew::KIND,
-];
+/// The table of kinds, in the order in which errors list them. A new kind is a file beside this one
+/// and a line here.
+///
+/// `kinds!(rows)` calls the macro `rows` with the whole table; the module above declares its files
+/// from it.
+macro_rules! kinds {
+    ($rows:ident) => {
+        $rows! {
+            pause_client,
+            crash_client,
+            delay,
+            drop,
+            hold,
+            cut,
+            partition,
+            pause_node,
+            crash_node,
+            cut_replication,
+            failover,
+            sentinel_failover,
+            evict,
+            flush_all,
+            flush_scripts,
+            exhaust,
+            clock_jump,
+            clock_skew,
+        }
+    };
+}
+pub(super) use kinds;
+
+macro_rules! list_of_kinds {
+    ($($file:ident,)*) => {
+        const KINDS: &[&Kind] = &[$(&super::$file::KIND),*];
+    };
+}
+kinds!(list_of_kinds);
 
 /// One kind of fault.
 pub(crate) struct Kind {
@@ -154,7 +169,7 @@ const WORDS: &[&str] = &{
 impl FaultKind {
     /// All kinds.
     pub fn all() -> impl Iterator<Item = FaultKind> {
-        KINDS.into_iter().map(FaultKind)
+        KINDS.iter().copied().map(FaultKind)
     }
 
     /// The kind that scenario files call by this word.

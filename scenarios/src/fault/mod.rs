@@ -9,29 +9,18 @@
 
 mod action;
 mod check;
-mod clock_jump;
-mod clock_skew;
-mod crash_client;
-mod crash_node;
-mod cut;
-mod cut_replication;
-mod delay;
 mod describe;
-mod drop;
-mod evict;
-mod exhaust;
-mod failover;
-mod flush_all;
-mod flush_scripts;
-mod hold;
 mod kind;
-mod partition;
-mod pause_client;
-mod pause_node;
 mod plan;
-mod sentinel_failover;
 mod target;
 mod trigger;
+
+macro_rules! files_of_kinds {
+    ($($file:ident,)*) => {
+        $(mod $file;)*
+    };
+}
+kind::kinds!(files_of_kinds);
 
 pub use action::{Action, Capability, DataAction, LinkAction, NodeAction, Resource, WorkerAction};
 pub(crate) use check::{check, check_nodes};

@@ -9,11 +9,11 @@
 
 use picklock_scenarios::Property;
 
-use crate::timeline::{Attempt, Step};
 use crate::check::checker::Checker;
 use crate::check::description::Description;
 use crate::check::finding::{Finding, Judgement, Seen, StaleToken};
 use crate::history::Header;
+use crate::timeline::{Attempt, Step};
 
 /// The highest token so far. Tokens of the latest time are kept apart, because equal times prove
 /// no order.

@@ -13,12 +13,12 @@
 
 use picklock_scenarios::Property;
 
-use crate::timeline::{Attempt, Step};
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
 use crate::check::overlap::{Overlaps, Tally};
 use crate::history::Header;
+use crate::timeline::{Attempt, Step};
 
 /// A running lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -17,11 +17,11 @@
 
 use picklock_scenarios::Property;
 
-use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step};
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, ForeignRelease, Judgement, Seen};
 use crate::history::{Header, History};
+use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step};
 
 /// A hold, open or ended, as far as it matters here.
 #[derive(Debug, Clone, Copy)]

@@ -28,12 +28,12 @@
 
 use picklock_scenarios::Property;
 
-use crate::timeline::{Attempt, HoldEnd, Step, ms, spoils_clocks, strikes_once};
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Stall};
 use crate::check::wants::Wants;
 use crate::history::{Event, Header, Misbehaviour, What};
+use crate::timeline::{Attempt, HoldEnd, Step, ms, spoils_clocks, strikes_once};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct KeyState {
