@@ -320,8 +320,8 @@ fn simulation_and_containers_agree_on_every_verdict() {
 
 /// The flags of a matrix of these scenarios with these locks.
 fn cells_of<'a>(scenarios: &[&'a str], locks: &[&'a str]) -> Vec<&'a str> {
-    let scenarios = scenarios.iter().flat_map(|name| ["--scenario", name]);
-    let locks = locks.iter().flat_map(|name| ["--impl", name]);
+    let scenarios = scenarios.iter().flat_map(|name| ["--scenario", *name]);
+    let locks = locks.iter().flat_map(|name| ["--impl", *name]);
     scenarios.chain(locks).collect()
 }
 
@@ -348,7 +348,7 @@ fn everything_is_sold_where_nothing_goes_wrong() {
         .into_iter()
         .flat_map(|backend| LOCKS.map(|lock| ("calm", lock, backend)));
     let cells = calm.chain([("flash-sale", "set-nx-px", "sim")]);
-    let check = |(scenario, lock, backend)| {
+    let check = |(scenario, lock, backend): (&str, &str, &str)| {
         let image = match backend {
             "docker" => " --image picklock-redis:local",
             _ => "",

@@ -6,7 +6,10 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, flock};
 
 /// Held until it is dropped, or until the process ends, however it ends.
-pub struct Exclusive(#[expect(dead_code, reason = "the lock lasts as long as the open file")] File);
+pub struct Exclusive {
+    /// The lock lasts as long as the file is open.
+    _file: File,
+}
 
 impl Exclusive {
     /// Waits until no other test holds the lock of this name: neither another thread nor another
@@ -20,6 +23,6 @@ impl Exclusive {
             .open(&path)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         flock(&file, FlockOperation::LockExclusive).unwrap();
-        Exclusive(file)
+        Exclusive { _file: file }
     }
 }
