@@ -1,0 +1,110 @@
+//! A copy of the workspace that is built beside the original.
+//!
+//! The copy has a target directory of its own, because its binary must not replace the one that
+//! other tests run. Compiling the external crates there would take minutes, so it starts with what
+//! the original has compiled of them: artifacts as hard links, and what cargo rewrites as copies.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where the workspace is.
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The folders and files that a build needs.
+const SOURCES: [&str; 9] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "src",
+    "harness",
+    "impls",
+    "scenarios",
+    "reports",
+    "docs",
+    "scripts",
+];
+
+/// The copy. Removed when the test is over.
+pub struct Workspace {
+    root: tempfile::TempDir,
+}
+
+impl Workspace {
+    /// Copies the sources. The directory is below `target/`: hard links need the same file system.
+    pub fn copy() -> io::Result<Workspace> {
+        let root = tempfile::Builder::new()
+            .prefix("contributing-")
+            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        for source in SOURCES {
+            copy(&Path::new(ROOT).join(source), &root.path().join(source))?;
+        }
+        // Cargo compiles external crates with the features that tests need only if it builds a
+        // test. Without one it could not use what the original has compiled.
+        fs::create_dir(root.path().join("tests"))?;
+        fs::write(root.path().join("tests/none.rs"), "//! Nothing.\n")?;
+        Ok(Workspace { root })
+    }
+
+    /// The path of a file in the copy.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.root.path().join(file)
+    }
+
+    /// Builds the binary, and returns its path.
+    pub fn build(&self) -> io::Result<PathBuf> {
+        let target = self.path("target");
+        // .../target/debug/deps/contributing-...
+        let test = std::env::current_exe()?;
+        let profile = test.ancestors().nth(2).expect("a profile's directory");
+        share(profile, &target.join("debug"))?;
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .args(["build", "--offline", "--quiet", "--workspace"])
+            .args(["--bin", "picklock", "--test", "none"])
+            .current_dir(self.root.path())
+            .env("CARGO_TARGET_DIR", &target)
+            .env("CARGO_INCREMENTAL", "0");
+        // The example runs a few simulations; optimising them takes longer than they do.
+        for name in ["harness", "redis-model", "verdicts", "impls"] {
+            let plain = format!("profile.dev.package.picklock-{name}.opt-level=0");
+            cargo.arg("--config").arg(plain);
+        }
+        let output = cargo.output()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        Ok(target.join("debug/picklock"))
+    }
+}
+
+/// Copies a file, or a folder with everything in it.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    // A copy of a file must have its time: cargo compares it.
+    let copied = Command::new("cp").arg("-Rp").arg(from).arg(to).status()?;
+    assert!(copied.success(), "{} was not copied", from.display());
+    Ok(())
+}
+
+/// Gives one target directory what another has of the external crates.
+fn share(from: &Path, to: &Path) -> io::Result<()> {
+    for folder in ["deps", "build", ".fingerprint"] {
+        fs::create_dir_all(to.join(folder))?;
+        for entry in fs::read_dir(from.join(folder))? {
+            let entry = entry?;
+            if !is_external(&entry.file_name()) {
+                continue;
+            }
+            let name = to.join(folder).join(entry.file_name());
+            match folder {
+                "deps" => fs::hard_link(entry.path(), name)?,
+                _ => copy(&entry.path(), &name)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_external(name: &OsStr) -> bool {
+    !name.to_string_lossy().contains("picklock")
+}
