@@ -89,7 +89,7 @@ impl Checker for Lease {
     const DESCRIPTION: Description = Description {
         letter: 'L',
         severity: 0,
-        held: "no client was let in while another client's lease was running",
+        held: "no client was let in while another's lease was running",
         violated: "two clients' leases overlapped",
         not_applicable: DOES_NOT_APPLY,
         page: include_str!("../../../../../docs/explain/lease.md"),
