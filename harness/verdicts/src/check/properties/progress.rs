@@ -85,7 +85,7 @@ impl Progress {
         };
         let (from_ns, until_ns) = self.machine_stalls.iter().find(meanwhile)?;
         Some(format!(
-            "nobody got the lock for longer than the bound, but the machine stalled for {} ms of that",
+            "no client got the lock for longer than the bound, but the machine was stalled for {} ms of that time",
             (until_ns - from_ns) / 1_000_000
         ))
     }
