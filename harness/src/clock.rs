@@ -1,7 +1,8 @@
-//! The one place where time comes from.
+//! The only source of time.
 //!
 //! In the real worlds it is the machine's monotonic clock; inside a tokio runtime whose clock is
-//! paused it is virtual time. Nothing else in the workspace reads a clock (`clippy.toml` bans it).
+//! paused it is virtual time. Nothing else in the workspace reads a clock (`clippy.toml` forbids
+//! it).
 
 #![expect(clippy::disallowed_methods, reason = "this is the module that may")]
 
@@ -18,12 +19,12 @@ pub struct Clock {
     origin: Instant,
     /// The same in numbers: see [`number_of`].
     origin_ns: i64,
-    /// What the clock showed when it was set to zero; everything before reads as zero.
+    /// The reading at which it was set to zero. Everything before reads as zero.
     zero_ns: Arc<AtomicU64>,
 }
 
 impl Clock {
-    /// A clock that begins now.
+    /// A clock that starts now.
     pub fn start() -> Self {
         let origin = now();
         Clock {
@@ -33,8 +34,8 @@ impl Clock {
         }
     }
 
-    /// Sets the clock, and all copies, to zero: what people read counts from the moment when the
-    /// buyers began, not from the start of the first server.
+    /// Sets the clock, and all copies, to zero. Times in reports count from when the buyers began,
+    /// not from the start of the first server.
     pub fn set_to_zero(&self) {
         self.zero_ns.store(self.raw_ns(), Ordering::Release);
     }
@@ -65,7 +66,7 @@ impl Clock {
 }
 
 thread_local! {
-    /// What all clocks of this thread show while they are held, also as a number.
+    /// What all clocks of this thread show while they are stopped, also as a number.
     static HELD: Cell<Option<(Instant, i64)>> = const { Cell::new(None) };
 }
 
@@ -73,25 +74,26 @@ fn now() -> Instant {
     HELD.get().map_or_else(Instant::now, |held| held.0)
 }
 
-/// An instant in nanoseconds, counted from one that is the same for all: clocks that are held are
-/// read so often that even the difference of two instants would be seen in a profile.
+/// An instant in nanoseconds since a common origin. Stopped clocks are read so often that even
+/// subtracting two instants would show in a profile.
 fn number_of(instant: Instant) -> i64 {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     let first = *FIRST.get_or_init(|| instant);
     let number = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
-    // Not every thread's clock was ahead of the one that happened to come first.
+    // The result may be negative: the origin is the instant that was converted first, in any
+    // thread.
     match instant.checked_duration_since(first) {
         Some(later) => number(later),
         None => -number(first - instant),
     }
 }
 
-/// Does some work during which no clock of this thread moves.
+/// Runs `work` while all clocks of this thread are stopped.
 ///
-/// Virtual time moves only while nothing runs, and asking tokio for it takes a lock each time; so
-/// a simulation asks once for each of its turns.
+/// Virtual time moves only while nothing runs, and asking tokio for it takes a lock each time; so a
+/// simulation asks once for each turn.
 pub(crate) fn holding<T>(work: impl FnOnce() -> T) -> T {
-    /// Lets go of the clocks, also when the work panics.
+    /// Starts the clocks again, even if the work panics.
     struct Held;
 
     impl Drop for Held {

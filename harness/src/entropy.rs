@@ -1,18 +1,18 @@
-//! The one place where randomness comes from: everything else is derived from a run's seed.
+//! The only source of randomness: everything else is derived from a run's seed.
 
 use rand::rngs::{StdRng, SysRng};
 use rand::{SeedableRng, TryRng};
 
-/// A seed from the operating system, for a run that was given none. Never zero is not promised.
+/// A seed from the operating system, for a run without one. It can be zero.
 ///
 /// # Errors
-/// Where the operating system has no entropy to give.
+/// The operating system cannot provide entropy.
 pub fn fresh_seed() -> Result<u64, rand::rngs::SysError> {
     // Seeds are typed by hand when a run is repeated: 32 bits are easier to read aloud.
     Ok(u64::from(SysRng.try_next_u32()?))
 }
 
-/// A generator for one purpose of one run: different purposes never share a stream.
+/// A generator for one purpose of one run. Different purposes never share a stream.
 pub fn stream(seed: u64, purpose: &str, index: u64) -> StdRng {
     StdRng::seed_from_u64(derive(seed, purpose, index))
 }

@@ -1,21 +1,21 @@
-//! How a run happens, and what was seen.
+//! Runs locks under scenarios, and records what happens.
 //!
-//! The rooms, in the order in which a run passes through them:
+//! The modules, in the order in which a run uses them:
 //!
-//! - [`clock`] and [`entropy`]: the one place each where time and randomness come from
-//! - [`adapter`]: what driver and worker say to each other
-//! - [`world`]: what a world must be able to do
+//! - [`clock`] and [`entropy`]: the only sources of time and randomness
+//! - [`adapter`]: the protocol between driver and worker
+//! - [`world`]: the interface of a world, and what each world supports
 //! - [`wire`]: the proxy between workers and nodes
-//! - [`context`]: what driver and nemesis share
+//! - [`context`]: what the driver and the nemesis share
 //! - [`driver`]: the buyers, and one run from start to end
 //! - [`nemesis`]: what goes wrong, and when
-//! - `real`: Redis servers as processes and in containers, and nothing that outlives the run (with
-//!   the feature `servers`, which is on by default)
+//! - `real`: Redis servers as processes and in containers, and their clean-up (with the feature
+//!   `servers`, which is on by default)
 //! - [`history`]: what happened, as the driver saw it
 //! - [`model`]: one Redis server as pure data, for the simulation
-//! - [`check`]: what it means; pure functions of a history
+//! - [`check`]: the verdicts; pure functions of a history
 //! - [`record`]: the one document that a run leaves
-//! - [`expectation`]: what a scenario expects of a subject, and what came out otherwise
+//! - [`expectation`]: what a scenario expects of a subject, and which verdicts differ
 //! - [`sim`]: the simulated world: virtual time, one process, the same driver and nemesis
 //! - [`spec`]: what is run, as one value; [`run`](mod@run): the one entry that runs it
 //! - [`subject`]: the code of a lock, as a value; [`worker`]: a process that serves one client of it

@@ -56,12 +56,12 @@ impl ProcessStat {
         })
     }
 
-    /// True when it has ended, and perhaps was not waited for.
+    /// True when it has ended, even if it was not reaped.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X' | 'x')
     }
 
-    /// True when it does not run: it is stopped, also by a debugger, or has ended.
+    /// True when it does not run: it is stopped (perhaps by a debugger) or has ended.
     #[cfg(target_os = "linux")]
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, 'T' | 't') || self.has_ended()

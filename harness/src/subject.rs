@@ -1,4 +1,4 @@
-//! A lock as a value: how one client of it is made.
+//! A lock as a value, which can make clients.
 //!
 //! The simulation makes its clients in this process; a worker process makes the one that it
 //! serves.
@@ -68,7 +68,7 @@ impl Subject {
         self.replicas
     }
 
-    /// What a specification says of it, with these options.
+    /// Its part of a specification, with these options.
     pub fn spec(&self, options: &BTreeMap<String, String>) -> SubjectSpec {
         SubjectSpec {
             name: self.name.clone(),

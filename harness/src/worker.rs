@@ -21,8 +21,9 @@ impl WallClock for MachineClock {
     }
 }
 
-/// Serves one client of the lock until the input ends. `complain` gets, in words, what cannot be
-/// answered; it belongs in the worker's log. Needs a `tokio::task::LocalSet` around the call.
+/// Serves one client of the lock until the input ends. `complain` receives messages about what
+/// cannot be answered. They belong in the worker's log. Needs a `tokio::task::LocalSet` around the
+/// call.
 ///
 /// # Errors
 /// One of the streams broke.

@@ -71,8 +71,8 @@ fn words(what: &What) -> Option<String> {
             detail,
         } => format!("worker {worker} {}: {detail}", did(*kind)),
         What::FaultMissed { fault, reason, .. } => format!("fault {fault} never struck: {reason}"),
-        What::NodeLost { node, reason } => format!("node {node} was lost by itself: {reason}"),
-        What::Stalled { late_ms } => format!("the machine stood still for {late_ms} ms"),
+        What::NodeLost { node, reason } => format!("node {node} failed on its own: {reason}"),
+        What::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
         What::KeyLeft {
             node, ttl_ms: -1, ..
         } => format!("node {node} still has the lock's key, and it never expires"),
@@ -82,7 +82,7 @@ fn words(what: &What) -> Option<String> {
 
 fn did(kind: Misbehaviour) -> &'static str {
     match kind {
-        Misbehaviour::Garbage => "wrote what is no message of the protocol",
+        Misbehaviour::Garbage => "wrote a line that is not a message of the protocol",
         Misbehaviour::Hung => "did not answer in time",
         Misbehaviour::OutOfTurn => "answered what was not asked",
     }
@@ -136,7 +136,7 @@ mod tests {
         };
         assert_eq!(
             line(5, garbage).unwrap(),
-            r"  0.005 s  worker 0 wrote what is no message of the protocol: \u{1b}]0;owned\u{7}"
+            r"  0.005 s  worker 0 wrote a line that is not a message of the protocol: \u{1b}]0;owned\u{7}"
         );
     }
 }

@@ -59,7 +59,7 @@ fn service(verdicts: &Verdicts) -> &'static str {
 fn client(verdicts: &Verdicts) -> String {
     let did = match responsible(verdicts, Property::Exclusion) {
         Responsible::Client(did) => did,
-        _ => "it went on working after its lease had run out",
+        _ => "it kept working after its lease had expired",
     };
     format!("The client's: {did}. The service kept its word.")
 }
@@ -111,14 +111,14 @@ mod tests {
             (
                 (Violated, Held, Violated, NotApplicable),
                 Some(
-                    "The client's: it went on working after its lease had run out. The service \
+                    "The client's: it kept working after its lease had expired. The service \
                      kept its word. The stock was harmed: only fencing would have prevented it.",
                 ),
             ),
             (
                 (Violated, Held, Held, Held),
                 Some(
-                    "The client's: it went on working after its lease had run out. The service \
+                    "The client's: it kept working after its lease had expired. The service \
                      kept its word. Fencing did its work: the stock came to no harm.",
                 ),
             ),

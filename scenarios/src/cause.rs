@@ -61,28 +61,28 @@ macro_rules! causes {
 causes! {
     /// The client continued after its lease had expired.
     OutlivedLease "outlived-lease",
-        Responsible::Client("it went on working after its lease had run out"),
+        Responsible::Client("it kept working after its lease had expired"),
         "the client outlived its lease: use fencing";
     /// The grant had expired before it arrived.
     ExpiredGrant "expired-grant",
-        Responsible::Client("it went to work on a grant that had already run out"),
-        "a grant was used that had run out on arrival: check what is left";
+        Responsible::Client("it used a grant that had already expired"),
+        "a grant was used that had expired on arrival: check the remaining lease";
     /// A failover lost the lock.
     LostOnFailover "lost-on-failover",
         Responsible::Redis,
-        "the promoted replica had never heard of the lock";
+        "the promoted replica had never received the lock";
     /// A restart lost the lock.
     LostOnRestart "lost-on-restart",
         Responsible::Redis,
-        "the node came back without the lock: sync every write, or restart after a ttl";
+        "the node restarted without the lock: sync every write, or restart after a ttl";
     /// Nodes of the quorum lost their votes.
     QuorumErosion "quorum-erosion",
         Responsible::Redis,
-        "nodes forgot their votes: sync every write, or restart them after a ttl";
+        "nodes lost their votes: sync every write, or restart them after a ttl";
     /// A node's clock jumped.
     ClockJump "clock-jump",
         Responsible::Redis,
-        "a node's clock leapt, and the key expired early";
+        "a node's clock jumped, and the key expired early";
     /// A client's clock is wrong.
     ClockSkew "clock-skew",
         Responsible::Lock,
@@ -90,15 +90,15 @@ causes! {
     /// A client released another client's lock.
     StolenRelease "stolen-release",
         Responsible::Lock,
-        "a release deleted another's lock: compare and delete in one script";
+        "a release deleted another client's lock: compare and delete in one script";
     /// An extension re-created a lost lock.
     PhantomExtend "phantom-extend",
         Responsible::Lock,
-        "an extension re-created a lost lock: extend only what is there";
+        "an extension re-created a lost lock: extend only an existing key";
     /// An acquisition took effect without the client knowing.
     AmbiguousAcquire "ambiguous-acquire",
         Responsible::Lock,
-        "the lock was taken without the client knowing: undo what got no answer";
+        "the lock was taken without the client knowing: undo attempts without an answer";
     /// The key was evicted or flushed.
     Evicted "evicted",
         Responsible::Redis,

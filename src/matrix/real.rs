@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use picklock_harness::clock::Clock;
 use picklock_harness::context::millis;
-use picklock_harness::real::guard;
+use picklock_harness::real::parent_death_signal;
 use picklock_harness::record::RunRecord;
 use picklock_harness::spec::RunSpec;
 use picklock_reports::json;
@@ -148,7 +148,7 @@ fn command(spec: &RunSpec) -> Result<Command, String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    guard::prepare(&mut command);
+    parent_death_signal::prepare(&mut command);
     Ok(command)
 }
 

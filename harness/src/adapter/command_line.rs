@@ -1,13 +1,13 @@
-//! The command line after `exec:`, cut into words as a shell would, but without a shell:
-//! no variables, no globs, no pipes.
+//! The command line after `exec:`, split into words as a shell does. There are no variables, globs
+//! or pipes.
 
-/// Why a text is no command line.
+/// Why a text is not a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandLineError {
-    /// There is no word in it.
+    /// It contains no word.
     #[error("`exec:` needs a command: `exec:python3 my_adapter.py`")]
     Empty,
-    /// A quote was opened and never closed, or a backslash ends the text.
+    /// A quote is not closed, or the text ends with a backslash.
     #[error(
         "`{0}` ends inside a quote; close it, or put a backslash before a quote that is meant \
          literally"
@@ -15,11 +15,11 @@ pub enum CommandLineError {
     OpenQuote(String),
 }
 
-/// The words of a command line: blanks separate, `'…'` is literal, `"…"` knows backslashes, and a
-/// backslash makes the next character literal.
+/// The words of a command line: blanks separate, `'…'` is literal, `"…"` allows backslash escapes,
+/// and a backslash makes the next character literal.
 ///
 /// # Errors
-/// Where there is no program to start, or a quote is left open.
+/// There is no program to start, or a quote is not closed.
 pub fn parse(text: &str) -> Result<Vec<String>, CommandLineError> {
     let words =
         shell_words::split(text).map_err(|_| CommandLineError::OpenQuote(text.to_owned()))?;

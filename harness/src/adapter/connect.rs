@@ -9,26 +9,26 @@ use redis::{ConnectionInfo, IntoConnectionInfo};
 
 use super::reconnecting::{Origin, Reconnecting};
 
-/// How the URL of a node begins whose master is asked of Sentinels.
+/// URL scheme of a node whose master the Sentinels name.
 const SENTINEL_SCHEME: &str = "redis+sentinel://";
 
-/// Why there can be no connection, now or ever.
+/// The URL cannot be used to connect.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{url}` is no address of a Redis node: {source}; expected `redis://HOST:PORT`, or `redis+sentinel://HOST:PORT,HOST:PORT,.../MASTER`"
+    "`{url}` is not the address of a Redis node: {source}; expected `redis://HOST:PORT`, or `redis+sentinel://HOST:PORT,HOST:PORT,.../MASTER`"
 )]
 pub struct ConnectError {
     url: String,
     source: redis::RedisError,
 }
 
-/// One connection for each URL, to the server itself or to the master that Sentinels name, and
-/// others if the lock wants them. Nothing is sent yet: a node that is down must not keep the
-/// worker from starting. Each command opens the connection if there is none, fails after
-/// `timeout` at the latest, and is never sent twice.
+/// One connection for each URL, to the server itself or to the master that the Sentinels name. A
+/// lock can open more. Nothing is sent yet: a node that is down must not prevent the worker from
+/// starting. Each command opens the connection if necessary, fails after `timeout` at the latest,
+/// and is never sent twice.
 ///
 /// # Errors
-/// For a URL that names no Redis node.
+/// A URL does not name a Redis node.
 pub fn connect(urls: &[String], timeout: Duration) -> Result<Vec<Node>, ConnectError> {
     urls.iter()
         .map(|url| {
@@ -73,7 +73,7 @@ fn origin(url: &str) -> redis::RedisResult<Origin> {
 
 fn info(url: &str) -> redis::RedisResult<ConnectionInfo> {
     let info = url.into_connection_info()?;
-    // The first command on the wire shall be the lock's own, not redis-rs's introduction.
+    // The first command on the wire must be the lock's own, not redis-rs's `CLIENT SETINFO`.
     let settings = info.redis_settings().clone().set_skip_set_lib_name();
     Ok(info.set_redis_settings(settings))
 }

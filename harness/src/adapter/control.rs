@@ -1,4 +1,4 @@
-//! Power over a worker process: frozen, thawed, killed, whoever else is waiting for it.
+//! Control of a worker process: freeze, thaw and kill it, even while other tasks wait for it.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -16,7 +16,8 @@ use super::process_error::{ProcessError, STOP_WITHIN};
 use super::process_group::{self, Condition};
 use crate::clock::Clock;
 
-/// Freezes, thaws and kills a worker, all its processes together, whoever else is waiting for it.
+/// Freezes, thaws and kills a worker with all processes that it started, even while other tasks
+/// wait for it.
 #[derive(Clone)]
 pub struct WorkerControl {
     group: Arc<Group>,
@@ -29,28 +30,28 @@ impl WorkerControl {
             .id()
             .and_then(|id| Pid::from_raw(id.cast_signed()))
             .ok_or_else(|| io::Error::other("it has no process number"))?;
-        let custody = Arc::new(Mutex::new(Custody {
+        let reap_guard = Arc::new(Mutex::new(ReapGuard {
             child,
             pid,
             reaped: false,
         }));
         let (tell, how_it_ended) = watch::channel(None);
-        let reaper = custody.clone();
+        let reaper = reap_guard.clone();
         tokio::spawn(async move {
             let how = poll_fn(|context| lock(&reaper).poll_reap(context)).await;
-            // Nobody may be left who wants to know.
+            // There may be no receiver left.
             let _ = tell.send(Some(how));
         });
         Ok(WorkerControl {
-            group: Arc::new(Group(custody)),
+            group: Arc::new(Group(reap_guard)),
             how_it_ended,
         })
     }
 
-    /// The number of its process.
+    /// The id of its process.
     pub fn pid(&self) -> u32 {
         self.group
-            .custody()
+            .reap_guard()
             .pid
             .as_raw_nonzero()
             .get()
@@ -61,7 +62,7 @@ impl WorkerControl {
     /// threads included: SIGSTOP itself is asynchronous.
     ///
     /// # Errors
-    /// [`ProcessError::Gone`] if there is nothing left to freeze.
+    /// [`ProcessError::Gone`] if the process has ended.
     pub async fn freeze(&self) -> Result<(), ProcessError> {
         self.signal(Signal::STOP).await?;
         let clock = Clock::start();
@@ -77,32 +78,32 @@ impl WorkerControl {
     /// Lets it run again (SIGCONT).
     ///
     /// # Errors
-    /// [`ProcessError::Gone`] if there is nothing left to thaw.
+    /// [`ProcessError::Gone`] if the process has ended.
     pub async fn thaw(&self) -> Result<(), ProcessError> {
         self.signal(Signal::CONT).await
     }
 
-    /// Kills the whole group (SIGKILL), frozen or not, and waits until it is reaped. How it
-    /// ended: by this, or by something before.
+    /// Kills the whole group (SIGKILL), frozen or not, and waits until it is reaped. Returns how it
+    /// ended, by this signal or before it.
     pub async fn kill(&self) -> String {
-        // Whoever is gone already needs no killing; anything else shows in how it ended.
+        // A process that has already ended needs no signal. Other failures show in how it ended.
         let _ = self.signal(Signal::KILL).await;
         self.exited().await
     }
 
-    /// Waits until it is gone: how it ended, in words.
+    /// Waits until it has ended, and returns how, in words.
     pub async fn exited(&self) -> String {
         let mut watched = self.how_it_ended.clone();
         let ended = watched.wait_for(Option::is_some).await;
         match ended.as_deref() {
             Ok(Some(how)) => how.clone(),
-            // The reaper is part of the runtime; without it nothing more can be known.
+            // The task that reaps the child has ended with the runtime, so no more can be known.
             _ => "ended with the driver".to_owned(),
         }
     }
 
     async fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
-        let sent = self.group.custody().signal(signal);
+        let sent = self.group.reap_guard().signal(signal);
         match sent.map_err(ProcessError::Signal)? {
             Sent::Delivered => Ok(()),
             Sent::TooLate => Err(ProcessError::Gone(self.exited().await)),
@@ -110,7 +111,7 @@ impl WorkerControl {
     }
 
     async fn stands_still(&self) -> Result<bool, ProcessError> {
-        let condition = self.group.custody().condition();
+        let condition = self.group.reap_guard().condition();
         match condition.map_err(ProcessError::Signal)? {
             Condition::Stopped => Ok(true),
             Condition::Running => Ok(false),
@@ -120,39 +121,39 @@ impl WorkerControl {
 }
 
 /// Kills the group when the last handle is dropped.
-struct Group(Arc<Mutex<Custody>>);
+struct Group(Arc<Mutex<ReapGuard>>);
 
 impl Group {
-    fn custody(&self) -> MutexGuard<'_, Custody> {
+    fn reap_guard(&self) -> MutexGuard<'_, ReapGuard> {
         lock(&self.0)
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let _ = self.custody().signal(Signal::KILL);
+        let _ = self.reap_guard().signal(Signal::KILL);
     }
 }
 
-fn lock(custody: &Mutex<Custody>) -> MutexGuard<'_, Custody> {
-    custody.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(reap_guard: &Mutex<ReapGuard>) -> MutexGuard<'_, ReapGuard> {
+    reap_guard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a signal still found somebody.
+/// Whether a process received a signal.
 enum Sent {
     Delivered,
     TooLate,
 }
 
-/// The child, under one lock for signals and for reaping: a number that was reaped may belong to
-/// somebody else's process, and must never be signalled.
-struct Custody {
+/// The child, under one lock for signals and for reaping. After a process is reaped, its id may
+/// belong to an unrelated process, which must never be signalled.
+struct ReapGuard {
     child: Child,
     pid: Pid,
     reaped: bool,
 }
 
-impl Custody {
+impl ReapGuard {
     fn signal(&self, signal: Signal) -> io::Result<Sent> {
         if self.reaped || process_group::condition(self.pid)? == Condition::Dead {
             return Ok(Sent::TooLate);
@@ -174,8 +175,8 @@ impl Custody {
     }
 
     fn poll_reap(&mut self, context: &mut Context<'_>) -> Poll<String> {
-        // While the dead leader is not yet reaped its group's number cannot be anybody else's:
-        // the moment to take along what it leaves behind.
+        // Until the dead leader is reaped, no other group can have its number. So this is the time
+        // to kill what it left behind.
         if matches!(process_group::condition(self.pid), Ok(Condition::Dead)) {
             let _ = process_group::signal(self.pid, Signal::KILL);
         }

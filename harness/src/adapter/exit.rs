@@ -19,7 +19,7 @@ pub(super) fn in_words(status: ExitStatus) -> String {
     }
 }
 
-/// The signals that end a process often enough to have their names known.
+/// The names of the signals that commonly end a process.
 fn signal_name(number: i32) -> Option<&'static str> {
     let known = [
         (Signal::HUP, "SIGHUP"),

@@ -1,12 +1,12 @@
 //! The adapter protocol: what a driver and a worker say to each other, one JSON object a line.
 //!
-//! `docs/protocol.md` is the same in words, for whoever writes an adapter in another language.
+//! `docs/protocol.md` describes it for authors of adapters in other languages.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the protocol; the driver says it in `init`.
+/// Version of the protocol; the driver sends it in `init`.
 pub const PROTOCOL: u32 = 1;
 
 /// A request, with the number that its reply must carry.
@@ -23,7 +23,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum Ask {
-    /// First of all: who you are, and where Redis is. Answered by `ready`.
+    /// The first request: which worker it is, and where Redis is. Answered by `ready`.
     Init {
         /// [`PROTOCOL`].
         protocol: u32,
@@ -33,7 +33,7 @@ pub enum Ask {
         nodes: Vec<String>,
         /// After this long without an answer a command has failed, milliseconds.
         timeout_ms: u64,
-        /// Seed for tokens and delays: another one for every start of every worker.
+        /// Seed for tokens and delays. Every start of every worker gets a different one.
         seed: u64,
         /// What the user gave with `--impl-option`.
         #[serde(default)]
@@ -45,10 +45,10 @@ pub enum Ask {
         key: String,
         /// Lease time, milliseconds.
         ttl_ms: u64,
-        /// Try for so long, milliseconds; 0: once.
+        /// How long to try, in milliseconds; 0: once.
         wait_ms: u64,
     },
-    /// Hold it longer. Answered by `granted`, `refused` or `error`.
+    /// Extend the lease. Answered by `granted`, `refused` or `error`.
     Extend {
         /// The lock's name.
         key: String,
@@ -64,14 +64,14 @@ pub enum Ask {
         /// The token of the grant.
         token: String,
     },
-    /// Show that you are running. Answered by `pong`.
+    /// Show that the worker is running. Answered by `pong`.
     Ping,
 }
 
 /// What a worker writes: a reply (with the request's number) or an event (without).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Said {
+pub enum WorkerMessage {
     /// The answer to a request.
     Reply {
         /// The request's number.
@@ -80,7 +80,7 @@ pub enum Said {
         #[serde(flatten)]
         answer: Answer,
     },
-    /// Something unprompted.
+    /// An event.
     Event(Notification),
 }
 
@@ -97,14 +97,14 @@ pub enum Answer {
         #[serde(default)]
         version: Option<String>,
     },
-    /// The lock is yours.
+    /// The worker has the lock.
     Granted {
-        /// Names the grant in `extend` and `release`.
+        /// Identifies the grant in `extend` and `release`.
         token: String,
         /// Fencing token, if the lock has them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fence: Option<u64>,
-        /// How long, from writing this line, the client may believe that it holds, milliseconds,
+        /// How long after writing this line the client may rely on the lock, in milliseconds,
         /// rounded down.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         valid_ms: Option<u64>,
@@ -113,25 +113,25 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
-    /// Somebody else has it.
+    /// Another client has the lock.
     Refused,
-    /// Given back. `released`: it was ours until now, and is free.
+    /// The lock was released.
     Released {
-        /// False: it was no longer ours.
+        /// True: the lock was still held, and is now free. False: it was no longer held.
         released: bool,
     },
     /// To `ping`.
     Pong,
-    /// It went wrong.
+    /// The request failed.
     Error {
-        /// In words.
+        /// What went wrong.
         message: String,
-        /// True: certainly nothing happened. When in doubt, false.
+        /// True: the request certainly had no effect. When in doubt, false.
         definite: bool,
     },
 }
 
-/// Unprompted events.
+/// Events that no request asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Notification {
@@ -139,13 +139,13 @@ pub enum Notification {
     Extended {
         /// The grant's token.
         token: String,
-        /// Believe it for so long from writing this line, milliseconds.
+        /// How long after writing this line the client may rely on the lock, in milliseconds.
         valid_ms: u64,
         /// Since the `acquire` request of this grant was read, milliseconds, monotonic.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
-    /// The lease is gone: the holder must stop.
+    /// The lease is lost: the holder must stop.
     Lost {
         /// The grant's token.
         token: String,

@@ -1,24 +1,24 @@
-//! The adapter protocol, from both ends: the driver's and the built-in worker's.
+//! The adapter protocol: the driver's end and the built-in worker's end.
 //!
-//! - [`message`]: what is said
-//! - [`lines`]: how it is cut into lines, with a limit
-//! - [`mailbox`]: how it goes from task to task where no process is between them
-//! - [`process`]: the driver's end, a worker process to talk to
-//! - [`control`]: power over it: freeze, thaw, kill
-//! - [`command_line`]: which program that is, for `exec:` subjects
+//! - [`message`]: requests, answers and events
+//! - [`line_reader`]: one message a line, with a limit on its length
+//! - [`local_channel`]: messages between tasks, if the worker is not a process
+//! - [`process`]: the driver's end of a worker process
+//! - [`control`]: freezes, thaws and kills it
+//! - [`command_line`]: its command line, for `exec:` subjects
 //! - [`serve`]: the worker's end, for built-in subjects
-//! - [`connect`]: the worker's way to real Redis nodes
+//! - [`connect`]: the worker's connections to real Redis nodes
 
 pub mod command_line;
 pub mod connect;
 pub mod control;
-mod draft;
 mod exit;
-pub mod lines;
-pub mod mailbox;
+pub mod line_reader;
+pub mod local_channel;
 pub mod message;
 pub mod process;
 mod process_error;
 mod process_group;
 mod reconnecting;
 pub mod serve;
+mod unsent_message;

@@ -1,4 +1,4 @@
-//! The driver's end of a worker process: started, spoken to, listened to.
+//! The driver's end of a worker process: starting it, sending requests, reading messages.
 
 use std::io;
 use std::path::Path;
@@ -9,44 +9,44 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
 use super::control::WorkerControl;
-use super::lines::{Line, Lines};
-use super::message::{Request, Said};
+use super::line_reader::{Line, LineReader};
+use super::message::{Request, WorkerMessage};
 pub use super::process_error::ProcessError;
 
-/// So much of a line that is no message is kept, characters.
+/// How much of a line that is not a message is kept, in characters.
 const GARBAGE_KEPT: usize = 200;
-/// After the death of a process: how long to wait for words of it that are still in the pipe.
+/// After the end of a process: how long to wait for output that is still in the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 /// After the end of its output: how long a process may take to exit.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
-/// What was heard from a worker.
+/// What a worker writes or does.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum WorkerOutput {
     /// A message of the protocol.
-    Said(Said),
-    /// A line that is none: its first 200 characters.
+    Message(WorkerMessage),
+    /// A line that is not a message: its first 200 characters.
     Garbage(String),
-    /// It is gone, and this is how: `exited with status 3`, `killed by signal 9 (SIGKILL)`.
+    /// It has ended, in these words: `exited with status 3`, `killed by signal 9 (SIGKILL)`.
     Exited(String),
 }
 
-/// A worker process and both ends of the talk with it.
+/// A worker process with its standard input and output.
 pub struct WorkerProcess {
     control: WorkerControl,
-    requests: Requests,
-    ear: Ear,
+    requests: WorkerStdin,
+    stdout: WorkerStdout,
 }
 
 impl WorkerProcess {
-    /// Starts `argv`, without a shell, as the leader of a process group of its own. What it
-    /// writes to its standard error is added to `stderr_log`. `prepare` has the last word on the
-    /// command: environment, working directory.
+    /// Starts `argv`, without a shell, as the leader of a process group of its own. Its standard
+    /// error is appended to `stderr_log`. `prepare` can change the command before it starts: its
+    /// environment, its working directory.
     ///
     /// Must be called inside a tokio runtime. When all handles are dropped, the group is killed.
     ///
     /// # Errors
-    /// Where the log or the program cannot be opened or started.
+    /// The log cannot be opened, or the program cannot be started.
     pub fn spawn(
         argv: &[String],
         stderr_log: &Path,
@@ -81,9 +81,9 @@ impl WorkerProcess {
             source,
         })?;
         Ok(WorkerProcess {
-            requests: Requests(stdin),
-            ear: Ear {
-                lines: Lines::new(BufReader::new(stdout)),
+            requests: WorkerStdin(stdin),
+            stdout: WorkerStdout {
+                lines: LineReader::new(BufReader::new(stdout)),
                 control: control.clone(),
             },
             control,
@@ -95,33 +95,33 @@ impl WorkerProcess {
         self.control.clone()
     }
 
-    /// See [`Requests::send`].
+    /// See [`WorkerStdin::send`].
     ///
     /// # Errors
-    /// Where the worker does not read any more.
+    /// The worker no longer reads.
     pub async fn send(&mut self, request: &Request) -> Result<(), ProcessError> {
         self.requests.send(request).await
     }
 
-    /// See [`Ear::next`].
-    pub async fn next(&mut self) -> Heard {
-        self.ear.next().await
+    /// See [`WorkerStdout::next`].
+    pub async fn next(&mut self) -> WorkerOutput {
+        self.stdout.next().await
     }
 
     /// The parts, for tasks that do not wait for each other.
-    pub fn into_parts(self) -> (WorkerControl, Requests, Ear) {
-        (self.control, self.requests, self.ear)
+    pub fn into_parts(self) -> (WorkerControl, WorkerStdin, WorkerStdout) {
+        (self.control, self.requests, self.stdout)
     }
 }
 
-/// The end at which requests are written.
-pub struct Requests(ChildStdin);
+/// Writes requests.
+pub struct WorkerStdin(ChildStdin);
 
-impl Requests {
+impl WorkerStdin {
     /// Writes one request.
     ///
     /// # Errors
-    /// Where the worker does not read any more.
+    /// The worker no longer reads.
     pub async fn send(&mut self, request: &Request) -> Result<(), ProcessError> {
         let mut line = serde_json::to_vec(request)
             .map_err(|error| ProcessError::Send(io::Error::other(error)))?;
@@ -134,45 +134,46 @@ impl Requests {
     }
 }
 
-/// The end at which the worker is heard.
-pub struct Ear {
-    lines: Lines<BufReader<ChildStdout>>,
+/// Reads messages.
+pub struct WorkerStdout {
+    lines: LineReader<BufReader<ChildStdout>>,
     control: WorkerControl,
 }
 
-impl Ear {
-    /// Waits for the next thing that the worker says or does; [`Heard::Exited`] comes last, and
-    /// again whenever it is called after that. Cancel-safe.
-    pub async fn next(&mut self) -> Heard {
+impl WorkerStdout {
+    /// Waits for the next output. [`WorkerOutput::Exited`] is the last one; later calls return it
+    /// again. Cancel-safe.
+    pub async fn next(&mut self) -> WorkerOutput {
         let line = tokio::select! {
             biased;
             line = self.lines.next() => line,
             how = self.control.exited() => {
-                // A process that it left behind may hold the pipe open, so the wait is limited.
+                // A process that the worker started may keep the pipe open, so the wait is limited.
                 match tokio::time::timeout(LAST_WORDS, self.lines.next()).await {
                     Ok(Ok(Some(line))) => Ok(Some(line)),
-                    _ => return Heard::Exited(how),
+                    _ => return WorkerOutput::Exited(how),
                 }
             }
         };
         match line {
             Ok(Some(Line::Whole(text))) => match serde_json::from_str(&text) {
-                Ok(said) => Heard::Said(said),
-                Err(_) => Heard::Garbage(text.chars().take(GARBAGE_KEPT).collect()),
+                Ok(said) => WorkerOutput::Message(said),
+                Err(_) => WorkerOutput::Garbage(text.chars().take(GARBAGE_KEPT).collect()),
             },
             Ok(Some(Line::TooLong(start))) => {
-                Heard::Garbage(start.chars().take(GARBAGE_KEPT).collect())
+                WorkerOutput::Garbage(start.chars().take(GARBAGE_KEPT).collect())
             }
             Ok(None) | Err(_) => self.fell_silent().await,
         }
     }
 
-    /// Its output has ended. Without one it is no worker any more, whether it exits or not.
-    async fn fell_silent(&self) -> Heard {
+    /// Its output has ended. A worker that cannot answer is of no use, so it is killed unless it
+    /// exits.
+    async fn fell_silent(&self) -> WorkerOutput {
         if let Ok(how) = tokio::time::timeout(EXIT_GRACE, self.control.exited()).await {
-            return Heard::Exited(how);
+            return WorkerOutput::Exited(how);
         }
         let how = self.control.kill().await;
-        Heard::Exited(format!("closed its standard output, and was {how}"))
+        WorkerOutput::Exited(format!("closed its standard output, and was {how}"))
     }
 }

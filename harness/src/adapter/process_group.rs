@@ -1,4 +1,4 @@
-//! Signals to a worker and everything that it started, and the proof that all of it is stopped.
+//! Signals to a worker and all processes that it started, and a check that all of them are stopped.
 
 use std::io;
 
@@ -10,15 +10,15 @@ use crate::process_stat::{ProcessStat, all_processes, threads_of};
 /// What the kernel says about a child that has not been reaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// Running, or on the way to a stop.
+    /// Running, or about to stop.
     Running,
-    /// Stopped, all its threads.
+    /// All its threads are stopped.
     Stopped,
-    /// Dead; its number is kept until it is reaped.
+    /// Dead, but not reaped: its id is not reused yet.
     Dead,
 }
 
-/// Looks without reaping.
+/// Examines a child without reaping it.
 pub(super) fn condition(pid: Pid) -> io::Result<Condition> {
     let options = WaitIdOptions::STOPPED
         | WaitIdOptions::EXITED
@@ -31,8 +31,7 @@ pub(super) fn condition(pid: Pid) -> io::Result<Condition> {
     })
 }
 
-/// Signals every process of the group that `leader` leads. It is no error if the group is empty
-/// already.
+/// Signals every process of the group that `leader` leads. An empty group is not an error.
 pub(super) fn signal(leader: Pid, signal: Signal) -> io::Result<()> {
     match kill_process_group(leader, signal) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
@@ -40,8 +39,8 @@ pub(super) fn signal(leader: Pid, signal: Signal) -> io::Result<()> {
     }
 }
 
-/// True when no process of the group runs, with any of its threads: a client may be a grandchild
-/// of ours, behind a wrapper, and only children can be waited for.
+/// True when no thread of any process in the group runs. It reads `/proc`, because only children
+/// can be waited for, and a client behind a wrapper script is a grandchild.
 #[cfg(target_os = "linux")]
 pub(super) fn all_stopped(leader: Pid) -> io::Result<bool> {
     let group = leader.as_raw_nonzero().get().unsigned_abs();
@@ -49,7 +48,7 @@ pub(super) fn all_stopped(leader: Pid) -> io::Result<bool> {
         if !ProcessStat::of(process).is_ok_and(|stat| stat.group == group) {
             continue;
         }
-        // A process or thread that has vanished meanwhile does not run any more.
+        // A process or thread that has disappeared in the meantime no longer runs.
         let mut threads = threads_of(process).unwrap_or_default().into_iter();
         let runs = |stat: ProcessStat| !stat.is_stopped();
         if threads.any(|thread| ProcessStat::of_thread(process, thread).is_ok_and(runs)) {
@@ -59,7 +58,7 @@ pub(super) fn all_stopped(leader: Pid) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Elsewhere only the leader can be examined.
+/// On other systems only the leader can be examined.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn all_stopped(leader: Pid) -> io::Result<bool> {
     Ok(condition(leader)? == Condition::Stopped)

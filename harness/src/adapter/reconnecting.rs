@@ -1,19 +1,19 @@
-//! A connection to one Redis node that comes back after it broke.
+//! A connection to one Redis node that is opened again after it broke.
 //!
-//! redis-rs's own `ConnectionManager` does not do for a lock under test, for three reasons (read
-//! in its version 1.8.1, and the tests below would fail with it):
+//! redis-rs's own `ConnectionManager` is not suitable for a lock under test, for three reasons
+//! (found in version 1.8.1; the tests of this module fail with it):
 //!
-//! - After a command that got no answer in time it keeps the connection. If the reply was lost
-//!   and not only late, every later reply on that connection is taken for the one before.
-//! - An attempt to connect that failed is remembered: after the node is back, the next command
-//!   still gets the old failure.
-//! - While it reconnects, commands wait for as long as all its attempts take, and the response
-//!   timeout does not cover that.
+//! - After a command times out, it keeps the connection. If the reply was lost and not only late,
+//!   each later command receives the reply to the one before.
+//! - It remembers a failed attempt to connect: after the node is back, the next command still
+//!   fails.
+//! - While it reconnects, commands wait until all attempts have been made. The response timeout
+//!   does not cover that.
 //!
-//! Where Sentinels know the node, redis-rs's own `Sentinel` finds its master: it asks them for
-//! their masters and checks the role of the one that they name. That happens whenever a connection
-//! is opened, and a `READONLY` answer is taken for what it is: the server is no master any more.
-//! redis-rs's `SentinelClient` is left out because it would ask before every single command.
+//! Where Sentinels know the node, redis-rs's own `Sentinel` finds its master: it asks them for the
+//! master and checks the role of the server that they name. That happens whenever a connection is
+//! opened. A `READONLY` reply means that the server is no longer a master, so the connection is
+//! closed. redis-rs's `SentinelClient` is not used, because it asks before every command.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,24 +27,24 @@ use redis::{
 
 use crate::clock::Clock;
 
-/// Between two failed attempts to connect: enough that a client that keeps asking a dead node
-/// does not use a whole core, and little beside any lease.
+/// Pause after a failed attempt to connect. Long enough that a client of a dead node does not
+/// occupy a core, and short compared with any lease.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Connects when a command needs it; clones share the connection.
+/// Connects when a command needs a connection. Clones share it.
 #[derive(Clone)]
 pub(super) struct Reconnecting(Arc<Shared>);
 
-/// What a connection is opened to.
+/// Where a connection leads.
 pub(super) enum Origin {
     /// Always the same server.
     Server(Client),
     /// The master that Sentinels name.
     Sentinels {
         sentinel: tokio::sync::Mutex<Sentinel>,
-        /// Its name among theirs.
+        /// The name by which they know it.
         master: String,
-        /// How to introduce oneself to it.
+        /// Settings of the connection to it.
         as_master: SentinelNodeConnectionInfo,
     },
 }
@@ -67,7 +67,7 @@ impl Origin {
             .await
     }
 
-    /// True for an error reply after which the connection is as good as before.
+    /// True for an error reply after which the connection is still usable.
     fn is_well(&self, error: &RedisError) -> bool {
         let demoted = error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly);
         let answered = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
@@ -80,20 +80,21 @@ struct Shared {
     timeout: Duration,
     clock: Clock,
     live: Mutex<Option<Live>>,
-    /// Held while connecting: one attempt at a time. When the last one failed.
+    /// Held while connecting, so there is one attempt at a time. The value is when the last one
+    /// failed.
     connecting: tokio::sync::Mutex<Option<Duration>>,
 }
 
-/// A connection that works as far as we know.
+/// A connection that is not known to be broken.
 #[derive(Clone)]
 struct Live {
     connection: MultiplexedConnection,
-    /// Tells connections apart, so that only the broken one is thrown away.
+    /// Identifies the connection, so that only the broken one is dropped.
     mark: Arc<()>,
 }
 
 impl Reconnecting {
-    /// Commands fail after `timeout`, the time to connect included.
+    /// Commands fail after `timeout`, including the time to connect.
     pub(super) fn new(origin: Arc<Origin>, timeout: Duration) -> Self {
         Reconnecting(Arc::new(Shared {
             origin,
@@ -138,13 +139,13 @@ impl Shared {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection, opened anew if need be.
+    /// The connection, which is opened if there is none.
     async fn connected(&self) -> RedisResult<Live> {
         if let Some(live) = self.live().clone() {
             return Ok(live);
         }
         let mut failed_at = self.connecting.lock().await;
-        // Somebody else may have connected while we waited for our turn.
+        // Another task may have connected in the meantime.
         if let Some(live) = self.live().clone() {
             return Ok(live);
         }
@@ -152,7 +153,7 @@ impl Shared {
             let pause = (failed_at + PAUSE).saturating_sub(self.clock.elapsed());
             tokio::time::sleep(pause).await;
         }
-        // Time is limited by the caller, for connecting and the command together.
+        // The caller limits the time for connecting and the command together.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None);
@@ -167,8 +168,8 @@ impl Shared {
     }
 }
 
-/// While an answer is outstanding the connection is suspect, and is thrown away unless cleared:
-/// also when the caller, tired of waiting, drops the command.
+/// While an answer is outstanding, the connection is suspect. It is dropped unless this is cleared,
+/// also if the caller gives up and drops the command.
 struct Suspect<'a> {
     shared: &'a Shared,
     mark: Option<Arc<()>>,
@@ -214,7 +215,7 @@ impl ConnectionLike for Reconnecting {
     fn get_db(&self) -> i64 {
         match &*self.0.origin {
             Origin::Server(client) => client.get_connection_info().redis_settings().db(),
-            // The URL of a node with Sentinels has no place for another.
+            // The URL of a node with Sentinels cannot select another database.
             Origin::Sentinels { .. } => 0,
         }
     }

@@ -1,7 +1,7 @@
 //! The worker's end of the protocol, for built-in subjects.
 //!
-//! It knows no process and no global state: any pair of streams will do, in a process of its own
-//! or inside a simulation.
+//! It needs no process and no global state: it works on any pair of streams, in a process of its
+//! own or in a simulation.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -10,13 +10,13 @@ use std::time::Duration;
 use picklock_impls::{DynLock, Grant, Notice};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
-use super::draft::{Draft, Numberless, failed, wrong};
-use super::lines::{Line, Lines};
-use super::mailbox::Reader;
-use super::message::{Answer, Ask, Notification, PROTOCOL, Request, Said};
+use super::line_reader::{Line, LineReader};
+use super::local_channel::Receiver;
+use super::message::{Answer, Ask, Notification, PROTOCOL, Request, WorkerMessage};
+use super::unsent_message::{AnswerWithoutId, UnsentMessage, failed, wrong};
 use crate::clock::Clock;
 
-/// What a worker is told first.
+/// The first request to a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Init {
     /// Number of the worker.
@@ -31,25 +31,25 @@ pub struct Init {
     pub options: BTreeMap<String, String>,
 }
 
-/// Why a worker cannot go on. There is nobody left to tell but whoever reads its log.
+/// Why a worker cannot continue. It can only be reported in its log.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Requests cannot be read.
     #[error("cannot read requests: {0}")]
     Read(#[source] std::io::Error),
-    /// Replies cannot be written: the driver has gone.
+    /// Replies cannot be written: the driver is gone.
     #[error("cannot write a reply: {0}")]
     Write(#[source] std::io::Error),
 }
 
 /// Answers requests until the input ends.
 ///
-/// `build` makes the lock when `init` comes. `complain` gets, in words, what nobody asked with a
-/// number that could be answered; it belongs into a log. Locks with background tasks need a
+/// `build` makes the lock when `init` comes. `complain` receives messages about requests without an
+/// id, which cannot be answered. They belong in a log. Locks with background tasks need a
 /// `tokio::task::LocalSet` around the call.
 ///
 /// # Errors
-/// Where one of the streams breaks.
+/// One of the streams breaks.
 pub async fn serve<B, F>(
     reader: impl AsyncBufRead + Unpin,
     mut writer: impl AsyncWrite + Unpin,
@@ -60,7 +60,7 @@ where
     B: FnOnce(Init) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
-    let mut lines = Lines::new(reader);
+    let mut lines = LineReader::new(reader);
     let mut worker = Worker::new(build);
     loop {
         let draft = match worker.next(lines.next()).await.map_err(ServeError::Read)? {
@@ -78,7 +78,7 @@ where
             }
             Incoming::Notice(notice) => worker.notification(notice),
         };
-        // What is left of a lease is computed last: nothing but the writing comes after it.
+        // The remaining lease is computed last, immediately before writing.
         let said = draft.at(worker.clock.elapsed());
         let mut text = serde_json::to_string(&said)
             .map_err(|error| ServeError::Write(std::io::Error::other(error)))?;
@@ -93,11 +93,11 @@ where
 
 /// The same for a worker in the driver's own process: messages instead of lines.
 ///
-/// Ends when there are no more requests, or `say` returns false: nobody listens.
+/// Ends when there are no more requests, or when `say` returns false because the driver is gone.
 pub async fn answer_messages<B, F>(
-    mut requests: Reader<Request>,
+    mut requests: Receiver<Request>,
     build: B,
-    mut say: impl FnMut(Said) -> bool,
+    mut say: impl FnMut(WorkerMessage) -> bool,
 ) where
     B: FnOnce(Init) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
@@ -119,14 +119,14 @@ pub async fn answer_messages<B, F>(
     }
 }
 
-/// What can come next.
+/// The next input of a worker.
 enum Incoming<R> {
     Request(R),
     Notice(Notice),
     End,
 }
 
-/// A line that is no request.
+/// A line that is not a request.
 struct Misunderstood {
     id: Option<u64>,
     help: String,
@@ -138,7 +138,7 @@ fn understand(line: Line) -> Result<Request, Misunderstood> {
         Line::TooLong(_) => {
             return Err(Misunderstood {
                 id: None,
-                help: "a line longer than a mebibyte is no request".into(),
+                help: "a line longer than a mebibyte is not a request".into(),
             });
         }
     };
@@ -151,7 +151,7 @@ fn understand(line: Line) -> Result<Request, Misunderstood> {
     })
 }
 
-/// A grant that was given and not yet given back.
+/// A grant that was not yet released.
 struct Held {
     grant: Grant,
     /// When the acquire request of this grant was read.
@@ -179,7 +179,7 @@ where
         }
     }
 
-    /// A notice goes first, so that a lease that is lost is not kept secret by a busy driver.
+    /// A notice comes first, so that a busy driver does not delay the news of a lost lease.
     async fn next<R>(
         &mut self,
         request: impl Future<Output = std::io::Result<Option<R>>>,
@@ -195,21 +195,23 @@ where
         Ok(request.map_or(Incoming::End, Incoming::Request))
     }
 
-    fn notification(&self, notice: Notice) -> Draft {
+    fn notification(&self, notice: Notice) -> UnsentMessage {
         match notice {
-            Notice::Extended { token, valid_for } => Draft::Extended {
+            Notice::Extended { token, valid_for } => UnsentMessage::Extended {
                 read_at: self.grants.get(&token).map(|held| held.read_at),
                 token,
                 valid_until: self.clock.elapsed() + valid_for,
             },
-            Notice::Lost { token } => Draft::Ready(Said::Event(Notification::Lost { token })),
+            Notice::Lost { token } => {
+                UnsentMessage::Ready(WorkerMessage::Event(Notification::Lost { token }))
+            }
         }
     }
 
-    async fn answer(&mut self, request: Request, read_at: Duration) -> Draft {
+    async fn answer(&mut self, request: Request, read_at: Duration) -> UnsentMessage {
         let Request { id, ask } = request;
         match ask {
-            Ask::Ping => Numberless(Answer::Pong).to(id),
+            Ask::Ping => AnswerWithoutId(Answer::Pong).to(id),
             Ask::Init {
                 protocol,
                 worker,
@@ -239,10 +241,10 @@ where
         }
     }
 
-    async fn init(&mut self, protocol: u32, init: Init) -> Numberless {
+    async fn init(&mut self, protocol: u32, init: Init) -> AnswerWithoutId {
         if protocol != PROTOCOL {
             return wrong(format!(
-                "protocol {protocol} is not spoken here, only {PROTOCOL}"
+                "protocol {protocol} is not supported, only {PROTOCOL}"
             ));
         }
         let Some(build) = self.build.take() else {
@@ -251,7 +253,7 @@ where
         match build(init).await {
             Ok(lock) => {
                 self.lock = Some(lock);
-                Numberless(Answer::Ready {
+                AnswerWithoutId(Answer::Ready {
                     name: None,
                     version: None,
                 })
@@ -267,7 +269,7 @@ where
         key: &str,
         ttl_ms: u64,
         wait_ms: u64,
-    ) -> Draft {
+    ) -> UnsentMessage {
         let Some(lock) = &mut self.lock else {
             return wrong(NO_LOCK).to(id);
         };
@@ -275,7 +277,7 @@ where
         let wait = Duration::from_millis(wait_ms);
         match lock.acquire(key, ttl, wait).await {
             Ok(Some(grant)) => self.granted(id, grant, read_at, read_at),
-            Ok(None) => Numberless(Answer::Refused).to(id),
+            Ok(None) => AnswerWithoutId(Answer::Refused).to(id),
             Err(error) => failed(&error).to(id),
         }
     }
@@ -287,7 +289,7 @@ where
         key: &str,
         token: &str,
         ttl_ms: u64,
-    ) -> Draft {
+    ) -> UnsentMessage {
         let Some(lock) = &mut self.lock else {
             return wrong(NO_LOCK).to(id);
         };
@@ -301,12 +303,12 @@ where
                 self.grants.remove(token);
                 self.granted(id, grant, read_at, acquired_at)
             }
-            Ok(None) => Numberless(Answer::Refused).to(id),
+            Ok(None) => AnswerWithoutId(Answer::Refused).to(id),
             Err(error) => failed(&error).to(id),
         }
     }
 
-    async fn release(&mut self, key: &str, token: &str) -> Numberless {
+    async fn release(&mut self, key: &str, token: &str) -> AnswerWithoutId {
         let Some(lock) = &mut self.lock else {
             return wrong(NO_LOCK);
         };
@@ -316,21 +318,22 @@ where
         match lock.release(key, &held.grant).await {
             Ok(released) => {
                 self.grants.remove(token);
-                Numberless(Answer::Released { released })
+                AnswerWithoutId(Answer::Released { released })
             }
-            // The grant is kept: who throws the token away can never try again (bug class L3).
+            // The grant is kept: without its token the release could not be repeated (bug class
+            // L3).
             Err(error) => failed(&error),
         }
     }
 
-    /// Keeps the grant. What it is worth counts from now, the moment that the lock returned it.
+    /// Keeps the grant. Its remaining lease counts from now, when the lock returned it.
     fn granted(
         &mut self,
         id: u64,
         grant: Grant,
         read_at: Duration,
         acquired_at: Duration,
-    ) -> Draft {
+    ) -> UnsentMessage {
         let valid_until = grant
             .valid_for
             .map(|valid_for| self.clock.elapsed() + valid_for);
@@ -339,7 +342,7 @@ where
             read_at: acquired_at,
         };
         self.grants.insert(grant.token.clone(), held);
-        Draft::Granted {
+        UnsentMessage::Granted {
             id,
             grant,
             read_at,
@@ -350,6 +353,6 @@ where
 
 const NO_LOCK: &str = "there is no lock yet: `init` must come first, and be answered by `ready`";
 
-fn unknown(token: &str) -> Numberless {
+fn unknown(token: &str) -> AnswerWithoutId {
     wrong(format!("no grant has the token `{token}`"))
 }

@@ -1,14 +1,14 @@
-//! The line of an open loop: buyers come at a fixed rate, and the free workers serve them.
+//! The queue of an open loop: buyers arrive at a fixed rate, and free workers serve them.
 //!
-//! One line for all workers, as at a bank: whoever came first is served first, by the worker that
-//! has been idle longest. With a line for each worker, a frozen one would hide from the others'
-//! figures how long its own buyers wait.
+//! There is one queue for all workers. The buyer that arrived first is served first, by the worker
+//! that has been idle longest. With a queue for each worker, the buyers of a frozen worker would
+//! wait without affecting the figures of the others.
 //!
-//! A closed loop asks again only when it was answered, so a lock that stands still for a second
-//! delays one measured attempt of each worker and suppresses all the others that would have met
-//! that second: *coordinated omission*. The cure is to fix beforehand when each attempt is to
-//! begin, and to measure from there. See Gil Tene, "How NOT to Measure Latency" (Strange Loop
-//! 2015), and his load generator [wrk2](https://github.com/giltene/wrk2).
+//! A closed loop sends its next request only after an answer. So a lock that stalls for a second
+//! delays one measured attempt of each worker, and suppresses all other attempts that would have
+//! been made in that second: *coordinated omission*. The remedy is to schedule each attempt in
+//! advance, and to measure from the scheduled time. See Gil Tene, "How NOT to Measure Latency"
+//! (Strange Loop 2015), and his load generator [wrk2](https://github.com/giltene/wrk2).
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,41 +19,42 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::clock::Clock;
 
-/// Who has come and not been served yet.
+/// The buyers that have arrived and are not yet served.
 #[derive(Debug)]
 pub struct Arrivals {
     rate: Rate,
     lasts: Duration,
     ttl: Duration,
-    /// When each of them came, nanoseconds since the run began; the oldest first.
-    line: RefCell<VecDeque<u64>>,
+    /// When each of them arrived, in nanoseconds since the run began; the oldest first.
+    queue: RefCell<VecDeque<u64>>,
     came: Cell<u64>,
-    /// A turn for each who waits, and one more when nobody will come any more: that one goes round
-    /// among the workers. Idle workers get theirs in the order in which they became idle.
+    /// One permit for each waiting buyer. After the last arrival there is one more, which the
+    /// workers pass on, so that all of them learn of the end. Idle workers get permits in the order
+    /// in which they became idle.
     turns: Semaphore,
 }
 
-/// A worker's turn to serve somebody. Dropped, it is the next worker's.
+/// A worker's turn to serve a buyer. Dropping it passes it to the next worker.
 #[derive(Debug)]
 pub struct Turn<'a>(SemaphorePermit<'a>);
 
 impl Arrivals {
-    /// As the scenario wants them; `None`: it is a closed loop.
+    /// The arrivals of the scenario; `None` for a closed loop.
     pub fn of(workload: &Workload, ttl: Duration) -> Option<Self> {
         Some(Arrivals {
             rate: workload.arrivals?,
             lasts: workload.duration?.resolve(ttl),
             ttl,
-            line: RefCell::default(),
+            queue: RefCell::default(),
             came: Cell::new(0),
             turns: Semaphore::new(0),
         })
     }
 
-    /// Lets them come, the first one now. Ends with the last one.
+    /// Lets the buyers arrive, the first one now. Ends with the last one.
     ///
-    /// In the real worlds the timer may be late by a millisecond or so. When a buyer came is when it
-    /// was to come, so that belongs to what it waited.
+    /// In the real worlds the timer may be late by about a millisecond. The scheduled time counts
+    /// as the arrival, so the delay is part of the wait.
     pub async fn come(&self, clock: &Clock) {
         let first_ns = clock.now_ns();
         for number in 0.. {
@@ -63,37 +64,38 @@ impl Arrivals {
             }
             let intended_ns = first_ns.saturating_add(after_ns);
             tokio::time::sleep_until(clock.instant(intended_ns)).await;
-            self.line.borrow_mut().push_back(intended_ns);
+            self.queue.borrow_mut().push_back(intended_ns);
             self.came.set(number + 1);
             self.turns.add_permits(1);
         }
         self.turns.add_permits(1);
     }
 
-    /// Waits until somebody is there to be served, or nobody will come any more.
+    /// Waits until there is a buyer to serve, or until all buyers have been served.
     pub async fn turn(&self) -> Turn<'_> {
-        // The line is never closed, so there is always a turn to wait for.
+        // The semaphore is never closed, so this cannot fail.
         match self.turns.acquire().await {
             Ok(permit) => Turn(permit),
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Takes the oldest one out of the line: when it came. `None`: nobody is left, nor will come.
+    /// Removes the oldest buyer from the queue, and returns when it arrived. `None`: no buyer is
+    /// left, and none will arrive.
     pub fn take(&self, turn: Turn<'_>) -> Option<u64> {
-        let intended_ns = self.line.borrow_mut().pop_front()?;
+        let intended_ns = self.queue.borrow_mut().pop_front()?;
         turn.0.forget();
         Some(intended_ns)
     }
 
-    /// How many have come so far.
+    /// How many have arrived so far.
     pub fn came(&self) -> u64 {
         self.came.get()
     }
 
-    /// How many of them are still in the line.
+    /// How many of them are still in the queue.
     pub fn waiting(&self) -> u64 {
-        self.line.borrow().len() as u64
+        self.queue.borrow().len() as u64
     }
 }
 
@@ -116,7 +118,7 @@ mod tests {
         Rc::new(Arrivals::of(&workload, Duration::from_secs(1)).unwrap())
     }
 
-    /// What each worker served, in milliseconds, when it takes so long for a purchase.
+    /// The arrivals that each worker served, in milliseconds, if a purchase takes this long.
     async fn served(arrivals: &Rc<Arrivals>, takes_ms: &[u64]) -> Vec<Vec<u64>> {
         let clock = Clock::start();
         let coming = Rc::clone(arrivals);
@@ -157,7 +159,7 @@ mod tests {
         let local = LocalSet::new();
         let arrivals = arrivals("100/s", "80ms");
         let served = local.run_until(served(&arrivals, &[500, 25])).await;
-        // The second worker drains what the first one leaves, in the order of coming.
+        // The second worker takes what the first one leaves, in order of arrival.
         assert_eq!(served, [vec![0], vec![10, 20, 30, 40, 50, 60, 70]]);
     }
 
@@ -172,7 +174,7 @@ mod tests {
             drop(arrivals.turn().await);
             assert_eq!(arrivals.waiting(), 1);
             assert_eq!(arrivals.take(arrivals.turn().await), Some(0));
-            // Nobody will come any more, and every worker hears of it.
+            // There are no more arrivals, and every worker learns of it.
             assert_eq!(arrivals.take(arrivals.turn().await), None);
             assert_eq!(arrivals.take(arrivals.turn().await), None);
         };

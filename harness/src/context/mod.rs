@@ -1,4 +1,4 @@
-//! What the driver and the nemesis of a run share. They meet nowhere else.
+//! What the driver and the nemesis of a run share. It is their only connection.
 
 mod arrivals;
 mod plan;

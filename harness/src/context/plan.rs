@@ -1,4 +1,4 @@
-//! The run's numbers.
+//! The numbers of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use picklock_scenarios::Scenario;
 /// The run's numbers, resolved from the scenario.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What shall happen.
+    /// The scenario.
     pub scenario: Scenario,
     /// Lease time.
     pub ttl: Duration,
@@ -18,7 +18,7 @@ pub struct Plan {
     pub keys: Vec<String>,
     /// Seed of the run.
     pub seed: u64,
-    /// What the user gave as `--impl-option`.
+    /// The options of the subject, from `--impl-option`.
     pub options: BTreeMap<String, String>,
 }
 
@@ -28,7 +28,7 @@ impl Plan {
         millis(self.ttl)
     }
 
-    /// After so long without an answer a client's command has failed.
+    /// How long a client's command waits for an answer before it fails.
     pub fn command_timeout(&self) -> Duration {
         self.scenario.workload.command_timeout.resolve(self.ttl)
     }

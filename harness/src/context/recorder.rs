@@ -8,10 +8,10 @@ use crate::history::{Event, Misbehaviour, What};
 /// Is called with each event as it happens: the live progress of a front end.
 pub type Listener = Box<dyn Fn(&Event)>;
 
-/// A small run has this many events.
+/// Initial capacity: the events of a small run.
 const USUAL: usize = 256;
 
-/// Stamps and keeps events.
+/// Keeps events with their times.
 pub struct Recorder {
     clock: Clock,
     events: RefCell<Vec<Event>>,
@@ -28,7 +28,7 @@ impl Recorder {
         }
     }
 
-    /// Stamps an event with the time of the run's clock and keeps it. Returns the time.
+    /// Keeps an event with the time of the run's clock, and returns that time.
     pub fn write(&self, what: What) -> u64 {
         let event = Event {
             at_ns: self.clock.now_ns(),
@@ -49,7 +49,7 @@ impl Recorder {
         }
     }
 
-    /// The first thing a worker said that is no message of the protocol.
+    /// The first line of a worker that is not a message of the protocol.
     pub fn garbage_of(&self, of: usize) -> Option<String> {
         let events = self.events.borrow();
         events.iter().find_map(|event| match &event.what {

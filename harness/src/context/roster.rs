@@ -1,4 +1,4 @@
-//! Which workers are alive: what driver and nemesis must agree on.
+//! Which workers are alive, for the driver and the nemesis.
 
 use std::cell::RefCell;
 
@@ -29,7 +29,8 @@ impl Roster {
         }
     }
 
-    /// Marks a worker as dead. `comes_back`: it may be started again. False: it was dead already.
+    /// Marks a worker as dead. `comes_back`: it may be started again. Returns false if it was
+    /// already dead.
     pub fn mark_down(&self, worker: usize, comes_back: bool) -> bool {
         let mut slots = self.slots.borrow_mut();
         let slot = &mut slots[worker];
@@ -47,7 +48,7 @@ impl Roster {
         self.slots.borrow()[worker].down
     }
 
-    /// True when this incarnation of the worker is dead, whether or not it may be started again.
+    /// True when this incarnation of the worker is dead, even if the worker may be started again.
     pub fn is_over(&self, worker: usize, incarnation: u32) -> bool {
         let slot = self.slots.borrow()[worker];
         slot.down || slot.incarnation != incarnation

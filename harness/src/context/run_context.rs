@@ -33,12 +33,12 @@ pub struct RunContext<W> {
     pub arrivals: Option<Arrivals>,
     /// The protected resource.
     pub stock: RefCell<Stock>,
-    /// How the subject calls itself.
+    /// The name and version that the subject reported.
     pub identity: Cell<Option<SubjectIdentity>>,
     next_op: Cell<u64>,
 }
 
-/// The name and version that a subject gives itself, if it does.
+/// The name and version that a subject reports, if any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SubjectIdentity {
     /// Its name.
@@ -51,7 +51,7 @@ pub struct SubjectIdentity {
 const NAME_KEPT: usize = 80;
 
 impl SubjectIdentity {
-    /// What a subject said. Names that are empty count as none.
+    /// From what a subject reported. Empty names count as none.
     pub fn new(name: Option<String>, version: Option<String>) -> Self {
         let kept = |text: Option<String>| {
             let text: String = text?.trim().chars().take(NAME_KEPT).collect();

@@ -6,8 +6,8 @@ use std::time::Duration;
 use picklock_scenarios::Opening;
 use tokio::sync::Notify;
 
-/// A worker that waited starts strictly later than what it waited for, by the coarsest clock of a
-/// world. So the checkers can tell which of the two was first.
+/// A worker that waited starts strictly later than the event that it waited for, even on the
+/// coarsest clock of a world. So the checkers know which of the two came first.
 const STRICTLY_LATER: Duration = Duration::from_millis(2);
 
 /// Open from the start, or closed to all but worker 0 until its first attempt has been answered or
@@ -19,7 +19,7 @@ pub struct StartGate {
 }
 
 impl StartGate {
-    /// As the scenario asks for.
+    /// The gate that the scenario asks for.
     pub fn of(opening: Opening) -> Self {
         StartGate {
             open: Cell::new(opening == Opening::Together),
@@ -27,7 +27,7 @@ impl StartGate {
         }
     }
 
-    /// Lets all workers through, for good.
+    /// Opens the gate to all workers, for good.
     pub fn open(&self) {
         self.open.set(true);
         self.opened.notify_waiters();

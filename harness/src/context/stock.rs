@@ -51,8 +51,8 @@ impl Stock {
         }
     }
 
-    /// Reads the stock of a key. A token is checked at every access, reads included: a successor
-    /// that has only read so far must already shut the old holder out.
+    /// Reads the stock of a key. A token is checked at every access, including reads: a successor
+    /// that has only read so far must already exclude the old holder.
     ///
     /// # Errors
     /// The token is lower than the highest seen.
@@ -60,7 +60,7 @@ impl Stock {
         Ok(self.stock(key, fence)?.left)
     }
 
-    /// Sells one unit, by what the buyer read before.
+    /// Sells one unit, based on the stock that the buyer read before.
     ///
     /// # Errors
     /// The token is lower than the highest seen.
@@ -79,7 +79,7 @@ impl Stock {
         })
     }
 
-    /// Takes over how much is left of a key, from where the stock is really kept.
+    /// Sets how much is left of a key, as read from Redis.
     pub fn learn(&mut self, key: u32, left: i64) {
         self.keys[key as usize].left = left;
     }

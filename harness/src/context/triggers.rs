@@ -38,7 +38,7 @@ pub struct DueFault {
     pub plan: usize,
     /// Where its event happened.
     pub location: Location,
-    /// Is told when it has struck, or has turned out to be impossible.
+    /// Receives a message when it has struck, or could not.
     pub started: oneshot::Sender<()>,
 }
 
@@ -52,7 +52,7 @@ struct Waiting {
 /// The triggers whose event has not happened yet.
 pub struct Triggers {
     waiting: Mutex<Vec<Waiting>>,
-    /// How many of them wait for a request or a reply; read on the wire's fast path.
+    /// How many of them wait for a request or a reply. Read on the wire's fast path.
     on_the_wire: AtomicUsize,
     due: mpsc::UnboundedSender<DueFault>,
 }
@@ -112,7 +112,7 @@ impl Triggers {
         waiting.iter().map(|one| one.plan).collect()
     }
 
-    /// The fault will not start, whatever happens.
+    /// The fault can no longer start.
     pub fn forget(&self, plan: usize) {
         self.lock().retain(|one| {
             if one.plan == plan && is_wire(&one.trigger) {
@@ -153,7 +153,7 @@ impl Triggers {
         }
         Some(Box::pin(async move {
             for gate in gates {
-                // A nemesis that is gone opens the gate as well.
+                // If the nemesis has ended, this opens the gate, too.
                 gate.await.unwrap_or_default();
             }
         }))

@@ -12,15 +12,15 @@ use crate::context::RunContext;
 use crate::history::What;
 use crate::world::World;
 
-/// Beyond everything that the scenario itself makes a worker wait for, it may take so long to
-/// answer before it counts as hung. Generous: a verdict must not depend on a busy machine.
+/// How long a worker may take to answer, in addition to all waiting that the scenario causes,
+/// before it counts as hung. It is long, because a verdict must not depend on a busy machine.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// Why an attempt was broken off.
+/// Why an attempt was aborted.
 pub(super) enum Broken {
-    /// The nemesis killed the worker; that is in the history already.
+    /// The nemesis killed the worker. The history already has it.
     Struck,
-    /// The worker went or hung by itself.
+    /// The worker died or hung on its own.
     Silent(Silence),
 }
 
@@ -30,7 +30,7 @@ impl From<Silence> for Broken {
     }
 }
 
-/// One buyer with its line to its worker.
+/// One buyer, with its connection to its worker.
 pub struct Buyer<W> {
     pub(super) context: Rc<RunContext<W>>,
     pub(super) worker: usize,
@@ -49,11 +49,11 @@ pub struct Buyer<W> {
 pub(super) struct Purchase {
     /// From which lock's stock.
     pub(super) key: u32,
-    /// In an open loop: when the buyer who wants it arrived, nanoseconds since the run began.
+    /// In an open loop: when its buyer arrived, nanoseconds since the run began.
     pub(super) intended_ns: Option<u64>,
 }
 
-/// What a hold knows of itself.
+/// The state of a hold.
 pub(super) struct Hold {
     pub(super) op: u64,
     pub(super) key: u32,
@@ -194,7 +194,7 @@ impl<W: World> Buyer<W> {
     }
 
     async fn retire(&self, broken: Broken) {
-        // If this worker was to start first, it will get no answer any more.
+        // If this worker should have started first, it will never get an answer.
         self.context.start_gate.open();
         if self.context.roster.is_over(self.worker, self.incarnation) {
             return;
@@ -205,7 +205,8 @@ impl<W: World> Buyer<W> {
             Broken::Silent(Silence::Hung) => "killed because it hung".to_owned(),
         };
         self.note_down(reason);
-        // A worker that hangs is killed; one that is gone cannot be, and that is all right.
+        // A worker that hangs is killed. If it has already ended, the kill fails, which does not
+        // matter.
         self.context.world.kill_worker(self.worker).await.ok();
     }
 

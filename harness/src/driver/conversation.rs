@@ -1,4 +1,4 @@
-//! The driver's talk with one worker: requests one at a time, and unprompted words at any time.
+//! The driver's connection to one worker: one request at a time, and events at any time.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use tokio::time::Sleep;
 
-use crate::adapter::mailbox::{Reader, Writer, mailbox};
-use crate::adapter::message::{Answer, Ask, Notification, Request, Said};
-use crate::adapter::process::Heard;
+use crate::adapter::local_channel::{Receiver, Sender, local_channel};
+use crate::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
+use crate::adapter::process::WorkerOutput;
 use crate::context::RunContext;
 use crate::history::{Misbehaviour, What};
 use crate::world::{Session, World};
@@ -19,7 +19,7 @@ use crate::world::{Session, World};
 /// Why a worker gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Silence {
-    /// It is gone; the reason in words.
+    /// It has ended, for this reason.
     #[error("{0}")]
     Gone(String),
     /// It did not answer within the deadline, and was killed for it.
@@ -27,7 +27,7 @@ pub enum Silence {
     Hung,
 }
 
-/// What the reading side knows about the grants, to give unprompted words their operation.
+/// What the listener knows about the grants. It finds the operation of an event.
 #[derive(Default)]
 struct Grants {
     by_token: HashMap<String, u64>,
@@ -35,36 +35,36 @@ struct Grants {
     asked: Option<(u64, u64)>,
 }
 
-/// One worker's line, with a task of its own that listens all the time.
+/// The connection to one worker, with a task that listens all the time.
 pub struct Conversation {
     worker: usize,
     next_id: u64,
-    requests: Writer<Request>,
-    answers: Reader<Result<(u64, Answer), String>>,
+    requests: Sender<Request>,
+    answers: Receiver<Result<(u64, Answer), String>>,
     grants: Rc<RefCell<Grants>>,
     listener: tokio::task::JoinHandle<()>,
-    /// For how long an answer is waited for; set anew for each.
+    /// Ends the wait for an answer. Reset for each request.
     patience: Pin<Box<Sleep>>,
 }
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        // The session lives in the task; with it goes the worker.
+        // The task owns the session, so aborting it ends the worker.
         self.listener.abort();
     }
 }
 
 impl Conversation {
-    /// Begins to listen. Everything unprompted goes into the history as it comes.
+    /// Starts to listen. Events go into the history as they arrive.
     pub fn begin<W: World>(
         context: &Rc<RunContext<W>>,
         worker: usize,
         session: W::Session,
     ) -> Self {
-        let (requests, to_send) = mailbox();
-        let (heard, answers) = mailbox();
+        let (requests, to_send) = local_channel();
+        let (heard, answers) = local_channel();
         let grants = Rc::new(RefCell::new(Grants::default()));
-        let ear = Ear {
+        let listener = OutputListener {
             context: Rc::clone(context),
             worker,
             grants: Rc::clone(&grants),
@@ -76,12 +76,13 @@ impl Conversation {
             requests,
             answers,
             grants,
-            listener: tokio::task::spawn_local(ear.listen(session, to_send)),
+            listener: tokio::task::spawn_local(listener.listen(session, to_send)),
             patience: Box::pin(tokio::time::sleep(Duration::ZERO)),
         }
     }
 
-    /// Asks, and waits for the answer, for at most `patience`. `op`: the attempt it belongs to.
+    /// Sends a request, and waits for the answer for at most `patience`. `op`: the attempt it
+    /// belongs to.
     ///
     /// # Errors
     /// The worker is gone, or was killed because it hung.
@@ -95,7 +96,7 @@ impl Conversation {
         self.next_id += 1;
         let id = self.next_id;
         self.grants.borrow_mut().asked = Some((id, op));
-        // A mailbox that nobody reads means that the listener ended; what it heard last is in `answers`.
+        // If this fails, the listener has ended, and the reason is in `answers`.
         self.requests.send(Request { id, ask }).ok();
         let deadline_ns = context.clock.now_ns().saturating_add(nanos(patience));
         let deadline = context.clock.instant(deadline_ns);
@@ -111,7 +112,7 @@ impl Conversation {
         }
     }
 
-    /// True when the subject said that the lease of this operation is gone.
+    /// True if the subject reported the lease of this operation as lost.
     pub fn has_lost(&self, op: u64) -> bool {
         self.grants.borrow().lost.contains(&op)
     }
@@ -122,7 +123,7 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 async fn answer_to<W>(
-    answers: &mut Reader<Result<(u64, Answer), String>>,
+    answers: &mut Receiver<Result<(u64, Answer), String>>,
     context: &RunContext<W>,
     worker: usize,
     id: u64,
@@ -141,22 +142,22 @@ async fn answer_to<W>(
     }
 }
 
-/// The listening side.
-struct Ear<W> {
+/// The task that listens to the worker.
+struct OutputListener<W> {
     context: Rc<RunContext<W>>,
     worker: usize,
     grants: Rc<RefCell<Grants>>,
-    heard: Writer<Result<(u64, Answer), String>>,
+    heard: Sender<Result<(u64, Answer), String>>,
 }
 
-impl<W: World> Ear<W> {
-    async fn listen(self, mut session: W::Session, mut to_send: Reader<Request>) {
+impl<W: World> OutputListener<W> {
+    async fn listen(self, mut session: W::Session, mut to_send: Receiver<Request>) {
         loop {
-            // In a fixed order, here as everywhere: a coin of tokio's is not drawn from the seed.
+            // In a fixed order: the random order of `select!` does not depend on the seed.
             tokio::select! {
                 biased;
                 request = to_send.next() => match request {
-                    // A failed send is followed by an exit, which `next` tells.
+                    // After a failed send, `next` returns the exit.
                     Some(request) => drop(session.send(request).await),
                     None => return,
                 },
@@ -169,22 +170,22 @@ impl<W: World> Ear<W> {
         }
     }
 
-    /// False: there is nothing more to come.
-    fn take(&self, heard: Heard) -> bool {
+    /// False: there is no more output.
+    fn take(&self, heard: WorkerOutput) -> bool {
         match heard {
-            Heard::Said(Said::Reply { id, answer }) => {
+            WorkerOutput::Message(WorkerMessage::Reply { id, answer }) => {
                 self.remember_grant(id, &answer);
                 self.heard.send(Ok((id, answer))).is_ok()
             }
-            Heard::Said(Said::Event(notification)) => {
+            WorkerOutput::Message(WorkerMessage::Event(notification)) => {
                 self.note(notification);
                 true
             }
-            Heard::Garbage(line) => {
+            WorkerOutput::Garbage(line) => {
                 self.misbehaved(Misbehaviour::Garbage, line);
                 true
             }
-            Heard::Exited(reason) => {
+            WorkerOutput::Exited(reason) => {
                 self.heard.send(Err(reason)).ok();
                 false
             }
@@ -211,7 +212,7 @@ impl<W: World> Ear<W> {
             );
             return;
         };
-        // What the probe's lock says of its own lease is not part of the run.
+        // Events of the probe's own lease are not part of the run.
         if !is_worker_of_the_run(&self.context, worker) {
             return;
         }
@@ -244,8 +245,8 @@ fn is_worker_of_the_run<W>(context: &RunContext<W>, worker: usize) -> bool {
     worker < context.plan.scenario.workload.workers
 }
 
-/// Writes down what a worker did wrong. The client that probes after the run is not one of the run's
-/// workers: if it misbehaves, the probe says nothing.
+/// Records misbehaviour of a worker. The client that probes after the run is not one of the run's
+/// workers: if it misbehaves, the probe is not conclusive.
 fn note_misbehaviour<W>(
     context: &RunContext<W>,
     worker: usize,

@@ -1,7 +1,7 @@
-//! After the buyers are done: can anybody still take the lock?
+//! After the buyers are done: can a client still take the lock?
 //!
-//! A lock may leave something behind that shuts everybody out for ever (a key without expiry), and
-//! when the stock is sold out no buyer is left to find it. So one more client, of its own, tries.
+//! A lock may leave a key without expiry behind, so that no client can ever get it again. If the
+//! stock is sold out, no buyer is left to notice. So an additional client tries.
 
 use std::rc::Rc;
 
@@ -15,7 +15,8 @@ use crate::entropy;
 use crate::history::What;
 use crate::world::World;
 
-/// Lets a client of its own take each lock once, and looks at what is left in Redis.
+/// Lets an additional client take each lock once, and then examines the keys that are left in
+/// Redis.
 pub async fn probe<W: World>(context: &Rc<RunContext<W>>) {
     let prober = context.plan.scenario.workload.workers;
     match start(context, prober).await {
@@ -31,7 +32,7 @@ pub async fn probe<W: World>(context: &Rc<RunContext<W>>) {
     look_for_lost_nodes(context).await;
 }
 
-/// Without a probe nothing can be said about what was left behind.
+/// Without a probe it is not known what was left behind.
 fn failed<W>(context: &RunContext<W>, reason: String) {
     context.recorder.write(What::FaultMissed {
         fault: "probe".into(),
@@ -70,7 +71,7 @@ async fn take_once<W: World>(
     key: u32,
 ) {
     let plan = &context.plan;
-    // Leases that are still out have the right to run out first.
+    // Outstanding leases must expire first.
     let bound = plan.ttl + plan.scenario.judge.progress_within.resolve(plan.ttl);
     let begun = context.clock.elapsed();
     let name = &plan.keys[key as usize];
@@ -106,7 +107,7 @@ async fn take_once<W: World>(
             token,
         };
         let patience = plan.command_timeout() * 2 + super::buyer::GRACE;
-        // What the release says does not matter: the probe has its answer.
+        // The result of the release does not matter.
         talk.ask(context, 0, ask, patience).await.ok();
     }
 }
@@ -123,8 +124,8 @@ async fn look_for_leftovers<W: World>(context: &Rc<RunContext<W>>) {
     }
 }
 
-/// Every fault that ends has ended by now. So each node must answer, unless a fault of the plan
-/// keeps some of them from answering for good.
+/// All faults that end have ended by now. So each node must answer, unless a fault of the plan
+/// silences some of them for good.
 async fn look_for_lost_nodes<W: World>(context: &Rc<RunContext<W>>) {
     let mut faults = context.plan.scenario.faults.iter();
     if faults.any(silences_nodes_for_good) {

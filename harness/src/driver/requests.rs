@@ -156,8 +156,8 @@ impl<W: World> Buyer<W> {
         }
     }
 
-    /// Writes an event of this worker, unless the nemesis has killed it in the meantime: what was
-    /// still in the pipe comes from a dead worker.
+    /// Records an event of this worker, unless the nemesis has killed it in the meantime: then the
+    /// message in the pipe came from a dead worker.
     pub(super) fn write(&self, what: What) -> Result<(), Broken> {
         self.alive()?;
         self.context.recorder.write(what);

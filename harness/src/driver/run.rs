@@ -1,4 +1,4 @@
-//! One run, from the first worker to the last look at what is left.
+//! One run, from the start of the workers to the final examination of the nodes.
 
 use std::future::Future;
 use std::rc::Rc;
@@ -20,11 +20,11 @@ use crate::world::{Refusal, World};
 pub struct Setup {
     /// The run's numbers.
     pub plan: Plan,
-    /// The name of the subject, for the history, unless it gives itself one.
+    /// The name of the subject in the history, unless it reports one itself.
     pub subject: String,
     /// The run's clock: the one that the wire reads.
     pub clock: Clock,
-    /// What starts faults: the same that watches the wire.
+    /// The triggers of faults, which also watch the wire.
     pub triggers: Arc<Triggers>,
     /// The faults that are due, from the triggers.
     pub due: mpsc::UnboundedReceiver<DueFault>,
@@ -32,11 +32,11 @@ pub struct Setup {
     pub listener: Listener,
 }
 
-/// What a run leaves.
+/// The results of a run.
 pub struct Ran {
     /// What happened.
     pub history: History,
-    /// The version that the subject gave itself.
+    /// The version that the subject reported.
     pub subject_version: Option<String>,
     /// How long it took from the start of the clock until the buyers began.
     pub setup: Duration,
@@ -44,7 +44,7 @@ pub struct Ran {
     pub workload: Duration,
 }
 
-/// Why a run did not begin.
+/// Why a run did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A worker could not be started.
@@ -54,7 +54,8 @@ pub enum RunError {
         worker: usize,
         /// Why not.
         refusal: Refusal,
-        /// What it said instead of `ready`, if it said anything that is no message.
+        /// The first line that is not a message of the protocol, if it wrote one instead of
+        /// `ready`.
         heard: Option<String>,
     },
     /// The user interrupted it before the buyers began.
@@ -63,7 +64,7 @@ pub enum RunError {
 }
 
 /// Runs the buyers under the lock until they are done, the limit is reached, or `interrupt` is
-/// ready; then ends all faults, probes, and writes down what is left.
+/// ready; then ends all faults, runs the probe, and records what is left.
 ///
 /// # Errors
 /// A worker could not be started: there was no run.
@@ -90,7 +91,7 @@ pub async fn run<W: World>(
     let nemesis = Nemesis::new(&context, &capabilities);
     let (ready, faults_ready) = oneshot::channel();
     let faults = tokio::task::spawn_local(Rc::clone(&nemesis).run(setup.due, ready));
-    // A nemesis that is gone has nothing to wait for.
+    // If the nemesis has ended, there is nothing to wait for.
     faults_ready.await.unwrap_or_default();
     let watch = capabilities
         .can_stall()
@@ -105,7 +106,7 @@ pub async fn run<W: World>(
     faults.abort();
     nemesis.end_all().await;
     for worker in 0..context.plan.scenario.workload.workers {
-        // Most are gone already; what is left must not hold a lock through the probe.
+        // Most workers have ended. The others must not hold a lock during the probe.
         context.world.kill_worker(worker).await.ok();
     }
     stock_store::count(&context).await;
@@ -140,7 +141,7 @@ pub async fn run<W: World>(
     })
 }
 
-/// A run in a world that the scenario is not for shows nothing.
+/// A run in a world that the scenario is not made for is not judged.
 fn must_be_a_world_of_the_scenario<W: World>(context: &RunContext<W>) {
     let scenario = &context.plan.scenario;
     let here = context.world.name();
@@ -171,7 +172,7 @@ async fn hire<W: World>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, Ru
     futures_util::future::try_join_all(starts).await
 }
 
-/// Lets the buyers trade, and says why it ended.
+/// Runs the buyers, and returns why they ended.
 async fn trade<W: World>(
     context: &Rc<RunContext<W>>,
     buyers: Vec<Buyer<W>>,
@@ -183,7 +184,7 @@ async fn trade<W: World>(
         .workload
         .limit
         .resolve(context.plan.ttl);
-    // The first buyer stands in the line before anybody is there to serve him.
+    // The first buyer arrives before a worker is ready to serve it.
     let mut coming = tokio::task::JoinSet::new();
     if context.arrivals.is_some() {
         coming.spawn_local(let_them_come(Rc::clone(context)));
@@ -192,7 +193,7 @@ async fn trade<W: World>(
     for buyer in buyers {
         trading.spawn_local(buyer.run());
     }
-    // The buyers are dropped with the sets when one of the others wins.
+    // If one of the others finishes first, the buyers are dropped.
     tokio::select! {
         biased;
         _ = async { while trading.join_next().await.is_some() {} } => {

@@ -9,7 +9,7 @@ use crate::world::World;
 
 impl<W: World> Buyer<W> {
     /// The critical section. Between its steps the worker must answer a ping, so that a frozen
-    /// worker really stops in the middle; the work itself is a wait, as for a payment service.
+    /// worker really stops in the middle. The work itself is a wait, as for a payment service.
     pub(super) async fn critical_section(&mut self, hold: Hold) -> Result<(), Broken> {
         let section = self
             .context
@@ -23,7 +23,7 @@ impl<W: World> Buyer<W> {
             Some(stock) if stock > 0 => {
                 tokio::time::sleep(section).await;
                 self.ping(&hold).await?;
-                // A holder that was told of its loss in time must not touch the resource.
+                // A holder that learnt of the loss of its lease in time must not use the resource.
                 if !self.talk.has_lost(hold.op) {
                     self.change_stock(&hold, stock).await?;
                     self.ping(&hold).await?;

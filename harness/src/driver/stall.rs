@@ -1,9 +1,9 @@
-//! Watches whether the machine lets the run go on.
+//! Detects stalls of the machine.
 //!
-//! A machine whose host takes the processors away, or that swaps, lets everybody stand still for a
-//! while: buyers, nodes, the wire and this driver. Leases run out meanwhile, and no lock is to
-//! blame. A sleep of ours that ends late shows it; what other processes alone are kept from is not
-//! seen here.
+//! If the host takes the processors away, or the machine swaps, everything stalls for a while:
+//! buyers, nodes, the wire and the driver. Leases expire in the meantime, and the lock is not
+//! responsible. A sleep of the driver that ends late shows such a stall. A stall of other processes
+//! alone is not detected.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use std::time::Duration;
 use crate::context::{RunContext, millis};
 use crate::history::What;
 
-/// How often we look.
+/// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A stall matters that is as long as this part of the lease: as long as Redlock waits for a node.
+/// Shortest stall that matters, as a fraction of the lease: as long as Redlock waits for a node.
 const PART_OF_LEASE: u32 = 10;
 
-/// Writes down each stall, for as long as it is polled. Not for a world whose time cannot stall.
+/// Records each stall, for as long as it is polled. Not needed in a world whose time cannot stall.
 pub(super) async fn watch<W>(context: Rc<RunContext<W>>) {
     let clock = &context.clock;
     let long = context.plan.ttl / PART_OF_LEASE;

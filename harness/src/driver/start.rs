@@ -1,4 +1,4 @@
-//! How a buyer starts: its worker is started, and told what the run is about.
+//! How a buyer starts: its worker is started and receives `init`.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use crate::entropy;
 use crate::history::What;
 use crate::world::{Refusal, World};
 
-/// Workers start together and share the processors. Each of them is given this much more time.
+/// Workers start together and share the processors. The time limit grows by this much for each of
+/// them.
 const START_EACH: Duration = Duration::from_millis(200);
 
 fn worker_count(plan: &Plan) -> u32 {
@@ -19,10 +20,10 @@ fn worker_count(plan: &Plan) -> u32 {
 }
 
 impl<W: World> Buyer<W> {
-    /// Starts a worker and introduces the run to it.
+    /// Starts a worker and sends it `init`.
     ///
     /// # Errors
-    /// It could not be started, or did not say `ready`.
+    /// It could not be started, or did not answer `ready`.
     pub async fn start(
         context: &Rc<RunContext<W>>,
         worker: usize,

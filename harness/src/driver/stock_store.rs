@@ -1,8 +1,8 @@
 //! The stock: kept by the driver itself, or in a Redis key on a server of its own.
 //!
-//! In Redis it is used as by an application: GET, then DECR or SET, and only the lock under test
-//! keeps these together. Tokens are checked before each access; all accesses go
-//! through one connection, so that Redis sees them in the order in which they were let through.
+//! In Redis it is used as an application would: GET, then DECR or SET. Only the lock under test
+//! makes these one step. Tokens are checked before each access; all accesses go through one
+//! connection, so that Redis sees them in the order in which they were admitted.
 
 use picklock_scenarios::{StockPlace, Update};
 
@@ -12,11 +12,11 @@ use crate::world::{Refusal, World};
 
 /// The result of an access.
 pub(super) enum Access<T> {
-    /// It was done.
+    /// The access was made.
     Done(T),
     /// The token was too old.
     FencedOff(FencedOff),
-    /// The store did not answer; that is in the history already.
+    /// The store did not answer. The history already has it.
     Failed,
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn fill<W: World>(context: &RunContext<W>) {
     }
 }
 
-/// Reads what is really left, when the buyers are gone.
+/// Reads how much is really left, after the buyers have ended.
 pub(super) async fn count<W: World>(context: &RunContext<W>) {
     if !in_redis(context) {
         return;
@@ -86,7 +86,7 @@ pub(super) async fn read<W: World>(
     }
 }
 
-/// Sells one unit, by what the buyer read before.
+/// Sells one unit, based on the stock that the buyer read before.
 pub(super) async fn sell<W: World>(
     context: &RunContext<W>,
     key: u32,
@@ -115,7 +115,7 @@ pub(super) async fn sell<W: World>(
             context.stock.borrow_mut().learn(key, done.to);
             Access::Done(done)
         }
-        // Whether it was sold cannot be known; the run is not judged.
+        // It is not known whether the unit was sold, so the run is not judged.
         None => {
             context.stock.borrow_mut().learn(key, change.from);
             Access::Failed

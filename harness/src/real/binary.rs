@@ -17,7 +17,7 @@ impl Binary {
     /// The given program, or the first of `redis-server` and `valkey-server` on PATH.
     ///
     /// # Errors
-    /// Where neither is there, or the given path is no program.
+    /// Neither is there, or the given path is not a program.
     pub fn find(given: Option<&Path>) -> Result<Binary, WorldError> {
         if let Some(path) = given {
             let path = check(path)?;
@@ -39,7 +39,7 @@ impl Binary {
         &self.path
     }
 
-    /// Why this one, in a line.
+    /// Why this one, in one line.
     pub fn reason(&self) -> String {
         let how = if self.given {
             "as given"

@@ -5,7 +5,7 @@ use tokio::time::timeout;
 
 use super::{Binary, Image, WorldError};
 
-/// A real world that this machine can offer.
+/// A real world that this machine supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum World {
     /// Containers of this image.
@@ -14,21 +14,21 @@ pub enum World {
     Process(Binary),
 }
 
-/// What this machine can offer, and why.
+/// Which real world this machine supports, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detection {
-    /// The better of the real worlds; `None`: neither.
+    /// The preferred real world; `None`: this machine supports none.
     pub world: Option<World>,
-    /// Why that one, in a line.
+    /// Why that one, in one line.
     pub reason: String,
 }
 
-/// An engine that answers the first question may still hang at the second.
+/// An engine that answers the first request may still hang on the second.
 const DOCKER_PATIENCE: Duration = Duration::from_millis(1900);
 
-/// Looks for a container engine with a Redis image that is there or can be pulled, then for a
-/// server program. `image` and `binary` are what the user named, if anything. Takes less than two
-/// seconds, whatever does not answer.
+/// Looks for a container engine with a Redis image that is present or can be pulled, then for a
+/// server program. `image` and `binary` are the choices of the user, if any. Takes less than two
+/// seconds, even if the engine or the registry does not answer.
 pub async fn detect(image: Option<&str>, binary: Option<&Path>) -> Detection {
     let no_docker = match timeout(DOCKER_PATIENCE, Image::choose(image)).await {
         Ok(Ok(image)) => {
@@ -53,7 +53,7 @@ pub async fn detect(image: Option<&str>, binary: Option<&Path>) -> Detection {
     }
 }
 
-/// The fact without the advice: another world is there, and the reason has one line.
+/// The error without the advice, which does not apply if another world is supported.
 fn in_short(error: &WorldError) -> String {
     let text = match error {
         WorldError::Engine(why) => format!("no container engine answers ({why})"),

@@ -10,7 +10,7 @@ use super::error::io_error;
 use super::reaper::ContainerWatch;
 use super::sentinel::{self, Watch};
 use super::server_container::{Recipe, ServerContainer};
-use super::{Image, Layout, Reaper, Servers, WorldError, engine, probe, settings};
+use super::{Image, Layout, Reaper, Servers, WorldError, engine, server_arguments, server_queries};
 use crate::record;
 
 /// Redis servers in containers, published on loopback only.
@@ -32,12 +32,12 @@ struct Node {
 }
 
 impl DockerServers {
-    /// Starts all containers together, after pulling the image if need be. Their logs go into
+    /// Starts all containers together, after pulling the image if necessary. Their logs go into
     /// `dir` (`node-0.log`) when they are stopped.
     ///
     /// # Errors
-    /// Where no engine answers, the image cannot be pulled, or a server does not come up; what did
-    /// come up is removed again.
+    /// No engine answers, the image cannot be pulled, or a server does not start. Servers that did
+    /// start are removed again.
     pub async fn start(
         image: &Image,
         layout: Layout,
@@ -47,7 +47,7 @@ impl DockerServers {
         let engine = engine::connect().await?;
         image.fetch().await?;
         let program = image.program(&engine).await?;
-        let walls = settings::walls(layout, dir)?;
+        let clock_shim = server_arguments::clock_shim(layout, dir)?;
         let run = fresh_run(reaper);
         let watch = reaper.containers(&run)?;
         let owner = reaper.owner().to_string();
@@ -58,7 +58,7 @@ impl DockerServers {
             program: &program,
             run: &run,
             owner: &owner,
-            walls: walls.as_ref(),
+            clock_shim: clock_shim.as_ref(),
         };
         let started = async {
             let (nodes, server) = start_nodes(recipe).await?;
@@ -68,7 +68,8 @@ impl DockerServers {
         let (nodes, server, sentinels, sentinel_watch) = match started.await {
             Ok(started) => started,
             Err(error) => {
-                // Starts that were given up because of this one may have left containers.
+                // Other starts, which were cancelled because of this failure, may have left
+                // containers.
                 engine::remove_run(&run).await;
                 return Err(error);
             }
@@ -90,7 +91,7 @@ impl DockerServers {
     }
 }
 
-/// An id that no other run has, of this process or of any other.
+/// An id that is unique among all runs of all processes.
 fn fresh_run(reaper: &Reaper) -> String {
     static STARTED: AtomicU64 = AtomicU64::new(0);
     let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -118,13 +119,14 @@ async fn start_nodes(recipe: Recipe<'_>) -> Result<(Vec<Node>, record::Redis), W
     };
     let nodes = try_join_all((0..nodes).map(start_node)).await?;
     let server = match nodes.first() {
-        Some(node) => probe::identify(node.master.address()).await?,
+        Some(node) => server_queries::identify(node.master.address()).await?,
         None => record::Redis::default(),
     };
     Ok((nodes, server))
 }
 
-/// Starts the Sentinels that the layout wants, and waits until they know everybody.
+/// Starts the Sentinels that the layout wants, and waits until they know all servers and each
+/// other.
 async fn start_sentinels(
     recipe: Recipe<'_>,
     nodes: &[Node],
@@ -156,7 +158,7 @@ async fn start_sentinels(
 impl Node {
     async fn link(&self, replica: &ServerContainer) -> Result<(), WorldError> {
         let master = self.master.address_among_containers().await?;
-        probe::follow(replica.address(), master).await
+        server_queries::follow(replica.address(), master).await
     }
 }
 
@@ -209,9 +211,9 @@ impl Servers for DockerServers {
     async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError> {
         let node = &self.nodes[node];
         let address = node.master.restart().await?;
-        // The container's own address may be another one now: whoever still follows must be told.
+        // The container's own address may have changed: replicas that still follow it must be told.
         for replica in &node.replicas {
-            if probe::is_replica(replica.address()).await? {
+            if server_queries::is_replica(replica.address()).await? {
                 node.link(replica).await?;
             }
         }

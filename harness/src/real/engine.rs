@@ -1,4 +1,4 @@
-//! What is asked of the container engine beyond starting one container.
+//! Requests to the container engine, apart from those of single containers.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use testcontainers::bollard::query_parameters::{
 };
 use tokio::time::timeout;
 
-use super::{Owner, WorldError};
+use super::{ProcessIdentity, WorldError};
 
 /// Label with the run's id.
 pub(super) const RUN_LABEL: &str = "picklock.run";
 
-/// Label with the run's [`Owner`].
+/// Label with the [`ProcessIdentity`] of the process that owns the run.
 pub(super) const OWNER_LABEL: &str = "picklock.owner";
 
-/// A local engine answers within milliseconds; with `detect` falling through in two seconds,
-/// more cannot be granted.
+/// A local engine answers within milliseconds. `detect` takes at most two seconds in all, so this
+/// must be shorter.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(700);
 
 /// The engine, if it answers.
@@ -38,7 +38,7 @@ pub(super) async fn connect() -> Result<Docker, WorldError> {
         .map_err(WorldError::Engine)
 }
 
-/// An error with its causes: the engine client's own texts leave out what matters.
+/// An error with its causes: the texts of the engine client leave out the cause.
 pub(super) fn sentence(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -52,7 +52,8 @@ pub(super) fn sentence(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Removes all containers of one run, with their volumes. Whatever fails is left to the sweep.
+/// Removes all containers of one run, with their volumes. Containers that cannot be removed are
+/// left to the sweep.
 pub(super) async fn remove_run(run: &str) {
     if let Ok(engine) = connect().await {
         let label = format!("{RUN_LABEL}={run}");
@@ -62,7 +63,7 @@ pub(super) async fn remove_run(run: &str) {
     }
 }
 
-/// Removes the containers of dead owners, and says how many.
+/// Removes the containers of dead owners, and returns how many.
 pub(super) async fn sweep() -> usize {
     let Ok(engine) = connect().await else {
         return 0;
@@ -76,13 +77,13 @@ pub(super) async fn sweep() -> usize {
     removed
 }
 
-/// True where the owner is certainly dead. One that runs although its owner lived under another
-/// boot has an owner on another machine: no container of ours starts again by itself.
+/// True if the owner is certainly dead. Our containers do not restart on their own, so a running
+/// container whose owner has another boot id belongs to another machine.
 fn is_orphan(container: &ContainerSummary) -> bool {
     let labels = container.labels.as_ref();
     let Some(owner) = labels
         .and_then(|labels| labels.get(OWNER_LABEL))
-        .and_then(|text| text.parse::<Owner>().ok())
+        .and_then(|text| text.parse::<ProcessIdentity>().ok())
     else {
         return false;
     };
@@ -104,7 +105,7 @@ async fn labelled(engine: &Docker, label: &str) -> Result<Vec<ContainerSummary>,
     engine.list_containers(Some(options)).await
 }
 
-/// False where somebody else was faster, or the engine refuses.
+/// False if it was already removed, or the engine refuses.
 async fn remove(engine: &Docker, container: &ContainerSummary) -> bool {
     let Some(id) = container.id.as_deref() else {
         return false;

@@ -8,7 +8,7 @@ use testcontainers::bollard;
 
 use super::reaper::ReaperError;
 
-/// Why a real world could not be had, or a node of it not be broken or mended.
+/// Why servers could not be started, or a fault could not be applied to one or undone.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
     /// No server on PATH.
@@ -16,15 +16,15 @@ pub enum WorldError {
         "no Redis server found: looked for {looked_for} on PATH; install one (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`), name one with `--redis-server PATH`, or choose another backend"
     )]
     NoBinary {
-        /// The names, in words.
+        /// The names that were tried.
         looked_for: String,
     },
     /// The program could not be run.
     #[error("cannot run {}: {source}; `--redis-server` wants the path of a `redis-server` or `valkey-server`", program.display())]
     CannotRun {
-        /// What was to be run.
+        /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A server ended before it was ready.
@@ -32,11 +32,11 @@ pub enum WorldError {
     DiedAtStart {
         /// Which server.
         node: String,
-        /// What was run.
+        /// The program.
         program: PathBuf,
         /// How it ended.
         status: String,
-        /// Its own last words.
+        /// The end of its log.
         log: String,
     },
     /// A server did not get ready.
@@ -44,28 +44,28 @@ pub enum WorldError {
     NotReady {
         /// Which server.
         node: String,
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
-        /// Its own last words.
+        /// The end of its log.
         log: String,
     },
-    /// A node that is down was to be frozen, thawed or killed.
+    /// The node is down, so it cannot be frozen, thawed or killed.
     #[error("{0} is down")]
     Down(String),
-    /// A node that is up was to be restarted.
+    /// The node is up, so it cannot be restarted.
     #[error("{0} is up; only a killed node can be restarted")]
     Up(String),
-    /// A power loss was asked for in a container.
+    /// A power loss cannot be simulated in a container.
     #[error(
         "a node with persistence `aof-everysec` loses its last second when it crashes; inside a container that second cannot be cut off its files: choose `--backend process`"
     )]
     NoPowerLoss,
-    /// The servers were started without the means to shift their clocks.
+    /// The servers were started without the library that shifts their clocks.
     #[error(
         "the wall clock of {0} cannot be shifted: that needs Linux on x86_64 or aarch64, and a temporary directory without blanks and colons in its path"
     )]
     FixedClock(String),
-    /// A server whose clock was shifted goes on showing the time of before.
+    /// The shift of a server's clock has no effect.
     #[error(
         "the wall clock of {0} was shifted, and the server does not see it: is it a static program, or are its files on a file system without `exec`?"
     )]
@@ -75,17 +75,17 @@ pub enum WorldError {
     NotReplicating {
         /// The replica.
         replica: SocketAddr,
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
-        /// What the replica said last.
+        /// Its last state.
         seen: String,
     },
     /// The Sentinels did not find each other and the servers.
     #[error("the Sentinels did not find each other and all servers within {after:?}: {seen}")]
     NotWatching {
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
-        /// What one of them said last.
+        /// The last state of one of them.
         seen: String,
     },
     /// The Sentinels did not promote a replica.
@@ -95,9 +95,9 @@ pub enum WorldError {
     NotPromoted {
         /// The node.
         node: usize,
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
-        /// What they said last.
+        /// Their last state.
         seen: String,
     },
     /// A server did not answer as Redis does.
@@ -105,9 +105,9 @@ pub enum WorldError {
     Unanswered {
         /// The server.
         address: SocketAddr,
-        /// What it was asked.
+        /// The command.
         question: &'static str,
-        /// What the client said.
+        /// The error of the client.
         source: redis::RedisError,
     },
     /// No container engine.
@@ -115,15 +115,15 @@ pub enum WorldError {
         "no container engine answers ({0}); start Docker, point DOCKER_HOST at one, or choose `--backend process`"
     )]
     Engine(String),
-    /// The image that was asked for cannot be had.
+    /// The image is neither present nor can it be pulled.
     #[error("the image {image} is not here and cannot be pulled: {why}")]
     NoImage {
-        /// As it was given.
+        /// Its reference.
         image: String,
-        /// What the engine said.
+        /// The error of the engine.
         why: String,
     },
-    /// None of the default images can be had.
+    /// None of the default images is present or can be pulled.
     #[error(
         "no Redis image: {official} is not here and cannot be pulled ({why}), and there is no {local}; `scripts/redis-image` builds that one without a registry, `--image REF` names another"
     )]
@@ -132,7 +132,7 @@ pub enum WorldError {
         official: &'static str,
         /// The image that the script builds.
         local: &'static str,
-        /// What the engine said.
+        /// The error of the engine.
         why: String,
     },
     /// A container could not be handled.
@@ -152,7 +152,7 @@ pub enum WorldError {
         node: String,
         /// What was tried.
         doing: &'static str,
-        /// What the engine said.
+        /// The error of the engine.
         source: Box<bollard::errors::Error>,
     },
     /// The engine gave a container no address.
@@ -166,12 +166,12 @@ pub enum WorldError {
     Io {
         /// What was tried.
         doing: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Names what was tried, for the message.
+/// Adds what was tried to an error of the system.
 pub(super) fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> WorldError {
     let doing = doing.into();
     move |source| WorldError::Io { doing, source }

@@ -9,21 +9,21 @@ use tokio::time::timeout;
 use super::WorldError;
 use super::engine::{self, sentence};
 
-/// The image that is used where none is named.
+/// The image that is used by default.
 pub const OFFICIAL_IMAGE: &str = "redis:8";
 
 /// The image that `scripts/redis-image` builds from the machine's own server, for machines without
-/// a registry.
+/// access to a registry.
 pub const LOCAL_IMAGE: &str = "picklock-redis:local";
 
-/// How long a registry may take to say whether it has an image. It is waited for only where the
-/// image is not here, and falling through to another world takes two seconds at most.
+/// How long a registry may take to say whether it has an image. Only asked if the image is not
+/// present. Detection of a world takes two seconds at most.
 const REGISTRY_PATIENCE: Duration = Duration::from_millis(1100);
 
 /// How long a pull may take: tens of megabytes over a slow line.
 const PULL_PATIENCE: Duration = Duration::from_secs(300);
 
-/// The server that an image starts where its own default command names none that we know.
+/// The server that is started if the default command of the image is not a known server.
 const USUAL_SERVER: &str = "redis-server";
 
 /// A Redis image that the engine has, or can pull.
@@ -35,11 +35,11 @@ pub struct Image {
 }
 
 impl Image {
-    /// The given image; or the official one, if it is here or its registry has it, else the one
-    /// that `scripts/redis-image` builds. Nothing is pulled yet.
+    /// The given image. If none is given: the official image, if it is present or its registry has
+    /// it, otherwise the one that `scripts/redis-image` builds. Nothing is pulled yet.
     ///
     /// # Errors
-    /// Where no engine answers, or no image can be had.
+    /// No engine answers, or there is no image.
     pub async fn choose(given: Option<&str>) -> Result<Image, WorldError> {
         let engine = engine::connect().await?;
         let image = |reference: &str, reason: &str, here| Image {
@@ -53,7 +53,7 @@ impl Image {
         }
         let why = match offered(&engine, wanted).await {
             Offer::Yes => return Ok(image(wanted, "to be pulled", false)),
-            // Somebody who names a private image has the credentials for it.
+            // A user who names a private image is assumed to have its credentials.
             Offer::NotToStrangers if given.is_some() => {
                 return Ok(image(wanted, "to be pulled with credentials", false));
             }
@@ -75,18 +75,18 @@ impl Image {
         })
     }
 
-    /// As the engine knows it.
+    /// The reference by which the engine knows it.
     pub fn reference(&self) -> &str {
         &self.reference
     }
 
-    /// Which one and why, in a line.
+    /// Which one and why, in one line.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// Name and tag, as testcontainers wants them: joined by a colon they are the reference
-    /// again. A digest's own colon serves as well; one before a `/` belongs to a port.
+    /// Name and tag, as testcontainers expects them: joined by a colon they give the reference. The
+    /// colon of a digest also works. A colon before a `/` belongs to a port.
     pub(super) fn name_and_tag(&self) -> (&str, &str) {
         match self.reference.rsplit_once(':') {
             Some((name, tag)) if !tag.contains('/') => (name, tag),
@@ -94,7 +94,7 @@ impl Image {
         }
     }
 
-    /// Pulls it, if it is not here, with the credentials that the user's Docker has.
+    /// Pulls it, if it is not present, with the credentials of the user's Docker.
     pub(super) async fn fetch(&self) -> Result<(), WorldError> {
         if self.here {
             return Ok(());

@@ -1,38 +1,39 @@
-//! Real Redis servers, as processes of this machine or in containers; and the guarantee that
-//! nothing that a run started outlives it, whatever ended the run.
+//! Real Redis servers, as processes of this machine or in containers, and the clean-up: nothing
+//! that a run started outlives it, however it ends.
 //!
 //! - [`Servers`]: what a run and its nemesis ask of the nodes; [`ProcessServers`] and
-//!   [`DockerServers`] keep the promise, [`RealServers`] is either of them
-//! - [`detect`]: which of the two this machine can offer, and why
-//! - [`guard`]: every child dies with us; [`signals`]: it is frozen when we say so
-//! - [`Reaper`]: the helper process that cleans up after us, even after SIGKILL; [`sweep`]: what
-//!   even that one could not, the next run does
+//!   [`DockerServers`] implement it, [`RealServers`] is either of them
+//! - [`detect`]: which of the two this machine supports, and why
+//! - [`parent_death_signal`]: every child dies with this process; [`signals`]: freezes children and
+//!   waits until they have stopped
+//! - [`Reaper`]: the helper process that cleans up when this process ends, even by SIGKILL;
+//!   [`sweep`]: the next run removes what the helper could not
 //!
-//! This room does not know workers, wires or scenarios beyond [`Persistence`]. It is for Linux:
-//! it reads `/proc` and relies on the parent death signal.
+//! This module does not know workers, wires or scenarios beyond [`Persistence`]. It needs Linux: it
+//! reads `/proc` and relies on the parent death signal.
 
 mod binary;
 mod detect;
 mod docker;
 mod engine;
 mod error;
-pub mod guard;
 mod image;
 mod node_log;
-mod owner;
+mod orphan_sweep;
+pub mod parent_death_signal;
 mod port;
-mod probe;
+mod power_loss;
 mod process;
+mod process_identity;
 mod reaper;
 mod run_dir;
 mod sentinel;
+mod server_arguments;
 mod server_container;
 mod server_process;
-mod settings;
+mod server_queries;
 pub mod signals;
-mod sweep;
-mod unsynced;
-mod wall;
+mod wall_clock_shim;
 
 use std::net::SocketAddr;
 
@@ -43,13 +44,13 @@ pub use detect::{Detection, World, detect};
 pub use docker::DockerServers;
 pub use error::WorldError;
 pub use image::{Image, LOCAL_IMAGE, OFFICIAL_IMAGE};
-pub use owner::Owner;
+pub use orphan_sweep::{Swept, sweep};
 pub use process::ProcessServers;
+pub use process_identity::ProcessIdentity;
 pub use reaper::{Reaper, ReaperError, Registration, run_reaper};
 pub use run_dir::RunDir;
 pub use sentinel::{Watch, master_name};
-pub use sweep::{Swept, sweep};
-pub use wall::{ShiftedWall, WallShim};
+pub use wall_clock_shim::{ShiftedWallClock, WallClockShim};
 
 use crate::record;
 
@@ -62,14 +63,14 @@ pub struct Layout {
     pub replicas: usize,
     /// Sentinels that watch all nodes.
     pub sentinels: usize,
-    /// What each server keeps over a restart.
+    /// What each server keeps across a restart.
     pub persistence: Persistence,
-    /// True: servers are started so that their wall clocks can be set wrong.
+    /// True: servers are started in such a way that their wall clocks can be shifted.
     pub clocks_shift: bool,
 }
 
 /// The Redis servers of a run. Nodes and replicas are numbered from 0; a number that the layout
-/// does not have is a defect of the caller, and panics.
+/// does not have is an error of the caller, and panics.
 ///
 /// All methods take `&self`: the nemesis breaks nodes while the workload runs. They are meant for
 /// one thread; the futures need not be `Send`.
@@ -82,47 +83,47 @@ pub trait Servers {
     /// Where a replica of the node listens, on loopback.
     fn replica_address(&self, node: usize, replica: usize) -> SocketAddr;
 
-    /// The Sentinels, and what they announce; `None` where there are none.
+    /// The Sentinels and the addresses that they announce; `None` without Sentinels.
     fn watch(&self) -> Option<&Watch>;
 
-    /// What the servers call themselves.
+    /// Name and version of the servers.
     fn server(&self) -> &record::Redis;
 
     /// Freezes the node. It has stopped when this returns: connections stay open, nothing is
     /// answered.
     ///
     /// # Errors
-    /// Where the node is down, or the engine refuses.
+    /// The node is down, or the engine refuses.
     async fn pause(&self, node: usize) -> Result<(), WorldError>;
 
     /// Thaws the node.
     ///
     /// # Errors
-    /// Where the node is down, or the engine refuses.
+    /// The node is down, or the engine refuses.
     async fn resume(&self, node: usize) -> Result<(), WorldError>;
 
-    /// Kills the node with SIGKILL, frozen or not. It is dead when this returns; nobody else gets
-    /// its port (of a process) meanwhile. With `aof-everysec` it is a power loss: the last second
-    /// of the append-only file is gone.
+    /// Kills the node with SIGKILL, frozen or not. It is dead when this returns; no other program
+    /// gets its port in the meantime (process world only). With `aof-everysec` it is a power loss:
+    /// the last second of the append-only file is gone.
     ///
     /// # Errors
-    /// Where the node is down already, or the engine refuses; and with `aof-everysec` in a
+    /// The node is down already, or the engine refuses; and with `aof-everysec` in a
     /// container, whose files are out of reach: nothing is killed then.
     async fn crash(&self, node: usize) -> Result<(), WorldError>;
 
-    /// Starts the killed node again on the data that it left. It answers when this returns.
+    /// Starts the killed node again with the data that it left. It answers when this returns.
     ///
     /// # Errors
-    /// Where the node is up, or does not come up again; with its own last words.
+    /// The node is up, or does not start again. The error contains the end of its log.
     async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError>;
 
-    /// From now on the wall clock of the node's master, or of a replica of it, is ahead by so many
-    /// nanoseconds, or behind; the server has seen it when this returns. It keeps that over a
-    /// restart.
+    /// Shifts the wall clock of the node's master, or of one of its replicas, forward by so many
+    /// nanoseconds, or back if negative. The server has seen the shift when this returns, and keeps
+    /// it across a restart.
     ///
     /// # Errors
-    /// Where the clock cannot be shifted, or the server does not answer, or does not see it. An
-    /// offset that was written all the same counts when a dead server comes back.
+    /// The clock cannot be shifted, or the server does not answer, or does not see it. The offset
+    /// may be written nevertheless; then a dead server has it when it comes back.
     async fn set_clock_off(
         &self,
         node: usize,
@@ -130,7 +131,7 @@ pub trait Servers {
         off_ns: i64,
     ) -> Result<(), WorldError>;
 
-    /// Whether a crash can be made as the node's persistence asks for.
+    /// Whether a crash can lose what the node's persistence would lose.
     ///
     /// # Errors
     /// [`WorldError::NoPowerLoss`].
@@ -138,14 +139,13 @@ pub trait Servers {
         Ok(())
     }
 
-    /// The last `lines` lines of the node's own log; empty where it cannot be had.
+    /// The last `lines` lines of the node's own log; empty if it cannot be read.
     async fn log_tail(&self, node: usize, lines: usize) -> String;
 
-    /// Ends all servers, and removes what the engine holds of them. Logs stay in the run's
-    /// directory.
+    /// Ends all servers, and removes their containers. Logs stay in the run's directory.
     ///
     /// # Errors
-    /// Where a server could not be ended; the others are ended all the same.
+    /// A server could not be ended. The others are ended nevertheless.
     async fn stop(self) -> Result<(), WorldError>;
 }
 
@@ -158,7 +158,7 @@ pub enum RealServers {
     Docker(DockerServers),
 }
 
-/// Asks whichever world it is.
+/// Forwards a call to the servers of either world.
 macro_rules! ask {
     ($servers:expr, $inner:ident => $answer:expr) => {
         match $servers {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 /// What a server prints when it accepts connections; the same in Redis and Valkey.
 const READY: &str = "Ready to accept connections";
 
-/// What a Sentinel prints when it does, instead.
+/// What a Sentinel prints when it accepts connections.
 const READY_SENTINEL: &str = "Sentinel ID is";
 
 /// True for a line that says that connections are accepted.
@@ -18,7 +18,7 @@ pub(super) fn says_ready(line: &str) -> bool {
     line.contains(READY) || line.contains(READY_SENTINEL)
 }
 
-/// So many lines are kept at hand; the file has them all.
+/// How many lines are kept in memory. The file has all of them.
 const KEPT: usize = 200;
 
 /// The log of one start of a server: what it prints, copied line by line to a file that all
@@ -35,12 +35,12 @@ struct Seen {
     lines: VecDeque<String>,
 }
 
-/// How the beginning of a start went.
+/// The outcome of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beginning {
     /// The server accepts connections.
     Ready,
-    /// Whoever could print has ended.
+    /// All processes that could print have ended.
     Ended,
 }
 
@@ -102,7 +102,7 @@ async fn copy(reader: pipe::Receiver, mut file: File, tell: watch::Sender<Seen>)
             Ok(0) | Err(_) => break,
             Ok(_) => {}
         }
-        // The pipe must be drained even where the disk is full: a server that cannot print hangs.
+        // The pipe must be drained even if the disk is full: a server that cannot print hangs.
         let _ = file.write_all(&line);
         let text = String::from_utf8_lossy(&line).trim_end().to_owned();
         tell.send_modify(|seen| {

@@ -3,11 +3,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::TcpSocket;
 
-/// A loopback port that stays a node's own for as long as this lives, while the node is down too.
+/// A loopback port that stays reserved for a node for as long as this value lives, even while the
+/// node is down.
 ///
-/// The socket is bound and never listens, so connections are refused while no server is there;
-/// but the kernel gives the port to nobody who asks for "any". The server itself can bind it,
-/// because both sockets allow the address to be reused and only the server's listens.
+/// The socket is bound and never listens, so connections are refused while there is no server. The
+/// kernel does not give the port to a program that asks for any free port. The server itself can
+/// bind it, because both sockets allow the address to be reused and only the server's listens.
 #[derive(Debug)]
 pub(super) struct ReservedPort {
     address: SocketAddr,

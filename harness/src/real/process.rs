@@ -8,7 +8,7 @@ use picklock_scenarios::Persistence;
 
 use super::sentinel::{self, Watch};
 use super::server_process::{Recipe, ServerProcess};
-use super::{Binary, Layout, Reaper, Servers, WorldError, probe, settings};
+use super::{Binary, Layout, Reaper, Servers, WorldError, server_arguments, server_queries};
 use crate::record;
 
 /// Redis servers as processes of this machine.
@@ -31,7 +31,7 @@ impl ProcessServers {
     /// be a fresh directory of this run.
     ///
     /// # Errors
-    /// Where a server does not come up; what did come up is killed again.
+    /// A server does not start. Servers that did start are killed again.
     pub async fn start(
         binary: &Binary,
         layout: Layout,
@@ -40,17 +40,20 @@ impl ProcessServers {
     ) -> Result<ProcessServers, WorldError> {
         let dir = std::path::absolute(dir)
             .map_err(super::error::io_error(format!("use {}", dir.display())))?;
-        let walls = settings::walls(layout, &dir)?;
+        let clock_shim = server_arguments::clock_shim(layout, &dir)?;
         let recipe = |name: String| -> Result<Recipe, WorldError> {
-            let wall = walls.as_ref().map(|walls| walls.clock(&name)).transpose()?;
+            let wall_clock = clock_shim
+                .as_ref()
+                .map(|shim| shim.clock(&name))
+                .transpose()?;
             Ok(Recipe {
                 program: binary.path().to_owned(),
-                arguments: settings::arguments(layout.persistence),
+                arguments: server_arguments::arguments(layout.persistence),
                 sentinel: None,
                 data: dir.join(&name),
                 log: dir.join(format!("{name}.log")),
                 loses_tail: layout.persistence == Persistence::AofEverysec,
-                wall: wall.map(Arc::new),
+                wall_clock: wall_clock.map(Arc::new),
                 name,
             })
         };
@@ -63,7 +66,7 @@ impl ProcessServers {
         }))
         .await?;
         let server = match nodes.first() {
-            Some(node) => probe::identify(node.master.address()).await?,
+            Some(node) => server_queries::identify(node.master.address()).await?,
             None => record::Redis::default(),
         };
         let servers: Vec<Vec<SocketAddr>> = nodes.iter().map(Node::addresses).collect();
@@ -103,11 +106,11 @@ async fn start_node(
     let start = |recipe| ServerProcess::start(recipe, reaper.clone());
     let (master, replicas) =
         futures_util::try_join!(start(master), try_join_all(replicas.into_iter().map(start)))?;
-    // A master that is up already is reached at once; one named at start is tried anew only
-    // every second.
+    // Replicas are linked after all servers are up: a replica that is started with an unreachable
+    // master retries only every second.
     let links = replicas
         .iter()
-        .map(|replica| probe::follow(replica.address(), master.address()));
+        .map(|replica| server_queries::follow(replica.address(), master.address()));
     try_join_all(links).await?;
     Ok(Node { master, replicas })
 }

@@ -5,16 +5,16 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::error::io_error;
-use super::{Owner, Reaper, Registration, WorldError};
+use super::{ProcessIdentity, Reaper, Registration, WorldError};
 
-/// How the names of our directories begin.
+/// How the names of these directories begin.
 const PREFIX: &str = "picklock-";
 
-/// The file in each of them that says whose it is.
+/// The file in each of them that names its owner.
 const MARKER: &str = ".picklock-owner";
 
-/// A temporary directory of this run, removed when it is dropped, or after us by the reaper, or
-/// at the next start by the sweep.
+/// A temporary directory of this run. It is removed when this is dropped, or by the reaper after
+/// this process has ended, or by the sweep of the next run.
 #[derive(Debug)]
 pub struct RunDir {
     // Dropped in this order: removed first, then forgotten by the reaper.
@@ -23,10 +23,10 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// A fresh one.
+    /// Makes a new one.
     ///
     /// # Errors
-    /// Where the system's temporary directory cannot be written, or the reaper is gone.
+    /// The system's temporary directory cannot be written, or the reaper is gone.
     pub fn create(reaper: &Reaper) -> Result<RunDir, WorldError> {
         let inside = std::env::temp_dir();
         let doing = format!("make a directory in {}", inside.display());
@@ -50,9 +50,9 @@ impl RunDir {
     }
 }
 
-/// Whose directory it is; `None` where it is not one of ours: another name, a link, another
-/// user's, or without a marker.
-pub(super) fn owner_of(dir: &Path) -> Option<Owner> {
+/// The owner of a directory. `None` if it is not a directory of a run: it has another name, is a
+/// link, belongs to another user, or has no marker.
+pub(super) fn owner_of(dir: &Path) -> Option<ProcessIdentity> {
     let name = dir.file_name()?.to_str()?;
     let found = std::fs::symlink_metadata(dir).ok()?;
     let ours = name.starts_with(PREFIX)
@@ -64,7 +64,7 @@ pub(super) fn owner_of(dir: &Path) -> Option<Owner> {
     std::fs::read_to_string(dir.join(MARKER)).ok()?.parse().ok()
 }
 
-/// Removes the directories of dead owners, and says which.
+/// Removes the directories of dead owners, and returns which.
 pub(super) fn sweep(inside: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(inside) else {
         return Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn sweep(inside: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// When the directory's marker was written; now, where that cannot be told.
+/// When the directory's marker was written; now, if that is not known.
 fn made_at(dir: &Path) -> Duration {
     std::fs::metadata(dir.join(MARKER))
         .and_then(|found| found.modified())
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn only_marked_directories_of_the_dead_are_swept() {
         let temp = TempDir::new().unwrap();
-        let here = Owner::this_process().unwrap().to_string();
+        let here = ProcessIdentity::this_process().unwrap().to_string();
         let rest = here.split_once(':').unwrap().1;
         // No process id is as high as this one; the rest is true.
         let dead = format!("{}:{rest}", i32::MAX);

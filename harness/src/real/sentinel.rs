@@ -1,4 +1,4 @@
-//! Redis Sentinels: how they are configured, and what the world asks of them.
+//! Redis Sentinels: their configuration, and the commands that the world sends to them.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -9,29 +9,29 @@ use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, cmd};
 use tokio::time::timeout;
 
-use super::{WorldError, probe};
+use super::{WorldError, server_queries};
 
-/// A master that answers nothing for so long is down for the first Sentinel. Redis's default is
-/// 30 s; nothing else about Sentinel's own timing is changed, so a failover takes one to three
+/// After this time without an answer, the first Sentinel considers a master down. Redis's default
+/// is 30 s; nothing else about Sentinel's own timing is changed, so a failover takes one to three
 /// seconds and a stale master is left alone for at least eight.
 const DOWN_AFTER: Duration = Duration::from_millis(400);
 
-/// Each Sentinel notices so much later than the one before. If all noticed at once, each would vote
-/// for itself, and an election that nobody wins is held again only much later.
+/// Each Sentinel notices this much later than the one before. If all noticed at once, each would
+/// vote for itself, and an election without a winner is repeated only much later.
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// A failover that failed is tried again after twice this time; and for so long Sentinels let a
-/// replica be that does not follow the master they know, as after `cut-replication`.
+/// A failed failover is repeated after twice this time. It is also how long Sentinels tolerate a
+/// replica that does not follow the master they know, as after `cut-replication`.
 const FAILOVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long Sentinels may take to find each other and all servers.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long Sentinels may take to promote a replica: an election that fails is held again only
-/// after a minute, and by then no holder is within its lease.
+/// How long Sentinels may take to promote a replica: a failed election is repeated only after a
+/// minute, and by then all leases have expired.
 const PROMOTION_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Between two questions.
+/// Pause between two requests.
 const POLL: Duration = Duration::from_millis(10);
 
 /// The name by which the Sentinels know a node.
@@ -39,7 +39,7 @@ pub fn master_name(node: usize) -> String {
     format!("picklock-{node}")
 }
 
-/// What the Sentinel of this number, of so many, is told: to watch the first server of each node.
+/// The configuration of one Sentinel out of `sentinels`: it watches the first server of each node.
 pub(super) fn configuration(
     servers: &[Vec<SocketAddr>],
     number: usize,
@@ -61,7 +61,7 @@ pub(super) fn configuration(
             FAILOVER_TIMEOUT.as_millis(),
         ));
     }
-    // Whoever reaches a container's port came through loopback or from our other containers.
+    // A container's port is only reachable through loopback and from other containers.
     text.push_str("protected-mode no\n");
     text
 }
@@ -125,11 +125,11 @@ impl Watch {
         &self.servers[node]
     }
 
-    /// Waits until all Sentinels name a replica of the node as its master, and says which one:
+    /// Waits until all Sentinels name a replica of the node as its master, and returns which one:
     /// its number among the [servers](Watch::servers).
     ///
     /// # Errors
-    /// They do not get there in time, or do not answer.
+    /// They do not do so in time, or do not answer.
     pub async fn promoted(&self, node: usize) -> Result<usize, WorldError> {
         let name = master_name(node);
         let mut seen = String::new();
@@ -158,12 +158,12 @@ impl Watch {
         }
     }
 
-    /// Tells every Sentinel of every other, in the words in which they greet each other: left to
-    /// themselves they would do so only every two seconds.
+    /// Introduces every Sentinel to every other, with the message that they would send themselves,
+    /// but only every two seconds.
     async fn introduce(&self) -> Result<(), WorldError> {
         let identities = try_join_all(self.listening.iter().map(|at| identity(*at))).await?;
         for (to, listening) in self.listening.iter().enumerate() {
-            let mut connection = probe::connection(*listening, "PUBLISH").await?;
+            let mut connection = server_queries::connection(*listening, "PUBLISH").await?;
             let others = identities.iter().zip(&self.announced).enumerate();
             for (_, (identity, at)) in others.filter(|(other, _)| *other != to) {
                 let masters = self.servers.iter().filter_map(|node| node.first());
@@ -181,22 +181,22 @@ impl Watch {
                         .arg(greeting)
                         .to_owned();
                     let greeted: RedisResult<()> = greet.query_async(&mut connection).await;
-                    greeted.map_err(probe::unanswered(*listening, "PUBLISH"))?;
+                    greeted.map_err(server_queries::unanswered(*listening, "PUBLISH"))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// What some Sentinel does not know yet.
+    /// What one of the Sentinels does not know yet.
     async fn missing(&self) -> Result<Option<String>, WorldError> {
         for (number, listening) in self.listening.iter().enumerate() {
-            let mut connection = probe::connection(*listening, "SENTINEL MASTER").await?;
+            let mut connection = server_queries::connection(*listening, "SENTINEL MASTER").await?;
             for (node, servers) in self.servers.iter().enumerate() {
                 let ready = ready(&mut connection, node, self.listening.len(), servers.len());
                 let ready = ready
                     .await
-                    .map_err(probe::unanswered(*listening, "SENTINEL MASTER"))?;
+                    .map_err(server_queries::unanswered(*listening, "SENTINEL MASTER"))?;
                 if let Err(reason) = ready {
                     return Ok(Some(format!("Sentinel {number}: {reason}")));
                 }
@@ -240,28 +240,28 @@ async fn ready(
 }
 
 async fn identity(sentinel: SocketAddr) -> Result<String, WorldError> {
-    let mut connection = probe::connection(sentinel, "SENTINEL MYID").await?;
+    let mut connection = server_queries::connection(sentinel, "SENTINEL MYID").await?;
     let identity = cmd("SENTINEL")
         .arg("MYID")
         .query_async(&mut connection)
         .await;
-    identity.map_err(probe::unanswered(sentinel, "SENTINEL MYID"))
+    identity.map_err(server_queries::unanswered(sentinel, "SENTINEL MYID"))
 }
 
 /// Where a Sentinel says that the master is.
 async fn master(sentinel: SocketAddr, name: &str) -> Result<SocketAddr, WorldError> {
     const QUESTION: &str = "SENTINEL GET-MASTER-ADDR-BY-NAME";
-    let mut connection = probe::connection(sentinel, QUESTION).await?;
+    let mut connection = server_queries::connection(sentinel, QUESTION).await?;
     let asked: RedisResult<(String, u16)> = cmd("SENTINEL")
         .arg("GET-MASTER-ADDR-BY-NAME")
         .arg(name)
         .query_async(&mut connection)
         .await;
-    let (ip, port) = asked.map_err(probe::unanswered(sentinel, QUESTION))?;
+    let (ip, port) = asked.map_err(server_queries::unanswered(sentinel, QUESTION))?;
     let ip = ip.parse().map_err(|_| {
         let what = format!("`{ip}` is no address");
         let error = redis::RedisError::from(std::io::Error::other(what));
-        probe::unanswered(sentinel, QUESTION)(error)
+        server_queries::unanswered(sentinel, QUESTION)(error)
     })?;
     Ok(SocketAddr::new(ip, port))
 }

@@ -21,7 +21,10 @@ use tokio::time::timeout;
 
 use super::engine::{OWNER_LABEL, RUN_LABEL};
 use super::node_log::{last_words, says_ready};
-use super::{Image, Layout, ShiftedWall, WallShim, WorldError, probe, settings, wall};
+use super::{
+    Image, Layout, ShiftedWallClock, WallClockShim, WorldError, server_arguments, server_queries,
+    wall_clock_shim,
+};
 
 /// Redis's port inside a container.
 const PORT: u16 = 6379;
@@ -44,8 +47,8 @@ pub(super) struct Recipe<'a> {
     /// Values of the two labels.
     pub run: &'a str,
     pub owner: &'a str,
-    /// Where the servers' wall clocks are to be shifted.
-    pub walls: Option<&'a WallShim>,
+    /// The library that shifts wall clocks, if the run needs it.
+    pub clock_shim: Option<&'a WallClockShim>,
 }
 
 /// One server in a container of its own.
@@ -54,7 +57,7 @@ pub(super) struct ServerContainer {
     engine: Docker,
     container: ContainerAsync<GenericImage>,
     address: Mutex<SocketAddr>,
-    wall: Option<ShiftedWall>,
+    wall_clock: Option<ShiftedWallClock>,
 }
 
 impl fmt::Debug for ServerContainer {
@@ -73,17 +76,20 @@ impl ServerContainer {
         recipe: Recipe<'_>,
     ) -> Result<Self, WorldError> {
         let mut command = vec![recipe.program.to_owned()];
-        command.extend(settings::arguments(recipe.layout.persistence));
-        // Whoever reaches the container's port came through loopback or from our other
-        // containers; for Redis they are all strangers.
+        command.extend(server_arguments::arguments(recipe.layout.persistence));
+        // The container's port is only reachable through loopback and from other containers.
+        // Protected mode would refuse both.
         command.extend(["--protected-mode".to_owned(), "no".to_owned()]);
         command.extend(family_secret(&format!("{}-{family}", recipe.run)));
-        let wall = recipe.walls.map(|walls| walls.clock(&name)).transpose()?;
+        let wall_clock = recipe
+            .clock_shim
+            .map(|shim| shim.clock(&name))
+            .transpose()?;
         let (image, tag) = recipe.image.name_and_tag();
         let request = GenericImage::new(image, tag)
             .with_exposed_port(PORT.tcp())
             .with_cmd(command);
-        Self::launch(name, request, wall, recipe).await
+        Self::launch(name, request, wall_clock, recipe).await
     }
 
     /// Starts a Sentinel with this configuration, and waits until it accepts connections.
@@ -105,14 +111,14 @@ impl ServerContainer {
     async fn launch(
         name: String,
         request: ContainerRequest<GenericImage>,
-        wall: Option<ShiftedWall>,
+        wall_clock: Option<ShiftedWallClock>,
         recipe: Recipe<'_>,
     ) -> Result<Self, WorldError> {
         let request = request
             .with_label(RUN_LABEL, recipe.run)
             .with_label(OWNER_LABEL, recipe.owner)
             .with_host_config_modifier(publish_on_loopback);
-        let container = with_wall(request, wall.as_ref())
+        let container = with_wall_clock(request, wall_clock.as_ref())
             .start()
             .await
             .map_err(failed(&name, "start the container"))?;
@@ -120,9 +126,9 @@ impl ServerContainer {
             name,
             engine: recipe.engine.clone(),
             container,
-            // Known when it is ready: one that dies at start has no port.
+            // Set when it is ready: a server that dies at start has no port.
             address: Mutex::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
-            wall,
+            wall_clock,
         };
         match timeout(START_PATIENCE, server.is_ready()).await {
             Ok(true) => {}
@@ -139,7 +145,7 @@ impl ServerContainer {
         Ok(server)
     }
 
-    /// Waits for the server's own word that it accepts connections; false where it ended first.
+    /// Waits until the server's log says that it accepts connections; false if it ended first.
     async fn is_ready(&self) -> bool {
         let mut lines = self.container.stdout(true).lines();
         while let Ok(Some(line)) = lines.next_line().await {
@@ -164,7 +170,7 @@ impl ServerContainer {
         }
     }
 
-    /// Asks the engine where the port is published; it is another one after every start.
+    /// Asks the engine where the port is published. It changes with every start.
     async fn ask_for_the_address(&self) -> Result<SocketAddr, WorldError> {
         let port = self.container.get_host_port_ipv4(PORT.tcp()).await;
         let port = port.map_err(failed(&self.name, "ask for the published port"))?;
@@ -182,7 +188,7 @@ impl ServerContainer {
         *self.address.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where other containers of the engine reach it. Changes when it is started again.
+    /// Its address for other containers of the engine. Changes when it is started again.
     pub(super) async fn address_among_containers(&self) -> Result<SocketAddr, WorldError> {
         let id = self.container.id();
         let found = self
@@ -220,7 +226,7 @@ impl ServerContainer {
         killed.map_err(self.refused("kill the container"))?;
         let mut waiting = self.engine.wait_container(id, None::<WaitContainerOptions>);
         match waiting.next().await {
-            // A status other than zero is what a killed container ends with.
+            // A killed container ends with a status other than zero.
             Some(Ok(_)) | Some(Err(Error::DockerContainerWaitError { .. })) | None => Ok(()),
             Some(Err(error)) => Err(self.refused("wait for the container's end")(error)),
         }
@@ -233,21 +239,22 @@ impl ServerContainer {
         let started = self.container.start().await;
         started.map_err(failed(&self.name, "start the container again"))?;
         let address = self.ask_for_the_address().await?;
-        probe::await_answer(&self.name, address).await?;
+        server_queries::await_answer(&self.name, address).await?;
         Ok(address)
     }
 
     pub(super) async fn set_clock_off(&self, off_ns: i64) -> Result<(), WorldError> {
-        wall::set_off(&self.name, self.address(), self.wall.as_ref(), off_ns).await
+        wall_clock_shim::set_off(&self.name, self.address(), self.wall_clock.as_ref(), off_ns).await
     }
 
-    /// Kills it if it is up, and removes what the engine holds of it.
+    /// Kills it if it is up, and removes it with its volumes.
     pub(super) async fn remove(self) -> Result<(), WorldError> {
         let removed = self.container.rm().await;
         removed.map_err(failed(&self.name, "remove the container"))
     }
 
-    /// The last lines that it printed, a number or `all`; what cannot be read is left out.
+    /// The last lines that it printed: `tail` is a number or `all`. Lines that cannot be read are
+    /// left out.
     pub(super) async fn log(&self, lines: &str) -> String {
         let options = LogsOptionsBuilder::new()
             .stdout(true)
@@ -285,13 +292,15 @@ impl ServerContainer {
     }
 }
 
-/// A server whose wall clock can be shifted sees the library and its file, and cannot write them.
-fn with_wall(
+/// Mounts the library and its file, read-only, if the wall clock of the server can be shifted.
+fn with_wall_clock(
     request: ContainerRequest<GenericImage>,
-    wall: Option<&ShiftedWall>,
+    wall_clock: Option<&ShiftedWallClock>,
 ) -> ContainerRequest<GenericImage> {
-    let Some(wall) = wall else { return request };
-    let (variables, files) = wall.in_container();
+    let Some(wall_clock) = wall_clock else {
+        return request;
+    };
+    let (variables, files) = wall_clock.in_container();
     let request = variables
         .into_iter()
         .fold(request, |request, (name, value)| {
@@ -303,9 +312,9 @@ fn with_wall(
     })
 }
 
-/// The address of a killed container is given to the next one that starts, and the replicas of the
-/// dead would copy a stranger. So replication needs a user that only one node's servers have;
-/// clients are not asked for any.
+/// The next container that starts gets the address of a killed one, and replicas of the dead server
+/// would copy the wrong data. So replication needs a user that only the servers of one node have.
+/// Clients need none.
 fn family_secret(secret: &str) -> Vec<String> {
     let words = format!(
         "--user {secret} on >{secret} +psync +replconf +ping --masteruser {secret} --masterauth {secret}"
@@ -314,7 +323,7 @@ fn family_secret(secret: &str) -> Vec<String> {
 }
 
 /// Replaces "publish all ports everywhere", the default of testcontainers: a Redis without a
-/// password is nobody's business but this machine's.
+/// password must only be reachable from this machine.
 fn publish_on_loopback(config: &mut HostConfig) {
     let binding = PortBinding {
         host_ip: Some(Ipv4Addr::LOCALHOST.to_string()),

@@ -10,19 +10,22 @@ use tokio::sync::Mutex;
 use super::error::io_error;
 use super::node_log::{Beginning, NodeLog};
 use super::port::ReservedPort;
-use super::unsynced::Unsynced;
-use super::{Reaper, Registration, ShiftedWall, WorldError, guard, signals, wall};
+use super::power_loss::UnsyncedTail;
+use super::{
+    Reaper, Registration, ShiftedWallClock, WorldError, parent_death_signal, signals,
+    wall_clock_shim,
+};
 
-/// A server that loads no data is ready in milliseconds; a busy machine may take its time.
+/// A server without data is ready in milliseconds. On a busy machine it may take much longer.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Another program may take the port in spite of the reservation, if it insists.
+/// A program that binds this very port may take it in spite of the reservation.
 const PORT_ATTEMPTS: usize = 5;
 
 /// How Redis words that a port is taken.
 const PORT_TAKEN: &str = "Address already in use";
 
-/// What is needed to start one server, again and again.
+/// How to start one server, any number of times.
 #[derive(Debug, Clone)]
 pub(super) struct Recipe {
     /// `node-0`, `node-0-replica-1`.
@@ -34,10 +37,10 @@ pub(super) struct Recipe {
     /// Directory of the server's data.
     pub data: PathBuf,
     pub log: PathBuf,
-    /// A kill is to take what the last second has appended, too.
+    /// A kill also removes what was appended in the last second.
     pub loses_tail: bool,
-    /// Where its wall clock is to be shifted.
-    pub wall: Option<Arc<ShiftedWall>>,
+    /// Its wall clock, if it can be shifted.
+    pub wall_clock: Option<Arc<ShiftedWallClock>>,
 }
 
 impl Recipe {
@@ -57,16 +60,16 @@ pub(super) struct ServerProcess {
 
 #[derive(Debug)]
 struct State {
-    running: Option<Running>,
+    running: Option<RunningServer>,
     log: NodeLog,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningServer {
     child: Child,
     leader: u32,
-    /// While it is up, where a kill is to be a power loss.
-    unsynced: Option<Unsynced>,
+    /// What a power loss would remove, if a kill simulates one.
+    unsynced_tail: Option<UnsyncedTail>,
     _registration: Registration,
 }
 
@@ -135,8 +138,10 @@ impl ServerProcess {
     }
 
     pub(super) async fn set_clock_off(&self, off_ns: i64) -> Result<(), WorldError> {
-        let Recipe { name, wall, .. } = &self.recipe;
-        wall::set_off(name, self.address(), wall.as_deref(), off_ns).await
+        let Recipe {
+            name, wall_clock, ..
+        } = &self.recipe;
+        wall_clock_shim::set_off(name, self.address(), wall_clock.as_deref(), off_ns).await
     }
 
     /// Kills it, if it is up.
@@ -161,20 +166,20 @@ impl ServerProcess {
             return Ok(());
         };
         let doing = format!("kill {}", self.recipe.name);
-        let lost_at_ns = running.unsynced.as_ref().map(Unsynced::now_ns);
+        let lost_at_ns = running.unsynced_tail.as_ref().map(UnsyncedTail::now_ns);
         running.kill_group().map_err(io_error(doing.clone()))?;
         running.child.wait().await.map_err(io_error(doing))?;
-        if let (Some(unsynced), Some(lost_at_ns)) = (&running.unsynced, lost_at_ns) {
+        if let (Some(unsynced_tail), Some(lost_at_ns)) = (&running.unsynced_tail, lost_at_ns) {
             let doing = format!("cut the append-only file of {}", self.recipe.name);
-            unsynced.cut(lost_at_ns).map_err(io_error(doing))?;
+            unsynced_tail.cut(lost_at_ns).map_err(io_error(doing))?;
         }
         Ok(())
     }
 }
 
-impl Running {
+impl RunningServer {
     fn kill_group(&self) -> std::io::Result<()> {
-        // A child that was waited for has given its id back, perhaps to somebody else.
+        // After a child is reaped, its id may belong to another process.
         match self.child.id() {
             Some(leader) => signals::kill_group(leader),
             None => Ok(()),
@@ -182,7 +187,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         let _ = self.kill_group();
     }
@@ -195,12 +200,12 @@ async fn run(recipe: &Recipe, address: SocketAddr, reaper: &Reaper) -> Result<St
     let mut running = spawn(recipe, address, reaper, output)?;
     match tokio::time::timeout(START_PATIENCE, log.beginning()).await {
         Ok(Beginning::Ready) => {
-            running.unsynced = recipe.loses_tail.then(|| Unsynced::watch(&recipe.data));
+            running.unsynced_tail = recipe.loses_tail.then(|| UnsyncedTail::watch(&recipe.data));
             let running = Some(running);
             Ok(State { running, log })
         }
         Ok(Beginning::Ended) => {
-            // It may have closed its output only; it is of no use either way.
+            // It may only have closed its output, but then it is of no use.
             let _ = running.kill_group();
             let status = running.child.wait().await;
             Err(WorldError::DiedAtStart {
@@ -223,14 +228,14 @@ fn spawn(
     address: SocketAddr,
     reaper: &Reaper,
     output: std::io::PipeWriter,
-) -> Result<Running, WorldError> {
+) -> Result<RunningServer, WorldError> {
     let cannot_run = |source| WorldError::CannotRun {
         program: recipe.program.clone(),
         source,
     };
     let mut command = Command::new(&recipe.program);
     if recipe.sentinel.is_some() {
-        // The file must come first.
+        // The configuration file must be the first argument.
         command.arg(recipe.sentinel_file()).arg("--sentinel");
     }
     command
@@ -245,19 +250,19 @@ fn spawn(
         .stderr(output.try_clone().map_err(cannot_run)?)
         .stdout(output)
         .kill_on_drop(true);
-    guard::prepare(&mut command);
-    if let Some(wall) = &recipe.wall {
-        command.envs(wall.environment());
+    parent_death_signal::prepare(&mut command);
+    if let Some(wall_clock) = &recipe.wall_clock {
+        command.envs(wall_clock.environment());
     }
     let child = command.spawn().map_err(cannot_run)?;
-    // The command holds our copies of the pipe's end; the log would never end.
+    // The command holds copies of the pipe's writing end. While they exist, the log does not end.
     drop(command);
     let leader = child.id().unwrap_or_default();
     let registration = reaper.group(leader)?;
-    Ok(Running {
+    Ok(RunningServer {
         child,
         leader,
-        unsynced: None,
+        unsynced_tail: None,
         _registration: registration,
     })
 }

@@ -1,4 +1,4 @@
-//! Freezing, thawing and killing processes, with the certainty that it has happened.
+//! Freezes, thaws and kills processes, and confirms it.
 
 use std::io;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 
-/// How often a child is asked whether it has stopped. The kernel needs microseconds.
+/// Pause between two checks whether a child has stopped. The kernel needs microseconds.
 const POLL: Duration = Duration::from_micros(200);
 
 fn checked(pid: u32) -> io::Result<Pid> {
@@ -21,11 +21,11 @@ fn checked(pid: u32) -> io::Result<Pid> {
 /// alone is only a request.
 ///
 /// # Errors
-/// Where it is not our child, or ends instead of stopping.
+/// It is not our child, or ends instead of stopping.
 pub async fn freeze(child: u32) -> io::Result<()> {
     let pid = checked(child)?;
     kill_process(pid, Signal::STOP)?;
-    // `NOWAIT` leaves the news for whoever else waits for the child; an end is such news too.
+    // `NOWAIT` keeps the status for other tasks that wait for the child. That includes its end.
     let options = WaitIdOptions::STOPPED
         | WaitIdOptions::EXITED
         | WaitIdOptions::NOHANG
@@ -39,19 +39,19 @@ pub async fn freeze(child: u32) -> io::Result<()> {
     }
 }
 
-/// Lets a frozen child go on.
+/// Thaws a frozen child.
 ///
 /// # Errors
-/// Where there is no such process.
+/// There is no such process.
 pub fn thaw(child: u32) -> io::Result<()> {
     Ok(kill_process(checked(child)?, Signal::CONT)?)
 }
 
-/// Kills a guarded child and all that it started, frozen or not. That nobody is left to be killed
-/// is no error.
+/// Kills a child and all its descendants, frozen or not. It is not an error if all of them have
+/// ended.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// The kernel refuses.
 pub fn kill_group(leader: u32) -> io::Result<()> {
     match kill_process_group(checked(leader)?, Signal::KILL) {
         Err(rustix::io::Errno::SRCH) => Ok(()),

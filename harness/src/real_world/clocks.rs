@@ -4,8 +4,8 @@ use super::{RealWorld, failed};
 use crate::real::{Servers, WorldError};
 use crate::world::{Clocks, Refusal};
 
-/// A trial shift, nanoseconds: long enough that a slow answer cannot hide it, and short enough that
-/// no replica takes its master for dead.
+/// A trial shift, in nanoseconds: large enough that a slow answer cannot hide it, and small enough
+/// that no replica considers its master dead.
 const TRIAL_NS: i64 = 10_000_000_000;
 
 impl Clocks for RealWorld {
@@ -18,10 +18,10 @@ impl Clocks for RealWorld {
     }
 
     async fn set_worker_clock(&self, worker: usize, off_ns: i64) -> Result<(), Refusal> {
-        if let Some(wall) = self.wall(worker)? {
-            wall.set_off(off_ns).map_err(failed)?;
+        if let Some(wall_clock) = self.wall_clock(worker)? {
+            wall_clock.set_off(off_ns).map_err(failed)?;
         }
-        // A worker that was started again may be another program.
+        // A restarted worker may be another program.
         match self.why_fixed(worker) {
             Some(why) => Err(Refusal::Failed(why)),
             None => Ok(()),
@@ -54,15 +54,15 @@ impl RealWorld {
 
     /// Why the worker's clock cannot be shifted; `None`: it can.
     fn why_fixed(&self, worker: usize) -> Option<String> {
-        let wall = match self.wall(worker) {
-            Ok(Some(wall)) => wall,
+        let wall_clock = match self.wall_clock(worker) {
+            Ok(Some(wall_clock)) => wall_clock,
             Ok(None) => {
                 return Some(WorldError::FixedClock(format!("worker {worker}")).to_string());
             }
             Err(refusal) => return Some(refusal.to_string()),
         };
         let leader = self.workers.borrow().get(&worker)?.control.pid();
-        (!wall.is_loaded_by(leader)).then(|| {
+        (!wall_clock.is_loaded_by(leader)).then(|| {
             format!(
                 "the wall clock of worker {worker} cannot be shifted: its program has not loaded the library that would do it, as static programs do not"
             )

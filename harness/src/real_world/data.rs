@@ -1,5 +1,5 @@
-//! The data and the settings of servers: keys and scripts deleted, memory or connections used up.
-//! All of it goes over a connection of our own, straight to the server.
+//! The data and the settings of servers: deletes keys and scripts, uses up memory or connections.
+//! The commands go directly to the server, not through the wire.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,10 +13,10 @@ use tokio::sync::Mutex;
 use super::RealWorld;
 use crate::world::{Data, DataChange, Refusal};
 
-/// A server that does not answer our own questions within this time counts as silent.
+/// A server that does not answer within this time counts as silent.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// The administrator of a run's servers.
+/// Changes the data and settings of a run's servers.
 #[derive(Default)]
 pub(super) struct Administrator {
     /// One change at a time: settings that were read must not change before they are put back.
@@ -38,8 +38,8 @@ struct Shortage {
 }
 
 /// The settings that make a server run out of something, in the order in which they are set. Redis
-/// (7.0) accepts no `maxclients` below one, and counts the open connections, ours included. So every
-/// new one gets `ERR max number of clients reached` and is closed, and open ones stay.
+/// (7.0) accepts no `maxclients` below one, and counts all open connections, including this one. So
+/// every new one gets `ERR max number of clients reached` and is closed, and open ones stay.
 fn settings(resource: Resource) -> &'static [(&'static str, &'static str)] {
     match resource {
         Resource::Memory => &[("maxmemory-policy", "noeviction"), ("maxmemory", "1")],
@@ -127,7 +127,7 @@ async fn exhaust(
     Ok(())
 }
 
-/// A restarted server has its first settings again, and does not know our connection.
+/// A restarted server has its initial settings, and the connection is gone.
 async fn replenish(
     kept: &mut HashMap<SocketAddr, Kept>,
     server: SocketAddr,
@@ -152,7 +152,8 @@ async fn replenish(
         kept.remove(&server);
     }
     match told {
-        // Of a frozen server: it lies in its socket, and is done as soon as it goes on.
+        // A frozen server has the command in its socket, and carries it out as soon as it
+        // continues.
         Err(error) if error.is_timeout() || is_gone(&error) => Ok(()),
         told => told.map_err(|error| refused(server, &error)),
     }
@@ -162,7 +163,7 @@ async fn set<'a>(
     connection: &mut MultiplexedConnection,
     settings: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> RedisResult<()> {
-    // Redis before 7.0 sets one at a time. All go out together, so that none is left behind.
+    // Redis before 7.0 sets one at a time. All are sent together, so that none is left out.
     let mut commands = Pipeline::new();
     for (name, value) in settings {
         commands.cmd("CONFIG").arg("SET").arg(name).arg(value);

@@ -1,5 +1,5 @@
-//! The real worlds: Redis servers, the wire and worker processes, put together. One file for each
-//! thing that a world is made of.
+//! The real worlds: Redis servers, the wire and worker processes, put together. There is one file
+//! for each trait of a world.
 
 mod clocks;
 mod data;
@@ -24,12 +24,13 @@ use self::data::Administrator;
 use self::sentinels::NO_SENTINELS;
 use crate::adapter::control::WorkerControl;
 use crate::real::{
-    RealServers, Reaper, Registration, Servers, ShiftedWall, WallShim, WorldError, master_name,
+    RealServers, Reaper, Registration, Servers, ShiftedWallClock, WallClockShim, WorldError,
+    master_name,
 };
 use crate::wire::{LinkId, SentinelAddresses, Wire};
 use crate::world::{Capabilities, Refusal, World};
 
-/// How often an aborted task gets the chance to end.
+/// How many times an aborted task is given a chance to end.
 const YIELDS: usize = 1000;
 
 /// A worker process that is running.
@@ -51,19 +52,19 @@ pub struct RealWorld {
     workers: RefCell<HashMap<usize, RunningWorker>>,
     /// Nodes whose replica was promoted, and where it listens.
     promoted: RefCell<HashMap<usize, SocketAddr>>,
-    /// The URLs of each worker's links: a worker that is started again finds the same.
+    /// The URLs of each worker's links: a restarted worker gets the same.
     urls: RefCell<HashMap<usize, Vec<String>>>,
     /// Nodes whose replication link was cut.
     unreplicated: RefCell<HashSet<usize>>,
-    walls: Option<WallShim>,
-    /// The workers' wall clocks, where they are to be shifted.
-    worker_walls: RefCell<HashMap<usize, Rc<ShiftedWall>>>,
-    /// The connection to the store, once there is one.
+    clock_shim: Option<WallClockShim>,
+    /// The workers' wall clocks, if they can be shifted.
+    worker_clocks: RefCell<HashMap<usize, Rc<ShiftedWallClock>>>,
+    /// The connection to the store, once it is open.
     store: RefCell<Option<redis::aio::MultiplexedConnection>>,
     administrator: Administrator,
 }
 
-/// What a real world is made of.
+/// The parts of a real world.
 pub struct Parts {
     /// Which world it is.
     pub name: WorldName,
@@ -77,14 +78,15 @@ pub struct Parts {
     pub argv: Vec<String>,
     /// Where workers' logs go.
     pub logs: PathBuf,
-    /// Who cleans up after us.
+    /// The helper that cleans up.
     pub reaper: Reaper,
-    /// Where the workers' wall clocks are to be shifted, and can be.
-    pub walls: Option<WallShim>,
+    /// The library that shifts the workers' wall clocks, if the run needs it and this machine
+    /// supports it.
+    pub clock_shim: Option<WallClockShim>,
 }
 
 impl RealWorld {
-    /// Puts the parts together.
+    /// Makes a world from its parts.
     pub fn new(parts: Parts) -> Self {
         RealWorld {
             name: parts.name,
@@ -98,8 +100,8 @@ impl RealWorld {
             promoted: RefCell::default(),
             urls: RefCell::default(),
             unreplicated: RefCell::default(),
-            walls: parts.walls,
-            worker_walls: RefCell::default(),
+            clock_shim: parts.clock_shim,
+            worker_clocks: RefCell::default(),
             store: RefCell::default(),
             administrator: Administrator::default(),
         }
@@ -108,19 +110,19 @@ impl RealWorld {
     /// Ends workers, wire and servers.
     ///
     /// # Errors
-    /// A server that could not be ended; everything else is ended all the same.
+    /// A server could not be ended. Everything else is ended nevertheless.
     pub async fn take_down(&self) -> Result<(), WorldError> {
         let running: Vec<RunningWorker> = self.workers.take().into_values().collect();
         for worker in running {
-            // Gone already is as good as killed.
+            // A worker that has already ended needs no kill.
             worker.control.kill().await;
         }
         self.wire.close().await;
         let Some(mut servers) = self.servers.take() else {
             return Ok(());
         };
-        // A strike that was given up when the run ended lets go of the servers when the runtime
-        // next looks at it.
+        // A fault that was aborted at the end of the run releases the servers only when the runtime
+        // next polls it.
         for _ in 0..YIELDS {
             match Rc::try_unwrap(servers) {
                 Ok(alone) => return alone.stop().await,
@@ -146,14 +148,14 @@ impl RealWorld {
         }
     }
 
-    /// Opens the worker's links, and says under which URLs it finds the nodes.
+    /// Opens the worker's links, and returns the URLs of the nodes for it.
     async fn open_links(&self, worker: usize) -> Result<Vec<String>, Refusal> {
         let servers = self.servers()?;
         let mut book = Vec::new();
         let mut urls = Vec::new();
         for node in 0..self.nodes {
             let link = LinkId { worker, node };
-            // Workers ask the Sentinels who is master: the first link leads to the first server.
+            // Workers ask the Sentinels for the master: the first link leads to the first server.
             let upstream = match servers.watch() {
                 Some(_) => servers.address(node),
                 None => self.address(node)?,
@@ -201,19 +203,19 @@ impl RealWorld {
 }
 
 impl RealWorld {
-    /// The worker's wall clock; `None`: it is this machine's, and stays right.
-    fn wall(&self, worker: usize) -> Result<Option<Rc<ShiftedWall>>, Refusal> {
-        let Some(shim) = &self.walls else {
+    /// The worker's wall clock; `None` if it cannot be shifted.
+    fn wall_clock(&self, worker: usize) -> Result<Option<Rc<ShiftedWallClock>>, Refusal> {
+        let Some(shim) = &self.clock_shim else {
             return Ok(None);
         };
-        let mut walls = self.worker_walls.borrow_mut();
-        if let Some(wall) = walls.get(&worker) {
-            return Ok(Some(Rc::clone(wall)));
+        let mut clocks = self.worker_clocks.borrow_mut();
+        if let Some(wall_clock) = clocks.get(&worker) {
+            return Ok(Some(Rc::clone(wall_clock)));
         }
-        let wall = shim.clock(&format!("worker-{worker}")).map_err(failed)?;
-        let wall = Rc::new(wall);
-        walls.insert(worker, Rc::clone(&wall));
-        Ok(Some(wall))
+        let wall_clock = shim.clock(&format!("worker-{worker}")).map_err(failed)?;
+        let wall_clock = Rc::new(wall_clock);
+        clocks.insert(worker, Rc::clone(&wall_clock));
+        Ok(Some(wall_clock))
     }
 }
 

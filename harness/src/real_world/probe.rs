@@ -1,4 +1,4 @@
-//! The server that keeps the stock, and what is found on the nodes after the run.
+//! The server that keeps the stock, and the examination of the nodes after the run.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::{RealWorld, failed};
 use crate::real::Servers;
 use crate::world::{Probe, Refusal, StockServer};
 
-/// A server that does not answer our own questions within this time counts as silent.
+/// A server that does not answer within this time counts as silent.
 const ANSWER: Duration = Duration::from_secs(1);
 
 impl StockServer for RealWorld {
@@ -15,7 +15,7 @@ impl StockServer for RealWorld {
         let mut store = match open {
             Some(store) => store,
             None => {
-                // The server after the last node; the wire has no link to it.
+                // It is the server after the last node. The wire has no link to it.
                 let address = self.servers()?.address(self.nodes);
                 let client = redis::Client::open(format!("redis://{address}")).map_err(failed)?;
                 let opened = client.get_multiplexed_async_connection().await;

@@ -1,5 +1,5 @@
-//! Replication: cut, caught up, and ended by a failover. The servers are asked over connections of
-//! our own.
+//! Replication: cutting it, waiting for it, and ending it with a failover. Commands go directly to
+//! the servers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::{RealWorld, failed};
 use crate::real::Servers;
 use crate::world::{Refusal, Replication};
 
-/// A server that does not answer our own questions within this time is given up.
+/// A server that does not answer within this time counts as silent.
 const ANSWER: Duration = Duration::from_secs(2);
 
 /// How often a replica is asked how far it has come.
@@ -35,8 +35,8 @@ impl Replication for RealWorld {
     }
 }
 
-/// Makes a replica lose its master and keep what it has: it is told to follow a server that does
-/// not exist.
+/// Separates a replica from its master. It keeps its data, and follows a server that does not
+/// exist.
 ///
 /// # Errors
 /// The replica does not answer, or refuses.
@@ -56,7 +56,7 @@ async fn promote(replica: SocketAddr) -> Result<(), Refusal> {
 /// Waits until the replica has everything that its master had when this was called.
 ///
 /// # Errors
-/// One of them does not answer, or the replica does not get there in time.
+/// One of them does not answer, or the replica does not catch up in time.
 async fn caught_up(master: SocketAddr, replica: SocketAddr) -> Result<(), Refusal> {
     let wanted = offset(master, "master_repl_offset").await?;
     let catching_up = async {

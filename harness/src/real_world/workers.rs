@@ -4,8 +4,8 @@ use tokio::process::Command;
 
 use super::{RealWorld, RunningWorker, failed};
 use crate::adapter::message::Request;
-use crate::adapter::process::{Heard, WorkerProcess};
-use crate::real::guard;
+use crate::adapter::process::{WorkerOutput, WorkerProcess};
+use crate::real::parent_death_signal;
 use crate::world::{Refusal, Session, Workers};
 
 /// The driver's connection to a worker process.
@@ -16,7 +16,7 @@ impl Session for ProcessSession {
         self.0.send(&request).await.map_err(failed)
     }
 
-    async fn next(&mut self) -> Heard {
+    async fn next(&mut self) -> WorkerOutput {
         self.0.next().await
     }
 }
@@ -36,11 +36,11 @@ impl Workers for RealWorld {
         };
         self.urls.borrow_mut().insert(worker, urls.clone());
         let log = self.logs.join(format!("worker-{worker}.log"));
-        let wall = self.wall(worker)?;
+        let wall_clock = self.wall_clock(worker)?;
         let prepare = |command: &mut Command| {
-            guard::prepare(command);
-            if let Some(wall) = &wall {
-                command.envs(wall.environment());
+            parent_death_signal::prepare(command);
+            if let Some(wall_clock) = &wall_clock {
+                command.envs(wall_clock.environment());
             }
         };
         let process = WorkerProcess::spawn(&self.argv, &log, prepare)

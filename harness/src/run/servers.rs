@@ -15,8 +15,8 @@ use crate::clock::Clock;
 use crate::context::{Triggers, millis};
 use crate::driver::{self, RunError, Setup};
 use crate::real::{
-    DockerServers, Layout, ProcessServers, RealServers, Reaper, RunDir, Servers, WallShim, World,
-    sweep,
+    DockerServers, Layout, ProcessServers, RealServers, Reaper, RunDir, Servers, WallClockShim,
+    World, sweep,
 };
 use crate::real_world::{Parts, RealWorld};
 use crate::record::{Phases, Redis};
@@ -127,12 +127,12 @@ async fn prepare(
             .map(RealServers::Docker)?,
     };
     let redis = servers.server().clone();
-    let walls = match needs(Capability::WorkerClocks) {
-        true => WallShim::install(dir.path())?,
+    let clock_shim = match needs(Capability::WorkerClocks) {
+        true => WallClockShim::install(dir.path())?,
         false => None,
     };
     let world = RealWorld::new(Parts {
-        walls,
+        clock_shim,
         name,
         servers,
         nodes,

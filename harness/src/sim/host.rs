@@ -14,8 +14,8 @@ use tokio::task::{JoinHandle, LocalSet};
 
 use super::client_endpoint::ClientEndpoint;
 use super::turn_monitor::TurnMonitor;
-use crate::adapter::mailbox::{Reader, Writer, mailbox};
-use crate::adapter::process::Heard;
+use crate::adapter::local_channel::{Receiver, Sender, local_channel};
+use crate::adapter::process::WorkerOutput;
 use crate::clock::Clock;
 
 /// After this many turns at one instant the subject will never let the clock move.
@@ -47,13 +47,13 @@ impl Host {
     pub(super) fn start<W>(
         worker: usize,
         context: HostContext,
-        heard: Writer<Heard>,
-        work: impl FnOnce(Writer<Heard>) -> W,
+        heard: Sender<WorkerOutput>,
+        work: impl FnOnce(Sender<WorkerOutput>) -> W,
     ) -> Self
     where
         W: Future<Output = String> + 'static,
     {
-        let (outbox, said) = mailbox();
+        let (outbox, said) = local_channel();
         let exit = outbox.clone();
         let work = AssertUnwindSafe(work(outbox)).catch_unwind();
         let work = async move {
@@ -62,7 +62,7 @@ impl Host {
                 Err(panic) => format!("panicked: {}", panic_message(panic.as_ref())),
             };
             // It is read at the end of the same turn.
-            exit.send(Heard::Exited(ended)).ok();
+            exit.send(WorkerOutput::Exited(ended)).ok();
         };
         let HostContext {
             clock,
@@ -165,8 +165,8 @@ struct HostFuture {
     endpoint: ClientEndpoint,
     /// What the worker has said in its turn. It is forwarded when the turn is over, for the reason
     /// that [`ClientEndpoint::deferring_wakeups`] gives.
-    said: Reader<Heard>,
-    heard: Writer<Heard>,
+    said: Receiver<WorkerOutput>,
+    heard: Sender<WorkerOutput>,
     last_ns: u64,
     count: u32,
 }
@@ -189,7 +189,7 @@ impl Future for HostFuture {
             let how = format!(
                 "stuck: took {MOST_TURNS} turns at one instant; it waits for something without letting time pass"
             );
-            self.heard.send(Heard::Exited(how)).ok();
+            self.heard.send(WorkerOutput::Exited(how)).ok();
             return Poll::Ready(());
         }
         let turn = self.monitor.begin(self.worker);
@@ -200,7 +200,7 @@ impl Future for HostFuture {
             self.heard.send(said).ok();
         }
         if let Some(blocked) = self.monitor.end(turn) {
-            self.heard.send(Heard::Exited(blocked)).ok();
+            self.heard.send(WorkerOutput::Exited(blocked)).ok();
             return Poll::Ready(());
         }
         Poll::Pending

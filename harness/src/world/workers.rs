@@ -4,16 +4,16 @@ use std::future::Future;
 
 use super::Refusal;
 use crate::adapter::message::Request;
-use crate::adapter::process::Heard;
+use crate::adapter::process::WorkerOutput;
 
 /// The driver's connection to one worker.
 pub trait Session {
     /// Sends a request. An error means that the worker is gone; `next` says how.
     fn send(&mut self, request: Request) -> impl Future<Output = Result<(), Refusal>>;
 
-    /// The next thing that the worker says or does. After [`Heard::Exited`] there is nothing more.
+    /// The next thing that the worker says or does. After [`WorkerOutput::Exited`] there is nothing more.
     /// Cancel-safe.
-    fn next(&mut self) -> impl Future<Output = Heard>;
+    fn next(&mut self) -> impl Future<Output = WorkerOutput>;
 }
 
 /// Starting, freezing and killing workers.

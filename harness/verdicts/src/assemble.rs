@@ -65,7 +65,7 @@ pub fn assemble(history: &History, verdicts: Verdicts, about: About) -> RunRecor
     }
 }
 
-/// How often what happened.
+/// Counts the events of a history.
 pub fn counts(history: &History) -> Counts {
     let keys = i64::try_from(history.header.keys.len()).unwrap_or(i64::MAX);
     let mut counts = Counts {
@@ -148,20 +148,22 @@ fn trouble(history: &History) -> Vec<String> {
             detail,
         } => Some(match kind {
             Misbehaviour::Garbage => {
-                format!("worker {worker} wrote a line that is no message of the protocol: {detail}")
+                format!(
+                    "worker {worker} wrote a line that is not a message of the protocol: {detail}"
+                )
             }
             Misbehaviour::Hung => format!("worker {worker} hung: {detail}"),
-            Misbehaviour::OutOfTurn => format!("worker {worker} spoke out of turn: {detail}"),
+            Misbehaviour::OutOfTurn => {
+                format!("worker {worker} sent an unexpected message: {detail}")
+            }
         }),
         What::WorkerDown {
             worker,
             by_fault: false,
             reason,
-        } => Some(format!("worker {worker} went down by itself: {reason}")),
-        What::NodeLost { node, reason } => {
-            Some(format!("node {node} was lost by itself: {reason}"))
-        }
-        What::Stalled { late_ms } => Some(format!("the machine stood still for {late_ms} ms")),
+        } => Some(format!("worker {worker} died on its own: {reason}")),
+        What::NodeLost { node, reason } => Some(format!("node {node} failed on its own: {reason}")),
+        What::Stalled { late_ms } => Some(format!("the machine stalled for {late_ms} ms")),
         _ => None,
     };
     history

@@ -4,12 +4,12 @@
 //! Only operations that succeeded are measured: a refusal takes as long as the scenario lets the
 //! subject wait, and would hide the lock's own time.
 //!
-//! In an open loop `acquire` begins earlier, when the buyer came, whether or not a worker was free
-//! by then. The time of the worker's own request is there as well, as [`ASKED`], for comparison: it
-//! leaves out the time in which a buyer waited for a free worker.
+//! In an open loop `acquire` begins earlier, when the buyer arrived, even if no worker was free
+//! then. For comparison there is also [`ASKED`], measured from the worker's own request. It leaves
+//! out the time in which a buyer waited for a free worker.
 //!
-//! Several runs are put together as [`Samples`] if their histories are at hand, and with [`merge`]
-//! if there are only summaries.
+//! Several runs are combined as [`Samples`] if their histories are available, and with [`merge`] if
+//! there are only summaries.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::timeline::{Operation, OperationKind, each_operation};
 /// The longest latency, microseconds; a longer one counts as this long.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// What records call an open loop's acquisitions, measured from when the worker asked.
+/// The name of an open loop's acquisitions in records, measured from the worker's request.
 pub const ASKED: &str = "acquire_asked";
 
 /// Percentiles are exact to this many decimal digits.
@@ -33,8 +33,8 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Percentiles and histogram of `values_us`, microseconds.
 ///
-/// All figures, the maximum too, are the histogram's own: whoever decodes it finds the same ones.
-/// They are at most a thousandth above the value that was recorded. Nothing recorded: all zero.
+/// All figures, including the maximum, come from the histogram, so decoding it gives the same ones.
+/// They are at most a thousandth above the recorded value. If nothing was recorded, all are zero.
 pub fn summarize(values_us: impl Iterator<Item = u64>) -> Latency {
     let mut histogram = empty_histogram();
     for value_us in values_us {
@@ -43,7 +43,7 @@ pub fn summarize(values_us: impl Iterator<Item = u64>) -> Latency {
     summary_of(&histogram)
 }
 
-/// An empty histogram of latencies in microseconds, with the bounds that all of ours have.
+/// An empty histogram of latencies in microseconds, with the bounds of all histograms in records.
 pub fn empty_histogram() -> Histogram<u64> {
     Histogram::<u64>::new_with_bounds(1, LONGEST_US, SIGNIFICANT_DIGITS)
         .expect("the bounds are constants that the histogram accepts")
@@ -62,7 +62,7 @@ fn summary_of(histogram: &Histogram<u64>) -> Latency {
 }
 
 /// Latency by operation: `acquire` from request to grant, `release` from request to answer. In an
-/// open loop `acquire` from the buyer's coming to the grant, and [`ASKED`] from the request.
+/// open loop `acquire` counts from the buyer's arrival, and [`ASKED`] from the request.
 pub fn of_history(history: &History) -> BTreeMap<String, Latency> {
     samples(history).summary()
 }
@@ -77,7 +77,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Takes in what was measured in another run. The order of runs does not matter.
+    /// Adds the measurements of another run. The order of runs does not matter.
     pub fn add(&mut self, other: Samples) {
         self.acquire_us.extend(other.acquire_us);
         self.release_us.extend(other.release_us);
@@ -120,8 +120,8 @@ impl Samples {
     }
 }
 
-/// Several runs' latencies by operation as one. A summary whose histogram cannot be read is left
-/// out: it was not written by this crate.
+/// Combines the latencies of several runs, by operation. A summary whose histogram cannot be read
+/// is left out: it was not written by this crate.
 pub fn merge<'a>(
     runs: impl IntoIterator<Item = &'a BTreeMap<String, Latency>>,
 ) -> BTreeMap<String, Latency> {
@@ -341,7 +341,7 @@ mod tests {
                     last_command_ns: None,
                 },
             ),
-            // A grant that nobody asked for must not count, nor crash the report.
+            // A grant without a request must not count, and must not crash the report.
             (1_100, granted(1, 99)),
         ]);
         let latency = of_history(&history);
@@ -363,14 +363,14 @@ mod tests {
     }
 
     #[test]
-    fn who_had_to_wait_for_a_worker_has_waited_all_the_same() {
+    fn waiting_for_a_worker_counts_as_waiting() {
         let history = history(vec![
             (0, asked_for(0, 1, 0)),
-            // The lock stands still for a while, and with it the only worker.
+            // The lock stalls for a while, and so does the only worker.
             (900, granted(0, 1)),
             (900, asked_for(0, 2, 300)),
             (910, granted(0, 2)),
-            // Refused, and asked for again: he has waited since he came.
+            // Refused and repeated: the buyer has waited since it arrived.
             (920, asked_for(0, 3, 600)),
             (930, What::Refused { worker: 0, op: 3 }),
             (940, asked_for(0, 4, 600)),

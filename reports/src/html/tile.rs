@@ -183,10 +183,13 @@ mod tests {
                 "client outlived its lease",
             ),
             ((Violated, Held, Held, Held), "fencing did its work"),
-            ((Violated, Violated, Held, Held), "the lock broke its word"),
+            (
+                (Violated, Violated, Held, Held),
+                "two clients' leases overlapped",
+            ),
             (
                 (Violated, Unknown, Held, NotApplicable),
-                "two inside together",
+                "two clients held one lock",
             ),
             (
                 (Held, Held, Violated, NotApplicable),

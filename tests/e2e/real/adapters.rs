@@ -122,7 +122,7 @@ fn a_worker_that_exits() {
     let document = troubled(
         against("exit.py", "acquire 3"),
         None,
-        "worker 0 went down by itself",
+        "worker 0 died on its own",
     );
     assert_eq!(status(&document, "exclusion"), "unknown");
     let trouble = document["trouble"].to_string();
@@ -231,7 +231,7 @@ fn a_worker_that_somebody_kills() {
     let outcome = run.finish();
     assert!(matches!(outcome.code, Some(0 | 3)), "{}", outcome.all());
     let trouble = outcome.document()["trouble"].to_string();
-    assert!(trouble.contains("went down by itself"), "{trouble}");
+    assert!(trouble.contains("died on its own"), "{trouble}");
     assert!(trouble.contains("SIGKILL"), "{trouble}");
     outcome.left_no_directory();
 }
@@ -247,7 +247,7 @@ fn without_its_redis(world: &str, kill_it: impl Fn(u32)) {
     // Without its Redis the lock can do nothing; that is not the lock's fault, and no pass.
     let document = outcome.document();
     let trouble = document["trouble"].to_string();
-    assert!(trouble.contains("node 0 was lost by itself"), "{trouble}");
+    assert!(trouble.contains("node 0 failed on its own"), "{trouble}");
     assert_eq!(status(&document, "progress"), "unknown");
     outcome.exits(3).left_no_directory();
 }

@@ -35,7 +35,7 @@ fn a_driver_that_was_kept_from_running_says_so() {
         "{history}"
     );
     assert!(
-        outcome.all().contains("the machine stood still for"),
+        outcome.all().contains("the machine stalled for"),
         "{}",
         outcome.all()
     );

@@ -11,7 +11,7 @@ use super::super::number::general_17;
 use super::super::reply::Refusal;
 use super::super::state::State;
 use super::raised::Raised;
-use super::{Caller, Running, Shared, convert, lock};
+use super::{Caller, ScriptContext, Shared, convert, lock};
 
 /// `redis.call`, which raises errors, or `redis.pcall`, which returns them as tables.
 pub(super) fn function(
@@ -75,7 +75,7 @@ enum Word {
     Number(String),
 }
 
-fn call(running: &mut Running, values: &MultiValue) -> Result<Reply, Refusal> {
+fn call(running: &mut ScriptContext, values: &MultiValue) -> Result<Reply, Refusal> {
     if values.is_empty() {
         return Err(Refusal::fixed(
             "ERR Please specify at least one argument for this redis lib call",

@@ -26,7 +26,7 @@ pub(super) use scripts::{Script, Scripts};
 pub(super) type Sha = [u8; 40];
 
 /// What a script runs on: the server's memory, and its caller.
-struct Running {
+struct ScriptContext {
     state: Box<State>,
     caller: Caller,
 }
@@ -43,7 +43,7 @@ struct Caller {
 /// What the Lua side can access.
 #[derive(Default)]
 struct Shared {
-    running: Option<Running>,
+    running: Option<ScriptContext>,
     random: Generator,
     /// Instructions of the script so far.
     spent: u64,
@@ -154,7 +154,7 @@ impl Engine {
             let mut shared = lock(&self.shared);
             shared.spent = 0;
             let own = std::mem::replace(state, self.spare.take().unwrap_or_default());
-            shared.running = Some(Running { state: own, caller });
+            shared.running = Some(ScriptContext { state: own, caller });
         }
         let outcome = self.enter(function, run);
         if let Some(running) = lock(&self.shared).running.take() {

@@ -10,25 +10,25 @@ use super::super::reply::Refusal;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in super::super) struct SortedSet {
     scores: BTreeMap<Vec<u8>, f64>,
-    order: BTreeSet<Place>,
+    order: BTreeSet<Entry>,
 }
 
 /// A member's position. Scores are never NaN: a command that would produce one is refused.
 #[derive(Debug, Clone, PartialEq)]
-struct Place {
+struct Entry {
     score: f64,
     member: Vec<u8>,
 }
 
-impl Eq for Place {}
+impl Eq for Entry {}
 
-impl PartialOrd for Place {
+impl PartialOrd for Entry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Place {
+impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
         // -0 and 0 are the same score, so the total order of the bits would be wrong.
         self.score
@@ -49,7 +49,7 @@ impl SortedSet {
         let score = if score == 0.0 { 0.0 } else { score };
         self.remove(member);
         self.scores.insert(member.to_vec(), score);
-        self.order.insert(Place {
+        self.order.insert(Entry {
             score,
             member: member.to_vec(),
         });
@@ -60,7 +60,7 @@ impl SortedSet {
         let Some((member, score)) = self.scores.remove_entry(member) else {
             return false;
         };
-        self.order.remove(&Place { score, member });
+        self.order.remove(&Entry { score, member });
         true
     }
 

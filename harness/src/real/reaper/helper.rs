@@ -1,4 +1,4 @@
-//! The helper's own side. It runs in a process of its own.
+//! The helper's side, which runs in a process of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Write};
@@ -9,30 +9,30 @@ use futures_util::future::join_all;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::super::guard::OWNER_VARIABLE;
+use super::super::parent_death_signal::OWNER_VARIABLE;
 use super::super::{engine, run_dir, signals};
 use super::READY;
 use super::order::Order;
 use crate::process_stat::{ProcessStat, all_processes};
 
-/// How long a container engine gets to remove what is left. It may hang; we must not for ever.
+/// How long the container engine may take to remove what is left. It may hang.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// An engine that was creating a container when its client died may finish it after we looked.
+/// An engine that was creating a container when its client died may finish it after the first look.
 const ENGINE_LOOKS: usize = 3;
 
 /// Pause between two looks.
 const ENGINE_PAUSE: Duration = Duration::from_millis(400);
 
-/// A group that forks while it is being killed is killed again, at most so often.
+/// A group that forks while it is being killed is killed again, at most this many times.
 const ROUNDS: usize = 1000;
 
-/// Between two rounds: the kernel needs a moment for what was killed.
+/// Pause between two rounds: killed processes take a moment to disappear.
 const ROUND_PAUSE: Duration = Duration::from_millis(2);
 
-/// What is left to be cleaned up.
+/// What must be cleaned up.
 #[derive(Debug, Default)]
-struct Estate {
+struct Leftovers {
     owner: String,
     groups: BTreeMap<u32, u64>,
     dirs: BTreeSet<PathBuf>,
@@ -40,11 +40,11 @@ struct Estate {
 }
 
 /// Reads orders until the input ends, then cleans up what is left. Interrupts, hang-ups and
-/// requests to terminate are ignored: the end of the input is the only one that counts, and it is
-/// certain to come.
+/// requests to terminate are ignored: only the end of the input counts, and it always comes.
 ///
 /// # Errors
-/// Where signals cannot be ignored or the greeting cannot be written: then nothing is promised.
+/// Signals cannot be ignored, or the greeting cannot be written. Then the clean-up is not
+/// guaranteed.
 pub fn run_reaper(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -58,20 +58,20 @@ pub fn run_reaper(input: impl BufRead, mut output: impl Write) -> io::Result<()>
             signal(SignalKind::quit())?,
         ]
     };
-    // A harness may have begun a line of its own.
+    // A test harness may have begun a line of its own.
     writeln!(output, "\n{READY}")?;
     output.flush()?;
-    let mut estate = Estate::default();
+    let mut leftovers = Leftovers::default();
     for line in input.lines() {
-        // A torn last line is the death that we wait for.
+        // An incomplete last line means that the process died while it was writing.
         let Ok(line) = line else { break };
-        estate.take(&line);
+        leftovers.take(&line);
     }
-    runtime.block_on(estate.clean_up());
+    runtime.block_on(leftovers.clean_up());
     Ok(())
 }
 
-impl Estate {
+impl Leftovers {
     fn take(&mut self, line: &str) {
         match line.parse() {
             Ok(Order::Owner(owner)) => self.owner = owner,
@@ -96,7 +96,7 @@ impl Estate {
             Ok(Order::ForgetContainers(run)) => {
                 self.runs.remove(&run);
             }
-            // Both ends are the same program; an unknown line can only be a torn one.
+            // Both ends are the same program; an unknown line can only be an incomplete one.
             Err(()) => {}
         }
     }
@@ -107,7 +107,7 @@ impl Estate {
         join_all(groups.map(|(&leader, &started)| kill(leader, started, &self.owner))).await;
         for dir in &self.dirs {
             if run_dir::owner_of(dir).is_some_and(|owner| owner.to_string() == self.owner) {
-                // What is not removed now is removed by the next run's sweep.
+                // The next run's sweep removes what is left.
                 let _ = std::fs::remove_dir_all(dir);
             }
         }
@@ -123,12 +123,12 @@ async fn kill(leader: u32, started_ticks: u64, owner: &str) {
         Ok(stat) if stat.started_ticks == started_ticks => {
             let _ = signals::kill_group(leader);
         }
-        // The number belongs to somebody else by now.
+        // The id already belongs to another process.
         Ok(_) => return,
         Err(_) => {}
     }
-    // The leader may be dead and buried while what it started goes on in its group. Nothing but
-    // the environment that they inherited tells them for ours then.
+    // The leader may be dead and reaped while its descendants still run in its group. Then only the
+    // environment that they inherited identifies them.
     let mark = format!("{OWNER_VARIABLE}={owner}");
     for _ in 0..ROUNDS {
         let members = all_processes()
@@ -155,7 +155,7 @@ async fn kill(leader: u32, started_ticks: u64, owner: &str) {
 
 fn kill_one(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // It may have ended since.
+        // It may have ended in the meantime.
         let _ = kill_process(pid, Signal::KILL);
     }
 }
@@ -164,7 +164,7 @@ fn is_member(pid: u32, group: u32) -> bool {
     ProcessStat::of(pid).is_ok_and(|stat| stat.group == group && !stat.has_ended())
 }
 
-/// `None`: it cannot be told now. A process that is just becoming another program shows an empty
+/// `None`: not known at the moment. A process that is just becoming another program shows an empty
 /// environment for a moment.
 fn carries(pid: u32, mark: &str) -> Option<bool> {
     let text = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
@@ -184,7 +184,7 @@ async fn remove_containers(run: &str) {
             engine::remove_run(run).await;
         }
     };
-    // What is not done by then is done by the next run's sweep.
+    // The next run's sweep does the rest.
     let _ = tokio::time::timeout(ENGINE_PATIENCE, removing).await;
 }
 

@@ -1,8 +1,8 @@
-//! The helper process that outlives us by a moment, to clean up.
+//! The helper process that cleans up after this process has ended.
 //!
-//! It reads from a pipe what is ours. When the pipe ends, by whatever ended this process, it
-//! kills the process groups, removes the directories and the containers that it was not told to
-//! forget, and ends. A run that ended well leaves it nothing to do.
+//! It reads from a pipe what belongs to this process. When the pipe ends, however this process
+//! ended, the helper kills the process groups and removes the directories and containers that it
+//! was not told to forget. Then it ends. After a run that ended normally there is nothing to do.
 
 mod helper;
 mod order;
@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use helper::run_reaper;
 use order::Order;
 
-use super::Owner;
+use super::ProcessIdentity;
 use crate::process_stat::ProcessStat;
 
-/// What the helper says when it is ready: from then on no signal of a terminal ends it.
+/// What the helper writes when it is ready. From then on, no signal from a terminal ends it.
 const READY: &str = "picklock-reaper/1 ready";
 
-/// Why the clean-up helper does not help. A run should not start without it.
+/// Why the clean-up helper cannot be used. A run should not start without it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReaperError {
     /// It could not be started.
@@ -34,7 +34,7 @@ pub enum ReaperError {
         /// What the system said.
         source: io::Error,
     },
-    /// It was started and is something else.
+    /// The program that was started is not the helper.
     #[error("{} does not answer as the clean-up helper: {answer:?}", program.display())]
     Stranger {
         /// What was run.
@@ -42,15 +42,15 @@ pub enum ReaperError {
         /// Its first line.
         answer: String,
     },
-    /// It cannot be told.
+    /// The helper is gone.
     #[error("the clean-up helper is gone ({0}); what the run starts now might outlive it")]
     Gone(io::Error),
-    /// A path that does not fit into a line.
+    /// A path that cannot be sent in one line.
     #[error(
         "the path {0:?} is not UTF-8 or holds a line break; choose another temporary directory"
     )]
     Path(PathBuf),
-    /// The process to be registered cannot be looked at.
+    /// The process to be registered cannot be examined.
     #[error("cannot look at process {pid}: {source}")]
     Process {
         /// Its id.
@@ -65,7 +65,7 @@ pub enum ReaperError {
 #[derive(Debug, Clone)]
 pub struct Reaper {
     line: Arc<Line>,
-    owner: Owner,
+    owner: ProcessIdentity,
 }
 
 #[derive(Debug)]
@@ -74,7 +74,7 @@ struct Line {
     child: Mutex<Child>,
 }
 
-/// Something of ours that the helper knows of. Dropping it makes the helper forget: drop it after
+/// Something that the helper cleans up. Dropping this makes the helper forget it, so drop it after
 /// the thing has ended or was removed.
 #[derive(Debug)]
 pub struct Registration {
@@ -82,8 +82,8 @@ pub struct Registration {
     forget: Order,
 }
 
-/// Containers of ours that the helper knows of. Unlike a [`Registration`] it is not forgotten
-/// when it is dropped: a start that is given up half-way leaves containers that nobody else knows.
+/// Containers that the helper cleans up. Unlike a [`Registration`], dropping this does not make the
+/// helper forget them: a start that is cancelled leaves containers that only the helper can remove.
 #[derive(Debug)]
 pub(super) struct ContainerWatch {
     line: Arc<Line>,
@@ -107,19 +107,19 @@ impl Reaper {
     /// in a process group of its own, and waits until it is ready.
     ///
     /// # Errors
-    /// Where it cannot be started, or does not answer.
+    /// It cannot be started, or does not answer.
     pub fn spawn(program: &Path, args: &[OsString]) -> Result<Reaper, ReaperError> {
         let start = |source| ReaperError::Start {
             program: program.to_owned(),
             source,
         };
-        let owner = Owner::this_process().map_err(start)?;
+        let owner = ProcessIdentity::this_process().map_err(start)?;
         let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // It must not keep anybody's directory busy.
+            // It must not keep the current directory in use.
             .current_dir("/")
             .process_group(0)
             .spawn()
@@ -148,15 +148,14 @@ impl Reaper {
     }
 
     /// This process, as the reaper knows it.
-    pub fn owner(&self) -> &Owner {
+    pub fn owner(&self) -> &ProcessIdentity {
         &self.owner
     }
 
-    /// Tells it that the process group that `leader` leads is ours. The leader must still be
-    /// there, at least as one who waits to be buried.
+    /// Registers the process group that `leader` leads. The leader must not have been reaped.
     ///
     /// # Errors
-    /// Where there is no such process, or the helper is gone.
+    /// There is no such process, or the helper is gone.
     pub fn group(&self, leader: u32) -> Result<Registration, ReaperError> {
         let stat = ProcessStat::of(leader).map_err(|source| ReaperError::Process {
             pid: leader,
@@ -170,7 +169,7 @@ impl Reaper {
         self.register(&order, Order::ForgetGroup(leader))
     }
 
-    /// Tells it that the marked directory is ours; see [`RunDir`](super::RunDir).
+    /// Registers a marked directory; see [`RunDir`](super::RunDir).
     pub(super) fn dir(&self, path: &Path) -> Result<Registration, ReaperError> {
         if path.to_str().is_none_or(|text| text.contains('\n')) {
             return Err(ReaperError::Path(path.to_owned()));
@@ -178,8 +177,7 @@ impl Reaper {
         self.register(&Order::Dir(path.into()), Order::ForgetDir(path.into()))
     }
 
-    /// Tells it that there are, or are about to be, containers with this value of the label
-    /// `picklock.run`.
+    /// Registers containers with this value of the label `picklock.run`, which may not exist yet.
     pub(super) fn containers(&self, run: &str) -> Result<ContainerWatch, ReaperError> {
         self.line.tell(&Order::Containers(run.to_owned()))?;
         Ok(ContainerWatch {
@@ -197,8 +195,8 @@ impl Reaper {
     }
 }
 
-/// Test harnesses that re-execute themselves print lines of their own first; anything else that
-/// is not the greeting is given back for the error message.
+/// Test harnesses that re-execute themselves print lines of their own first, which are skipped. Any
+/// other line is returned for the error message.
 fn first_line_of_interest(output: impl BufRead) -> String {
     let mut last = String::new();
     for line in output.lines().map_while(Result::ok).take(8) {
@@ -216,7 +214,7 @@ impl Line {
         let Some(pipe) = pipe.as_mut() else {
             return Err(ReaperError::Gone(io::ErrorKind::BrokenPipe.into()));
         };
-        // One write: a line is never torn by our own death.
+        // One write, so that the death of this process does not leave an incomplete line.
         pipe.write_all(format!("{order}\n").as_bytes())
             .map_err(ReaperError::Gone)
     }
@@ -234,7 +232,7 @@ impl Drop for Line {
         let pipe = self.pipe.get_mut().unwrap_or_else(PoisonError::into_inner);
         drop(pipe.take());
         let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // It ends by itself when the pipe does; waiting buries it, and lets a clean-up finish.
+        // It ends on its own when the pipe does. Waiting reaps it, and lets a clean-up finish.
         let _ = child.wait();
     }
 }

@@ -2,20 +2,20 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What the reaper is told, one line each.
+/// A message to the reaper, one line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Whose reaper it is. Comes first.
+    /// The process that started the reaper. The first message.
     Owner(String),
-    /// A process group is ours: its leader's process id and start time.
+    /// Registers a process group, by its leader's process id and start time.
     Group { leader: u32, started_ticks: u64 },
     /// The group has ended.
     ForgetGroup(u32),
-    /// A temporary directory is ours.
+    /// Registers a temporary directory.
     Dir(PathBuf),
     /// The directory is removed.
     ForgetDir(PathBuf),
-    /// Containers with this run's label are ours.
+    /// Registers the containers with this run's label.
     Containers(String),
     /// They are removed.
     ForgetContainers(String),

@@ -2,7 +2,7 @@
  *
  * Preloaded into a Redis server or a worker, this library answers every question for the wall
  * clock with the kernel's own answer plus an offset, which is read from a memory-mapped file each
- * time. Whoever writes the file moves the clock, while the program runs.
+ * time. Writing the file moves the clock while the program runs.
  *
  * Absent on purpose: libc. The library asks the kernel directly and needs no other library, so the
  * same file loads into glibc and musl programs, and it can be called while an allocator is still
@@ -149,14 +149,14 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return answer(call(SYS_clock_gettime, clock, (long)now, 0, 0, 0, 0));
 }
 
-/* The headers promise that nobody asks without a place for the answer, but libc allows it. Under
- * a name of our own the compiler does not hold us to the promise. */
+/* The headers declare that the pointer is never null, but libc accepts a null pointer. Under
+ * another name the compiler does not rely on that declaration. */
 int time_of_day(struct timeval *now, void *zone) __asm__("gettimeofday");
 
 int time_of_day(struct timeval *now, void *zone)
 {
     struct timespec precise;
-    /* The time zone that the kernel keeps is of no use to anybody; but who asks gets it. */
+    /* The kernel's time zone is obsolete, but a program may still ask for it. */
     if (zone) {
         long result = call(SYS_gettimeofday, 0, (long)zone, 0, 0, 0, 0);
         if (result < 0)

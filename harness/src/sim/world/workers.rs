@@ -3,17 +3,17 @@
 use std::rc::Rc;
 
 use super::SimWorld;
-use crate::adapter::mailbox::{Reader, Writer, mailbox};
+use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::message::Request;
-use crate::adapter::process::Heard;
+use crate::adapter::process::WorkerOutput;
 use crate::adapter::serve::{Init, answer_messages};
 use crate::sim::host::{Host, HostContext};
 use crate::world::{Refusal, Session, Workers};
 
 /// The driver's connection to a simulated worker.
 pub struct SimSession {
-    requests: Writer<Request>,
-    heard: Reader<Heard>,
+    requests: Sender<Request>,
+    heard: Receiver<WorkerOutput>,
 }
 
 impl Session for SimSession {
@@ -22,10 +22,10 @@ impl Session for SimSession {
         sent.map_err(|_| Refusal::Failed("the worker is gone".into()))
     }
 
-    async fn next(&mut self) -> Heard {
+    async fn next(&mut self) -> WorkerOutput {
         match self.heard.next().await {
             Some(heard) => heard,
-            None => Heard::Exited("killed".into()),
+            None => WorkerOutput::Exited("killed".into()),
         }
     }
 }
@@ -38,12 +38,15 @@ impl Workers for Rc<SimWorld> {
         worker: usize,
         _incarnation: u32,
     ) -> Result<(SimSession, Vec<String>), Refusal> {
-        let (requests, inbox) = mailbox();
-        let (outbox, heard) = mailbox();
+        let (requests, inbox) = local_channel();
+        let (outbox, heard) = local_channel();
         let world = Rc::clone(self);
         let build = move |init: Init| async move { world.client(worker, &init) };
-        let work = |said: Writer<Heard>| async move {
-            answer_messages(inbox, build, |one| said.send(Heard::Said(one)).is_ok()).await;
+        let work = |said: Sender<WorkerOutput>| async move {
+            answer_messages(inbox, build, |one| {
+                said.send(WorkerOutput::Message(one)).is_ok()
+            })
+            .await;
             "ended with its driver".to_owned()
         };
         let around = HostContext {

@@ -1,6 +1,6 @@
 //! `docs/protocol.md` and the code say the same.
 
-use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, Said};
+use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
 use serde_json::Value;
 
 use super::talk::project_root;
@@ -36,9 +36,9 @@ fn every_line_of_the_examples_is_a_message() {
             request
         })
         .collect();
-    let said: Vec<Said> = after("<- ", &text)
+    let said: Vec<WorkerMessage> = after("<- ", &text)
         .map(|line| {
-            let said: Said =
+            let said: WorkerMessage =
                 serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
             assert_nothing_lost(line, serde_json::to_value(&said).unwrap());
             said
@@ -54,7 +54,7 @@ fn every_line_of_the_examples_is_a_message() {
     assert!(asks(|ask| matches!(ask, Ask::Ping)));
     let answers = |wanted: fn(&Answer) -> bool| {
         said.iter()
-            .any(|said| matches!(said, Said::Reply { answer, .. } if wanted(answer)))
+            .any(|said| matches!(said, WorkerMessage::Reply { answer, .. } if wanted(answer)))
     };
     assert!(answers(|answer| matches!(answer, Answer::Ready { .. })));
     assert!(answers(|answer| matches!(answer, Answer::Granted { .. })));
@@ -64,7 +64,7 @@ fn every_line_of_the_examples_is_a_message() {
     assert!(answers(|answer| matches!(answer, Answer::Error { .. })));
     let events = |wanted: fn(&Notification) -> bool| {
         said.iter()
-            .any(|said| matches!(said, Said::Event(event) if wanted(event)))
+            .any(|said| matches!(said, WorkerMessage::Event(event) if wanted(event)))
     };
     assert!(events(|event| matches!(
         event,
@@ -76,8 +76,8 @@ fn every_line_of_the_examples_is_a_message() {
     let replied: Vec<u64> = said
         .iter()
         .filter_map(|said| match said {
-            Said::Reply { id, .. } => Some(*id),
-            Said::Event(_) => None,
+            WorkerMessage::Reply { id, .. } => Some(*id),
+            WorkerMessage::Event(_) => None,
         })
         .collect();
     let asked: Vec<u64> = requests.iter().map(|request| request.id).collect();

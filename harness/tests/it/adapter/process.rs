@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use picklock_harness::adapter::message::{Answer, Ask};
-use picklock_harness::adapter::process::{Heard, ProcessError, WorkerProcess};
+use picklock_harness::adapter::process::{ProcessError, WorkerOutput, WorkerProcess};
 
 use super::talk::{Talk, acquire, init};
 
@@ -54,7 +54,7 @@ async fn a_frozen_worker_stands_still_until_it_is_thawed() {
         let silence = tokio::time::timeout(Duration::from_millis(100), talk.worker.next()).await;
         assert!(silence.is_err(), "{silence:?}");
         control.thaw().await.unwrap();
-        assert!(matches!(talk.worker.next().await, Heard::Said(_)));
+        assert!(matches!(talk.worker.next().await, WorkerOutput::Message(_)));
     }
 }
 
@@ -69,14 +69,14 @@ async fn freezing_goes_on_while_somebody_listens() {
     // Killing works on the frozen, and whoever listens hears of it.
     let how = control.kill().await;
     assert_eq!(how, "killed by signal 9 (SIGKILL)");
-    assert_eq!(listening.await, Heard::Exited(how));
+    assert_eq!(listening.await, WorkerOutput::Exited(how));
 }
 
 #[tokio::test]
 async fn what_is_gone_cannot_be_frozen_or_thawed() {
     let mut talk = Talk::with_adapter("exit.py", &["ping"]);
     let heard = talk.ask(Ask::Ping).await;
-    assert_eq!(heard, Heard::Exited("exited with status 3".into()));
+    assert_eq!(heard, WorkerOutput::Exited("exited with status 3".into()));
     let control = talk.worker.control();
     for outcome in [control.freeze().await, control.thaw().await] {
         let error = outcome.unwrap_err();
@@ -90,7 +90,7 @@ async fn what_is_gone_cannot_be_frozen_or_thawed() {
     assert_eq!(control.kill().await, "exited with status 3");
     assert_eq!(state(control.pid()), None, "it was reaped");
     // It stays so.
-    assert!(matches!(talk.worker.next().await, Heard::Exited(_)));
+    assert!(matches!(talk.worker.next().await, WorkerOutput::Exited(_)));
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn exits_are_told_in_words() {
         talk.answer(init(vec![])).await;
         assert_eq!(
             talk.ask(acquire("k", 1000)).await,
-            Heard::Exited(words.into())
+            WorkerOutput::Exited(words.into())
         );
     }
 }
@@ -118,7 +118,7 @@ async fn garbage_is_heard_and_the_talk_goes_on() {
     ] {
         let mut talk = Talk::with_adapter("garbage.py", &["acquire", kind]);
         talk.answer(init(vec![])).await;
-        let Heard::Garbage(text) = talk.ask(acquire("k", 1000)).await else {
+        let WorkerOutput::Garbage(text) = talk.ask(acquire("k", 1000)).await else {
             panic!("{kind} is no garbage");
         };
         assert!(text.starts_with(start), "{kind}: {text}");
@@ -136,7 +136,7 @@ async fn one_that_hangs_is_silent_and_can_be_killed() {
     let id = talk.send(Ask::Ping).await;
     let heard = talk.worker.next().await;
     assert!(
-        matches!(&heard, Heard::Said(said) if serde_json::to_value(said).unwrap()["id"] == id),
+        matches!(&heard, WorkerOutput::Message(said) if serde_json::to_value(said).unwrap()["id"] == id),
         "{heard:?}"
     );
     talk.worker.control().kill().await;
@@ -148,7 +148,7 @@ async fn one_that_hangs_is_silent_and_can_be_killed() {
 async fn the_whole_group_dies_with_its_leader() {
     let mut talk = Talk::with_adapter("exit.py", &["ping", "orphan"]);
     let heard = talk.ask(Ask::Ping).await;
-    assert_eq!(heard, Heard::Exited("exited with status 0".into()));
+    assert_eq!(heard, WorkerOutput::Exited("exited with status 0".into()));
     let orphan: u32 = talk.log().trim().parse().unwrap();
     gone(orphan).await;
 }
@@ -190,7 +190,7 @@ async fn closing_the_output_is_an_end_too() {
     let mut talk = Talk::with_adapter("exit.py", &["ping", "silent"]);
     let heard = talk.ask(Ask::Ping).await;
     let words = "closed its standard output, and was killed by signal 9 (SIGKILL)";
-    assert_eq!(heard, Heard::Exited(words.into()));
+    assert_eq!(heard, WorkerOutput::Exited(words.into()));
 }
 
 #[tokio::test]
@@ -215,9 +215,9 @@ async fn prepare_has_the_last_word() {
         command.env("PURPOSE", "a test");
     })
     .unwrap();
-    assert_eq!(worker.next().await, Heard::Garbage("a test".into()));
+    assert_eq!(worker.next().await, WorkerOutput::Garbage("a test".into()));
     assert_eq!(
         worker.next().await,
-        Heard::Exited("exited with status 0".into())
+        WorkerOutput::Exited("exited with status 0".into())
     );
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_harness::adapter::connect::connect;
-use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, Said};
+use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
 use picklock_harness::adapter::serve::{Init, serve};
 use picklock_harness::entropy;
 use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Notice, WallClock, find};
@@ -91,7 +91,7 @@ struct Driver {
 }
 
 impl Driver {
-    async fn hear(&mut self) -> Said {
+    async fn hear(&mut self) -> WorkerMessage {
         let line = self.lines.next_line().await.unwrap().expect("a line");
         serde_json::from_str(&line).unwrap()
     }
@@ -107,7 +107,7 @@ impl Driver {
         let request = serde_json::to_string(&Request { id, ask }).unwrap();
         self.write(&request).await;
         match self.hear().await {
-            Said::Reply {
+            WorkerMessage::Reply {
                 id: replied,
                 answer,
             } if replied == id => answer,
@@ -248,7 +248,7 @@ async fn notices_come_unasked() {
         };
         driver.notices.send(renewed).unwrap();
         // 31 ms until the grant and 470 ms after it, since the request was read.
-        let expected = Said::Event(Notification::Extended {
+        let expected = WorkerMessage::Event(Notification::Extended {
             token: "t1".into(),
             valid_ms: 999,
             elapsed_ms: Some(501),
@@ -256,7 +256,7 @@ async fn notices_come_unasked() {
         assert_eq!(driver.hear().await, expected);
         let lost = Notice::Lost { token: "t1".into() };
         driver.notices.send(lost).unwrap();
-        let expected = Said::Event(Notification::Lost { token: "t1".into() });
+        let expected = WorkerMessage::Event(Notification::Lost { token: "t1".into() });
         assert_eq!(driver.hear().await, expected);
         // What was lost can still be given back.
         let failed = driver.ask(release("steady", "t1")).await;
@@ -285,9 +285,9 @@ async fn a_notice_is_not_kept_secret_by_a_busy_driver() {
         driver.write(r#"{"id":90,"op":"ping"}"#).await;
         assert_eq!(
             driver.hear().await,
-            Said::Event(Notification::Lost { token: token() })
+            WorkerMessage::Event(Notification::Lost { token: token() })
         );
-        let pong = Said::Reply {
+        let pong = WorkerMessage::Reply {
             id: 90,
             answer: Answer::Pong,
         };

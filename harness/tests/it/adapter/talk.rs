@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use picklock_harness::adapter::message::{Answer, Ask, PROTOCOL, Request, Said};
-use picklock_harness::adapter::process::{Heard, WorkerProcess};
+use picklock_harness::adapter::message::{Answer, Ask, PROTOCOL, Request, WorkerMessage};
+use picklock_harness::adapter::process::{WorkerOutput, WorkerProcess};
 use tempfile::TempDir;
 
 /// A worker, and where its log is.
@@ -51,7 +51,7 @@ impl Talk {
     }
 
     /// Sends a request and hears what comes next.
-    pub async fn ask(&mut self, ask: Ask) -> Heard {
+    pub async fn ask(&mut self, ask: Ask) -> WorkerOutput {
         self.send(ask).await;
         self.worker.next().await
     }
@@ -60,7 +60,7 @@ impl Talk {
     pub async fn answer(&mut self, ask: Ask) -> Answer {
         let id = self.send(ask).await;
         match self.worker.next().await {
-            Heard::Said(Said::Reply {
+            WorkerOutput::Message(WorkerMessage::Reply {
                 id: replied,
                 answer,
             }) if replied == id => answer,

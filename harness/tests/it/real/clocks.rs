@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use picklock_harness::clock::wall_clock;
 use picklock_harness::real::{
-    Binary, DockerServers, Image, Layout, ProcessServers, RunDir, Servers, WallShim, WorldError,
+    Binary, DockerServers, Image, Layout, ProcessServers, RunDir, Servers, WallClockShim,
+    WorldError,
 };
 use picklock_scenarios::Persistence;
 
@@ -142,7 +143,7 @@ async fn servers_that_were_not_started_for_it_refuse() {
 #[test]
 fn only_wall_clocks_are_shifted() {
     let dir = tempfile::tempdir().unwrap();
-    let shim = WallShim::install(dir.path()).unwrap().unwrap();
+    let shim = WallClockShim::install(dir.path()).unwrap().unwrap();
     let wall = shim.clock("somebody").unwrap();
     let century = Duration::from_secs(100 * 365 * 24 * 3600);
     let off_ns = i64::try_from(century.as_nanos()).unwrap();
@@ -169,7 +170,7 @@ fn only_wall_clocks_are_shifted() {
 #[test]
 fn who_has_not_loaded_the_library_is_known() {
     let dir = tempfile::tempdir().unwrap();
-    let shim = WallShim::install(dir.path()).unwrap().unwrap();
+    let shim = WallClockShim::install(dir.path()).unwrap().unwrap();
     let wall = shim.clock("somebody").unwrap();
     for preloaded in [true, false] {
         let mut command = Command::new("cat");
@@ -196,6 +197,6 @@ fn a_path_that_the_loader_cannot_read_is_refused() {
     for name in ["with blank", "with:colon"] {
         let inside = dir.path().join(name);
         std::fs::create_dir(&inside).unwrap();
-        assert!(WallShim::install(&inside).unwrap().is_none());
+        assert!(WallClockShim::install(&inside).unwrap().is_none());
     }
 }

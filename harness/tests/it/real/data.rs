@@ -63,7 +63,7 @@ async fn stage(name: WorldName, replicas: usize) -> Stage {
         argv: Vec::new(),
         logs: dir.path().to_owned(),
         reaper,
-        walls: None,
+        clock_shim: None,
     });
     Stage {
         world,

@@ -6,8 +6,8 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use picklock_harness::real::{
-    Binary, DockerServers, Image, Layout, Owner, ProcessServers, RealServers, RunDir, Servers,
-    guard, sweep,
+    Binary, DockerServers, Image, Layout, ProcessIdentity, ProcessServers, RealServers, RunDir,
+    Servers, parent_death_signal, sweep,
 };
 use picklock_scenarios::Persistence;
 
@@ -65,7 +65,7 @@ pub fn be_a_doomed_run(world: &str) {
             .args(["-c", "sleep 3600 & wait"])
             .current_dir(dir.path());
         worker.stdout(Stdio::null());
-        guard::prepare(&mut worker);
+        parent_death_signal::prepare(&mut worker);
         let worker = worker.spawn().unwrap();
         let _watched = reaper.group(worker.id().unwrap()).unwrap();
         println!(
@@ -222,7 +222,7 @@ async fn the_sweep_takes_what_the_dead_left_and_nothing_of_the_living() {
     let reaper = reaper();
     let living = RunDir::create(&reaper).unwrap();
     let image = Image::choose(None).await.unwrap();
-    let here = Owner::this_process().unwrap().to_string();
+    let here = ProcessIdentity::this_process().unwrap().to_string();
     let (_, rest) = here.split_once(':').unwrap();
     // No process id is as high as this one.
     let dead = format!("{}:{rest}", i32::MAX);

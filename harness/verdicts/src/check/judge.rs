@@ -74,7 +74,7 @@ mod tests {
     use crate::check::verdict::Cause;
     use crate::history::read_history;
 
-    /// A property that brings no rules of its own is explained all the same.
+    /// A property without rules of its own for cause and story is explained nevertheless.
     #[test]
     fn a_finding_without_rules_of_its_own_is_told_and_has_no_cause() {
         let text = include_bytes!("../../tests/histories/calm.jsonl");

@@ -66,7 +66,7 @@ impl Sufficiency {
                 .push(format!("the fault `{fault}` never struck: {reason}")),
             What::NodeLost { node, reason } => self
                 .reasons
-                .push(format!("node {node} was lost by itself: {reason}")),
+                .push(format!("node {node} failed on its own: {reason}")),
             What::End {
                 reason: EndReason::Interrupted,
                 ..

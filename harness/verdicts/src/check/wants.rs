@@ -1,19 +1,19 @@
 //! Who wants which lock, and since when.
 //!
-//! A worker wants the lock while it is asking. Refused or failed, it still wants it if it asks
-//! for the same one again soon: within a quarter of the bound on progress, so that every stretch
-//! of that length saw it ask several times. A buyer that thinks for long between two attempts
-//! gave the lock no chance in between, and its want begins anew.
+//! A worker wants the lock while it is asking. Refused or failed, it still wants it if it asks for
+//! the same one again soon: within a quarter of the bound on progress, so that it asks several
+//! times in any period of that length. If a buyer pauses for longer between two attempts, the lock
+//! had no chance in between, and a new want begins.
 //!
-//! In an open loop the worker asks for one buyer after the other, and each of them is a want of its
-//! own: it begins when the worker first asks for that buyer, and ends when the worker asks for
-//! another one. A buyer who still stands in the line has asked for nothing (it is the workers that
-//! he waits for), and a worker that waits for a buyer wants nothing. So a run of many short refusals
-//! is no starvation here; whether the lock could be had at all, the probe after the run finds out.
+//! In an open loop the worker asks for one buyer after the other, and each buyer is a separate
+//! want. It begins when the worker first asks for that buyer, and ends when it asks for another
+//! one. A buyer in the queue waits for a worker, not for the lock, and a worker that waits for a
+//! buyer wants nothing. So many short refusals in sequence are not starvation here. The probe after
+//! the run shows whether the lock could be acquired at all.
 
 use crate::timeline::Attempt;
 
-/// So many attempts, at the least, make one continuous want of the bound's length.
+/// A continuous want as long as the bound contains at least this many attempts.
 const ATTEMPTS_WITHIN_BOUND: u64 = 4;
 
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ struct Want {
     key: u32,
     op: u64,
     since_ns: u64,
-    /// In an open loop: for whom, by the time of his coming.
+    /// In an open loop: for which buyer, given by its arrival time.
     intended_ns: Option<u64>,
     /// When it was last denied; `None`: it is asking.
     denied_ns: Option<u64>,
@@ -74,7 +74,7 @@ impl Wants {
         }
     }
 
-    /// The attempt was denied: since when does its worker want it?
+    /// The attempt was denied. Returns since when its worker wants the lock.
     pub(super) fn denied(&mut self, at_ns: u64, attempt: &Attempt) -> Option<u64> {
         let want = self.workers.get_mut(attempt.worker)?.as_mut()?;
         if want.op != attempt.op || want.denied_ns.is_some() {
@@ -85,7 +85,7 @@ impl Wants {
         Some(want.since_ns)
     }
 
-    /// The attempt is over, with the lock or with its worker's end.
+    /// The attempt ended with the lock, or because its worker died.
     pub(super) fn satisfied(&mut self, attempt: &Attempt) {
         let want = self.workers.get(attempt.worker).copied().flatten();
         if want.is_some_and(|want| want.op == attempt.op) {
@@ -107,7 +107,8 @@ impl Wants {
         }
     }
 
-    /// Of those who are asking for this key, the one who has wanted it longest, and since when.
+    /// Of the workers that are asking for this key, the one that has wanted it longest, and since
+    /// when.
     pub(super) fn longest(&self, key: u32) -> Option<(usize, u64)> {
         if self.asking[key as usize] == 0 {
             return None;

@@ -33,7 +33,7 @@ pub enum What {
         key: u32,
         ttl_ms: u64,
         wait_ms: u64,
-        /// In an open loop: when whoever wants the lock came, and the attempt was to begin,
+        /// In an open loop: when the buyer arrived, and the attempt should have begun, in
         /// nanoseconds since the run began. All attempts for one buyer carry the same time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         intended_ns: Option<u64>,
@@ -45,7 +45,7 @@ pub enum What {
         token: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fence: Option<u64>,
-        /// How long from its grant the client may believe that it holds, by its own word.
+        /// How long after its grant the client may rely on the lock, as it reported.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         valid_ms: Option<u64>,
         /// How long after reading the request the worker wrote the grant, on its own monotonic
@@ -53,7 +53,7 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
-    /// Somebody else has the lock.
+    /// Another client has the lock.
     Refused { worker: usize, op: u64 },
     /// The attempt ended in an error. `definite`: it certainly took nothing.
     AcquireFailed {
@@ -70,7 +70,7 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
-    /// The subject itself said that the lease is gone.
+    /// The subject reported that the lease is lost.
     Lost { worker: usize, op: u64 },
     /// The holder read the stock.
     StockRead {
@@ -97,7 +97,7 @@ pub enum What {
     },
     /// The request to release is about to be sent: the hold ends.
     Release { worker: usize, op: u64 },
-    /// The release was answered. `released`: the subject claims "it was mine until now".
+    /// The release was answered. `released`: the subject claims that it held the lock until now.
     Released {
         worker: usize,
         op: u64,
@@ -116,7 +116,7 @@ pub enum What {
     },
     /// A worker process is ready. `incarnation` counts its starts, from 0.
     WorkerUp { worker: usize, incarnation: u32 },
-    /// A worker is gone: killed by the nemesis or by itself. Whatever it held ends here.
+    /// A worker is gone: killed by the nemesis, or dead on its own. Its holds end here.
     WorkerDown {
         worker: usize,
         /// True when the nemesis killed it.
@@ -124,7 +124,7 @@ pub enum What {
         /// Exit status or reason in words.
         reason: String,
     },
-    /// A worker did something that the protocol does not know, or nothing in time.
+    /// A worker violated the protocol, or did not answer in time.
     Misbehaved {
         worker: usize,
         kind: Misbehaviour,
@@ -147,16 +147,16 @@ pub enum What {
     },
     /// A fault has ended. A fault that never ends has no such event.
     FaultEnded { id: u32 },
-    /// A planned fault could not be done in this world, or its moment never came.
+    /// A planned fault is not possible in this world, or its event never happened.
     FaultMissed {
         fault: String,
         reason: String,
         optional: bool,
     },
-    /// The buyers of an open loop are done. `came`: how many came in all. `unserved`: how many of
-    /// them still waited, without a worker that had begun to serve them.
+    /// The buyers of an open loop are done. `came`: how many arrived in all. `unserved`: how many
+    /// of them no worker had begun to serve.
     Arrivals { came: u64, unserved: u64 },
-    /// After the buyers were done: one more attempt to take the lock, by a client of its own.
+    /// After the buyers were done: one more attempt to take the lock, by an additional client.
     Probe {
         key: u32,
         granted: bool,
@@ -166,10 +166,10 @@ pub enum What {
     KeyLeft { node: usize, key: u32, ttl_ms: i64 },
     /// After the run: a node does not answer, and no fault of the plan is the reason.
     NodeLost { node: usize, reason: String },
-    /// The machine kept the driver from running for so long, until now: everybody else may have
-    /// stood still as well.
+    /// The machine prevented the driver from running for this long, until now. All other processes
+    /// may have been stalled as well.
     Stalled { late_ms: u64 },
-    /// The end: what the resource says.
+    /// The end: the count of the resource.
     End {
         reason: EndReason,
         /// Units left, one for each key.
@@ -219,9 +219,9 @@ impl What {
 /// By how much a fault sets wall clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockShift {
-    /// Forward, in nanoseconds; less than nothing: back. Faults of one clock add up.
+    /// Forward, in nanoseconds; negative: back. Shifts of one clock add up.
     pub by_ns: i64,
-    /// True where nothing puts it right again: that the fault is over means only that it has struck.
+    /// True if the shift is never undone: the end of the fault only means that it has struck.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_good: bool,
 }
@@ -250,6 +250,6 @@ pub enum EndReason {
     Interrupted,
     /// No worker was left.
     NoWorkers,
-    /// Every buyer had all that it wanted; in an open loop, everybody who came was served.
+    /// Every buyer has all that it wanted; in an open loop, all buyers who arrived were served.
     Served,
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, Write};
 
 use super::{Event, FORMAT, Header, History};
 
-/// Checkers keep something for each worker, so a file must not make them keep what does not fit.
+/// Checkers keep data for each worker, so a file must not make them exhaust the memory.
 const MOST_WORKERS: usize = 1_000_000;
 
 /// Why a text is not a history.
@@ -13,14 +13,14 @@ pub enum HistoryError {
     /// The file could not be read or written.
     #[error("cannot read the history: {0}")]
     Io(#[from] std::io::Error),
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("the history is empty: expected a header line with \"format\": \"{FORMAT}\"")]
     Empty,
     /// The first line is not a header of this format.
     #[error("line 1: not a picklock history: {0}")]
     Header(String),
     /// A newer or unknown format.
-    #[error("line 1: format `{0}` is not known here; this picklock reads `{FORMAT}`")]
+    #[error("line 1: unknown format `{0}`; this picklock reads `{FORMAT}`")]
     Version(String),
     /// A later line is not an event.
     #[error("line {line}: not an event: {reason}")]
@@ -43,7 +43,7 @@ pub enum HistoryError {
 /// Reads a history.
 ///
 /// # Errors
-/// Names the line that is not what it should be.
+/// The error names the line that is not valid.
 pub fn read_history(input: impl BufRead) -> Result<History, HistoryError> {
     let mut lines = input.lines();
     let first = lines.next().ok_or(HistoryError::Empty)??;
@@ -82,7 +82,7 @@ fn read_header(line: &str) -> Result<Header, HistoryError> {
         serde_json::from_value(value).map_err(|error| HistoryError::Header(error.to_string()))?;
     if header.workers > MOST_WORKERS {
         return Err(HistoryError::Header(format!(
-            "it speaks of {} workers; no more than {MOST_WORKERS} can be judged",
+            "it has {} workers; no more than {MOST_WORKERS} can be judged",
             header.workers
         )));
     }
@@ -118,7 +118,7 @@ fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), Str
 /// Writes a history, one line for the header and one for each event.
 ///
 /// # Errors
-/// Whatever the writer says.
+/// The output cannot be written.
 pub fn write_history(history: &History, mut output: impl Write) -> std::io::Result<()> {
     serde_json::to_writer(&mut output, &history.header)?;
     output.write_all(b"\n")?;

@@ -31,7 +31,7 @@ pub struct Header {
     pub stock_start: i64,
     /// How a sale changes the stock.
     pub update: Update,
-    /// Fewer grants than this are too little to judge.
+    /// With fewer grants than this, the run is not judged.
     pub min_grants: u64,
     /// Bound on progress, milliseconds.
     pub progress_within_ms: u64,

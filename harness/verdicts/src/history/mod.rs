@@ -1,4 +1,4 @@
-//! The history: the one record of what happened, and the only thing that checkers read.
+//! The history: the record of what happened, and the only input of the checkers.
 
 mod event;
 mod file;

@@ -1,4 +1,4 @@
-//! Histories survive being written and read; what is not a history is named, never guessed at.
+//! Tests: histories survive writing and reading, and malformed files are refused with the line.
 
 use picklock_scenarios::Update;
 use proptest::collection::vec;
@@ -301,7 +301,7 @@ proptest! {
 
     /// Events that make no sense together are still judged, one way or another.
     #[test]
-    fn whatever_was_read_can_be_judged(history in histories()) {
+    fn every_history_that_was_read_can_be_judged(history in histories()) {
         let verdicts = crate::check::judge(&history);
         prop_assert_eq!(verdicts.len(), crate::check::Property::ALL.len());
     }

@@ -1,4 +1,4 @@
-//! The matrix record: subjects × scenarios × worlds, what was expected, and what came out.
+//! The matrix record: subjects × scenarios × worlds, their verdicts, and what was expected.
 
 use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::check::{Cause, Property, Status, Verdicts};
 /// Format and version of a matrix record.
 pub const MATRIX_FORMAT: &str = "picklock-matrix/1";
 
-/// Many cells, and how they were run.
+/// The cells of a matrix, and how they were run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MatrixRecord {
     /// Always [`MATRIX_FORMAT`].
@@ -20,29 +20,30 @@ pub struct MatrixRecord {
     pub picklock: String,
     /// Seed of the first run of every cell; run `i` of a cell has `seed + i`.
     pub seed: u64,
-    /// How often each cell was asked to run.
+    /// How many runs were requested for each cell.
     pub seeds: u64,
     /// Processors of the machine.
     pub processors: usize,
-    /// How many cells ran at a time.
+    /// How many cells ran concurrently.
     pub jobs: usize,
     /// True when the user interrupted it: cells are missing.
     #[serde(default)]
     pub interrupted: bool,
-    /// Wall time of all of it, milliseconds; left out where output must repeat to the byte.
+    /// Wall time of the whole matrix, in milliseconds; left out if output must be reproducible to
+    /// the byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
     /// By world, scenario and subject, in the order of the tables.
     pub cells: Vec<Cell>,
-    /// What was left out because it makes no sense: a program of the user's own in the simulation,
-    /// a scenario in a world that it is not made for. No failures.
+    /// Cells that were left out because they make no sense: a program of the user in the
+    /// simulation, or a scenario in a world that it is not made for. These are not failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedCell>,
     /// The command that repeats it.
     pub reproduce: String,
 }
 
-/// A cell that cannot be, and why.
+/// A cell that was left out, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedCell {
     /// Name of the subject.
@@ -62,52 +63,51 @@ pub struct Cell {
     /// The subject.
     #[serde(rename = "impl")]
     pub subject: Subject,
-    /// What was given as `--impl-option`.
+    /// Its options, from `--impl-option`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
     /// Name of the scenario.
     pub scenario: String,
     /// The scenario's own summary.
     pub summary: String,
-    /// Hash of the scenario's content, so that a baseline knows when it is about something else.
+    /// Hash of the scenario's content, so that a baseline can tell when the scenario has changed.
     pub scenario_hash: String,
     /// Name of the world.
     pub backend: WorldName,
     /// How many runs were made.
     pub runs: u64,
-    /// Seed of the run that is shown: the first that came out otherwise than expected (one that
-    /// could be judged before one that could not), else the first that violated anything, else the
-    /// first.
+    /// Seed of the run that is shown: the first run with a surprise (judged runs before those that
+    /// could not be judged), else the first with a violation, else the first.
     pub seed: u64,
     /// Verdicts of the run that is shown.
     pub verdicts: Verdicts,
-    /// Of all runs, by property.
+    /// Results of all runs, by property.
     pub tally: BTreeMap<Property, Tally>,
     /// What the scenario expects of this subject, by property: `held`, `violated`,
     /// `violated: CAUSE` or `any`.
     pub expected: BTreeMap<Property, String>,
-    /// What came out otherwise.
+    /// Verdicts that differ from what is expected.
     pub surprises: Vec<Surprise>,
     /// Counts of the run that is shown.
     pub counts: Counts,
-    /// Of all runs together, by operation, as in a run record.
+    /// Latencies of all runs together, by operation, as in a run record.
     pub latency: BTreeMap<String, Latency>,
-    /// Why the cell could not be run, or not in full; nothing else in it counts then.
+    /// Why the cell could not be run completely. Then nothing else in it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Wall time of all runs of the cell, milliseconds; left out where output must repeat to the
     /// byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
-    /// The directory of the run that is shown, relative to the matrix's own; there, if the matrix
-    /// was kept.
+    /// The directory of the run that is shown, relative to the matrix's own directory; present if
+    /// the matrix was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_dir: Option<String>,
     /// The command that repeats the run that is shown.
     pub reproduce: String,
 }
 
-/// How often a property came out how.
+/// How often a property had each result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Runs in which it held.
@@ -122,7 +122,7 @@ pub struct Tally {
     /// Runs in which it did not apply.
     #[serde(default)]
     pub not_applicable: u64,
-    /// Of the violations: by cause.
+    /// The violations by cause.
     #[serde(
         default,
         skip_serializing_if = "BTreeMap::is_empty",
@@ -140,38 +140,39 @@ fn read_causes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, u6
         .collect())
 }
 
-/// A property that came out otherwise than the scenario expects of the subject.
+/// A property whose verdict is not what the scenario expects of the subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surprise {
     /// The property.
     pub property: Property,
     /// What was expected.
     pub expected: String,
-    /// What came out, in the same words.
+    /// The verdict, in the same words.
     pub got: String,
     /// In how many runs.
     pub runs: u64,
 }
 
 impl Cell {
-    /// True when it ran and nothing came out otherwise than expected.
+    /// True if it ran and all verdicts are as expected.
     pub fn is_as_expected(&self) -> bool {
         self.error.is_none() && self.surprises.is_empty()
     }
 
-    /// True when something was judged, and came out otherwise than expected.
+    /// True if a judged property is not as expected.
     pub fn is_surprising(&self) -> bool {
         self.error.is_none() && self.surprises.iter().any(Surprise::is_judged)
     }
 
-    /// True when the scenario expects something of the subject: else the cell is shown, not judged.
+    /// True if the scenario expects something of the subject. Otherwise the cell is shown, but not
+    /// judged.
     pub fn is_bound(&self) -> bool {
         self.expected.values().any(|expected| expected != "any")
     }
 }
 
 impl Surprise {
-    /// False when the property could only not be judged, which says nothing against the subject.
+    /// False if the property could not be judged, which is no evidence against the subject.
     pub fn is_judged(&self) -> bool {
         self.got != Status::Unknown.word()
     }

@@ -1,8 +1,8 @@
-//! What runs leave behind: documents that reports, comparisons and the gate read.
+//! The documents that runs produce, for reports, comparisons and the gate.
 //!
 //! - [`run`](self): one run, `picklock-run/1`
 //! - [`matrix`](self): many cells of subject, scenario and world, `picklock-matrix/1`
-//! - [`repro`](self): all that it takes to run a run again, `picklock-repro/1`
+//! - [`repro`](self): everything needed to repeat a run, `picklock-repro/1`
 
 mod matrix;
 mod repro;

@@ -1,4 +1,4 @@
-//! The repro: all that it takes to run a run again, in one document.
+//! The repro: everything needed to repeat a run, in one document.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::check::{Cause, Property, Status, Verdicts};
 /// Format and version of a repro.
 pub const REPRO_FORMAT: &str = "picklock-repro/1";
 
-/// All that it takes to run a run again, and what came out. The scenario is in it as it was: what
-/// becomes of the catalog, or of the file that it came from, does not matter.
+/// Everything needed to repeat a run, and its verdicts. It contains the scenario, so later changes
+/// of the catalog or of the scenario file do not matter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repro {
@@ -22,17 +22,17 @@ pub struct Repro {
     pub picklock: String,
     /// The world in which it ran.
     pub backend: WorldName,
-    /// Seed of the run. As a text where it is larger than the whole numbers of TOML.
+    /// Seed of the run. Written as text if it exceeds the integers of TOML.
     #[serde(serialize_with = "write_seed", deserialize_with = "read_seed")]
     pub seed: u64,
-    /// What was typed for the scenario: a name of the catalog, or a path.
+    /// The scenario as given by the user: a name of the catalog, or a path.
     pub scenario_given: String,
     /// The lock.
     pub subject: ReproSubject,
-    /// What the command line changed.
+    /// The overrides of the command line.
     #[serde(default, skip_serializing_if = "ReproOverrides::is_empty")]
     pub overrides: ReproOverrides,
-    /// What came out.
+    /// The verdicts.
     pub verdicts: BTreeMap<Property, Outcome>,
     /// The scenario, with the overrides in it.
     pub scenario: Scenario,
@@ -46,12 +46,12 @@ pub struct ReproSubject {
     pub name: String,
     /// The adapter's own version, or picklock's for built-in locks.
     pub version: String,
-    /// What was given as `--impl-option`.
+    /// Its options, from `--impl-option`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
 }
 
-/// What the command line changed in the scenario and in the world.
+/// The overrides of the command line, for the scenario and for the world.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReproOverrides {
@@ -78,7 +78,7 @@ impl ReproOverrides {
     }
 }
 
-/// How one property came out.
+/// The verdict on one property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
@@ -90,7 +90,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of each property, without the story.
+    /// The outcome of each property, without the story.
     pub fn of(verdicts: &Verdicts) -> BTreeMap<Property, Outcome> {
         let outcomes = verdicts.iter().map(|(property, verdict)| {
             let outcome = Outcome {

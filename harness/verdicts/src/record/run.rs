@@ -1,4 +1,4 @@
-//! The run record: the one document that a run leaves, and all that reports read.
+//! The run record: the document that a run produces, and the only one that reports read.
 
 use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use crate::check::Verdicts;
 /// Format and version of a run record.
 pub const FORMAT: &str = "picklock-run/1";
 
-/// What a run was, and what came out.
+/// A run and its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// Always [`FORMAT`].
@@ -40,15 +40,14 @@ pub struct RunRecord {
     pub ttl_ms: u64,
     /// One for each property.
     pub verdicts: Verdicts,
-    /// How often what happened.
+    /// Counts of events.
     pub counts: Counts,
-    /// By operation: `acquire`, `release`; in an open loop `acquire` counts from when the buyer
-    /// came, and `acquire_asked` from when the worker asked.
+    /// By operation: `acquire`, `release`; in an open loop `acquire` counts from the buyer's
+    /// arrival, and `acquire_asked` from the worker's request.
     pub latency: BTreeMap<String, Latency>,
     /// Faults as they struck.
     pub faults: Vec<StruckFault>,
-    /// Workers that did not keep to the protocol, and workers and nodes that died by themselves, in
-    /// words.
+    /// Workers that violated the protocol, and workers and nodes that died on their own, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trouble: Vec<String>,
     /// How long the phases took.
@@ -63,7 +62,7 @@ pub struct RunRecord {
 /// The lock under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// As given after `--impl`, or as the adapter calls itself.
+    /// As given to `--impl`, or as the adapter names itself.
     pub name: String,
     /// The adapter's own, or picklock's for built-in subjects.
     pub version: String,
@@ -74,11 +73,11 @@ pub struct Subject {
 pub struct Redis {
     /// `redis` or `valkey`.
     pub server: String,
-    /// As the server tells it.
+    /// The version that the server reports.
     pub version: String,
 }
 
-/// How often what happened.
+/// Counts of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Grants.
@@ -97,11 +96,10 @@ pub struct Counts {
     pub stock_start: i64,
     /// Units left, all keys together.
     pub stock_left: i64,
-    /// Buyers who came; only in an open loop.
+    /// Buyers who arrived; only in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrived: Option<u64>,
-    /// Of those, how many were still in the line when the run ended, with no worker that had begun
-    /// to serve them; only in an open loop.
+    /// How many of them no worker had begun to serve when the run ended; only in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unserved: Option<u64>,
 }

@@ -1,13 +1,13 @@
-//! A scenario's content in one short text.
+//! A hash of a scenario's content.
 
 use picklock_scenarios::Scenario;
 
-/// A hash of all of the scenario that decides how a run goes: 40 hex digits.
+/// A hash of everything in the scenario that affects a run: 40 hex digits.
 ///
 /// Two scenarios of one name with different hashes are different scenarios, and their results
-/// cannot be compared. Words for people (summary, source) and what is expected are left out: a run
-/// goes the same way whatever is said of it. It is taken over the parsed scenario, so that
-/// comments, order and spelled-out defaults of the file do not change it.
+/// cannot be compared. Descriptions (summary, source) and expectations are left out, because they
+/// do not affect the run. It is taken over the parsed scenario, so that comments, order and
+/// spelled-out defaults of the file do not change it.
 pub fn scenario_hash(scenario: &Scenario) -> String {
     let as_run = Scenario {
         summary: String::new(),
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_changes_a_run_counts() {
+    fn everything_that_affects_a_run_counts() {
         for change in [
             "[workload]\nworkers = 4\n",
             "[topology]\nnodes = 5\n",

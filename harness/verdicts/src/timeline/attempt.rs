@@ -44,7 +44,7 @@ pub struct Attempt {
 pub enum HoldEnd {
     /// The request to release was sent.
     Released,
-    /// The worker was gone: killed, or by itself.
+    /// The worker died: killed by the nemesis, or on its own.
     Killed,
     /// It was still open when the history ended.
     Open,
@@ -82,7 +82,7 @@ pub enum Step {
 /// Why an attempt got no lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
-    /// Somebody else has the lock.
+    /// Another client has the lock.
     Refused,
     /// It ended in an error.
     Failed {

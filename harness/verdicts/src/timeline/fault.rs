@@ -87,7 +87,7 @@ impl FaultSpan<'_> {
         self.began_ns <= to_ns && until_ns >= from_ns
     }
 
-    /// True when it could hold up this worker: it names it, or names nobody.
+    /// True when it could hold up this worker: it names it, or names no worker.
     pub fn strikes(&self, worker: usize) -> bool {
         self.workers.is_empty() || self.workers.contains(&worker)
     }

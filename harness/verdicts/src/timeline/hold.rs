@@ -88,7 +88,7 @@ impl Lease {
         (from_ns < until_ns).then_some(Lease { from_ns, until_ns })
     }
 
-    /// Takes in that the deadline moved at `at_ns`. What was over begins anew.
+    /// The deadline moved at `at_ns`. An expired lease starts again.
     fn moved(leases: &mut Vec<Lease>, at_ns: u64, was_ns: u64, deadline_ns: u64) {
         match leases.last_mut() {
             Some(last) if was_ns > at_ns => last.until_ns = deadline_ns,

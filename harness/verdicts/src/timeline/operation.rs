@@ -5,7 +5,7 @@ use crate::history::{Event, History};
 use super::attempt::{Attempt, Denial, HoldEnd, Step};
 use super::tracker::AttemptTracker;
 
-/// A request and what became of it. Times are nanoseconds since the run began.
+/// A request and its outcome. Times are nanoseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
     /// Whose request it was.
@@ -20,9 +20,9 @@ pub struct Operation {
     pub intended_ns: Option<u64>,
     /// When the request was sent.
     pub asked_ns: u64,
-    /// When it was answered, its worker was gone, or the history ended.
+    /// When it was answered, its worker died, or the history ended.
     pub over_ns: u64,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
@@ -40,7 +40,7 @@ pub enum OperationKind {
 pub enum Outcome {
     /// Granted, or released.
     Done,
-    /// Refused: somebody else has the lock.
+    /// Refused: another client has the lock.
     Refused,
     /// It ended in an error.
     Failed,

@@ -1,4 +1,4 @@
-//! Histories that keep to the protocol, but to no lock.
+//! Histories that follow the protocol, but not the rules of a lock.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,10 +9,10 @@ const WORKERS: usize = 4;
 const TTL_MS: u64 = 5;
 const MS: u64 = 1_000_000;
 
-/// A choice: which worker, what it does, how it comes out, and how much later.
+/// A choice: which worker, what it does, with which outcome, and how much later.
 type Choice = (usize, u8, u8, u64);
 
-/// Any history of so many choices at most.
+/// Any history of at most this many choices.
 pub(super) fn histories(most: usize) -> impl Strategy<Value = History> {
     (
         vec((0..WORKERS, any::<u8>(), any::<u8>(), 0..4_u64), 0..most),
@@ -22,7 +22,7 @@ pub(super) fn histories(most: usize) -> impl Strategy<Value = History> {
         .prop_map(|(choices, keys, fenced)| play(&choices, keys, fenced, false))
 }
 
-/// One key; every grant is released with success, after some time; nobody is killed.
+/// One key; every grant is released with success, after some time; no worker is killed.
 pub(super) fn complete_histories(most: usize) -> impl Strategy<Value = History> {
     vec((0..WORKERS, any::<u8>(), any::<u8>(), 0..3_u64), 0..most)
         .prop_map(|choices| play(&choices, 1, false, true))

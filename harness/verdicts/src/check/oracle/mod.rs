@@ -1,9 +1,9 @@
-//! The checkers against slow ones that are obviously right.
+//! Compares the checkers with slow ones that are obviously correct.
 //!
-//! [`generate`] makes histories that keep to the protocol but to no lock: grants overlap, releases
-//! and attempts end unknown, workers are killed, and most times are equal to some other. Three
-//! oracles judge them: [`pairs`] looks at every pair of holds, [`linear`] tries every order of
-//! operations, [`stalls`] looks at every moment.
+//! [`generate`] makes histories that follow the protocol, but not the rules of a lock: grants
+//! overlap, releases and attempts end unknown, workers are killed, and most times are equal to some
+//! other. Three oracles judge them: [`pairs`] looks at every pair of holds, [`linear`] tries every
+//! order of operations, [`stalls`] looks at every moment.
 
 mod generate;
 mod linear;
@@ -71,17 +71,17 @@ proptest! {
     }
 
     /// Overlapping holds cannot be explained by any order of operations on a lock that does not
-    /// expire, whatever is unknown about the others.
+    /// expire, even if other outcomes are unknown.
     #[test]
-    fn whatever_exclusion_calls_violated_is_not_linearizable(history in generate::histories(24)) {
+    fn a_violation_of_exclusion_is_not_linearizable(history in generate::histories(24)) {
         if count(&history, Property::Exclusion).0 > 0 {
             let explained = linear::linearizable(&history);
             prop_assert!(!explained);
         }
     }
 
-    /// And where every hold has length and was released with success, nothing else is wrong: see
-    /// [`linear`] for the argument.
+    /// The converse holds if every hold has length and was released with success: see [`linear`]
+    /// for the argument.
     #[test]
     fn a_complete_history_that_is_not_linearizable_violates_exclusion(
         history in generate::complete_histories(24)

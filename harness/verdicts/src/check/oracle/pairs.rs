@@ -72,7 +72,7 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         deadline_ns,
         acquire_ns,
         first_deadline_ns: match valid_ms {
-            // Run out, nobody knows since when.
+            // Expired at an unknown time.
             Some(0) => 0,
             Some(valid) if valid > ttl_ms => acquire_ns + ttl_ms * MS,
             _ => deadline_ns,

@@ -1,13 +1,13 @@
-//! Stalls, found by looking at every moment again from the beginning of the history.
+//! Stalls, found by examining every moment from the beginning of the history.
 //!
-//! Only for complete histories: nothing unknown, nobody killed, no faults. There a lock is free
-//! from the answer to a release until the next grant.
+//! Only for complete histories: no unknown outcomes, no killed workers, no faults. There a lock is
+//! free from the answer to a release until the next grant.
 
 use std::collections::HashSet;
 
 use crate::history::{Event, History, What};
 
-/// How many times in which a free lock was wanted for longer than the bound, and nobody got it.
+/// How many times a free lock was wanted for longer than the bound, and not granted.
 pub(super) fn stalls(history: &History) -> u64 {
     let bound_ns = history.header.progress_within_ms * 1_000_000;
     let end_ns = history.events.last().map_or(0, |event| event.at_ns);
@@ -47,7 +47,7 @@ fn grants(past: &[Event], key: u32) -> usize {
     past.iter().filter(granted).count()
 }
 
-/// `None`: somebody holds it.
+/// `None`: a worker holds it.
 fn free_since(past: &[Event], key: u32) -> Option<u64> {
     let ops = ops(past, key);
     let mut holding = 0;
@@ -79,7 +79,7 @@ fn asking_since(past: &[Event], of_key: u32, of_worker: usize, patience_ns: u64)
                 intended_ns,
                 ..
             } if worker == of_worker => {
-                // Whoever it asked for before, this may be another buyer of an open loop.
+                // In an open loop this may be another buyer than before.
                 let soon = denied_ns.is_some_and(|denied| event.at_ns - denied <= patience_ns)
                     && buyer == intended_ns;
                 buyer = intended_ns;

@@ -27,8 +27,8 @@ impl Checker for Exclusion {
     const DESCRIPTION: Description = Description {
         letter: 'E',
         severity: 3,
-        held: "no two workers ever held a lock together",
-        violated: "two inside together",
+        held: "no two clients held a lock at the same time",
+        violated: "two clients held one lock",
         not_applicable: DOES_NOT_APPLY,
         page: include_str!("../../../../../docs/explain/exclusion.md"),
     };

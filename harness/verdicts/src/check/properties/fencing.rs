@@ -93,9 +93,9 @@ impl Checker for Fencing {
     const DESCRIPTION: Description = Description {
         letter: 'F',
         severity: 4,
-        held: "tokens grew from hold to hold",
-        violated: "tokens went back",
-        not_applicable: "the subject gives no fencing tokens",
+        held: "tokens increased with every hold",
+        violated: "a token did not increase",
+        not_applicable: "the subject has no fencing tokens",
         page: include_str!("../../../../../docs/explain/fencing.md"),
     };
 

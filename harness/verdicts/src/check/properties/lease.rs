@@ -22,7 +22,7 @@ use crate::timeline::{Attempt, Step};
 
 /// A running lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Running {
+struct RunningLease {
     until_ns: u64,
     op: u64,
     from_ns: u64,
@@ -32,7 +32,7 @@ struct Running {
 struct KeyLeases {
     overlaps: Overlaps,
     /// By deadline. A working lock has at most one, so a sorted vector is cheaper than a tree.
-    running: Vec<Running>,
+    running: Vec<RunningLease>,
 }
 
 /// The checker.
@@ -54,7 +54,7 @@ impl KeyLeases {
     fn begin(&mut self, at_ns: u64, attempt: &Attempt, tally: &mut Tally) {
         if attempt.deadline_ns > at_ns {
             tally.begun(self.overlaps.begin(at_ns, attempt.op));
-            self.insert(Running {
+            self.insert(RunningLease {
                 until_ns: attempt.deadline_ns,
                 op: attempt.op,
                 from_ns: at_ns,
@@ -62,20 +62,20 @@ impl KeyLeases {
         }
     }
 
-    fn insert(&mut self, run: Running) {
+    fn insert(&mut self, run: RunningLease) {
         let index = self.running.partition_point(|other| *other < run);
         self.running.insert(index, run);
     }
 
-    fn take(&mut self, until_ns: u64, op: u64) -> Option<Running> {
-        let position = |run: &Running| (run.until_ns, run.op).cmp(&(until_ns, op));
+    fn take(&mut self, until_ns: u64, op: u64) -> Option<RunningLease> {
+        let position = |run: &RunningLease| (run.until_ns, run.op).cmp(&(until_ns, op));
         let index = self.running.binary_search_by(position).ok()?;
         Some(self.running.remove(index))
     }
 
     fn moved(&mut self, at_ns: u64, attempt: &Attempt, was_ns: u64, tally: &mut Tally) {
         match self.take(was_ns, attempt.op) {
-            Some(run) if attempt.deadline_ns > at_ns => self.insert(Running {
+            Some(run) if attempt.deadline_ns > at_ns => self.insert(RunningLease {
                 until_ns: attempt.deadline_ns,
                 ..run
             }),
@@ -89,8 +89,8 @@ impl Checker for Lease {
     const DESCRIPTION: Description = Description {
         letter: 'L',
         severity: 0,
-        held: "nobody was let in while another's lease was running",
-        violated: "the lock broke its word",
+        held: "no client was let in while another's lease was running",
+        violated: "two clients' leases overlapped",
         not_applicable: DOES_NOT_APPLY,
         page: include_str!("../../../../../docs/explain/lease.md"),
     };

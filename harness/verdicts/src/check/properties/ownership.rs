@@ -157,8 +157,8 @@ impl Checker for Ownership {
     const DESCRIPTION: Description = Description {
         letter: 'O',
         severity: 1,
-        held: "nobody gave back a lock that was another's",
-        violated: "gave back another's lock",
+        held: "no client released another client's lock",
+        violated: "released another client's lock",
         not_applicable: DOES_NOT_APPLY,
         page: include_str!("../../../../../docs/explain/ownership.md"),
     };

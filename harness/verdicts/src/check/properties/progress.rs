@@ -7,9 +7,9 @@
 //! - the last time at which a client held the lock or was releasing it;
 //! - the end of every lease that could be outstanding: a hold that was killed, or whose release
 //!   failed, or an attempt without a certain answer may have left a key. The server drops it at
-//!   most one TTL later, since nothing of that attempt can have set or renewed it afterwards. An
-//!   attempt that was refused, or a release that was answered, left nothing: the lock says so,
-//!   and it is judged by that;
+//!   most one TTL later, since no command of that attempt can have set or renewed it afterwards. An
+//!   attempt that was refused, or a release that was answered, left nothing: the lock says so, and
+//!   it is judged by that;
 //! - one TTL after any fault began or ended: until then a command that the fault delayed may have
 //!   set a key. Nothing is judged while a fault is active.
 //!
@@ -85,7 +85,7 @@ impl Progress {
         };
         let (from_ns, until_ns) = self.machine_stalls.iter().find(meanwhile)?;
         Some(format!(
-            "nobody got the lock for longer than the bound, but the machine stood still for {} ms of that",
+            "no client got the lock for longer than the bound, but the machine was stalled for {} ms of that time",
             (until_ns - from_ns) / 1_000_000
         ))
     }
@@ -102,14 +102,14 @@ impl Progress {
             // During the run the fault may still end, and then the period starts again.
             if self.run_over {
                 self.undecided.get_or_insert_with(|| {
-                    "nobody got the lock for longer than the bound, but a fault was still on".into()
+                    "no client got the lock for longer than the bound, but a fault was still active".into()
                 });
             }
             return;
         }
         if self.clocks_spoilt {
             self.undecided.get_or_insert_with(|| {
-                "nobody got the lock for longer than the bound, but a clock was set wrong, and a key may live longer by as much".into()
+                "no client got the lock for longer than the bound, but a clock was wrong, and a key may have lived longer by as much".into()
             });
             return;
         }
@@ -188,7 +188,7 @@ impl Progress {
         }
         if self.violations == before && !stalled {
             self.undecided.get_or_insert_with(|| {
-                "the probe after the run did not get the lock, but a lease or a fault may have been in its way"
+                "the probe after the run did not get the lock, but a lease or a fault may have blocked it"
                     .into()
             });
         }
@@ -218,8 +218,8 @@ impl Checker for Progress {
     const DESCRIPTION: Description = Description {
         letter: 'P',
         severity: 4,
-        held: "whoever still wanted the lock got it",
-        violated: "nobody got in any more",
+        held: "every client that still wanted the lock got it",
+        violated: "no client got the lock",
         not_applicable: DOES_NOT_APPLY,
         page: include_str!("../../../../../docs/explain/progress.md"),
     };
@@ -337,7 +337,7 @@ impl Checker for Progress {
             }
             What::NodeLost { node, reason } => {
                 self.lost_node
-                    .get_or_insert_with(|| format!("node {node} was lost by itself: {reason}"));
+                    .get_or_insert_with(|| format!("node {node} failed on its own: {reason}"));
             }
             What::Stalled { late_ms } => self
                 .machine_stalls

@@ -43,7 +43,7 @@ impl Draft {
             let began = format!("{} began", fault.detail);
             self.tell(fault.began_ns, Weight::Reason, began);
             if let Some(ended_ns) = fault.ended_ns.filter(|ended_ns| *ended_ns <= to_ns) {
-                let over = format!("{} was over", fault.detail);
+                let over = format!("{} ended", fault.detail);
                 self.tell(ended_ns, Weight::Background, over);
             }
         }
@@ -61,7 +61,7 @@ impl Draft {
         let resumed = hold.leases.iter().find(|l| l.from_ns > hold.begin_ns);
         if let Some(lease) = resumed {
             let text = format!(
-                "worker {} extended a lease that had run out, as if the lock were still its own",
+                "worker {} extended an expired lease, as if the lock were still its own",
                 hold.worker
             );
             self.tell(lease.from_ns, Weight::Plot, text);
@@ -70,7 +70,7 @@ impl Draft {
 
     pub fn tell_kill(&mut self, hold: &Hold) {
         if hold.ended == HoldEnd::Killed {
-            let text = format!("worker {} was gone", hold.worker);
+            let text = format!("worker {} died", hold.worker);
             self.tell(hold.end_ns, Weight::Reason, text);
         }
     }
@@ -97,7 +97,7 @@ impl Draft {
             evidence.hold(release.owner),
         ) {
             let text = format!(
-                "the release of worker {} took the lock of worker {}, granted {} before",
+                "the release of worker {} took the lock of worker {}, granted {} earlier",
                 releaser.worker,
                 owner.worker,
                 length(release.struck_ns.saturating_sub(owner.begin_ns))
@@ -126,7 +126,7 @@ fn own_lease(evidence: &Evidence<'_>, hold: &Hold) -> String {
     if hold.first_deadline_ns > hold.begin_ns {
         format!(" (lease until {until})")
     } else if evidence.arrived_late(hold) {
-        format!(", but its lease had run out at {until}")
+        format!(", but its lease had expired at {until}")
     } else {
         String::new()
     }

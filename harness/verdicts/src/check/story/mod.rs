@@ -40,7 +40,7 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Draft {
     let lock = lock(&evidence.history.header, first.key);
     let lease = if evidence.arrived_late(second) {
         let until = clock(second.first_deadline_ns);
-        format!("its own lease had run out at {until}")
+        format!("its own lease had expired at {until}")
     } else {
         lease_at(first, second.begin_ns)
     };
@@ -80,7 +80,7 @@ fn lease_at(hold: &Hold, at_ns: u64) -> String {
         }
         Some(lease) => {
             let ago = length(at_ns - lease.until_ns);
-            format!("worker {worker}'s lease had run out {ago} before")
+            format!("worker {worker}'s lease had expired {ago} earlier")
         }
         None => format!("how long worker {worker}'s lease ran is not known"),
     }
@@ -101,7 +101,7 @@ fn of_wrong_stock(evidence: &Evidence<'_>, wrong: &WrongStock, at_ns: u64) -> Dr
     if wrong.left >= 0 {
         let stock = stock(header, wrong.key);
         let text = format!(
-            "{} sold and {} left do not add up to the {} with which {stock} began",
+            "{} sold and {} left do not add up to the {} that {stock} started with",
             wrong.sold, wrong.left, header.stock_start
         );
         draft.tell(at_ns, Weight::Plot, text);
@@ -182,7 +182,7 @@ fn of_stall(evidence: &Evidence<'_>, stall: &Stall) -> Draft {
         && !stall.has_unexpiring_key
     {
         let text = format!(
-            "worker {worker}'s attempt to get {lock} ended without a certain answer: it may have it"
+            "the outcome of worker {worker}'s attempt to get {lock} is unknown: it may hold it"
         );
         draft.tell(at_ns, Weight::Plot, text);
     }
@@ -196,7 +196,7 @@ fn of_stall(evidence: &Evidence<'_>, stall: &Stall) -> Draft {
         draft.tell(
             stall.until_ns,
             Weight::Plot,
-            format!("nobody had got it for {waited}"),
+            format!("no client had got it for {waited}"),
         );
     }
     tell_aftermath(&mut draft, evidence, stall);
@@ -212,7 +212,8 @@ fn tell_aftermath(draft: &mut Draft, evidence: &Evidence<'_>, stall: &Stall) {
                 key,
                 ttl_ms: -1,
             } if key == stall.key => {
-                let text = format!("after the run the key was left on node {node}, without expiry");
+                let text =
+                    format!("after the run the key was still on node {node}, without expiry");
                 draft.tell(event.at_ns, Weight::Plot, text);
             }
             What::Probe {

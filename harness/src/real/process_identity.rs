@@ -5,35 +5,35 @@ use std::time::Duration;
 
 use crate::process_stat::ProcessStat;
 
-/// Names one process among all that there ever were on this machine, so that what it left behind
-/// can be told from what a living one still uses. Written `pid:start:boot:namespace`.
+/// Identifies one process among all that ever ran on this machine. It tells which containers and
+/// directories belong to a process that is dead. Written `pid:start:boot:namespace`.
 ///
-/// The process id alone is reused; with the start time it is unique until the next boot. The
-/// process id namespace says whether we could see that process at all: a run in another container
-/// that shares our engine looks dead from here, and is not.
+/// Process ids are reused. Together with the start time they are unique until the next boot. The
+/// process id namespace tells whether that process is visible from here at all: a live process in
+/// another container that shares the engine would look dead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
+pub struct ProcessIdentity {
     pid: u32,
     started_ticks: u64,
     boot: String,
     namespace: String,
 }
 
-/// Why a text names no process.
+/// A text is not the identity of a process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` names no owner; expected PID:START:BOOT:NAMESPACE")]
-pub struct BadOwner(String);
+pub struct BadProcessIdentity(String);
 
-impl Owner {
-    /// This very process.
+impl ProcessIdentity {
+    /// The current process.
     ///
     /// # Errors
     /// Where `/proc` cannot be read.
-    pub fn this_process() -> io::Result<Owner> {
+    pub fn this_process() -> io::Result<ProcessIdentity> {
         let pid = std::process::id();
         let namespace = std::fs::read_link("/proc/self/ns/pid")?;
         let digits = |c: &char| c.is_ascii_digit();
-        Ok(Owner {
+        Ok(ProcessIdentity {
             pid,
             started_ticks: ProcessStat::of(pid)?.started_ticks,
             boot: std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
@@ -44,10 +44,10 @@ impl Owner {
     }
 
     /// True only when the owner is certainly dead. `made_at` is when the thing that it owns was
-    /// made, as time since the Unix epoch: it decides where the owner lived under another boot,
-    /// for that may mean "before this machine was started anew", or "on another machine".
+    /// made, as time since the Unix epoch: it decides if the boot differs, because the process may
+    /// have run before this machine was restarted, or on another machine.
     pub fn is_gone(&self, made_at: Duration) -> bool {
-        let Ok(here) = Owner::this_process() else {
+        let Ok(here) = ProcessIdentity::this_process() else {
             return false;
         };
         if self.boot != here.boot {
@@ -56,16 +56,17 @@ impl Owner {
         self.namespace == here.namespace && !self.is_seen()
     }
 
-    /// True when it lived, or lives, since this machine was started.
+    /// True if it was started since this machine was booted.
     pub fn is_of_this_boot(&self) -> bool {
-        Owner::this_process().is_ok_and(|here| here.boot == self.boot)
+        ProcessIdentity::this_process().is_ok_and(|here| here.boot == self.boot)
     }
 
-    /// True when the process is there, or may be.
+    /// True if the process exists, or may exist.
     fn is_seen(&self) -> bool {
         match ProcessStat::of(self.pid) {
             Ok(stat) => stat.started_ticks == self.started_ticks && !stat.has_ended(),
-            // A /proc that hides other users' processes: the kernel still tells them from none.
+            // `/proc` may hide the processes of other users. A signal 0 still tells whether they
+            // exist.
             Err(e) if e.kind() == io::ErrorKind::NotFound => i32::try_from(self.pid)
                 .ok()
                 .and_then(rustix::process::Pid::from_raw)
@@ -77,16 +78,16 @@ impl Owner {
     }
 }
 
-/// When this machine was started, as time since the Unix epoch.
+/// When this machine was booted, as time since the Unix epoch.
 fn booted_at() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     let seconds = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
     Some(Duration::from_secs(seconds.trim().parse().ok()?))
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Owner {
+        let ProcessIdentity {
             pid,
             started_ticks,
             boot,
@@ -96,16 +97,16 @@ impl fmt::Display for Owner {
     }
 }
 
-impl FromStr for Owner {
-    type Err = BadOwner;
+impl FromStr for ProcessIdentity {
+    type Err = BadProcessIdentity;
 
-    fn from_str(text: &str) -> Result<Self, BadOwner> {
-        let bad = || BadOwner(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, BadProcessIdentity> {
+        let bad = || BadProcessIdentity(text.to_owned());
         let parts: Vec<&str> = text.trim().split(':').collect();
         let [pid, started_ticks, boot, namespace] = parts[..] else {
             return Err(bad());
         };
-        Ok(Owner {
+        Ok(ProcessIdentity {
             pid: pid.parse().map_err(|_| bad())?,
             started_ticks: started_ticks.parse().map_err(|_| bad())?,
             boot: boot.to_owned(),
@@ -122,20 +123,20 @@ mod tests {
 
     #[test]
     fn the_living_are_not_gone_and_their_names_survive_writing() {
-        let here = Owner::this_process().unwrap();
+        let here = ProcessIdentity::this_process().unwrap();
         assert!(!here.is_gone(LONG_AGO));
         assert_eq!(here.to_string().parse(), Ok(here));
     }
 
     #[test]
     fn a_reused_process_id_and_an_older_boot_are_gone() {
-        let here = Owner::this_process().unwrap();
-        let reused = Owner {
+        let here = ProcessIdentity::this_process().unwrap();
+        let reused = ProcessIdentity {
             started_ticks: here.started_ticks - 1,
             ..here.clone()
         };
         assert!(reused.is_gone(crate::clock::wall_clock()));
-        let rebooted = Owner {
+        let rebooted = ProcessIdentity {
             boot: "another".into(),
             ..here
         };
@@ -144,14 +145,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_known_is_left_alone() {
-        let here = Owner::this_process().unwrap();
-        let hidden = Owner {
+        let here = ProcessIdentity::this_process().unwrap();
+        let hidden = ProcessIdentity {
             started_ticks: 1,
             namespace: "1".into(),
             ..here.clone()
         };
         assert!(!hidden.is_gone(LONG_AGO), "another container's process");
-        let elsewhere = Owner {
+        let elsewhere = ProcessIdentity {
             boot: "another".into(),
             ..here
         };
@@ -162,9 +163,9 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_names_nobody() {
+    fn a_malformed_text_is_refused() {
         for text in ["", "1:2:3", "x:2:boot:4", "1:y:boot:4", "1:2:boot:4:5"] {
-            assert!(text.parse::<Owner>().is_err(), "{text}");
+            assert!(text.parse::<ProcessIdentity>().is_err(), "{text}");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Answers before they are written: their times become numbers at the last moment.
+//! Messages that are not yet written. The remaining lease is computed only when they are.
 
 use std::time::Duration;
 
 use picklock_impls::{Grant, LockError};
 
-use super::message::{Answer, Notification, Said};
+use super::message::{Answer, Notification, WorkerMessage};
 
-/// A message whose times are still counted on the worker's clock.
-pub(super) enum Draft {
-    Ready(Said),
+/// A message whose times are still points in time on the worker's clock.
+pub(super) enum UnsentMessage {
+    Ready(WorkerMessage),
     /// A grant, in answer to the request `id`.
     Granted {
         id: u64,
@@ -24,17 +24,17 @@ pub(super) enum Draft {
     },
 }
 
-impl Draft {
-    /// The message, if it is written at `now`.
-    pub(super) fn at(self, now: Duration) -> Said {
+impl UnsentMessage {
+    /// The message as written at `now`.
+    pub(super) fn at(self, now: Duration) -> WorkerMessage {
         match self {
-            Draft::Ready(said) => said,
-            Draft::Granted {
+            UnsentMessage::Ready(said) => said,
+            UnsentMessage::Granted {
                 id,
                 grant,
                 read_at,
                 valid_until,
-            } => Said::Reply {
+            } => WorkerMessage::Reply {
                 id,
                 answer: Answer::Granted {
                     token: grant.token,
@@ -43,11 +43,11 @@ impl Draft {
                     elapsed_ms: Some(millis(now.saturating_sub(read_at))),
                 },
             },
-            Draft::Extended {
+            UnsentMessage::Extended {
                 token,
                 read_at,
                 valid_until,
-            } => Said::Event(Notification::Extended {
+            } => WorkerMessage::Event(Notification::Extended {
                 token,
                 valid_ms: millis(valid_until.saturating_sub(now)),
                 elapsed_ms: read_at.map(|read_at| millis(now.saturating_sub(read_at))),
@@ -61,25 +61,25 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// An answer that only lacks its number.
-pub(super) struct Numberless(pub(super) Answer);
+/// An answer without the id of its request.
+pub(super) struct AnswerWithoutId(pub(super) Answer);
 
-impl Numberless {
-    pub(super) fn to(self, id: u64) -> Draft {
-        Draft::Ready(Said::Reply { id, answer: self.0 })
+impl AnswerWithoutId {
+    pub(super) fn to(self, id: u64) -> UnsentMessage {
+        UnsentMessage::Ready(WorkerMessage::Reply { id, answer: self.0 })
     }
 }
 
-/// The request was wrong, so nothing was done.
-pub(super) fn wrong(message: impl Into<String>) -> Numberless {
-    Numberless(Answer::Error {
+/// The request was not valid, so nothing was done.
+pub(super) fn wrong(message: impl Into<String>) -> AnswerWithoutId {
+    AnswerWithoutId(Answer::Error {
         message: message.into(),
         definite: true,
     })
 }
 
-pub(super) fn failed(error: &LockError) -> Numberless {
-    Numberless(Answer::Error {
+pub(super) fn failed(error: &LockError) -> AnswerWithoutId {
+    AnswerWithoutId(Answer::Error {
         message: error.to_string(),
         definite: error.is_definite(),
     })

@@ -2,32 +2,33 @@ use std::path::Path;
 
 use picklock_scenarios::Persistence;
 
-use super::{Layout, WallShim, WorldError};
+use super::{Layout, WallClockShim, WorldError};
 
-/// Where the servers' wall clocks are to be shifted, and can be: what it takes, in `dir`.
-pub(super) fn walls(layout: Layout, dir: &Path) -> Result<Option<WallShim>, WorldError> {
+/// Installs the library that shifts wall clocks in `dir`, if the layout needs it and this machine
+/// supports it.
+pub(super) fn clock_shim(layout: Layout, dir: &Path) -> Result<Option<WallClockShim>, WorldError> {
     if layout.clocks_shift {
-        WallShim::install(dir)
+        WallClockShim::install(dir)
     } else {
         Ok(None)
     }
 }
 
-/// What every server of a run is told, in either world.
+/// The arguments of every server of a run, in either world.
 ///
-/// No configuration file of the host is read, and what is not named here stays at Redis's own
-/// default, `hz` included: a lock's key expires exactly, because every access checks, and the
-/// service under test should be the one that people run. The only deviation is that a replica's
-/// first synchronisation starts at once instead of after five seconds.
+/// No configuration file of the host is read. All other settings keep Redis's defaults, so that the
+/// service under test is the one that people run. That includes `hz`: a lock's key expires exactly,
+/// because every access checks it. The only deviation is that a replica's first synchronisation
+/// starts at once instead of after five seconds.
 pub(super) fn arguments(persistence: Persistence) -> Vec<String> {
     let mut arguments =
         words("--daemonize no --repl-diskless-sync yes --repl-diskless-sync-delay 0");
     arguments.extend(match persistence {
         Persistence::None => no_snapshots("--appendonly no"),
-        // Redis's own default points, in the form that old servers know as well.
+        // Redis's default save points, in the form that old servers also accept.
         Persistence::Rdb => words("--save 3600 1 --save 300 100 --save 60 10000 --appendonly no"),
         Persistence::AofEverysec => no_snapshots(
-            // One file, never rewritten: its tail can be cut off.
+            // The file is never rewritten, so that its tail can be cut off.
             "--appendonly yes --appendfsync everysec --auto-aof-rewrite-percentage 0",
         ),
         Persistence::AofAlways => no_snapshots("--appendonly yes --appendfsync always"),

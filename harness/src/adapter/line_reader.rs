@@ -1,32 +1,32 @@
-//! Lines of text from somebody who is not trusted to end them.
+//! Lines of text from an untrusted program, with a limit on their length.
 
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-/// Longest line that is read whole, bytes: a program that babbles must not fill our memory.
-pub const LONGEST: usize = 1 << 20;
+/// Maximum length of a line, in bytes: a misbehaving program must not fill the memory.
+pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// Without its newline; bytes that are not UTF-8 are replaced.
     Whole(String),
-    /// Longer than [`LONGEST`]: its beginning. The rest is thrown away as it comes.
+    /// Longer than [`MAX_LINE_BYTES`]: its beginning. The rest is discarded as it arrives.
     TooLong(String),
 }
 
-/// Reads lines. A last line without a newline is no line: whoever was writing it was cut off.
-pub struct Lines<R> {
+/// Reads lines. A last line without a newline is dropped, because its writer was interrupted.
+pub struct LineReader<R> {
     input: R,
     partial: Vec<u8>,
     skipping: bool,
 }
 
-impl<R: AsyncBufRead + Unpin> Lines<R> {
+impl<R: AsyncBufRead + Unpin> LineReader<R> {
     /// Reads from `input`.
     pub fn new(input: R) -> Self {
-        Lines {
+        LineReader {
             input,
             partial: Vec::new(),
             skipping: false,
@@ -36,7 +36,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
     /// The next line; `None` at the end. Cancel-safe: what was read so far is kept.
     ///
     /// # Errors
-    /// Whatever the input says.
+    /// The input cannot be read.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let available = self.input.fill_buf().await?;
@@ -45,7 +45,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             }
             let newline = memchr::memchr(b'\n', available);
             let chunk = &available[..newline.unwrap_or(available.len())];
-            let room = LONGEST - self.partial.len();
+            let room = MAX_LINE_BYTES - self.partial.len();
             let was_skipping = self.skipping;
             let too_long = !was_skipping && chunk.len() > room;
             if !was_skipping {
@@ -77,7 +77,7 @@ mod tests {
 
     async fn all(input: &[u8]) -> Vec<Line> {
         // A small buffer, so that lines come in pieces.
-        let mut lines = Lines::new(tokio::io::BufReader::with_capacity(7, input));
+        let mut lines = LineReader::new(tokio::io::BufReader::with_capacity(7, input));
         let mut seen = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             seen.push(line);
@@ -98,10 +98,10 @@ mod tests {
     #[tokio::test]
     async fn a_line_of_the_longest_length_is_whole_and_a_longer_one_is_skipped() {
         for excess in [0, 1, 100_000] {
-            let mut input = vec![b'x'; LONGEST + excess];
+            let mut input = vec![b'x'; MAX_LINE_BYTES + excess];
             input.extend_from_slice(b"\nafter\n");
             let seen = all(&input).await;
-            let expected = "x".repeat(LONGEST);
+            let expected = "x".repeat(MAX_LINE_BYTES);
             match excess {
                 0 => assert_eq!(seen[0], Line::Whole(expected)),
                 _ => assert_eq!(seen[0], Line::TooLong(expected)),
@@ -113,7 +113,7 @@ mod tests {
     #[tokio::test]
     async fn a_cancelled_read_loses_nothing() {
         let (mut writer, reader) = tokio::io::duplex(64);
-        let mut lines = Lines::new(tokio::io::BufReader::new(reader));
+        let mut lines = LineReader::new(tokio::io::BufReader::new(reader));
         tokio::io::AsyncWriteExt::write_all(&mut writer, b"half ")
             .await
             .unwrap();

@@ -1,12 +1,12 @@
-//! Wall clocks of real processes that can be set wrong while the processes run.
+//! Shifts the wall clocks of real processes while they run.
 //!
 //! A small library is preloaded (`shim/wall_clock.c` says how it works), and each process has a
-//! file that says by how much its clock is off. Only runs whose scenario has a fault of clocks do
-//! this to their servers and workers; all others run what people run.
+//! file with the offset of its clock. Only runs whose scenario has clock faults preload it; all
+//! other runs use unmodified processes.
 //!
-//! What asks the kernel itself instead of libc is out of reach: static programs, and those written
-//! in Go. Servers are asked for their time, so that a fault that does not take hold is refused;
-//! of a worker it can only be seen whether it has loaded the library.
+//! It has no effect on programs that ask the kernel directly instead of libc: static programs, and
+//! those written in Go. Servers are asked for their time, so a fault without effect is refused. For
+//! workers only a check that they have loaded the library is possible.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,45 +16,45 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::error::io_error;
-use super::{WorldError, probe};
+use super::{WorldError, server_queries};
 use crate::process_stat::{ProcessStat, all_processes};
 
 /// Environment variables, by name.
 type Variables<'a> = [(&'static str, &'a str); 2];
 
-/// Files of ours, and where a container finds them.
+/// Files of the host, and their paths in a container.
 type Files<'a> = [(&'a Path, &'static str); 2];
 
-/// The library; empty where it could not be built.
+/// The library; empty if it could not be built.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wall_clock.so"));
 
-/// Where the library reads the name of its file.
+/// The variable from which the library reads the path of its file.
 const FILE_VARIABLE: &str = "PICKLOCK_WALL_CLOCK";
 
-/// The variable by which the dynamic loader is told to load it first.
+/// The variable that makes the dynamic loader load it first.
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 
-/// Where library and file are in a container.
+/// Paths of the library and the file in a container.
 const LIBRARY_IN_CONTAINER: &str = "/picklock-wall-clock.so";
 const FILE_IN_CONTAINER: &str = "/picklock-wall-clock";
 
 /// The library that shifts wall clocks, in the directory of a run.
 #[derive(Debug, Clone)]
-pub struct WallShim {
+pub struct WallClockShim {
     library: PathBuf,
     dir: PathBuf,
 }
 
-impl WallShim {
-    /// Writes the library into `dir`. `None`: clocks cannot be shifted here. The library is built
-    /// for Linux on x86_64 and aarch64 only, and the loader knows no way to write a path with a
-    /// blank or a colon in it.
+impl WallClockShim {
+    /// Writes the library into `dir`. `None`: clocks cannot be shifted here. The library exists
+    /// only for Linux on x86_64 and aarch64, and the loader does not accept paths that contain
+    /// blanks or colons.
     ///
     /// # Errors
-    /// Where the directory cannot be written.
-    pub fn install(dir: &Path) -> Result<Option<WallShim>, WorldError> {
+    /// The directory cannot be written.
+    pub fn install(dir: &Path) -> Result<Option<WallClockShim>, WorldError> {
         let doing = format!("write into {}", dir.display());
-        // As the kernel names it when it tells what a process has loaded.
+        // The path as it appears in `/proc/PID/maps`.
         let dir = dir.canonicalize().map_err(io_error(doing.clone()))?;
         let library = dir.join("wall-clock.so");
         let separates = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
@@ -63,17 +63,17 @@ impl WallShim {
             return Ok(None);
         }
         write_for_all(&library, LIBRARY).map_err(io_error(doing))?;
-        Ok(Some(WallShim { library, dir }))
+        Ok(Some(WallClockShim { library, dir }))
     }
 
-    /// A clock that is right, for the process of this name.
+    /// A clock with offset zero for the process of this name.
     ///
     /// # Errors
-    /// Where its file cannot be written.
-    pub fn clock(&self, name: &str) -> Result<ShiftedWall, WorldError> {
+    /// Its file cannot be written.
+    pub fn clock(&self, name: &str) -> Result<ShiftedWallClock, WorldError> {
         let path = self.dir.join(format!("{name}.wall-clock"));
         let doing = format!("write {}", path.display());
-        // Everybody may read it: in a container the server is somebody else.
+        // All users may read it: in a container the server runs as another user.
         let file = write_for_all(&path, &[0; 24]).map_err(io_error(doing))?;
         let library = self.library.clone();
         let written = Mutex::new(Written {
@@ -81,7 +81,7 @@ impl WallShim {
             in_use: 0,
             off_ns: 0,
         });
-        Ok(ShiftedWall {
+        Ok(ShiftedWallClock {
             library,
             path,
             written,
@@ -95,9 +95,9 @@ fn write_for_all(path: &Path, bytes: &[u8]) -> std::io::Result<File> {
     std::fs::OpenOptions::new().write(true).open(path)
 }
 
-/// The wall clock of one process, or of all that it starts.
+/// The wall clock of one process and its descendants.
 #[derive(Debug)]
-pub struct ShiftedWall {
+pub struct ShiftedWallClock {
     library: PathBuf,
     path: PathBuf,
     written: Mutex<Written>,
@@ -106,14 +106,14 @@ pub struct ShiftedWall {
 #[derive(Debug)]
 struct Written {
     file: File,
-    /// Which of the two offsets in the file counts.
+    /// Which of the two offsets in the file is in use.
     in_use: u8,
     off_ns: i64,
 }
 
-impl ShiftedWall {
-    /// What the process must find in its environment when it starts. A library that was to be
-    /// preloaded anyway comes after ours.
+impl ShiftedWallClock {
+    /// The environment with which the process must be started. Libraries that are already in the
+    /// variable are preloaded after this one.
     pub fn environment(&self) -> [(&'static str, OsString); 2] {
         let mut preload = self.library.clone().into_os_string();
         if let Some(others) = std::env::var_os(PRELOAD_VARIABLE) {
@@ -126,7 +126,7 @@ impl ShiftedWall {
         ]
     }
 
-    /// The same for a container: its environment, and which file of ours is where in it.
+    /// The same for a container: its environment, and the files to mount.
     pub(super) fn in_container(&self) -> (Variables<'_>, Files<'_>) {
         (
             [
@@ -140,17 +140,17 @@ impl ShiftedWall {
         )
     }
 
-    /// From now on the clock is ahead by so many nanoseconds, or behind. Returns by how many it
-    /// was before.
+    /// Sets the offset of the clock: forward by so many nanoseconds, or back if negative. Returns
+    /// the offset before.
     ///
     /// # Errors
-    /// Where its file cannot be written.
+    /// Its file cannot be written.
     pub fn set_off(&self, off_ns: i64) -> Result<i64, WorldError> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let doing = format!("write {}", self.path.display());
         let other = 1 - written.in_use;
         let write = |bytes: &[u8], at| written.file.write_all_at(bytes, at);
-        // First the offset that nobody reads, then the one byte that makes it count.
+        // First write the offset that is not in use, then the single byte that selects it.
         write(&off_ns.to_ne_bytes(), 8 + 8 * u64::from(other))
             .and_then(|()| write(&i64::from(other).to_ne_bytes(), 0))
             .map_err(io_error(doing))?;
@@ -173,24 +173,24 @@ impl ShiftedWall {
     }
 }
 
-/// Sets a server's clock off, and makes sure that the server sees it.
+/// Shifts a server's clock, and checks that the server sees it.
 ///
 /// # Errors
-/// Where it has no clock that can be shifted, does not answer, or does not see the shift. What
-/// was written stays: it counts when a dead server comes back.
+/// It has no clock that can be shifted, does not answer, or does not see the shift. The offset
+/// stays written, so a dead server has it when it comes back.
 pub(super) async fn set_off(
     name: &str,
     address: SocketAddr,
-    wall: Option<&ShiftedWall>,
+    wall_clock: Option<&ShiftedWallClock>,
     off_ns: i64,
 ) -> Result<(), WorldError> {
-    let Some(wall) = wall else {
+    let Some(wall_clock) = wall_clock else {
         return Err(WorldError::FixedClock(name.to_owned()));
     };
-    let before_ns = wall.set_off(off_ns)?;
-    let seen_ns = probe::lead_of_wall_clock(address).await?;
-    // Nearer to what it should be now than to what it was: that needs no bound for how long an
-    // answer may take.
+    let before_ns = wall_clock.set_off(off_ns)?;
+    let seen_ns = server_queries::lead_of_wall_clock(address).await?;
+    // The time must be nearer to the new offset than to the old one. So no bound on the time of an
+    // answer is needed.
     if seen_ns.abs_diff(off_ns) <= seen_ns.abs_diff(before_ns) {
         Ok(())
     } else {

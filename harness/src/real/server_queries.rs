@@ -1,4 +1,4 @@
-//! What the world itself asks of a server, directly and not through the wire.
+//! Commands that the world sends to a server directly, not through the wire.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,10 +17,10 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a replica may take to load its master's (empty) data set.
 const LINK_PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a server that comes back may take to load its data.
+/// How long a restarted server may take to load its data.
 const LOADING_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Between two questions to a server that is not ready.
+/// Pause between two requests to a server that is not ready.
 const POLL: Duration = Duration::from_millis(5);
 
 async fn connect(address: SocketAddr) -> RedisResult<MultiplexedConnection> {
@@ -32,7 +32,7 @@ async fn connect(address: SocketAddr) -> RedisResult<MultiplexedConnection> {
         .await
 }
 
-/// A connection for questions of which one is this.
+/// A connection for requests such as this one.
 pub(super) async fn connection(
     address: SocketAddr,
     question: &'static str,
@@ -53,8 +53,8 @@ pub(super) fn unanswered(
     }
 }
 
-/// Asks for name and version. Valkey calls itself Redis for the clients' sake, and says what it
-/// really is beside that.
+/// Asks for name and version. Valkey calls itself Redis for compatibility, and gives its real name
+/// in another field.
 pub(super) async fn identify(address: SocketAddr) -> Result<record::Redis, WorldError> {
     let asked = async {
         let mut connection = connect(address).await?;
@@ -126,7 +126,7 @@ pub(super) async fn is_replica(address: SocketAddr) -> Result<bool, WorldError> 
     Ok(state != "master")
 }
 
-/// `master`, or the state of a replica's link: `connected` at last.
+/// `master`, or the state of a replica's link, which becomes `connected`.
 async fn link_state(connection: &mut MultiplexedConnection) -> RedisResult<String> {
     let role: Vec<redis::Value> = redis::cmd("ROLE").query_async(connection).await?;
     let word = |at: usize| -> RedisResult<String> {
@@ -141,8 +141,8 @@ async fn link_state(connection: &mut MultiplexedConnection) -> RedisResult<Strin
     }
 }
 
-/// By how many nanoseconds the server's wall clock is ahead of ours, as well as that can be told:
-/// to half the time that the answer takes.
+/// By how many nanoseconds the server's wall clock is ahead of ours. The error is up to half the
+/// time that the answer takes.
 pub(super) async fn lead_of_wall_clock(address: SocketAddr) -> Result<i64, WorldError> {
     let asked = async {
         let mut connection = connect(address).await?;

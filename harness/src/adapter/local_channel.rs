@@ -1,7 +1,7 @@
-//! A mailbox: messages from one task to another of the same thread.
+//! A channel between two tasks of the same thread.
 //!
-//! Driver and worker of a simulation say so little at a time that what a channel does to be safe
-//! between threads would cost more than the message itself.
+//! Driver and worker of a simulation exchange small messages one at a time. The synchronization of
+//! a thread-safe channel would cost more than the message.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,81 +9,81 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 /// What both ends share.
-struct Shelf<T> {
+struct Shared<T> {
     messages: VecDeque<T>,
     reader: Option<Waker>,
-    /// The reader has found nothing since it was last woken.
+    /// The receiver has found nothing since it was last woken.
     waits: bool,
     writers: usize,
     read: bool,
 }
 
-/// An empty mailbox. It takes as many messages as there is memory for.
-pub fn mailbox<T>() -> (Writer<T>, Reader<T>) {
-    let shelf = Rc::new(RefCell::new(Shelf {
+/// An empty channel without a limit on its length.
+pub fn local_channel<T>() -> (Sender<T>, Receiver<T>) {
+    let shared = Rc::new(RefCell::new(Shared {
         messages: VecDeque::new(),
         reader: None,
         waits: false,
         writers: 1,
         read: true,
     }));
-    (Writer(Rc::clone(&shelf)), Reader(shelf))
+    (Sender(Rc::clone(&shared)), Receiver(shared))
 }
 
-/// The end at which messages are put in.
-pub struct Writer<T>(Rc<RefCell<Shelf<T>>>);
+/// The sending end.
+pub struct Sender<T>(Rc<RefCell<Shared<T>>>);
 
-/// Nobody reads any more.
+/// The receiver is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed;
 
-impl<T> Writer<T> {
-    /// Puts a message in.
+impl<T> Sender<T> {
+    /// Sends a message.
     ///
     /// # Errors
-    /// Where the reader is gone; the message is lost.
+    /// The receiver is gone; the message is lost.
     pub fn send(&self, message: T) -> Result<(), Closed> {
-        let mut shelf = self.0.borrow_mut();
-        if !shelf.read {
+        let mut shared = self.0.borrow_mut();
+        if !shared.read {
             return Err(Closed);
         }
-        shelf.messages.push_back(message);
-        wake(&mut shelf);
+        shared.messages.push_back(message);
+        wake(&mut shared);
         Ok(())
     }
 }
 
-/// A task is only marked as woken here, so that nothing can come back to the shelf.
-fn wake<T>(shelf: &mut Shelf<T>) {
-    if std::mem::take(&mut shelf.waits)
-        && let Some(reader) = &shelf.reader
+/// Waking only marks the task, so nothing borrows the channel again here.
+fn wake<T>(shared: &mut Shared<T>) {
+    if std::mem::take(&mut shared.waits)
+        && let Some(reader) = &shared.reader
     {
         reader.wake_by_ref();
     }
 }
 
-impl<T> Clone for Writer<T> {
+impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
         self.0.borrow_mut().writers += 1;
-        Writer(Rc::clone(&self.0))
+        Sender(Rc::clone(&self.0))
     }
 }
 
-impl<T> Drop for Writer<T> {
+impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        let mut shelf = self.0.borrow_mut();
-        shelf.writers -= 1;
-        if shelf.writers == 0 {
-            wake(&mut shelf);
+        let mut shared = self.0.borrow_mut();
+        shared.writers -= 1;
+        if shared.writers == 0 {
+            wake(&mut shared);
         }
     }
 }
 
-/// The end at which messages are taken out.
-pub struct Reader<T>(Rc<RefCell<Shelf<T>>>);
+/// The receiving end.
+pub struct Receiver<T>(Rc<RefCell<Shared<T>>>);
 
-impl<T> Reader<T> {
-    /// The next message; `None` when there are no more and nobody can send any. Cancel-safe.
+impl<T> Receiver<T> {
+    /// The next message; `None` when there are no more and all senders are gone. Cancel-safe.
     pub async fn next(&mut self) -> Option<T> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
@@ -94,31 +94,32 @@ impl<T> Reader<T> {
     }
 
     fn poll_next(&mut self, context: &Context<'_>) -> Poll<Option<T>> {
-        let mut shelf = self.0.borrow_mut();
-        if let Some(message) = shelf.messages.pop_front() {
+        let mut shared = self.0.borrow_mut();
+        if let Some(message) = shared.messages.pop_front() {
             return Poll::Ready(Some(message));
         }
-        if shelf.writers == 0 {
+        if shared.writers == 0 {
             return Poll::Ready(None);
         }
-        shelf.waits = true;
-        let known = shelf.reader.as_ref();
+        shared.waits = true;
+        let known = shared.reader.as_ref();
         if known.is_none_or(|known| !known.will_wake(context.waker())) {
-            let before = shelf.reader.replace(context.waker().clone());
-            drop(shelf);
-            // Not while the shelf is lent: nobody knows what goes with a task's last waker.
+            let before = shared.reader.replace(context.waker().clone());
+            drop(shared);
+            // Dropped after the borrow ends: dropping a waker can drop a task, and with it ends of
+            // this channel.
             drop(before);
         }
         Poll::Pending
     }
 }
 
-impl<T> Drop for Reader<T> {
+impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        let mut shelf = self.0.borrow_mut();
-        shelf.read = false;
-        let left = (std::mem::take(&mut shelf.messages), shelf.reader.take());
-        drop(shelf);
+        let mut shared = self.0.borrow_mut();
+        shared.read = false;
+        let left = (std::mem::take(&mut shared.messages), shared.reader.take());
+        drop(shared);
         drop(left);
     }
 }
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn messages_come_in_order_and_end_with_the_last_writer() {
-        let (writer, mut reader) = mailbox();
+        let (writer, mut reader) = local_channel();
         assert_eq!(reader.next().now_or_never(), None);
         let other = writer.clone();
         writer.send(1).unwrap();
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_writer_learns_that_nobody_reads() {
-        let (writer, reader) = mailbox();
+        let (writer, reader) = local_channel();
         assert_eq!(writer.send(()), Ok(()));
         drop(reader);
         assert_eq!(writer.send(()), Err(Closed));
@@ -156,7 +157,7 @@ mod tests {
     async fn a_reader_that_waits_is_woken() {
         let tasks = tokio::task::LocalSet::new();
         let read = tasks.run_until(async {
-            let (writer, mut reader) = mailbox();
+            let (writer, mut reader) = local_channel();
             let reading = tokio::task::spawn_local(async move {
                 let first = reader.next().await;
                 (first, reader.next().await)

@@ -1,0 +1,195 @@
+//! The effect of a power loss on an append-only file that is synced every second.
+//!
+//! A killed server loses nothing that it has written: the kernel still has it. A power loss removes
+//! what was written since the last sync, up to one second. The harness simulates the worst case: it
+//! records the length of the file, and truncates it to its length one second before the kill.
+
+use std::collections::VecDeque;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use crate::clock::Clock;
+
+/// How long `everysec` leaves data unsynced at most, according to Redis's documentation.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the length is recorded. The cut removes at most this much more than one second.
+const MEASURE_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Records the length of one server's append-only file while the server runs.
+#[derive(Debug)]
+pub(super) struct UnsyncedTail {
+    lengths: Arc<Mutex<VecDeque<AofLength>>>,
+    clock: Clock,
+    recording: JoinHandle<()>,
+}
+
+/// The length of the file at one time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct AofLength {
+    at_ns: u64,
+    file: PathBuf,
+    length: u64,
+}
+
+impl UnsyncedTail {
+    /// Starts when the server is ready: the data that it has loaded is durable.
+    pub(super) fn watch(data: &Path) -> UnsyncedTail {
+        let clock = Clock::start();
+        let lengths = Arc::new(Mutex::new(VecDeque::from_iter(measure(data, &clock))));
+        let recording = tokio::spawn(record_lengths(
+            data.to_owned(),
+            clock.clone(),
+            Arc::clone(&lengths),
+        ));
+        UnsyncedTail {
+            lengths,
+            clock,
+            recording,
+        }
+    }
+
+    /// The time of the power loss, for [`cut`](UnsyncedTail::cut).
+    pub(super) fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// Truncates the file of the dead server to its length one second before the end. A file that
+    /// the server began later, because it rewrote the old one, starts from a synced state and is
+    /// left as it is.
+    pub(super) fn cut(&self, lost_at_ns: u64) -> io::Result<()> {
+        let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(measured) = durable(&lengths, lost_at_ns) else {
+            return Ok(());
+        };
+        let file = OpenOptions::new().write(true).open(&measured.file)?;
+        if file.metadata()?.len() > measured.length {
+            file.set_len(measured.length)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for UnsyncedTail {
+    fn drop(&mut self) {
+        self.recording.abort();
+    }
+}
+
+/// The newest length that is at least one sync interval old; the first one if the server is
+/// younger.
+fn durable(lengths: &VecDeque<AofLength>, lost_at_ns: u64) -> Option<&AofLength> {
+    let synced_ns = lost_at_ns.saturating_sub(interval_ns());
+    let newest = lengths
+        .iter()
+        .rev()
+        .find(|measured| measured.at_ns <= synced_ns);
+    let file = &lengths.back()?.file;
+    newest
+        .or(lengths.front())
+        .filter(|measured| measured.file == *file)
+}
+
+fn interval_ns() -> u64 {
+    SYNC_INTERVAL.as_nanos() as u64
+}
+
+async fn record_lengths(data: PathBuf, clock: Clock, lengths: Arc<Mutex<VecDeque<AofLength>>>) {
+    loop {
+        tokio::time::sleep(MEASURE_INTERVAL).await;
+        let Some(measured) = measure(&data, &clock) else {
+            continue;
+        };
+        let mut lengths = lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        let synced_ns = measured.at_ns.saturating_sub(interval_ns());
+        // Of two lengths that are both old enough, only the newer one is needed.
+        while lengths
+            .get(1)
+            .is_some_and(|second| second.at_ns <= synced_ns)
+        {
+            lengths.pop_front();
+        }
+        lengths.push_back(measured);
+    }
+}
+
+fn measure(data: &Path, clock: &Clock) -> Option<AofLength> {
+    let at_ns = clock.now_ns();
+    let file = append_only_file(data)?;
+    let length = std::fs::metadata(&file).ok()?.len();
+    Some(AofLength {
+        at_ns,
+        file,
+        length,
+    })
+}
+
+/// The file that the server appends to: the newest increment (Redis 7 and Valkey), or the only
+/// file (Redis 6).
+fn append_only_file(data: &Path) -> Option<PathBuf> {
+    let increments = std::fs::read_dir(data.join("appendonlydir")).ok();
+    increments
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter_map(|path| Some((increment_number(&path)?, path)))
+        .max()
+        .map(|(_, path)| path)
+        .or_else(|| Some(data.join("appendonly.aof")).filter(|path| path.is_file()))
+}
+
+/// The number in `appendonly.aof.7.incr.aof`.
+fn increment_number(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".incr.aof")?;
+    name.rsplit('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn length_at(at_ms: u64, file: &str, length: u64) -> AofLength {
+        AofLength {
+            at_ns: at_ms * 1_000_000,
+            file: file.into(),
+            length,
+        }
+    }
+
+    #[test]
+    fn the_last_second_is_not_durable() {
+        let lengths: VecDeque<AofLength> = [(0, 1), (900, 2), (1000, 3), (1010, 4), (1900, 5)]
+            .map(|(at_ms, length)| length_at(at_ms, "a", length))
+            .into();
+        let length = |lost_ms: u64| durable(&lengths, lost_ms * 1_000_000).unwrap().length;
+        assert_eq!(
+            [length(500), length(2000), length(2009), length(2010)],
+            [1, 3, 3, 4]
+        );
+    }
+
+    #[test]
+    fn a_file_begun_since_is_left_alone() {
+        let lengths = VecDeque::from([length_at(0, "a", 10), length_at(900, "b", 0)]);
+        assert_eq!(durable(&lengths, 1_500_000_000), None);
+        assert_eq!(durable(&VecDeque::new(), 0), None);
+    }
+
+    #[test]
+    fn the_newest_increment_is_what_is_appended_to() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(append_only_file(dir.path()), None);
+        let parts = dir.path().join("appendonlydir");
+        std::fs::create_dir(&parts).unwrap();
+        for name in ["9.incr.aof", "10.incr.aof", "11.base.rdb", "manifest"] {
+            std::fs::write(parts.join(format!("appendonly.aof.{name}")), "").unwrap();
+        }
+        let expected = parts.join("appendonly.aof.10.incr.aof");
+        assert_eq!(append_only_file(dir.path()), Some(expected));
+    }
+}
