@@ -1,5 +1,5 @@
-//! Command lines of Picklock, made of specifications: the one place that turns a run, or a matrix,
-//! back into the command that repeats it.
+//! The one place that turns the specification of a run or a matrix back into the command that
+//! repeats it.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -9,7 +9,7 @@ use picklock_scenarios::WorldName;
 
 use crate::matrix::request::MatrixRequest;
 
-/// The arguments of Picklock. Shown with the program's name, and quoted as a shell reads them.
+/// The arguments of the command. Displayed with the program's name, quoted for a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine(Vec<OsString>);
 
@@ -70,7 +70,7 @@ impl CommandLine {
 
     fn new(command: &str, positional: &OsStr) -> CommandLine {
         let mut words = vec![command.into()];
-        // A name that begins with a dash would read as a flag; a path can say the same otherwise.
+        // A name that begins with a dash would be parsed as a flag, so it gets a leading `./`.
         match positional.as_encoded_bytes().starts_with(b"-") {
             true => words.push(std::path::Path::new(".").join(positional).into()),
             false => words.push(positional.to_owned()),
@@ -82,7 +82,7 @@ impl CommandLine {
         let value = value.as_ref();
         let mut flag = OsString::from(format!("--{name}"));
         if value.as_encoded_bytes().starts_with(b"-") {
-            // As a word of its own it would read as a flag.
+            // A separate word would be parsed as a flag.
             flag.push("=");
             flag.push(value);
             self.0.push(flag);
@@ -139,7 +139,7 @@ mod tests {
         Some(RunRequest::of_args(args).ok()?.in_world(world))
     }
 
-    /// What a shell makes of the printed command.
+    /// The arguments that a shell would pass for the printed command.
     fn typed(spec: &RunSpec) -> Result<ScenarioArgs, String> {
         let printed = CommandLine::of_run(spec).to_string();
         let words = shell_words::split(&printed).map_err(|error| error.to_string())?;

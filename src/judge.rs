@@ -13,10 +13,10 @@ use crate::cli::CheckArgs;
 use crate::exit::{self, Failure};
 use crate::print;
 
-/// Judges the file and prints what came out.
+/// Judges the file and prints the verdicts.
 ///
 /// # Errors
-/// The file cannot be read, or is no history.
+/// The file cannot be read, or is not a history.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let name = args.history.display();
     let file = File::open(&args.history)
@@ -41,7 +41,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// The exit code for the verdicts: 1 wins over 3.
+/// The exit code for the verdicts: 1 takes precedence over 3.
 pub fn code_of(verdicts: &Verdicts) -> u8 {
     let any = |status| verdicts.values().any(|verdict| verdict.status == status);
     if any(Status::Violated) {

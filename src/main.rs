@@ -1,21 +1,21 @@
 //! Picklock: tries to pick distributed locks on Redis.
 //!
-//! This binary parses, composes, dispatches, prints and exits, and nothing else does any of it:
+//! This binary parses, composes, dispatches, prints and exits; no other crate does any of that:
 //!
-//! - [`cli`]: what can be typed
-//! - [`subject`], [`backend`], [`image`]: where names become things
-//! - [`request`]: what the user asks to be run, checked before anything starts
+//! - [`cli`]: the command line
+//! - [`subject`], [`backend`], [`image`]: turn names into locks, worlds and images
+//! - [`request`]: what the user asks to run, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report
-//! - [`command_line`]: from a specification back to the command that repeats it
-//! - [`matrix`]: many of them, and one table
-//! - [`replay`]: a kept run once more, from its [`repro`] file
-//! - [`gate`]: what came out, held against what the user wants
+//! - [`command_line`]: turns a specification back into the command that repeats it
+//! - [`matrix`]: many runs, one table
+//! - [`replay`]: repeats a kept run from its [`repro`] file
+//! - [`gate`]: compares results with the user's configuration
 //! - [`listing`], [`judge`]: the smaller commands
-//! - [`report`]: reports from what runs have left, which [`report_input`] reads
-//! - [`explain`], [`completions`]: what people and shells want to know
-//! - [`worker`]: the hidden end of the adapter protocol
-//! - [`source`]: what is wrong in a file of the user's, and where
-//! - [`live_progress`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
+//! - [`report`]: writes reports from kept runs, which [`report_input`] reads
+//! - [`explain`], [`completions`]: descriptions for people, completions for shells
+//! - [`worker`]: the hidden commands of worker processes and the reaper
+//! - [`source`]: errors that point into a user's file
+//! - [`live_progress`], [`print`], [`output`], [`exit`]: progress, printing, kept files, exit codes
 
 mod backend;
 mod cli;
@@ -76,8 +76,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Everything runs on the main thread: children are to die with the thread that started them, and
-/// that must be one which lives as long as the process.
+/// Everything runs on the main thread: children die with the thread that started them, so that
+/// thread must live as long as the process.
 fn on_one_thread(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -24,21 +24,21 @@ use crate::output::RunDirectory;
 use crate::request::RunRequest;
 use crate::{judge as verdict, print, subject};
 
-/// How a run is told and kept.
+/// How a run is reported and kept.
 #[derive(Debug)]
 pub struct Reporting {
     /// One JSON document instead of text.
     pub json: bool,
     /// The directory to keep the run in.
     pub out: Option<PathBuf>,
-    /// No live progress.
+    /// Do not show live progress.
     pub quiet: bool,
 }
 
-/// Runs it, judges it, prints it, keeps it.
+/// Runs the scenario, judges it, prints the report, and keeps the run.
 ///
 /// # Errors
-/// Wrong usage, or a machine that cannot do it. A violated property is no error.
+/// Wrong usage, or a machine that cannot run it. A violated property is not an error.
 pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
     let request = RunRequest::of_args(&args)?;
     let world = args.backend.world();
@@ -58,7 +58,7 @@ pub fn code_of(record: &RunRecord) -> u8 {
     }
 }
 
-/// As [`run`], for a request that was checked. `world`: `None` for the best that there is.
+/// Like [`run`], for a checked request. `world`: `None` for the best available one.
 ///
 /// # Errors
 /// As [`run`].
@@ -72,7 +72,7 @@ pub async fn execute(
         None => None,
     };
     let interrupt = Interrupt::listen()
-        .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
+        .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
     let chosen = backend::choose(Wanted {
         world,
         servers: &request.servers,
@@ -101,7 +101,7 @@ pub async fn execute(
     Ok(record)
 }
 
-/// The first line says what was chosen and why.
+/// The first line says which world was chosen and why.
 fn announce(spec: &RunSpec, chosen: &Chosen, json: bool) {
     let line = format!(
         "backend {} ({}), seed {}\n",
@@ -113,7 +113,7 @@ fn announce(spec: &RunSpec, chosen: &Chosen, json: bool) {
     }
 }
 
-/// What the run leaves, judged.
+/// The judged record of the run.
 pub fn record(spec: &RunSpec, chosen: &Chosen, output: &RunOutput) -> RunRecord {
     let version = output.subject_version.clone();
     let about = About {
@@ -132,7 +132,7 @@ pub fn record(spec: &RunSpec, chosen: &Chosen, output: &RunOutput) -> RunRecord 
 /// Writes the run into its directory.
 ///
 /// # Errors
-/// The disk is full, or the directory went away.
+/// The disk is full, or the directory is gone.
 pub fn keep(
     out: &RunDirectory,
     spec: &RunSpec,
@@ -149,7 +149,7 @@ pub fn keep(
     let text = repro::text(&crate::repro::of(spec, record))
         .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", repro::FILE)))?;
     out.write(repro::FILE, |file| file.write_all(text.as_bytes()))?;
-    // Last: a directory with a run.json in it is whole.
+    // Last: a directory with a run.json is complete.
     out.write("run.json", |file| {
         writeln!(file, "{}", json::run_json(record))
     })

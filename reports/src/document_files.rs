@@ -1,4 +1,4 @@
-//! The documents themselves, for programs: the matrix, and the record of every kept run.
+//! The JSON documents as files: the matrix, and the record of every kept run.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::file_name::Names;
 use crate::formats::{File, FormatError};
 use crate::report_input::ReportInput;
 
-/// `matrix.json`, and a file under `runs/` for each run that was kept.
+/// `matrix.json`, and a file under `runs/` for each kept run.
 ///
 /// # Errors
 /// None: the documents are made of text, numbers, and maps keyed by words.

@@ -1,6 +1,6 @@
-//! The report formats: one file each, one line in the table.
+//! The table of report formats: one file and one line per format.
 //!
-//! Every format is a function from [`ReportInput`] to files. It knows nothing of where they go.
+//! Every format is a function from [`ReportInput`] to files. It does not know where they go.
 
 use crate::report_input::ReportInput;
 use crate::{document_files, hgrm, hlog, html, junit, markdown, trace};
@@ -8,16 +8,16 @@ use crate::{document_files, hgrm, hlog, html, junit, markdown, trace};
 /// One file of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Where it belongs, relative to the report's directory; folders are parted by `/`.
+    /// Its path relative to the report's directory; folders are separated by `/`.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub bytes: Vec<u8>,
 }
 
-/// Why there is no report in a format.
+/// Why a report cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
-    /// The input has nothing that this format could show.
+    /// The input has nothing that this format can show.
     #[error("{format}: there is nothing to write: {reason}")]
     Nothing {
         /// Name of the format.
@@ -25,22 +25,22 @@ pub enum FormatError {
         /// What is missing, and how to get it.
         reason: &'static str,
     },
-    /// A histogram of a record does not decode.
+    /// A histogram in a record does not decode.
     #[error("the {operation} histogram of {cell} cannot be read: {reason}")]
     Histogram {
         /// The cell, in words.
         cell: String,
         /// The operation.
         operation: String,
-        /// What the decoder said.
+        /// The decoder's message.
         reason: String,
     },
-    /// The library that writes the format refused.
+    /// The library that writes the format failed.
     #[error("{format}: {reason}")]
     Refused {
         /// Name of the format.
         format: &'static str,
-        /// What the library said.
+        /// The library's message.
         reason: String,
     },
 }
@@ -48,17 +48,17 @@ pub enum FormatError {
 /// A report format.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
-    /// Its name after `--format`.
+    /// Its name for `--format`.
     pub name: &'static str,
-    /// How its files end.
+    /// The extension of its files.
     pub ending: &'static str,
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     pub about: &'static str,
-    /// Writes it.
+    /// Creates its files.
     pub write: fn(&ReportInput) -> Result<Vec<File>, FormatError>,
 }
 
-/// All formats, in the order in which people read them.
+/// All formats, in the order of the help.
 pub const FORMATS: &[Format] = &[
     Format {
         name: "html",
@@ -75,7 +75,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "json",
         ending: ".json",
-        about: "the documents themselves: matrix.json, and each kept run's under runs/",
+        about: "the JSON documents: matrix.json, and the record of each kept run under runs/",
         write: document_files::files,
     },
     Format {
@@ -87,13 +87,13 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "hgrm",
         ending: ".hgrm",
-        about: "percentile distributions for HdrHistogram's plotters, one file a cell and operation",
+        about: "percentile distributions for HdrHistogram's plotters, one file per cell and operation",
         write: hgrm::files,
     },
     Format {
         name: "hlog",
         ending: ".hlog",
-        about: "one HdrHistogram interval log with all histograms, told apart by tags",
+        about: "one HdrHistogram interval log with all histograms, distinguished by tags",
         write: hlog::files,
     },
     Format {

@@ -1,4 +1,4 @@
-//! The evidence of one cell: verdicts, stories, timeline, numbers, and how to see it again.
+//! The details of one cell: verdicts, stories, timeline, figures, and the command that repeats it.
 
 use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::latency::ASKED;
@@ -18,11 +18,11 @@ use crate::responsibility::responsibility;
 use crate::units::{span_ms, span_us};
 use crate::verdict_line::verdict_line;
 
-/// The pieces of all timelines of a page together: some 20 bytes each.
+/// Pieces in all timelines of a page together, some 20 bytes each.
 const MOST_PIECES: usize = 300_000;
-/// However many cells there are, each gets as much.
+/// Each cell gets at least this many, however many cells there are.
 const LEAST_PIECES: usize = 1_000;
-/// Troubles beyond this are left out.
+/// Further troubles are omitted.
 const MOST_TROUBLES: usize = 50;
 
 /// One cell.
@@ -39,17 +39,17 @@ pub(super) struct Exhibit {
     pub(super) responsibility: Option<String>,
     pub(super) verdicts: Vec<VerdictRow>,
     pub(super) stories: Vec<Story>,
-    /// What runs it again.
+    /// The command that repeats it.
     pub(super) command: Command,
     pub(super) run_dir: Option<Name>,
-    /// With a file in it from which the run can be repeated.
+    /// True if a file for `picklock replay` is in that directory.
     pub(super) has_repro: bool,
     pub(super) facts: Vec<Fact>,
     pub(super) trouble: Vec<Name>,
     pub(super) faults: Vec<FaultRow>,
-    /// The timeline's data, as JSON that is safe in a script element.
+    /// The timeline's data, as JSON that is safe inside a script element.
     pub(super) track: Option<String>,
-    /// True when the timeline knows what was said on the wire.
+    /// True if the timeline has the messages of the command log.
     pub(super) has_messages: bool,
     pub(super) left_out: Vec<String>,
     pub(super) figures: Figures,
@@ -68,19 +68,19 @@ pub(super) struct VerdictRow {
     pub(super) surprising: bool,
 }
 
-/// What happened, once for all properties that tell the same.
+/// A story, once for all properties that share it.
 pub(super) struct Story {
     pub(super) properties: String,
     pub(super) lines: Vec<StoryLine>,
 }
 
-/// A line of a story: its time, where it begins with one, and the rest.
+/// A line of a story: its time, if it begins with one, and the rest.
 pub(super) struct StoryLine {
     pub(super) at: String,
     pub(super) text: Name,
 }
 
-/// A fault as the record tells it.
+/// A fault, as the record has it.
 pub(super) struct FaultRow {
     pub(super) at: String,
     pub(super) detail: Name,
@@ -180,7 +180,7 @@ fn stories(verdicts: &Verdicts) -> Vec<Story> {
 }
 
 pub(super) fn story_line(line: &str) -> StoryLine {
-    // Most begin with a moment: `1.204 s  worker 0 ...`.
+    // Most lines begin with a time: `1.204 s  worker 0 ...`.
     let (at, text) = match line.split_once("  ") {
         Some((at, text)) if at.ends_with('s') && at.len() < 16 => (at, text),
         _ => ("", line),
@@ -256,14 +256,14 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
         ),
     ));
     if let (Some(arrived), Some(unserved)) = (counts.arrived, counts.unserved) {
-        let came = format!("{arrived} came, {unserved} left unserved");
+        let came = format!("{arrived} arrived, {unserved} unserved");
         facts.push(fact("buyers", came));
     }
     facts.extend(latencies(cell));
     facts
 }
 
-/// The figures of each operation, and in an open loop from when they count.
+/// The figures of each operation, and in an open loop what they are timed from.
 fn latencies(cell: &Cell) -> Vec<Fact> {
     let mut facts = Vec::new();
     let open = cell.latency.contains_key(ASKED);
@@ -271,7 +271,7 @@ fn latencies(cell: &Cell) -> Vec<Fact> {
         let (what, from) = match operation.as_str() {
             "acquire" if open => ("acquire", "; from the intended start"),
             "acquire" => ("acquire", ""),
-            ASKED => ("asked", "; from asking"),
+            ASKED => ("asked", "; from the request"),
             "release" => ("release", ""),
             _ => continue,
         };

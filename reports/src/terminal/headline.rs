@@ -1,4 +1,4 @@
-//! What was run, and on what.
+//! What was run, and on which servers.
 
 use picklock_verdicts::check::Status;
 use picklock_verdicts::record::RunRecord;

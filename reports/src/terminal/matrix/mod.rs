@@ -1,5 +1,5 @@
-//! A matrix for a person in front of a terminal: a table for each world, then whatever came out
-//! otherwise than expected, the worst first.
+//! The matrix for a terminal: a table for each world, then the results that are not as expected,
+//! the worst first.
 
 mod cell;
 mod grid;
@@ -16,8 +16,8 @@ use super::run::{NARROWEST, WIDEST, join};
 
 /// The matrix for a terminal of `width` columns (taken as at least 60, at most 200).
 ///
-/// Rows and columns are turned, and the table becomes a list, where it would be too wide. No line
-/// is wider than that, except that a single word of a command is never broken. Ends with a newline.
+/// The table is transposed, or becomes a list, if it would be too wide. No line is wider than
+/// `width`, except that a single word of a command is never broken. Ends with a newline.
 pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     let width = width.clamp(NARROWEST, WIDEST);
     let mut parts = vec![summary::title(record, width)];
@@ -42,7 +42,7 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     join(parts)
 }
 
-/// Each once, in the order in which they come.
+/// The names without duplicates, in order of their first occurrence.
 fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut once: Vec<&str> = Vec::new();
     for name in names {

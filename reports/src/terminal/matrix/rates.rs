@@ -1,4 +1,4 @@
-//! How often what broke, where cells ran many times.
+//! Violation rates of cells with many runs.
 
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
