@@ -3,44 +3,44 @@
 //! This binary parses, composes, dispatches, prints and exits; no other crate does any of that:
 //!
 //! - [`cli`]: the command line
-//! - [`subject`], [`backend`], [`image`]: turn names into locks, worlds and images
-//! - [`request`]: what the user asks to run, checked before anything starts
+//! - [`subject`], [`world_choice`], [`image`]: turn names into locks, worlds and images
+//! - [`run_request`]: what the user asks to run, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report
-//! - [`command_line`]: turns a specification back into the command that repeats it
+//! - [`reproduce_command`]: turns a specification back into the command that repeats it
 //! - [`matrix`]: many runs, one table
 //! - [`replay`]: repeats a kept run from its [`repro`] file
 //! - [`gate`]: compares results with the user's configuration
-//! - [`listing`], [`judge`]: the smaller commands
-//! - [`report`]: writes reports from kept runs, which [`report_input`] reads
+//! - [`listing`], [`check`]: the smaller commands
+//! - [`report`]: writes reports from kept runs, which [`report_reader`] reads
 //! - [`explain`], [`completions`]: descriptions for people, completions for shells
 //! - [`worker`]: the hidden commands of worker processes and the reaper
 //! - [`source`]: errors that point into a user's file
-//! - [`live_progress`], [`print`], [`output`], [`exit`]: progress, printing, kept files, exit codes
+//! - [`live_progress`], [`print`], [`run_directory`], [`exit`]: progress, printing, kept files, exit codes
 
-mod backend;
+mod check;
 mod cli;
-mod command_line;
 mod completions;
 mod exit;
 mod explain;
 mod gate;
 mod image;
 mod interrupt;
-mod judge;
 mod listing;
 mod live_progress;
 mod matrix;
-mod output;
 mod print;
 mod replay;
 mod report;
-mod report_input;
+mod report_reader;
 mod repro;
-mod request;
+mod reproduce_command;
+mod run_directory;
+mod run_request;
 mod scenario;
 mod source;
 mod subject;
 mod worker;
+mod world_choice;
 
 use std::process::ExitCode;
 
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Command::Matrix(args) => on_one_thread(matrix::run(args)),
         Command::Gate(args) => on_one_thread(gate::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
-        Command::Check(args) => judge::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args).map(|()| exit::HELD),
         Command::Completions { shell } => {

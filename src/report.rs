@@ -11,7 +11,7 @@ use picklock_reports::report_input::ReportInput;
 
 use crate::cli::ReportArgs;
 use crate::exit::{self, Failure};
-use crate::{print, report_input};
+use crate::{print, report_reader};
 
 /// The directory for files until all of them are complete.
 const UNFINISHED: &str = ".unfinished";
@@ -27,7 +27,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         .iter()
         .filter_map(|name| formats::find(name))
         .collect();
-    let input = report_input::load(&args.paths)?;
+    let input = report_reader::load(&args.paths)?;
     say_skipped(&input);
     let mut files = Vec::new();
     for format in &chosen {
@@ -59,7 +59,7 @@ fn say_skipped(input: &ReportInput) {
 
 /// `--against` names the earlier results; the report itself is about the later ones.
 fn against(args: &ReportArgs, after: &ReportInput) -> Result<(ReportInput, Comparison), Failure> {
-    let before = report_input::load(&args.against)?;
+    let before = report_reader::load(&args.against)?;
     say_skipped(&before);
     let compared = compare(&before.matrix, &after.matrix)
         .map_err(|error| Failure::Usage(error.to_string()))?;

@@ -12,7 +12,7 @@ use picklock_scenarios::Scenario;
 use serde::Deserialize;
 
 use crate::exit::Failure;
-use crate::request::{RunRequest, load};
+use crate::run_request::{RunRequest, load};
 use crate::source::Source;
 use crate::subject;
 

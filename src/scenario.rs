@@ -11,18 +11,18 @@ use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::{self, RunOutput};
 use picklock_harness::spec::RunSpec;
-use picklock_reports::{json, repro, terminal};
+use picklock_reports::{run_document, repro, terminal};
 use picklock_scenarios::WorldName;
 
-use crate::backend::{self, Chosen, Wanted};
 use crate::cli::ScenarioArgs;
-use crate::command_line::CommandLine;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::live_progress::LiveProgress;
-use crate::output::RunDirectory;
-use crate::request::RunRequest;
-use crate::{judge as verdict, print, subject};
+use crate::reproduce_command::ReproduceCommand;
+use crate::run_directory::RunDirectory;
+use crate::run_request::RunRequest;
+use crate::world_choice::{self, ChosenWorld, Wanted};
+use crate::{check as verdict, print, subject};
 
 /// How a run is reported and kept.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ pub async fn execute(
     };
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
-    let chosen = backend::choose(Wanted {
+    let chosen = world_choice::choose(Wanted {
         world,
         servers: &request.servers,
         can_simulate: request.subject.is_in_process(),
@@ -94,7 +94,7 @@ pub async fn execute(
         keep(out, &spec, &output, &record)?;
     }
     if reporting.json {
-        print::out(&format!("{}\n", json::run_json(&record)));
+        print::out(&format!("{}\n", run_document::run_json(&record)));
     } else {
         print::out(&terminal::run(&record, &output.history, print::width()));
     }
@@ -102,7 +102,7 @@ pub async fn execute(
 }
 
 /// The first line says which world was chosen and why.
-fn announce(spec: &RunSpec, chosen: &Chosen, json: bool) {
+fn announce(spec: &RunSpec, chosen: &ChosenWorld, json: bool) {
     let line = format!(
         "backend {} ({}), seed {}\n",
         spec.world, chosen.reason, spec.seed
@@ -114,7 +114,7 @@ fn announce(spec: &RunSpec, chosen: &Chosen, json: bool) {
 }
 
 /// The judged record of the run.
-pub fn record(spec: &RunSpec, chosen: &Chosen, output: &RunOutput) -> RunRecord {
+pub fn record(spec: &RunSpec, chosen: &ChosenWorld, output: &RunOutput) -> RunRecord {
     let version = output.subject_version.clone();
     let about = About {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
@@ -124,7 +124,7 @@ pub fn record(spec: &RunSpec, chosen: &Chosen, output: &RunOutput) -> RunRecord 
         redis: output.redis.clone(),
         latency: latency::of_history(&output.history),
         phases: output.phases,
-        reproduce: CommandLine::of_run(spec).to_string(),
+        reproduce: ReproduceCommand::of_run(spec).to_string(),
     };
     assemble(&output.history, judge(&output.history), about)
 }
@@ -151,6 +151,6 @@ pub fn keep(
     out.write(repro::FILE, |file| file.write_all(text.as_bytes()))?;
     // Last: a directory with a run.json is complete.
     out.write("run.json", |file| {
-        writeln!(file, "{}", json::run_json(record))
+        writeln!(file, "{}", run_document::run_json(record))
     })
 }

@@ -1,4 +1,4 @@
-// Everything begins here. A timeline is made when its exhibit is first opened.
+// Everything begins here. A timeline is made when the details of its cell are first opened.
 
 const timelines = new Map();
 

@@ -2,7 +2,7 @@
 //!
 //! This crate does no I/O, reads no clock, and judges nothing: it reports what the checkers found.
 //!
-//! - [`json`]: the JSON document of a run, written and read
+//! - [`run_document`]: the JSON document of a run, written and read
 //! - [`terminal`]: a run or a matrix as text for a terminal
 //! - [`progress`]: single events during a run
 //! - [`listing`]: lists of locks, scenarios and worlds
@@ -35,9 +35,7 @@ pub mod gate;
 pub mod hgrm;
 pub mod hlog;
 pub mod html;
-pub mod json;
 pub mod junit;
-mod lanes;
 pub mod listing;
 pub mod markdown;
 pub mod matrix;
@@ -46,9 +44,11 @@ pub mod progress;
 pub mod report_input;
 pub mod repro;
 pub mod responsibility;
+pub mod run_document;
 pub mod statistics;
 pub mod terminal;
 pub mod trace;
 pub mod units;
 pub mod verdict_line;
 pub mod wire_log;
+mod worker_lanes;

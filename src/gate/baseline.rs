@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use picklock_reports::gate::{Baseline, Ran, Rules, changes};
 
 use crate::exit::Failure;
-use crate::output::RunDirectory;
 use crate::print;
+use crate::run_directory::RunDirectory;
 
 /// The default file name.
 const DEFAULT: &str = "picklock-baseline.json";

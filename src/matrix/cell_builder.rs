@@ -7,7 +7,7 @@ use picklock_harness::latency::{Samples, merge};
 use picklock_harness::record::{Cell, Counts, Latency, Subject, Surprise, Tally};
 
 use super::selection::Task;
-use crate::command_line::CommandLine;
+use crate::reproduce_command::ReproduceCommand;
 use crate::subject::version as version_of;
 
 /// The result of one run, without its history.
@@ -155,7 +155,7 @@ impl CellBuilder {
             error: self.error.map(|(seed, why)| format!("seed {seed}: {why}")),
             elapsed_ms: self.elapsed_ms,
             run_dir: None,
-            reproduce: CommandLine::of_run(&spec.with_seed(seed)).to_string(),
+            reproduce: ReproduceCommand::of_run(&spec.with_seed(seed)).to_string(),
         }
     }
 }

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::request::MatrixRequest;
 use super::selection::Task;
-use crate::command_line::CommandLine;
 use crate::exit::Failure;
-use crate::output::RunDirectory;
+use crate::reproduce_command::ReproduceCommand;
+use crate::run_directory::RunDirectory;
 
 /// Format and version of a stored cell.
 const CELL_FORMAT: &str = "picklock-cell/1";
@@ -255,7 +255,7 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
 fn updated(cell: Cell, task: &Task) -> Cell {
     Cell {
         summary: task.spec.scenario.summary.clone(),
-        reproduce: CommandLine::of_run(&task.spec.with_seed(cell.seed)).to_string(),
+        reproduce: ReproduceCommand::of_run(&task.spec.with_seed(cell.seed)).to_string(),
         ..cell
     }
 }

@@ -14,11 +14,11 @@ use super::progress::{MatrixProgress, RunReport};
 use super::request::MatrixRequest;
 use super::selection::Task;
 use super::{real, simulated};
-use crate::backend::Chosen;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::scenario::{keep, record};
 use crate::subject;
+use crate::world_choice::ChosenWorld;
 
 /// The runs of a matrix.
 pub struct MatrixRun {
@@ -91,7 +91,7 @@ impl MatrixRun {
     /// The directory of the matrix cannot be written.
     pub async fn run_world(
         &mut self,
-        world: &Chosen,
+        world: &ChosenWorld,
         jobs: usize,
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
@@ -140,7 +140,7 @@ impl MatrixRun {
         (self.cells.len(), self.cells.into_iter().flatten().collect())
     }
 
-    fn take(&mut self, report: RunReport, world: &Chosen) -> Result<(), Failure> {
+    fn take(&mut self, report: RunReport, world: &ChosenWorld) -> Result<(), Failure> {
         let index = match report {
             RunReport::Begun(index) => {
                 self.progress.begun(self.tasks[index].title());
@@ -176,7 +176,7 @@ impl MatrixRun {
     }
 
     /// All runs of the cell have ended.
-    fn complete(&mut self, index: usize, world: &Chosen) -> Result<(), Failure> {
+    fn complete(&mut self, index: usize, world: &ChosenWorld) -> Result<(), Failure> {
         let Some(builder) = self.builders.remove(&index) else {
             return Ok(());
         };
@@ -220,7 +220,7 @@ fn keep_simulated(
     directory: &MatrixDirectory,
     task: &Task,
     seed: u64,
-    world: &Chosen,
+    world: &ChosenWorld,
 ) -> Result<(), Failure> {
     let spec = task.spec.with_seed(seed);
     let subject = subject::in_process(&spec.subject)?;

@@ -28,11 +28,11 @@ use picklock_reports::matrix::matrix_json;
 use picklock_reports::{terminal, units};
 use picklock_scenarios::WorldName;
 
-use crate::backend::{self, Chosen, Wanted};
-use crate::command_line::CommandLine;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
+use crate::reproduce_command::ReproduceCommand;
+use crate::world_choice::{self, ChosenWorld, Wanted};
 use cli::MatrixArgs;
 use directory::MatrixDirectory;
 use matrix_run::MatrixRun;
@@ -95,10 +95,10 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
 }
 
 /// The worlds of the request without duplicates.
-async fn choose(request: &MatrixRequest, can_simulate: bool) -> Result<Vec<Chosen>, Failure> {
-    let mut worlds: Vec<Chosen> = Vec::new();
+async fn choose(request: &MatrixRequest, can_simulate: bool) -> Result<Vec<ChosenWorld>, Failure> {
+    let mut worlds: Vec<ChosenWorld> = Vec::new();
     for world in &request.worlds {
-        let chosen = backend::choose(Wanted {
+        let chosen = world_choice::choose(Wanted {
             world: *world,
             servers: &request.servers,
             can_simulate,
@@ -114,7 +114,7 @@ async fn choose(request: &MatrixRequest, can_simulate: bool) -> Result<Vec<Chose
 
 /// Number of runs at a time: a simulation needs a processor; a run on server processes mostly
 /// waits; the start of five containers does not.
-fn jobs(world: &Chosen) -> usize {
+fn jobs(world: &ChosenWorld) -> usize {
     match world.name() {
         WorldName::Process => 2 * processors(),
         _ => processors(),
@@ -126,7 +126,11 @@ fn processors() -> usize {
 }
 
 /// The document without its cells.
-fn frame(request: &MatrixRequest, worlds: &[Chosen], skipped: Vec<SkippedCell>) -> MatrixRecord {
+fn frame(
+    request: &MatrixRequest,
+    worlds: &[ChosenWorld],
+    skipped: Vec<SkippedCell>,
+) -> MatrixRecord {
     let most = worlds.iter().map(jobs).max().unwrap_or(1);
     MatrixRecord {
         format: MATRIX_FORMAT.to_owned(),
@@ -140,12 +144,13 @@ fn frame(request: &MatrixRequest, worlds: &[Chosen], skipped: Vec<SkippedCell>) 
         elapsed_ms: None,
         cells: Vec::new(),
         skipped,
-        reproduce: CommandLine::of_matrix(request, worlds.iter().map(Chosen::name)).to_string(),
+        reproduce: ReproduceCommand::of_matrix(request, worlds.iter().map(ChosenWorld::name))
+            .to_string(),
     }
 }
 
 /// Prints the chosen worlds, and why they were chosen.
-fn announce(args: &MatrixArgs, worlds: &[Chosen]) {
+fn announce(args: &MatrixArgs, worlds: &[ChosenWorld]) {
     let last = args.seed + (args.seeds - 1);
     let seeds = match args.seeds {
         1 => format!("seed {}", args.seed),

@@ -11,14 +11,14 @@ use super::matrix_run::MatrixRun;
 use super::request::MatrixRequest;
 use super::selection::{self, Task};
 use super::{choose, frame, jobs};
-use crate::backend::Chosen;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+use crate::world_choice::ChosenWorld;
 
 /// Cells that can be run.
 pub struct MatrixPlan {
     request: MatrixRequest,
-    worlds: Vec<Chosen>,
+    worlds: Vec<ChosenWorld>,
     tasks: Vec<Task>,
     skipped: Vec<SkippedCell>,
 }

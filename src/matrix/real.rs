@@ -17,7 +17,7 @@ use picklock_harness::context::millis;
 use picklock_harness::real::guard;
 use picklock_harness::record::RunRecord;
 use picklock_harness::spec::RunSpec;
-use picklock_reports::json;
+use picklock_reports::run_document;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
@@ -27,8 +27,8 @@ use super::cell_builder::{RunLatency, RunResult};
 use super::directory::MatrixDirectory;
 use super::progress::RunReport;
 use super::selection::Task;
-use crate::command_line::CommandLine;
 use crate::interrupt::Interrupt;
+use crate::reproduce_command::ReproduceCommand;
 use crate::{exit, subject};
 
 /// A run with more workers than this runs alone: on a small machine, two such runs slow each other
@@ -130,7 +130,7 @@ impl Work {
         if code == Some(i32::from(exit::INTERRUPTED)) {
             return Err("something else interrupted it".into());
         }
-        match json::parse(&stdout) {
+        match run_document::parse(&stdout) {
             Ok(record) => Ok(Some(result_of(record, millis(clock.elapsed())))),
             Err(_) => Err(why(code, &stderr)),
         }
@@ -142,7 +142,7 @@ fn command(spec: &RunSpec) -> Result<Command, String> {
     let program = subject::this_program().map_err(|failure| failure.to_string())?;
     let mut command = Command::new(program);
     command
-        .args(CommandLine::of_run(spec).arguments())
+        .args(ReproduceCommand::of_run(spec).arguments())
         .args(["--json", "--quiet"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

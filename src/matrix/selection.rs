@@ -7,10 +7,10 @@ use picklock_impls::STRATEGIES;
 use picklock_scenarios::{Scenario, WorldName, catalog};
 
 use super::request::MatrixRequest;
-use crate::backend::Chosen;
 use crate::exit::Failure;
-use crate::request::{RunRequest, load};
+use crate::run_request::{RunRequest, load};
 use crate::subject;
+use crate::world_choice::ChosenWorld;
 
 /// One cell: its runs, and what is expected of them.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ impl Selection {
     pub fn cells(
         &self,
         request: &MatrixRequest,
-        worlds: &[Chosen],
+        worlds: &[ChosenWorld],
     ) -> Result<(Vec<Task>, Vec<SkippedCell>), Failure> {
         let (mut tasks, mut skipped) = (Vec::new(), Vec::new());
         for world in worlds {
@@ -138,7 +138,7 @@ impl Selection {
 }
 
 /// Why a cell cannot run; `None` if it can.
-fn left_out(scenario: &Scenario, subject: &SubjectSpec, world: &Chosen) -> Option<String> {
+fn left_out(scenario: &Scenario, subject: &SubjectSpec, world: &ChosenWorld) -> Option<String> {
     if world.servers.is_none() && !subject.is_in_process() {
         return Some("a program of your own runs in real time and cannot be simulated".into());
     }
@@ -176,7 +176,7 @@ fn task(
     named: &str,
     scenario: &Scenario,
     subject: &SubjectSpec,
-    world: &Chosen,
+    world: &ChosenWorld,
 ) -> Result<Task, Failure> {
     let world = world.name();
     let spec = RunRequest::new(

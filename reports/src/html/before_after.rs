@@ -5,11 +5,11 @@ use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
 
 use super::HtmlError;
-use super::evidence::{Story, story_line};
+use super::cell_details::{Story, story_line};
 use super::frame::{Command, Count, Frame, counts};
-use super::interval::{Axis, Mark, Tick};
 use super::name::{Name, name, sentence};
 use super::page::facts;
+use super::ratio_axis::{Axis, Mark, Tick};
 use crate::cell_status;
 use crate::comparison::{
     Change, Comparison, Direction, METHOD, Place, Ratio, percentile, ratio_in_words,
@@ -20,7 +20,7 @@ use crate::report_input::ReportInput;
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
     include_str!("../../assets/matrix.css"),
-    include_str!("../../assets/evidence.css"),
+    include_str!("../../assets/cell_details.css"),
     include_str!("../../assets/before_after.css"),
     include_str!("../../assets/print.css"),
     include_str!("../../assets/before_after_print.css"),

@@ -3,7 +3,7 @@
 //! Segments longer than the step stay as they are, and so do those that are part of a violation. A
 //! cluster tells how many holds it stands for, and how long they held.
 
-use crate::lanes::{Activity, Segment};
+use crate::worker_lanes::{Activity, Segment};
 
 /// What a page draws as one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 //! a server, and it uses no network (a content security policy in it enforces that). Untrusted text
 //! is escaped where it becomes HTML, and again where it becomes JSON.
 //!
-//! - `page.rs`, `grid.rs`, `tile.rs`, `evidence.rs`: the data for the templates in `templates/`
+//! - `page.rs`, `grid.rs`, `tile.rs`, `cell_details.rs`: the data for the templates in `templates/`
 //! - `frame.rs`: what all pages share
-//! - `before_after.rs`, `interval.rs`: the page that compares two sets of runs
+//! - `before_after.rs`, `ratio_axis.rs`: the page that compares two sets of runs
 //! - `timeline_data.rs` and the files that it uses: histories as columns of numbers, for the timeline
 //! - `percentiles.rs`: latency curves
 //! - `assets/*.css`, `assets/*.js`: the style, and the interactive timeline
@@ -15,22 +15,22 @@
 //! (`cluster.rs`), and the page says so.
 
 mod before_after;
+mod cell_details;
 mod cluster;
 mod column;
 mod downtime;
-mod embed;
-mod evidence;
+mod embedded_json;
 mod fault_band;
 mod figures;
 mod frame;
 mod grid;
-mod interval;
 mod jump_target;
 mod messages;
 mod name;
 mod node_rows;
 mod page;
 mod percentiles;
+mod ratio_axis;
 #[cfg(test)]
 mod small_history;
 mod tile;

@@ -3,7 +3,7 @@
 use askama::Template;
 use picklock_verdicts::check::{Property, Status, describe};
 
-use super::evidence::{self, Exhibit};
+use super::cell_details::{CellDetails, all_cell_details};
 use super::frame::{Count, Frame, counts};
 use super::grid::{self, World};
 use super::name::{Name, name, sentence};
@@ -14,7 +14,7 @@ use crate::units::span_ms;
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
     include_str!("../../assets/matrix.css"),
-    include_str!("../../assets/evidence.css"),
+    include_str!("../../assets/cell_details.css"),
     include_str!("../../assets/print.css"),
 );
 
@@ -51,7 +51,7 @@ pub(super) struct Page {
     properties: Vec<PropertyKey>,
     /// The signs of `held`, `violated`, `unknown` and `not-applicable`.
     signs: [&'static str; 4],
-    exhibits: Vec<Exhibit>,
+    cells: Vec<CellDetails>,
 }
 
 /// The meaning of a letter.
@@ -109,7 +109,7 @@ pub(super) fn view(input: &ReportInput) -> Page {
             Status::NotApplicable,
         ]
         .map(Status::sign),
-        exhibits: evidence::exhibits(input),
+        cells: all_cell_details(input),
     }
 }
 

@@ -16,9 +16,9 @@ use super::node_rows::{NodeRow, node_rows};
 use super::time_series;
 use super::wrong_clock::{Off, wrong_clocks};
 use crate::escape::visible;
-use crate::lanes::{Activity, Lane, MarkKind, lanes, overlaps_by_key};
 use crate::units::span_ns;
 use crate::wire_log::WireLog;
+use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps_by_key};
 
 /// Further lanes are not drawn.
 const MOST_LANES: usize = 400;

@@ -3,7 +3,7 @@
 use picklock_verdicts::record::RunRecord;
 
 use super::line::{Line, columns};
-use super::paint::{COOL, STRONG};
+use super::styles::{COOL, STRONG};
 use crate::escape::visible;
 
 /// The command in a form that can be copied: long ones are broken between words with a backslash,

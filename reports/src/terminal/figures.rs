@@ -5,7 +5,7 @@ use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::{Counts, Latency, RunRecord};
 
 use super::line::Line;
-use super::paint::{BAD, FAINT};
+use super::styles::{BAD, FAINT};
 use crate::units::{span_ms, span_us};
 
 /// The column where figures begin.

@@ -4,7 +4,7 @@ use picklock_verdicts::check::Status;
 use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
-use super::paint::{FAINT, STRONG, WARN, style};
+use super::styles::{FAINT, STRONG, WARN, style};
 use crate::units::span_ms;
 
 /// Subject, scenario, world and seed; the scenario's summary; the servers.

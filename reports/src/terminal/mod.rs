@@ -4,20 +4,20 @@
 //! subject and scenario, the verdicts, whose fault it was, the story, a timeline, faults, figures,
 //! and the command that repeats the run.
 
-mod bands;
 mod command;
+mod fault_bands;
 mod faults;
 mod figures;
 mod headline;
 mod line;
 mod matrix;
-mod paint;
 mod run;
-mod scale;
 mod story;
+mod styles;
+mod time_scale;
+mod time_window;
 mod timeline;
 mod verdicts;
-mod window;
 
 pub use matrix::matrix;
 pub use run::run;

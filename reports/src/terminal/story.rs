@@ -6,7 +6,7 @@ use picklock_verdicts::check::{Property, Status, Verdict};
 use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
-use super::paint::{FAINT, STRONG};
+use super::styles::{FAINT, STRONG};
 
 /// The full story of the first violated property, and from the others only what is new, because one
 /// fault often violates several properties with the same story.

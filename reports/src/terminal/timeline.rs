@@ -7,14 +7,14 @@ use picklock_verdicts::history::History;
 use picklock_verdicts::record::RunRecord;
 use picklock_verdicts::timeline::Timeline;
 
-use super::bands::{Cell, bands, write_beside};
+use super::fault_bands::{Cell, bands, write_beside};
 use super::line::{Line, columns};
-use super::paint::{BAD, COOL, FAINT, FAULT, GOOD, STRONG, WARN};
-use super::scale::Scale;
 use super::story::violated;
-use super::window::{Window, around_violation};
-use crate::lanes::{Activity, Lane, MarkKind, lanes, overlaps};
+use super::styles::{BAD, COOL, FAINT, FAULT, GOOD, STRONG, WARN};
+use super::time_scale::Scale;
+use super::time_window::{Window, around_violation};
 use crate::units::{moment_ns, span_ns};
+use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps};
 
 /// Further rows are not drawn.
 const ROWS: usize = 12;

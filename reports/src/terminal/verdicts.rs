@@ -4,7 +4,7 @@ use picklock_verdicts::check::{Property, Status, Verdict};
 use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
-use super::paint::{FAINT, STRONG, style};
+use super::styles::{FAINT, STRONG, style};
 use crate::responsibility::responsibility;
 use crate::verdict_line::verdict_line;
 

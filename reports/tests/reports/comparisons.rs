@@ -40,11 +40,7 @@ fn a_set_beside_itself_shows_nothing() {
     let same = compare(&matrix, &matrix).unwrap();
     assert_eq!((same.cells, same.verdicts.len()), (5, 0));
     assert!(!same.latency.is_empty() && same.latency.iter().all(|ratio| ratio.within_noise));
-    assert!(
-        text(&same).contains("nothing changed"),
-        "{}",
-        text(&same)
-    );
+    assert!(text(&same).contains("nothing changed"), "{}", text(&same));
 }
 
 #[test]

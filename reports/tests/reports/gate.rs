@@ -272,10 +272,7 @@ fn the_users_expectations_lie_over_the_scenarios() {
         .iter()
         .map(|one| one.problem.as_str())
         .collect();
-    assert_eq!(
-        problems,
-        ["lease held, expected violated: dead alarm"]
-    );
+    assert_eq!(problems, ["lease held, expected violated: dead alarm"]);
     assert_eq!(
         decision.findings[0].cell.as_ref().unwrap().subject,
         "set-nx-px"

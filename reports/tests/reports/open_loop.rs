@@ -3,9 +3,9 @@
 use picklock_reports::combine::of_run;
 use picklock_reports::gate::Metric;
 use picklock_reports::html::page;
-use picklock_reports::json::run_json;
 use picklock_reports::markdown::{comment, summary};
 use picklock_reports::report_input::ReportInput;
+use picklock_reports::run_document::run_json;
 use picklock_reports::terminal;
 use picklock_verdicts::latency::ASKED;
 
@@ -73,7 +73,9 @@ fn the_page_draws_both_curves() {
     assert!(shown.contains("<figcaption>acquire, from the intended start</figcaption>"));
     let (record, history) = samples::calm();
     let closed = page(&of_run(record, Some(history))).unwrap();
-    assert!(!closed.contains("from the request") && closed.contains("<figcaption>acquire</figcaption>"));
+    assert!(
+        !closed.contains("from the request") && closed.contains("<figcaption>acquire</figcaption>")
+    );
 }
 
 #[test]

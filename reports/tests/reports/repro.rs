@@ -95,10 +95,7 @@ fn words_of_strangers_end_no_comment() {
 fn the_same_and_what_differs_are_told_apart() {
     let then = repro(catalog::named("calm").unwrap());
     let mut now = then.verdicts.clone();
-    assert_eq!(
-        compared(&then, &now, "0.1.0"),
-        "replay: same verdicts"
-    );
+    assert_eq!(compared(&then, &now, "0.1.0"), "replay: same verdicts");
     now.insert(
         Property::Exclusion,
         outcome(Status::Violated, Some(Cause::Race)),

@@ -5,7 +5,7 @@ use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
 
 use super::super::line::Line;
-use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
+use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
 use crate::units::span_us;
 
 /// The sign of the whole cell and its style. Expected results are not emphasised.

@@ -3,7 +3,7 @@
 use picklock_verdicts::record::Cell;
 
 use super::super::line::{Line, columns};
-use super::super::paint::STRONG;
+use super::super::styles::STRONG;
 use super::cell::block;
 use super::once;
 

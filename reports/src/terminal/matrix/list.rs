@@ -4,7 +4,7 @@ use picklock_verdicts::check::Status;
 use picklock_verdicts::record::Cell;
 
 use super::super::line::{Line, columns};
-use super::super::paint::{BAD, FAINT, STRONG, WARN};
+use super::super::styles::{BAD, FAINT, STRONG, WARN};
 use super::cell::{p99, sign, with};
 use super::once;
 

@@ -11,8 +11,8 @@ mod surprises;
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::line::Line;
-use super::paint::STRONG;
 use super::run::{NARROWEST, WIDEST, join};
+use super::styles::STRONG;
 
 /// The matrix for a terminal of `width` columns (taken as at least 60, at most 200).
 ///

@@ -4,7 +4,7 @@ use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::{MatrixRecord, SkippedCell};
 
 use super::super::line::Line;
-use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
+use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
 use super::once;
 
 /// Reasons for skipped cells beyond this are only counted.

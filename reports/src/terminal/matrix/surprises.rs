@@ -5,7 +5,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::super::command::see_it_again;
 use super::super::line::Line;
-use super::super::paint::{BAD, FAINT, STRONG, WARN};
+use super::super::styles::{BAD, FAINT, STRONG, WARN};
 use crate::matrix::badness;
 
 /// Further ones are only counted.

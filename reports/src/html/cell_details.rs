@@ -5,7 +5,7 @@ use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::Cell;
 use picklock_verdicts::timeline::Timeline;
 
-use super::embed;
+use super::embedded_json;
 use super::figures::{self, Figures};
 use super::frame::Command;
 use super::messages;
@@ -26,7 +26,7 @@ const LEAST_PIECES: usize = 1_000;
 const MOST_TROUBLES: usize = 50;
 
 /// One cell.
-pub(super) struct Exhibit {
+pub(super) struct CellDetails {
     pub(super) index: usize,
     pub(super) open: bool,
     pub(super) subject: Name,
@@ -87,28 +87,28 @@ pub(super) struct FaultRow {
     pub(super) until: String,
 }
 
-pub(super) fn exhibits(input: &ReportInput) -> Vec<Exhibit> {
+pub(super) fn all_cell_details(input: &ReportInput) -> Vec<CellDetails> {
     let cells = &input.matrix.cells;
     let room = Room {
         pieces: (MOST_PIECES / cells.len().max(1)).max(LEAST_PIECES),
         messages: messages::share(cells.len()),
     };
     let exhibit = |(index, cell): (usize, &Cell)| {
-        let mut exhibit = exhibit(index, cell, input.of(cell), room);
+        let mut exhibit = cell_details(index, cell, input.of(cell), room);
         exhibit.open = cells.len() == 1;
         exhibit
     };
     cells.iter().enumerate().map(exhibit).collect()
 }
 
-fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> Exhibit {
+fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> CellDetails {
     let history = found.and_then(|evidence| evidence.history.as_ref());
     let wire = found.and_then(|evidence| evidence.wire.as_ref());
     let timeline = history.map(Timeline::of);
     let track =
         (timeline.as_ref()).map(|timeline| timeline_data(timeline, wire, &cell.verdicts, room));
     let record = found.map(|evidence| &evidence.record);
-    Exhibit {
+    CellDetails {
         index,
         open: false,
         subject: name(&cell.subject.name),
@@ -133,7 +133,7 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> E
         left_out: track
             .as_ref()
             .map_or_else(Vec::new, |track| track.left_out.clone()),
-        track: track.map(|track| embed::json(&track)),
+        track: track.map(|track| embedded_json::json(&track)),
         has_messages: wire.is_some(),
         figures: timeline.as_ref().map_or_else(
             || figures::of_cell(cell),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use picklock_verdicts::record::RunRecord;
 
 use super::story::violated;
-use crate::lanes::{Activity, Lane, Segment};
+use crate::worker_lanes::{Activity, Lane, Segment};
 
 /// A part of a run, for one lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use anstyle::Style;
 use picklock_verdicts::timeline::{FaultSpan, Timeline};
 
-use super::paint::FAULT;
-use super::scale::Scale;
+use super::styles::FAULT;
+use super::time_scale::Scale;
 
 /// Further rows are not drawn.
 const BANDS: usize = 4;

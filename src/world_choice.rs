@@ -11,14 +11,14 @@ use crate::exit::Failure;
 use crate::{image, subject};
 
 /// A chosen world, with the reason in words.
-pub struct Chosen {
+pub struct ChosenWorld {
     /// The servers; `None` for the simulation.
     pub servers: Option<World>,
     /// Why this world was chosen.
     pub reason: String,
 }
 
-impl Chosen {
+impl ChosenWorld {
     /// Which world it is.
     pub fn name(&self) -> WorldName {
         match &self.servers {
@@ -48,8 +48,8 @@ impl Chosen {
         }))
     }
 
-    fn on(servers: World, reason: String) -> Chosen {
-        Chosen {
+    fn on(servers: World, reason: String) -> ChosenWorld {
+        ChosenWorld {
             servers: Some(servers),
             reason,
         }
@@ -73,21 +73,21 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// There is no Redis, no engine, or no image. The error says what to do about it.
-pub async fn choose(wanted: Wanted<'_>) -> Result<Chosen, Failure> {
+pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenWorld, Failure> {
     let image = wanted.servers.image.as_deref();
     let redis_server = wanted.servers.redis_server.as_deref();
     match wanted.world.or_else(|| only_world(wanted.scenario)) {
         Some(WorldName::Process) => {
             let binary = Binary::find(redis_server).map_err(environment)?;
             let reason = format!("requested; {}", binary.reason());
-            Ok(Chosen::on(World::Process(binary), reason))
+            Ok(ChosenWorld::on(World::Process(binary), reason))
         }
         Some(WorldName::Docker) => {
             let image = image::choose(image).await?;
             let reason = format!("requested; {}", image.reason());
-            Ok(Chosen::on(World::Docker(image), reason))
+            Ok(ChosenWorld::on(World::Docker(image), reason))
         }
-        Some(WorldName::Sim) => Ok(Chosen {
+        Some(WorldName::Sim) => Ok(ChosenWorld {
             servers: None,
             reason: "requested; virtual time, no server".into(),
         }),
@@ -115,10 +115,10 @@ async fn detected(
     wanted: Wanted<'_>,
     image: Option<&str>,
     redis_server: Option<&Path>,
-) -> Result<Chosen, Failure> {
+) -> Result<ChosenWorld, Failure> {
     let Detection { world, reason } = detect(image, redis_server).await;
     if let Some(servers) = world {
-        return Ok(Chosen::on(servers, reason));
+        return Ok(ChosenWorld::on(servers, reason));
     }
     let scenario = wanted.scenario;
     if let Some(scenario) = scenario.filter(|scenario| !scenario.runs_in(WorldName::Sim)) {
@@ -131,7 +131,7 @@ async fn detected(
             "a program of your own cannot be simulated",
         ));
     }
-    Ok(Chosen {
+    Ok(ChosenWorld {
         servers: None,
         reason: format!(
             "simulated, because no server was found; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"

@@ -1,8 +1,8 @@
 //! The time scale of a picture: converts between times and columns, and draws the axis.
 
 use super::line::{Line, columns};
-use super::paint::FAINT;
-use super::window::Window;
+use super::styles::FAINT;
+use super::time_window::Window;
 
 /// Labels of the axis are at least this many columns apart.
 const LABEL_EVERY: u64 = 10;
