@@ -28,7 +28,7 @@ Exit codes:
 Try:
   picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
   picklock matrix --backend sim                 every lock, every scenario, one table
-  picklock replay run-1                         repeat a run that --out has kept
+  picklock replay run-1                         repeat a run kept with --out
   picklock list                                 all locks, scenarios and worlds";
 
 /// The commands.
@@ -127,7 +127,7 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// The choice, as a specification has it.
+    /// The choice in the form that a specification stores.
     pub fn choice(&self) -> ServerChoice {
         ServerChoice {
             image: self.image.clone(),

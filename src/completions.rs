@@ -1,5 +1,5 @@
-//! `picklock completions` and `picklock man`: what shells and `man` want to know of the command
-//! line, made from its definition.
+//! `picklock completions` and `picklock man`: completion scripts and manual pages, generated from
+//! the command line's definition.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -21,7 +21,7 @@ pub fn completions(shell: Shell) {
 /// There is no such command.
 pub fn man(of: Option<&str>) -> Result<(), Failure> {
     let mut whole = Cli::command();
-    // So that each command knows that it is `picklock scenario`, not only `scenario`.
+    // Each command then knows its full name, such as `picklock scenario`.
     whole.build();
     let command = match of {
         None => whole,

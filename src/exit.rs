@@ -13,23 +13,23 @@ pub const HELD: u8 = 0;
 pub const VIOLATED: u8 = 1;
 /// Wrong usage, or a bad input file.
 pub const USAGE: u8 = 2;
-/// Too little to judge.
+/// Too little happened to judge.
 pub const INCONCLUSIVE: u8 = 3;
 /// No Redis, no engine, no image, no port.
 pub const ENVIRONMENT: u8 = 4;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
-/// Why there is nothing to report.
+/// Why a run has nothing to report.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The command line or a file is wrong.
     #[error("{0}")]
     Usage(String),
-    /// The machine cannot do it.
+    /// The machine cannot run it.
     #[error("{0}")]
     Environment(String),
-    /// The subject cannot be simulated to an end.
+    /// The simulation of the subject does not end.
     #[error("{0}")]
     Stuck(String),
     /// The user stopped it before there was anything to report.
@@ -61,7 +61,7 @@ impl Failure {
     }
 }
 
-/// A worker that did not start, with its last words: they often say more than the error does.
+/// A worker that did not start, with its last output: that often says more than the error does.
 fn not_started(error: &RunError, log: &[String]) -> Failure {
     let mut text = error.to_string();
     let RunError::Worker { worker, heard, .. } = error else {

@@ -1,7 +1,7 @@
-//! `picklock explain`: what a word of a report means, in prose.
+//! `picklock explain`: describes scenarios, properties, causes and locks in prose.
 //!
-//! Properties and causes bring their pages with them. The pages of scenarios and locks are made
-//! from the catalog and from the table of strategies.
+//! Properties and causes have written pages. The pages of scenarios and locks are generated from
+//! the catalog and the table of strategies.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use crate::cli::ExplainArgs;
 use crate::exit::Failure;
 use crate::print;
 
-/// Prints the pages of a name, or all names.
+/// Prints the pages of a name, or a list of all names.
 ///
 /// # Errors
 /// The name is unknown (the error gives the nearest one), or the catalog does not parse.
@@ -28,7 +28,7 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The pages of this name. A cause and a scenario may share one.
+/// The pages of this name. A cause and a scenario may share a name.
 fn explain(name: &str) -> Result<String, Failure> {
     let mut found: Vec<String> = Vec::new();
     found.extend(Property::named(name).map(|property| describe(property).page.to_owned()));
@@ -63,7 +63,7 @@ fn unknown(name: &str) -> Failure {
     let shown: String = name.chars().take(60).collect();
     let shown = picklock_reports::escape::visible(&shown);
     Failure::Usage(format!(
-        "`{shown}` is no scenario, property, cause or lock{hint} (`picklock explain` lists them all)"
+        "`{shown}` is not a scenario, property, cause or lock{hint} (`picklock explain` lists them all)"
     ))
 }
 
@@ -126,15 +126,15 @@ fn scenario_page(scenario: &Scenario) -> String {
     }
     page.push_str("\nWhat is expected:\n");
     if scenario.expect.is_empty() {
-        page.push_str("- nothing: it shows what happens\n");
+        page.push_str("- nothing: the scenario only shows what happens\n");
     }
-    // "*" sorts first, and reads best last.
+    // "*" sorts first, but reads best last.
     let (others, named): (Vec<_>, Vec<_>) =
         scenario.expect.iter().partition(|(name, _)| *name == "*");
     for (subject, expected) in named.into_iter().chain(others) {
         let who = match (subject.as_str(), scenario.expect.len()) {
             ("*", 1) => "everybody",
-            ("*", _) => "everybody else",
+            ("*", _) => "all other locks",
             (name, _) => name,
         };
         let in_order = PROPERTIES
@@ -152,7 +152,7 @@ fn workload_in_words(workload: &Workload) -> String {
     let (workers, stock) = (workload.workers, workload.stock);
     let what = match (&workload.arrivals, &workload.duration) {
         (Some(arrivals), Some(duration)) => format!(
-            "{} buyers come for {}, and {workers} workers serve them; {stock} units",
+            "{workers} workers serve {} buyers for {}; {stock} units",
             in_word(arrivals),
             in_word(duration)
         ),
@@ -163,7 +163,7 @@ fn workload_in_words(workload: &Workload) -> String {
         keys => format!(" of each of {keys} locks"),
     };
     format!(
-        "{what}{each}; a lease of {}, a section of {}.",
+        "{what}{each}; lease {}, critical section {}.",
         in_word(&workload.ttl),
         in_word(&workload.section)
     )
@@ -194,11 +194,11 @@ fn expectation(expected: &Expectation) -> String {
         Expectation::Held => "holds".to_owned(),
         Expectation::Violated { cause: None } => "is violated".to_owned(),
         Expectation::Violated { cause: Some(cause) } => format!("is violated ({cause})"),
-        Expectation::Any => "may come out either way".to_owned(),
+        Expectation::Any => "may hold or be violated".to_owned(),
     }
 }
 
-/// A fault as its file says it, on one line: `pause-client (when on stock-read, stock 1; for 1.5ttl)`.
+/// A fault on one line, in the words of a scenario file.
 fn fault_in_words(fault: &impl serde::Serialize) -> String {
     let Ok(Value::Object(keys)) = serde_json::to_value(fault) else {
         return String::new();
@@ -232,7 +232,7 @@ fn value_in_words(value: &Value) -> String {
     }
 }
 
-/// The word that a scenario file would use.
+/// The word that a scenario file uses.
 fn in_word(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).map_or(String::new(), |value| value_in_words(&value))
 }
@@ -244,7 +244,7 @@ fn lock_page(strategy: &Strategy) -> Result<String, Failure> {
         nodes,
         ..
     } = strategy;
-    let mut page = format!("# {name} (lock)\n\n{summary}.\n\nWants {nodes} independent Redis ");
+    let mut page = format!("# {name} (lock)\n\n{summary}.\n\nRequires {nodes} independent Redis ");
     page.push_str(if *nodes == 1 { "node.\n" } else { "nodes.\n" });
     page.push_str("\nWhat the catalog expects of it:\n");
     for scenario in catalog::names() {

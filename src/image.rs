@@ -1,4 +1,4 @@
-//! A Redis image where no registry is in reach: built from this machine's own server.
+//! The Redis image: built from this machine's own server if no registry can be reached.
 
 use std::process::Stdio;
 
@@ -9,13 +9,13 @@ use tokio::process::Command;
 use crate::exit::Failure;
 use crate::print;
 
-/// What `scripts/redis-image` does, carried along for an installed picklock.
+/// The script `scripts/redis-image`, embedded for an installed picklock.
 const SCRIPT: &str = include_str!("../scripts/redis-image");
 
-/// The image that the user named; else the official one; else one that is built here and now.
+/// The image that the user named; else the official one; else one built on the spot.
 ///
 /// # Errors
-/// There is no engine, or no image can be had or built.
+/// There is no engine, or no image can be pulled or built.
 pub async fn choose(named: Option<&str>) -> Result<Image, Failure> {
     let missing = match Image::choose(named).await {
         Ok(image) => return Ok(image),
@@ -23,7 +23,7 @@ pub async fn choose(named: Option<&str>) -> Result<Image, Failure> {
         Err(other) => return Err(Failure::Environment(other.to_string())),
     };
     print::err(
-        "no Redis image is here and none can be pulled: building one from this machine's server\n",
+        "no Redis image was found and none can be pulled: building one from this machine's server\n",
     );
     build()
         .await
@@ -33,7 +33,7 @@ pub async fn choose(named: Option<&str>) -> Result<Image, Failure> {
         .map_err(|error| Failure::Environment(error.to_string()))
 }
 
-/// Runs the script. It is ours, and nothing that a user typed goes into it.
+/// Runs the script. It is part of Picklock, and takes no input from the user.
 async fn build() -> Result<(), String> {
     let mut child = Command::new("bash")
         .arg("-s")
@@ -44,7 +44,7 @@ async fn build() -> Result<(), String> {
         .spawn()
         .map_err(|error| format!("cannot start bash: {error}"))?;
     if let Some(mut input) = child.stdin.take() {
-        // A script that ends before it was read says why on its standard error.
+        // A script that ends before reading all of it says why on its standard error.
         input.write_all(SCRIPT.as_bytes()).await.ok();
     }
     let output = child

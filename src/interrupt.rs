@@ -1,19 +1,19 @@
-//! Ctrl-C and SIGTERM: the first ends the run in order, the second at once.
+//! Ctrl-C and SIGTERM: the first one ends the run in order, the second one at once.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit;
 
-/// Whether the user wants the run to end. All clones agree.
+/// Whether the user wants the run to end. All clones share the state.
 #[derive(Clone)]
 pub struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
-    /// Begins to listen. Must be called inside the runtime.
+    /// Starts listening. Must be called inside the runtime.
     ///
     /// # Errors
-    /// The operating system does not let us.
+    /// The operating system refuses the signal handlers.
     pub fn listen() -> std::io::Result<Self> {
         let mut ctrl_c = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -25,7 +25,7 @@ impl Interrupt {
                     _ = terminate.recv() => {}
                 }
                 if count > 0 {
-                    // A user who asks twice does not want to wait; the reaper cleans up after us.
+                    // A second interrupt ends the process at once; the reaper cleans up afterwards.
                     std::process::exit(i32::from(exit::INTERRUPTED));
                 }
                 tell.send_replace(true);
@@ -34,15 +34,15 @@ impl Interrupt {
         Ok(Interrupt(told))
     }
 
-    /// True once the user wants it to end.
+    /// True once the user wants the run to end.
     pub fn is_wanted(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Ready when the user wants it to end; at once if that was before.
+    /// Resolves when the user wants the run to end, at once if that was before.
     pub async fn wanted(mut self) {
         if self.0.wait_for(|wanted| *wanted).await.is_err() {
-            // The listener is gone, so no interrupt can come.
+            // The listener is gone, so no further interrupt can arrive.
             std::future::pending::<()>().await;
         }
     }

@@ -1,4 +1,4 @@
-//! `picklock list`: what can be tested, and how.
+//! `picklock list`: locks, scenarios and worlds.
 
 use picklock_impls::{MUTANTS, OptionSpec, STRATEGIES, Strategy};
 use picklock_reports::listing::{Entry, Listing, json, text};
@@ -12,7 +12,7 @@ use crate::print;
 /// Prints the lists.
 ///
 /// # Errors
-/// A scenario of the catalog that does not parse: a defect of this build.
+/// A scenario of the catalog does not parse: a bug of this build.
 pub fn run(args: &ListArgs) -> Result<(), Failure> {
     let wanted = |what: Listed| args.what.is_none_or(|only| only == what);
     let mut listings = Vec::new();
@@ -62,7 +62,7 @@ fn declared(spec: &OptionSpec) -> Value {
     })
 }
 
-/// Every option once, whichever locks have it: names mean the same everywhere.
+/// Every option once: an option means the same for every lock that has it.
 fn options() -> Listing {
     let mut all: Vec<&OptionSpec> = Vec::new();
     for spec in STRATEGIES.iter().flat_map(|strategy| strategy.options) {
@@ -111,7 +111,7 @@ fn backends() -> Listing {
         ),
         (
             "process",
-            "Real redis-server processes on loopback, started and ended by the run.",
+            "Real redis-server processes on loopback, started and stopped by the run.",
         ),
         (
             "sim",

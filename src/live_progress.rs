@@ -1,4 +1,4 @@
-//! Live progress on standard error: a status line on a terminal, plain lines otherwise.
+//! Live progress of a run on standard error: a status line on a terminal, plain lines otherwise.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -10,17 +10,17 @@ use picklock_reports::progress::Progress;
 
 use crate::print;
 
-/// Shows how a run goes on.
+/// Shows the progress of a run.
 pub enum LiveProgress {
     /// Shows nothing.
     Silent,
-    /// Into a file or pipe: one line for each event.
+    /// Into a file or pipe: one line per event.
     Lines(RefCell<Progress>),
-    /// On a terminal: a line that changes, with faults above it as they strike.
+    /// On a terminal: a status line, with faults printed above it.
     Status(Status),
 }
 
-/// The line that changes.
+/// The status line.
 pub struct Status {
     bar: ProgressBar,
     progress: RefCell<Progress>,
@@ -30,7 +30,7 @@ pub struct Status {
 }
 
 impl LiveProgress {
-    /// Chooses by what standard error is.
+    /// Chooses by the kind of standard error.
     pub fn new(quiet: bool) -> Self {
         if quiet {
             return LiveProgress::Silent;
@@ -56,8 +56,8 @@ impl LiveProgress {
 impl Observer for LiveProgress {
     fn phase(&self, phase: RunPhase) {
         let name = match phase {
-            RunPhase::Setup => "setting up: servers and workers",
-            RunPhase::Teardown => "taking down",
+            RunPhase::Setup => "setting up servers and workers",
+            RunPhase::Teardown => "shutting down",
         };
         match self {
             LiveProgress::Silent => {}

@@ -1,46 +1,46 @@
 //! Picklock: tries to pick distributed locks on Redis.
 //!
-//! This binary parses, composes, dispatches, prints and exits, and nothing else does any of it:
+//! This binary parses, composes, dispatches, prints and exits; no other crate does any of that:
 //!
-//! - [`cli`]: what can be typed
-//! - [`subject`], [`backend`], [`image`]: where names become things
-//! - [`request`]: what the user asks to be run, checked before anything starts
+//! - [`cli`]: the command line
+//! - [`subject`], [`world_choice`], [`image`]: turn names into locks, worlds and images
+//! - [`run_request`]: what the user asks to run, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report
-//! - [`command_line`]: from a specification back to the command that repeats it
-//! - [`matrix`]: many of them, and one table
-//! - [`replay`]: a kept run once more, from its [`repro`] file
-//! - [`gate`]: what came out, held against what the user wants
-//! - [`listing`], [`judge`]: the smaller commands
-//! - [`report`]: reports from what runs have left, which [`report_input`] reads
-//! - [`explain`], [`completions`]: what people and shells want to know
-//! - [`worker`]: the hidden end of the adapter protocol
-//! - [`source`]: what is wrong in a file of the user's, and where
-//! - [`live_progress`], [`print`], [`output`], [`exit`]: what the user sees, and what stays
+//! - [`reproduce_command`]: turns a specification back into the command that repeats it
+//! - [`matrix`]: many runs, one table
+//! - [`replay`]: repeats a kept run from its [`repro`] file
+//! - [`gate`]: compares results with the user's configuration
+//! - [`listing`], [`check`]: the smaller commands
+//! - [`report`]: writes reports from kept runs, which [`report_reader`] reads
+//! - [`explain`], [`completions`]: descriptions for people, completions for shells
+//! - [`worker`]: the hidden commands of worker processes and the reaper
+//! - [`source`]: errors that point into a user's file
+//! - [`live_progress`], [`print`], [`run_directory`], [`exit`]: progress, printing, kept files, exit codes
 
-mod backend;
+mod check;
 mod cli;
-mod command_line;
 mod completions;
 mod exit;
 mod explain;
 mod gate;
 mod image;
 mod interrupt;
-mod judge;
 mod listing;
 mod live_progress;
 mod matrix;
-mod output;
 mod print;
 mod replay;
 mod report;
-mod report_input;
+mod report_reader;
 mod repro;
-mod request;
+mod reproduce_command;
+mod run_directory;
+mod run_request;
 mod scenario;
 mod source;
 mod subject;
 mod worker;
+mod world_choice;
 
 use std::process::ExitCode;
 
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Command::Matrix(args) => on_one_thread(matrix::run(args)),
         Command::Gate(args) => on_one_thread(gate::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
-        Command::Check(args) => judge::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args).map(|()| exit::HELD),
         Command::Completions { shell } => {
@@ -76,8 +76,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Everything runs on the main thread: children are to die with the thread that started them, and
-/// that must be one which lives as long as the process.
+/// Everything runs on the main thread: children die with the thread that started them, so that
+/// thread must live as long as the process.
 fn on_one_thread(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

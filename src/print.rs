@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 
 /// Writes to standard output.
 pub fn out(text: &str) {
-    // A reader that went away (`| head`) wants no more.
+    // A reader that is gone (`| head`) wants no more.
     let mut stdout = anstream::stdout().lock();
     stdout.write_all(text.as_bytes()).ok();
     stdout.flush().ok();
@@ -20,7 +20,7 @@ pub fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// The width to write for: the terminal's, or 100 columns without one.
+/// The width of the terminal, or 100 columns without one.
 pub fn width() -> usize {
     console::Term::stdout()
         .size_checked()

@@ -1,4 +1,4 @@
-//! `picklock replay`: a run that was kept, once more, and whether the same comes out.
+//! `picklock replay`: repeats a kept run, and compares the verdicts.
 
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ use crate::{print, repro, scenario};
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_HELP)]
 pub struct ReplayArgs {
-    /// A directory that `--out` has kept a run in, or its repro.toml.
+    /// A directory written by `--out`, or its repro.toml.
     #[arg(value_name = "RUN_DIR|REPRO.toml")]
     pub path: PathBuf,
-    /// Where Redis runs; left out: in the world of the first time.
+    /// Where Redis runs. Default: the world of the kept run.
     #[arg(long, value_enum)]
     pub backend: Option<BackendChoice>,
     #[command(flatten)]
@@ -29,32 +29,33 @@ pub struct ReplayArgs {
     /// Keep the run in this directory, as `picklock scenario --out` does.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// No live progress.
+    /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 const REPLAY_HELP: &str = "\
-Seed, options and scenario are those of the first time, whatever has become of the catalog since. In
-the simulation the same picklock writes the same history, byte for byte; on real servers moments are
-events, and times are not. The last line says whether the same verdicts came out (with --json on
-standard error).
+The seed, the options and the scenario are those of the kept run, even if the catalog has changed
+since. In the simulation, the same version of picklock writes the same history, byte for byte. On
+real servers faults start at the same events, but times differ. The last line says whether the
+verdicts are the same (on standard error with --json).
 
-A repro names the program that it tests (`exec:COMMAND`): look at a stranger's before you replay it.
+A repro file names the program that it tests (`exec:COMMAND`). Check a file that is not yours before
+you replay it.
 
 Exit codes:
-  as those of `picklock scenario`: they say what came out now, not whether it is the same
+  as for `picklock scenario`: they are about the verdicts of this run, not about the comparison
 
 Examples:
   picklock replay run-1
   picklock replay matrix-1/redlock/gc-pause/sim
   picklock replay repro.toml --backend process";
 
-/// Runs it again, and says whether the verdicts are the same.
+/// Repeats the run, and says whether the verdicts are the same.
 ///
 /// # Errors
-/// There is no repro that can be read, it names something that no longer exists, or the machine
-/// cannot run it.
+/// The repro cannot be read, it names something that no longer exists, or the machine cannot run
+/// it.
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let file = repro::find(&args.path)?;
     let then = repro::read(&file)?;

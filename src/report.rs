@@ -1,4 +1,4 @@
-//! `picklock report`: files for people and programs, from what runs have left.
+//! `picklock report`: writes reports from kept runs.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,23 +11,23 @@ use picklock_reports::report_input::ReportInput;
 
 use crate::cli::ReportArgs;
 use crate::exit::{self, Failure};
-use crate::{print, report_input};
+use crate::{print, report_reader};
 
-/// Where files wait until all of them are whole.
+/// The directory for files until all of them are complete.
 const UNFINISHED: &str = ".unfinished";
 
 /// Writes the report and prints what was written.
 ///
 /// # Errors
-/// A path cannot be read, a format has nothing to show, or the disk is full. Nothing is written
-/// then.
+/// A path cannot be read, a format has nothing to show, or the disk is full. Then nothing is
+/// written.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let chosen: Vec<&Format> = args
         .formats
         .iter()
         .filter_map(|name| formats::find(name))
         .collect();
-    let input = report_input::load(&args.paths)?;
+    let input = report_reader::load(&args.paths)?;
     say_skipped(&input);
     let mut files = Vec::new();
     for format in &chosen {
@@ -53,19 +53,19 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
 fn say_skipped(input: &ReportInput) {
     for reason in &input.skipped {
         let reason = picklock_reports::escape::visible(reason);
-        print::err(&format!("picklock: left out: {reason}\n"));
+        print::err(&format!("picklock: skipped: {reason}\n"));
     }
 }
 
-/// `--against` names what was before; the report itself is about what came after.
+/// `--against` names the earlier results; the report itself is about the later ones.
 fn against(args: &ReportArgs, after: &ReportInput) -> Result<(ReportInput, Comparison), Failure> {
-    let before = report_input::load(&args.against)?;
+    let before = report_reader::load(&args.against)?;
     say_skipped(&before);
     let compared = compare(&before.matrix, &after.matrix)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     if compared.cells == 0 {
         return Err(Failure::Usage(
-            "--against: no cell is in both sets: compare runs of the same subject, scenario and \
+            "--against: the two sets have no cell in common: compare runs of the same subject, scenario and \
              world"
                 .to_owned(),
         ));
@@ -113,8 +113,8 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// Writes all files whole or none of them: beside their places first, and only when the disk has
-/// taken the last byte of the last one are they renamed, which needs no room any more.
+/// Writes all files or none: first under temporary names, and renames them only after the last byte
+/// is on disk, because renaming needs no space.
 fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
     let existed = out.exists();
     let unfinished = out.join(UNFINISHED);
@@ -141,7 +141,7 @@ fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
     fs::remove_dir_all(&unfinished).ok();
     outcome.map_err(|(path, error)| {
         if !existed {
-            // This fails if anything is in it, as it should.
+            // Fails if the directory is not empty, as intended.
             fs::remove_dir(out).ok();
         }
         Failure::Environment(format!("cannot write {}: {error}", path.display()))

@@ -12,7 +12,7 @@ use picklock_scenarios::Scenario;
 use serde::Deserialize;
 
 use crate::exit::Failure;
-use crate::request::{RunRequest, load};
+use crate::run_request::{RunRequest, load};
 use crate::source::Source;
 use crate::subject;
 
@@ -42,10 +42,10 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
     }
 }
 
-/// What the repro in this file asks to be run again. `servers` replaces what the file says of them.
+/// The run that a repro file describes. `servers` overrides the servers in the file.
 ///
 /// # Errors
-/// This picklock cannot run it: the lock or an option is gone.
+/// This picklock cannot run it: the lock or an option no longer exists.
 pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<RunRequest, Failure> {
     let then = &repro.overrides;
     let options: Vec<(String, String)> = repro.subject.options.clone().into_iter().collect();
@@ -71,14 +71,14 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
         file: file.clone(),
     };
     let replayed = request(repro.scenario.clone(), source).map_err(|error| match error {
-        // What is wrong now was right when the file was written.
+        // The content was valid when the file was written.
         Failure::Usage(text) => Failure::Usage(format!(
             "{}: this picklock cannot replay it: {text}",
             file.display()
         )),
         other => other,
     })?;
-    // If the name still leads to the same scenario, the plain command repeats the run as well.
+    // If the name still refers to the same scenario, the plain command repeats the run as well.
     let source = ScenarioSource::Named(named.clone());
     let same = load(&named)
         .and_then(|scenario| request(scenario, source.clone()))
@@ -89,16 +89,16 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
     })
 }
 
-/// The repro file that a path means: itself, or the one in the directory of a run.
+/// The repro file for a path: the path itself, or the file in the directory of a run.
 ///
 /// # Errors
-/// There is none, with what is there instead.
+/// There is none; the error says what is there instead.
 pub fn find(path: &Path) -> Result<PathBuf, Failure> {
     let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", path.display())));
     if !path.is_dir() {
         return match path.file_name().and_then(|name| name.to_str()) {
             Some("run.json" | "history.jsonl" | "wire.jsonl") => {
-                wrong(format!("name the directory that it is in, or its {FILE}"))
+                wrong(format!("name its directory, or the {FILE} in it"))
             }
             _ => Ok(path.to_owned()),
         };
@@ -109,17 +109,17 @@ pub fn find(path: &Path) -> Result<PathBuf, Failure> {
     }
     if path.join("matrix.json").exists() {
         return wrong(format!(
-            "a matrix is in it, not a run: name the directory of one of its cells, such as {}",
+            "it contains a matrix, not a run: name the directory of one of its cells, such as {}",
             path.join("LOCK/SCENARIO/WORLD").display()
         ));
     }
     match path.join("run.json").exists() {
         true => wrong(format!(
-            "there is a run in it, but no {FILE}: an older picklock kept it. Its run.json says \
+            "it contains a run, but no {FILE}: an older picklock wrote it. Its run.json says \
              under \"reproduce\" which command repeats it"
         )),
         false => wrong(format!(
-            "there is no {FILE} in it: name a directory that `picklock scenario --out` has made"
+            "it contains no {FILE}: name a directory written by `picklock scenario --out`"
         )),
     }
 }
@@ -127,9 +127,9 @@ pub fn find(path: &Path) -> Result<PathBuf, Failure> {
 /// Reads a repro file.
 ///
 /// # Errors
-/// It cannot be read, is of another program or version, or is wrong in some line.
+/// It cannot be read, belongs to another program or version, or has an invalid line.
 pub fn read(path: &Path) -> Result<Repro, Failure> {
-    /// What every version has.
+    /// What every version of the format has.
     #[derive(Deserialize)]
     struct Known {
         format: Option<toml::Value>,
@@ -149,17 +149,17 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
             ));
         }
         Some(other) => {
-            let found = other.map_or("no text".to_owned(), |other| {
+            let found = other.map_or("not a string".to_owned(), |other| {
                 format!("{:?}", other.chars().take(60).collect::<String>())
             });
             return wrong(format!(
-                "no repro of picklock: its format is {found}; expected {REPRO_FORMAT:?}"
+                "not a picklock repro: its format is {found}; expected {REPRO_FORMAT:?}"
             ));
         }
         None => {
             return wrong(format!(
-                "no repro of picklock: it has no format key; expected format = {REPRO_FORMAT:?}. \
-                 A scenario is run by `picklock scenario FILE --impl NAME`"
+                "not a picklock repro: it has no format key; expected format = {REPRO_FORMAT:?}. \
+                 To run a scenario, use `picklock scenario FILE --impl NAME`"
             ));
         }
     }

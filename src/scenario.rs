@@ -11,34 +11,34 @@ use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::{self, RunOutput};
 use picklock_harness::spec::RunSpec;
-use picklock_reports::{json, repro, terminal};
+use picklock_reports::{repro, run_document, terminal};
 use picklock_scenarios::WorldName;
 
-use crate::backend::{self, Chosen, Wanted};
 use crate::cli::ScenarioArgs;
-use crate::command_line::CommandLine;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::live_progress::LiveProgress;
-use crate::output::RunDirectory;
-use crate::request::RunRequest;
-use crate::{judge as verdict, print, subject};
+use crate::reproduce_command::ReproduceCommand;
+use crate::run_directory::RunDirectory;
+use crate::run_request::RunRequest;
+use crate::world_choice::{self, ChosenWorld, Wanted};
+use crate::{check as verdict, print, subject};
 
-/// How a run is told and kept.
+/// How a run is reported and kept.
 #[derive(Debug)]
 pub struct Reporting {
     /// One JSON document instead of text.
     pub json: bool,
     /// The directory to keep the run in.
     pub out: Option<PathBuf>,
-    /// No live progress.
+    /// Do not show live progress.
     pub quiet: bool,
 }
 
-/// Runs it, judges it, prints it, keeps it.
+/// Runs the scenario, judges it, prints the report, and keeps the run.
 ///
 /// # Errors
-/// Wrong usage, or a machine that cannot do it. A violated property is no error.
+/// Wrong usage, or a machine that cannot run it. A violated property is not an error.
 pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
     let request = RunRequest::of_args(&args)?;
     let world = args.backend.world();
@@ -58,7 +58,7 @@ pub fn code_of(record: &RunRecord) -> u8 {
     }
 }
 
-/// As [`run`], for a request that was checked. `world`: `None` for the best that there is.
+/// Like [`run`], for a checked request. `world`: `None` for the best available one.
 ///
 /// # Errors
 /// As [`run`].
@@ -72,8 +72,8 @@ pub async fn execute(
         None => None,
     };
     let interrupt = Interrupt::listen()
-        .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
-    let chosen = backend::choose(Wanted {
+        .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
+    let chosen = world_choice::choose(Wanted {
         world,
         servers: &request.servers,
         can_simulate: request.subject.is_in_process(),
@@ -94,15 +94,15 @@ pub async fn execute(
         keep(out, &spec, &output, &record)?;
     }
     if reporting.json {
-        print::out(&format!("{}\n", json::run_json(&record)));
+        print::out(&format!("{}\n", run_document::run_json(&record)));
     } else {
         print::out(&terminal::run(&record, &output.history, print::width()));
     }
     Ok(record)
 }
 
-/// The first line says what was chosen and why.
-fn announce(spec: &RunSpec, chosen: &Chosen, json: bool) {
+/// The first line says which world was chosen and why.
+fn announce(spec: &RunSpec, chosen: &ChosenWorld, json: bool) {
     let line = format!(
         "backend {} ({}), seed {}\n",
         spec.world, chosen.reason, spec.seed
@@ -113,8 +113,8 @@ fn announce(spec: &RunSpec, chosen: &Chosen, json: bool) {
     }
 }
 
-/// What the run leaves, judged.
-pub fn record(spec: &RunSpec, chosen: &Chosen, output: &RunOutput) -> RunRecord {
+/// The judged record of the run.
+pub fn record(spec: &RunSpec, chosen: &ChosenWorld, output: &RunOutput) -> RunRecord {
     let version = output.subject_version.clone();
     let about = About {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
@@ -124,7 +124,7 @@ pub fn record(spec: &RunSpec, chosen: &Chosen, output: &RunOutput) -> RunRecord 
         redis: output.redis.clone(),
         latency: latency::of_history(&output.history),
         phases: output.phases,
-        reproduce: CommandLine::of_run(spec).to_string(),
+        reproduce: ReproduceCommand::of_run(spec).to_string(),
     };
     assemble(&output.history, judge(&output.history), about)
 }
@@ -132,7 +132,7 @@ pub fn record(spec: &RunSpec, chosen: &Chosen, output: &RunOutput) -> RunRecord 
 /// Writes the run into its directory.
 ///
 /// # Errors
-/// The disk is full, or the directory went away.
+/// The disk is full, or the directory is gone.
 pub fn keep(
     out: &RunDirectory,
     spec: &RunSpec,
@@ -149,8 +149,8 @@ pub fn keep(
     let text = repro::text(&crate::repro::of(spec, record))
         .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", repro::FILE)))?;
     out.write(repro::FILE, |file| file.write_all(text.as_bytes()))?;
-    // Last: a directory with a run.json in it is whole.
+    // Last: a directory with a run.json is complete.
     out.write("run.json", |file| {
-        writeln!(file, "{}", json::run_json(record))
+        writeln!(file, "{}", run_document::run_json(record))
     })
 }

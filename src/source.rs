@@ -1,4 +1,4 @@
-//! What is wrong in a file of the user's, and where.
+//! Errors that point into a user's file.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use picklock_scenarios::{ScenarioError, nearest};
 
 use crate::exit::Failure;
 
-/// A file, to which errors are tied.
+/// The text of a file, for errors that point into it.
 pub struct Source {
-    /// As it was typed.
+    /// Its path as typed.
     pub file: String,
-    /// All of it.
+    /// Its whole text.
     pub text: String,
 }
 
@@ -24,7 +24,7 @@ impl Source {
         let before = &self.text[..end];
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        // Errors of both kinds of files read alike.
+        // Errors of scenario files and of configurations look alike.
         let error = ScenarioError {
             file: self.file.clone(),
             place: Some((line, column)),
@@ -35,7 +35,7 @@ impl Source {
         Failure::Usage(error.to_string())
     }
 
-    /// A word that means nothing, and those that would.
+    /// An error for an unknown word, with a hint at the nearest known one.
     pub fn unknown<'a>(
         &self,
         at: usize,
@@ -47,9 +47,9 @@ impl Source {
         self.wrong(at, problem, hint)
     }
 
-    /// What the TOML parser says.
+    /// An error of the TOML parser.
     pub fn unreadable(&self, error: &toml::de::Error) -> Failure {
-        // The parser's words for kinds of values, in everybody's.
+        // The parser's names for types, in plain words.
         let message = error.message().trim().replace('\n', "; ");
         let message = message.replace("expected u64", "expected a whole number");
         let message = message.replace("expected usize", "expected a whole number");

@@ -1,4 +1,4 @@
-//! The lock under test: from what was typed to a specification, and from that to the code.
+//! The lock under test: from the command line to a specification, and from that to its code.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ use crate::exit::Failure;
 /// The prefix of a command line that names a program.
 const EXEC: &str = "exec:";
 
-/// What `--impl` and `--impl-option` named.
+/// The subject that `--impl` and `--impl-option` name.
 ///
 /// # Errors
 /// An unknown name, with the list and the nearest one; a command line that cannot be split; an
-/// option that the lock does not have, or a value that it does not take.
+/// option that the lock does not have, or an invalid value.
 pub fn named(name: &str, options: &[(String, String)]) -> Result<SubjectSpec, Failure> {
     let subject = spec(name, options)?;
     check_options(&subject)?;
@@ -53,7 +53,7 @@ pub fn strategy(subject: &SubjectSpec) -> Option<&'static Strategy> {
     find(&subject.name).filter(|_| subject.is_in_process())
 }
 
-/// The code of a built-in lock, to be simulated.
+/// The code of a built-in lock for the simulation.
 ///
 /// # Errors
 /// The subject is a program.
@@ -75,7 +75,7 @@ pub fn version(subject: &SubjectSpec) -> &'static str {
     }
 }
 
-/// The command line of a worker: the program, or this one for a built-in lock.
+/// The command line of a worker: the external program, or this one for a built-in lock.
 ///
 /// # Errors
 /// The path of this program is unknown or not UTF-8.
@@ -94,14 +94,15 @@ pub fn worker_command(subject: &SubjectSpec) -> Result<Vec<String>, Failure> {
 /// The path of this program.
 ///
 /// # Errors
-/// The system does not know it.
+/// The operating system does not know it.
 pub fn this_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe()
-        .map_err(|error| Failure::Environment(format!("cannot find this program again: {error}")))
+    std::env::current_exe().map_err(|error| {
+        Failure::Environment(format!("cannot find the path of this program: {error}"))
+    })
 }
 
-/// Checks the options against what the lock declares. Only the program itself knows the options of
-/// an external one.
+/// Checks the options against those that the lock declares. Only an external program knows its own
+/// options.
 fn check_options(subject: &SubjectSpec) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     for (name, value) in &subject.options {
@@ -137,7 +138,7 @@ fn unknown(name: &str) -> Failure {
         .map(|meant| format!("\n  = help: did you mean `{meant}`?"))
         .unwrap_or_default();
     Failure::Usage(format!(
-        "--impl {name}: no such lock; built in are {} (`picklock list impls` tells what each does); any other: `exec:COMMAND`{hint}",
+        "--impl {name}: no such lock; the built-in locks are {} (`picklock list impls` describes them); for any other program use `exec:COMMAND`{hint}",
         known().collect::<Vec<_>>().join(", ")
     ))
 }

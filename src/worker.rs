@@ -26,10 +26,10 @@ pub async fn run(name: String) -> Result<u8, Failure> {
     Ok(exit::HELD)
 }
 
-/// Waits until the picklock that started it is gone, and cleans up after it.
+/// Waits until the picklock that started it is gone, then cleans up after it.
 ///
 /// # Errors
-/// The pipe to it broke.
+/// The pipe to it is broken.
 pub fn reap() -> Result<u8, Failure> {
     real::run_reaper(stdin().lock(), stdout())
         .map_err(|error| Failure::Environment(error.to_string()))?;

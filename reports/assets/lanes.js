@@ -1,6 +1,6 @@
 // The lanes of workers and nodes.
 
-const KIND_WORDS = ['waits', 'holds', 'holds, lease perhaps over', 'holds, lease over', 'gives the lock back', 'many short holds', 'many short holds, some past their lease'];
+const KIND_WORDS = ['waits', 'holds', 'holds, lease perhaps over', 'holds, lease over', 'releases', 'many short holds', 'many short holds, some past their lease'];
 const MARK_WORDS = ['dies', 'was fenced off', 'sells'];
 
 function workerRow(track, lane, laneIndex, height) {

@@ -1,6 +1,6 @@
 // From the matrix to the evidence, and from a command to the clipboard.
 
-function openExhibit(hash, scroll) {
+function openCell(hash, scroll) {
   if (!/^#cell-\d+$/.test(hash)) return;
   const exhibit = document.getElementById(hash.slice(1));
   if (!exhibit) return;
@@ -49,10 +49,10 @@ async function copyCommand(button) {
 }
 
 function startNavigation() {
-  addEventListener('hashchange', () => openExhibit(location.hash, true));
+  addEventListener('hashchange', () => openCell(location.hash, true));
   document.querySelectorAll('a.tile').forEach((tile) => {
     // A second click on the same cell changes no hash, and must still lead there.
-    tile.addEventListener('click', () => openExhibit(tile.getAttribute('href'), true));
+    tile.addEventListener('click', () => openCell(tile.getAttribute('href'), true));
   });
   document.querySelectorAll('table.matrix').forEach((table) => {
     table.addEventListener('keydown', walkMatrix);
@@ -69,6 +69,6 @@ function startNavigation() {
     opened.forEach((exhibit) => { exhibit.open = true; });
   });
   addEventListener('afterprint', () => opened.forEach((exhibit) => { exhibit.open = false; }));
-  openExhibit(location.hash, true);
+  openCell(location.hash, true);
 }
 

@@ -86,7 +86,7 @@ function overlapRow(track) {
       const [from, to] = spans[index];
       const inside = track.lanes.filter((lane) => lane.together.some((span) => span[0] < to && span[1] > from));
       const who = inside.slice(0, 8).map((lane) => `worker ${lane.worker}`).join(', ');
-      return [`inside together for ${span(to - from)}: ${who}`, `${moment(from, to - from)} to ${moment(to, to - from)}`];
+      return [`overlapping holds for ${span(to - from)}: ${who}`, `${moment(from, to - from)} to ${moment(to, to - from)}`];
     },
   };
 }

@@ -1,4 +1,4 @@
-// Everything begins here. A timeline is made when its exhibit is first opened.
+// Everything begins here. A timeline is made when the details of its cell are first opened.
 
 const timelines = new Map();
 
@@ -7,7 +7,7 @@ const LEGEND = [
   ['holds', (pen, c) => { pen.fillStyle = c.hold; pen.fillRect(0, 1, 22, 12); }],
   ['holds, lease perhaps over', (pen, c) => { pen.fillStyle = c.hatch.perhaps; pen.fillRect(0, 1, 22, 12); }],
   ['holds, lease over', (pen, c) => { pen.fillStyle = c.hatch.past; pen.fillRect(0, 1, 22, 12); }],
-  ['inside together', (pen, c) => { pen.fillStyle = c.overlap; pen.fillRect(0, 1, 22, 4); pen.strokeStyle = c.overlap; pen.lineWidth = 2; pen.strokeRect(1, 2, 20, 10); }],
+  ['overlapping holds', (pen, c) => { pen.fillStyle = c.overlap; pen.fillRect(0, 1, 22, 4); pen.strokeStyle = c.overlap; pen.lineWidth = 2; pen.strokeRect(1, 2, 20, 10); }],
   ['frozen', (pen, c) => { pen.fillStyle = c.hatch.frozen; pen.fillRect(0, 1, 22, 12); pen.strokeStyle = c.frozen; pen.strokeRect(0.5, 1.5, 21, 11); }],
   ['dead, down', (pen, c) => { pen.fillStyle = c.hatch.dead; pen.fillRect(0, 1, 22, 12); }],
   ['fault', (pen, c) => { pen.fillStyle = c.hatch.fault; pen.fillRect(0, 1, 22, 12); pen.strokeStyle = c.fault; pen.strokeRect(0.5, 1.5, 21, 11); }],

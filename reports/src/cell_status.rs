@@ -7,13 +7,13 @@ use picklock_verdicts::record::{Cell, Surprise};
 /// The status of a cell, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellStatus {
-    /// Something came out otherwise than expected, or was violated where nothing was expected.
+    /// A verdict is not as expected, or a property was violated without an expectation.
     Failed,
-    /// It could not be run.
+    /// The cell could not be run.
     NotRun,
-    /// Something was violated, as expected.
+    /// A property was violated, as expected.
     Violated,
-    /// Something could not be decided, and that is no failure.
+    /// A property could not be decided, and that is not a failure.
     Unknown,
     /// Everything that was judged held.
     Held,
@@ -40,8 +40,8 @@ pub fn status(cell: &Cell) -> CellStatus {
 }
 
 /// What a reader must see first: the surprises of the cell. The record of a single run does not
-/// say what its scenario expects. There every property is expected to hold, and those that did not
-/// are listed.
+/// contain its scenario's expectations; there, every property is expected to hold, and those that
+/// did not are listed.
 pub fn failures(cell: &Cell) -> Vec<Surprise> {
     if !cell.expected.is_empty() || !cell.surprises.is_empty() {
         return cell.surprises.clone();
@@ -60,7 +60,7 @@ pub fn failures(cell: &Cell) -> Vec<Surprise> {
     unmet.collect()
 }
 
-/// True if the property could not be decided, although something was expected of it.
+/// True if a property with an expectation could not be decided.
 pub fn is_undecided(failure: &Surprise) -> bool {
     failure.got.starts_with(Status::Unknown.word())
 }
@@ -80,8 +80,8 @@ pub fn sign(cell: &Cell, property: Property) -> &'static str {
     status.sign()
 }
 
-/// The story of this property in the run that is shown. If it has none there, because the surprise
-/// showed in another run, the story of another violated property.
+/// The story of this property in the shown run. If it has none there, because the surprise occurred
+/// in another run, the story of another violated property.
 pub fn story(cell: &Cell, property: Property) -> &[String] {
     let own = cell.verdicts.get(&property);
     let any = || {

@@ -8,10 +8,10 @@ use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Ta
 
 use crate::report_input::{Evidence, ReportInput};
 
-/// A single run as a matrix of one cell, with itself as the evidence.
+/// A single run as a matrix with one cell.
 ///
-/// A run record does not say what its scenario expects, so the cell expects nothing, and nothing
-/// in it can be a surprise. Its scenario's hash is not known either and left empty.
+/// A run record does not contain its scenario's expectations, so the cell has none, and nothing in
+/// it can be a surprise. The hash of the scenario is not known either and stays empty.
 pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
     let run_dir = ".".to_owned();
     let cell = Cell {
@@ -81,10 +81,10 @@ fn tally(verdicts: &Verdicts) -> BTreeMap<picklock_verdicts::check::Property, Ta
         .collect()
 }
 
-/// Combines several inputs, each with the name of where it was found.
+/// Combines several inputs, each with the name of its source.
 ///
-/// Cells keep their order. Evidence is found by `NAME/RUN_DIR` from then on, so that runs of two
-/// matrices do not meet. A single input stays as it is.
+/// Cells keep their order. Runs are identified by `NAME/RUN_DIR` from then on, so that runs of two
+/// matrices cannot collide. A single input is returned unchanged.
 pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
     if parts.len() == 1
         && let Some((_, only)) = parts.pop()

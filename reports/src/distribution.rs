@@ -1,4 +1,4 @@
-//! Histograms taken out of records again: how often each value was counted.
+//! Histograms decoded from records.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,13 +9,13 @@ use picklock_verdicts::record::{Cell, Latency};
 use crate::cell_status::title;
 use crate::formats::FormatError;
 
-/// A cell, an operation in it, and how long that took.
+/// A cell, an operation, and the histogram of its latencies.
 pub type Distribution<'a> = (&'a Cell, &'a str, Histogram<u64>);
 
 /// The histogram of a latency; values are microseconds.
 ///
 /// # Errors
-/// It is no base64, or no HdrHistogram V2: the record is damaged, or not ours.
+/// Not base64, or not an HdrHistogram V2: the record is damaged, or not from Picklock.
 pub fn decode(
     cell: &Cell,
     operation: &str,
@@ -34,10 +34,10 @@ pub fn decode(
         .map_err(|error| broken(error.to_string()))
 }
 
-/// Every operation of every cell that was run and counted anything, with its histogram.
+/// The histogram of every operation that was counted in any cell.
 ///
 /// # Errors
-/// As [`decode`]. `format` finds nothing to write when nothing was counted anywhere.
+/// As [`decode`], or there is nothing to write because no cell counted an operation.
 pub fn all<'a>(
     cells: &'a [Cell],
     format: &'static str,
@@ -53,7 +53,7 @@ pub fn all<'a>(
     match found.is_empty() {
         true => Err(FormatError::Nothing {
             format,
-            reason: "no operation of any cell has succeeded, so there is no latency",
+            reason: "no operation succeeded in any cell, so there is no latency",
         }),
         false => Ok(found),
     }

@@ -1,4 +1,4 @@
-//! The documents themselves, for programs: the matrix, and the record of every kept run.
+//! The JSON documents as files: the matrix, and the record of every kept run.
 
 use serde::Serialize;
 
@@ -10,11 +10,11 @@ use crate::report_input::ReportInput;
 pub const FORMAT: Format = Format {
     name: "json",
     ending: ".json",
-    about: "the documents themselves: matrix.json, and each kept run's under runs/",
+    about: "the JSON documents: matrix.json, and the record of each kept run under runs/",
     write: files,
 };
 
-/// `matrix.json`, and a file under `runs/` for each run that was kept.
+/// `matrix.json`, and a file under `runs/` for each kept run.
 ///
 /// # Errors
 /// None: the documents are made of text, numbers, and maps keyed by words.

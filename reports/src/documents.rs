@@ -1,10 +1,10 @@
-//! Documents as they are found: a run's or a matrix's, told apart by their `format` key.
+//! Reads a document of either kind, a run or a matrix, told apart by its `format` key.
 
 use picklock_verdicts::record::{FORMAT, MATRIX_FORMAT, MatrixRecord, RunRecord};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A document that reports can be made of.
+/// A document that reports are made from.
 #[derive(Debug, Clone)]
 pub enum Document {
     /// One run.
@@ -13,25 +13,25 @@ pub enum Document {
     Matrix(Box<MatrixRecord>),
 }
 
-/// Why a text is neither.
+/// Why a text is not a document.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// There is nothing in it.
-    #[error("the file is empty; the run that should have filled it did not end well")]
+    /// The text is empty.
+    #[error("the file is empty; the run that should have written it did not finish")]
     Empty,
-    /// It ends too early.
+    /// The text ends too early.
     #[error("the file is truncated: it ends in the middle of the document, at line {line}")]
     Truncated {
-        /// The last line, counted from 1.
+        /// The last line, from 1.
         line: usize,
     },
     /// Not JSON at all.
     #[error("not JSON: {0}")]
     NotJson(serde_json::Error),
     /// JSON of something else.
-    #[error("not a document of picklock: {found}; expected \"{FORMAT}\" or \"{MATRIX_FORMAT}\"")]
+    #[error("not a picklock document: {found}; expected \"{FORMAT}\" or \"{MATRIX_FORMAT}\"")]
     Foreign {
-        /// What its format says.
+        /// Its format key.
         found: String,
     },
     /// A document of another version.
@@ -39,12 +39,12 @@ pub enum DocumentError {
         "its format is {found:?}, and this picklock reads \"{expected}\": use the picklock that made it, or a newer one"
     )]
     OtherVersion {
-        /// What its format says.
+        /// Its format key.
         found: String,
-        /// What is read here.
+        /// The version that this picklock reads.
         expected: &'static str,
     },
-    /// The right format, but not what the format promises.
+    /// The right format, but invalid content.
     #[error("not a valid {expected} document: {reason}")]
     Invalid {
         /// The format that it claims.
@@ -57,8 +57,7 @@ pub enum DocumentError {
 /// Reads a run record or a matrix record.
 ///
 /// # Errors
-/// Says whether the text is empty, cut short, something else, of another version, or where it is
-/// wrong.
+/// The text is empty, truncated, of another format or version, or invalid.
 pub fn read(text: &str) -> Result<Document, DocumentError> {
     if text.trim().is_empty() {
         return Err(DocumentError::Empty);
@@ -75,7 +74,7 @@ pub fn read(text: &str) -> Result<Document, DocumentError> {
     }
 }
 
-/// From the text again, not from the value: only so does the error tell line and column.
+/// Parses the text again, because only this error has a line and a column.
 fn valid<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<Box<T>, DocumentError> {
     serde_json::from_str(text)
         .map(Box::new)
@@ -88,7 +87,7 @@ fn unread(format: Option<&str>) -> DocumentError {
             found: "it has no format key".to_owned(),
         };
     };
-    // A stranger's format may be a megabyte long; nobody wants to read it in an error.
+    // A foreign format key may be a megabyte long, too long for an error.
     let found: String = format.chars().take(60).collect();
     let family = |known: &'static str| known.split('/').next() == format.split('/').next();
     match [FORMAT, MATRIX_FORMAT]

@@ -1,12 +1,12 @@
-//! Words of strangers made safe to print.
+//! Makes untrusted text safe to print.
 //!
-//! Names, tokens and error messages come from the subject, and a run record may come from anybody.
-//! A terminal obeys control characters, and bidirectional overrides make a line read as another
-//! one than it is; both are shown as what they are instead.
+//! Names, tokens and error messages come from the subject, and a run record may come from any
+//! source. A terminal obeys control characters, and bidirectional overrides make a line look like a
+//! different one. Both are written as escapes instead.
 
 use std::borrow::Cow;
 
-/// `text` with everything that a terminal would obey rather than show written as `\u{..}`.
+/// `text` with every control character and invisible formatting character written as `\u{..}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_obeyed) {
         return Cow::Borrowed(text);
@@ -22,7 +22,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// True for control characters and for the invisible ones that change what stands around them.
+/// True for control characters, and for invisible ones that change the text around them.
 fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -51,7 +51,7 @@ mod tests {
     fn commands_to_the_terminal_become_text() {
         assert_eq!(visible("\x1b[31mred\x07"), r"\u{1b}[31mred\u{7}");
         assert_eq!(visible("a\r\nb\tc"), r"a\r\nb\tc");
-        // The C1 form of the same: one character that some terminals take for ESC [.
+        // The C1 form of the same: one character that some terminals treat as ESC [.
         assert_eq!(visible("\u{9b}2J"), r"\u{9b}2J");
         assert_eq!(visible("\u{202e}dleh"), r"\u{202e}dleh");
     }

@@ -1,20 +1,21 @@
-//! Names of files and directories, made from any names.
+//! Safe file and directory names for arbitrary text.
 
 use std::collections::HashSet;
 
-/// The longest name that [`Names`] gives, so that every file system takes it with its ending.
+/// The longest name that [`Names`] returns, so that every file system accepts it with its
+/// extension.
 const LONGEST_NAME: usize = 100;
 /// The longest slug, without its hash.
 const LONGEST_SLUG: usize = 60;
 
-/// Gives out names of which no two are the same, not even on a file system that ignores case.
+/// Returns unique names, unique even on a file system that ignores case.
 #[derive(Debug, Default)]
 pub struct Names(HashSet<String>);
 
 impl Names {
-    /// A name made of these parts: letters, digits and `.`, `_`, `-`, `,`, `=`.
+    /// A name made of these parts, with letters, digits and `.`, `_`, `-`, `,`, `=` only.
     ///
-    /// Never empty, never hidden, never a path. A name that was given out before gets a number.
+    /// Never empty, never hidden, never a path. A repeated name gets a number.
     pub fn take(&mut self, parts: &[&str]) -> String {
         let mut plain = plain(&parts.join("-"), LONGEST_NAME);
         if plain.is_empty() {
@@ -30,18 +31,18 @@ impl Names {
     }
 }
 
-/// A name that is one part of a path on any file system, and depends on `name` alone. Where that
-/// changes the name, a hash of it follows, so that two names never give the same slug.
+/// A name that is valid as one path component on any file system, and depends on `name` alone. If
+/// it differs from `name`, a hash follows, so that two names never have the same slug.
 pub fn slug(name: &str) -> String {
     let plain = plain(name, LONGEST_SLUG);
-    // Capital letters count as changed: some file systems ignore case.
+    // Capital letters count as changed, because some file systems ignore case.
     if plain == name && !plain.is_empty() && !plain.contains(|c: char| c.is_ascii_uppercase()) {
         return plain;
     }
     format!("{plain}-{:08x}", hash(name))
 }
 
-/// The text with every run of other characters replaced by one `-`, and cut.
+/// The text with every run of other characters replaced by one `-`, truncated.
 fn plain(text: &str, longest: usize) -> String {
     let mut plain = String::new();
     for c in text.chars() {
@@ -86,7 +87,7 @@ mod tests {
     #[test]
     fn plain_slugs_stay_and_others_are_told_apart() {
         assert_eq!(slug("set-nx-px"), "set-nx-px");
-        // A directory of an earlier version is found again.
+        // A directory of an earlier version is still found.
         assert_eq!(slug("exec:python3 a.py"), "exec-python3-a.py-a450b767");
         let strange = [
             "exec:python3 a.py",

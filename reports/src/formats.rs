@@ -1,22 +1,22 @@
-//! The report formats: one file each, one line in the table.
+//! The table of report formats: one file and one line per format.
 //!
-//! Every format is a function from [`ReportInput`] to files. It knows nothing of where they go.
+//! Every format is a function from [`ReportInput`] to files. It does not know where they go.
 
 use crate::report_input::ReportInput;
 
 /// One file of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Where it belongs, relative to the report's directory; folders are parted by `/`.
+    /// Its path relative to the report's directory; folders are separated by `/`.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub bytes: Vec<u8>,
 }
 
-/// Why there is no report in a format.
+/// Why a report cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
-    /// The input has nothing that this format could show.
+    /// The input has nothing that this format can show.
     #[error("{format}: there is nothing to write: {reason}")]
     Nothing {
         /// Name of the format.
@@ -24,22 +24,22 @@ pub enum FormatError {
         /// What is missing, and how to get it.
         reason: &'static str,
     },
-    /// A histogram of a record does not decode.
+    /// A histogram in a record does not decode.
     #[error("the {operation} histogram of {cell} cannot be read: {reason}")]
     Histogram {
         /// The cell, in words.
         cell: String,
         /// The operation.
         operation: String,
-        /// What the decoder said.
+        /// The decoder's message.
         reason: String,
     },
-    /// The library that writes the format refused.
+    /// The library that writes the format failed.
     #[error("{format}: {reason}")]
     Refused {
         /// Name of the format.
         format: &'static str,
-        /// What the library said.
+        /// The library's message.
         reason: String,
     },
 }
@@ -47,17 +47,17 @@ pub enum FormatError {
 /// A report format.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
-    /// Its name after `--format`.
+    /// Its name for `--format`.
     pub name: &'static str,
-    /// How its files end.
+    /// The extension of its files.
     pub ending: &'static str,
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     pub about: &'static str,
-    /// Writes it.
+    /// Creates its files.
     pub write: fn(&ReportInput) -> Result<Vec<File>, FormatError>,
 }
 
-/// The table of formats, in the order in which people read them. A new format is a file beside this
+/// The table of formats, in the order of the help. A new format is a file beside this
 /// one and a line here.
 ///
 /// `formats!(rows)` calls the macro `rows` with the whole table; the crate declares its files from
@@ -79,7 +79,7 @@ pub(crate) use formats;
 
 macro_rules! list_of_formats {
     ($($file:ident,)*) => {
-        /// All formats, in the order in which people read them.
+        /// All formats, in the order of the help.
         pub const FORMATS: &[Format] = &[$(crate::$file::FORMAT),*];
     };
 }

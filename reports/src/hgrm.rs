@@ -1,8 +1,8 @@
-//! Percentile distributions as text: what HdrHistogram's `outputPercentileDistribution` prints,
-//! and what its plotters read.
+//! Percentile distributions as text, in the format of HdrHistogram's
+//! `outputPercentileDistribution`, which its plotters read.
 //!
-//! The iteration is the reference implementation's (HdrHistogram for Java), step by step. That of
-//! the Rust crate reports other levels for few values; nobody's plot should depend on whose tool
+//! The iteration follows the reference implementation (HdrHistogram for Java) step by step. The
+//! Rust crate reports other levels for few values, and a plot must not depend on the tool that
 //! wrote the file.
 
 use std::fmt::Write;
@@ -14,24 +14,24 @@ use crate::file_name::Names;
 use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
 
-/// Levels between a percentile and the one half as far from 100 %.
+/// Number of levels between a percentile and the one half as far from 100 %.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
 
-/// Histograms count microseconds, the plotters' axis says milliseconds.
+/// Histograms are in microseconds, the plotters' axis in milliseconds.
 const US_IN_A_MS: f64 = 1_000.0;
 
 /// `--format hgrm`.
 pub const FORMAT: Format = Format {
     name: "hgrm",
     ending: ".hgrm",
-    about: "percentile distributions for HdrHistogram's plotters, one file a cell and operation",
+    about: "percentile distributions for HdrHistogram's plotters, one file per cell and operation",
     write: files,
 };
 
-/// One file under `latency/` for each cell and operation that counted anything.
+/// One file under `latency/` for each cell and operation with any values.
 ///
 /// # Errors
-/// A histogram does not decode, or no operation has succeeded anywhere.
+/// A histogram does not decode, or no operation succeeded in any cell.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
     let all = distribution::all(&input.matrix.cells, "hgrm")?;
@@ -62,7 +62,7 @@ pub fn text(histogram: &Histogram<u64>) -> String {
         let quantile = step.level / 100.0;
         let (value, percentile) = (fixed(value, digits), fixed(quantile, 12));
         write!(out, "{value:>12} {percentile} {:>10}", step.count).ok();
-        // The last step is the maximum: there is no distance left to divide by.
+        // The last step is the maximum, whose distance to 100 % is zero.
         if step.level < 100.0 {
             let distance = fixed(1.0 / (1.0 - quantile), 2);
             write!(out, " {distance:>14}").ok();
@@ -92,8 +92,9 @@ pub fn text(histogram: &Histogram<u64>) -> String {
     out
 }
 
-/// A number, not negative, with so many decimals. Halves go up, as in the reference, which rounds
-/// the shortest decimal that stands for the number; half of all percentiles past 99.9 % are halves.
+/// A non-negative number with this many decimals. Halves are rounded up, as in the reference, which
+/// rounds the shortest decimal that represents the number; half of all percentiles past 99.9 % are
+/// halves.
 fn fixed(number: f64, decimals: usize) -> String {
     let shortest = format!("{number}");
     let (whole, fraction) = shortest.split_once('.').unwrap_or((&shortest, ""));
@@ -147,14 +148,15 @@ fn steps(histogram: &Histogram<u64>) -> Vec<Step> {
     steps
 }
 
-/// How far the next level is: the half distances to 100 % so far, each with the same ticks.
+/// The distance to the next level: the number of times the distance to 100 % was halved, each with
+/// the same number of ticks.
 fn tick(level: f64) -> f64 {
-    // As the reference computes it: `log2` would round otherwise here and there.
+    // Computed as in the reference: `log2` would sometimes round differently.
     let halvings = ((100.0 / (100.0 - level)).ln() / 2_f64.ln()).trunc() + 1.0;
     100.0 / (f64::from(TICKS_PER_HALF_DISTANCE) * halvings.exp2())
 }
 
-/// How many buckets the histogram has by the reference's layout, and of how many parts each.
+/// The number of buckets in the reference's layout, and the number of sub-buckets in each.
 fn buckets(histogram: &Histogram<u64>) -> (u32, u64) {
     let parts = (2 * 10_u64.pow(u32::from(histogram.sigfig()))).next_power_of_two();
     let mut untrackable = u128::from(parts) << histogram.low().max(1).ilog2();

@@ -1,8 +1,9 @@
-//! The HdrHistogram interval log, format 1.3: what `HistogramLogProcessor` and its kin read.
+//! The HdrHistogram interval log, format 1.3, which `HistogramLogProcessor` and similar tools read.
 //!
-//! One line for each cell and operation, told apart by their tags. Values are microseconds; the
-//! readable maximum in each line is in milliseconds. The log's clock is the runs' own: an interval
-//! begins at 0 and is as long as the shown run's workload, or 0 where that was not kept.
+//! Each cell and operation has one line, identified by its tag. Values are microseconds; the
+//! readable maximum in each line is in milliseconds. Times are relative to the beginning of each
+//! run: an interval begins at 0 and is as long as the shown run's workload, or 0 if that run was
+//! not kept.
 
 use std::time::Duration;
 
@@ -29,14 +30,14 @@ const LEGEND: &str = concat!(
 pub const FORMAT: Format = Format {
     name: "hlog",
     ending: ".hlog",
-    about: "one HdrHistogram interval log with all histograms, told apart by tags",
+    about: "one HdrHistogram interval log with all histograms, distinguished by tags",
     write: files,
 };
 
 /// `latency.hlog` with all histograms.
 ///
 /// # Errors
-/// A histogram does not decode, or no operation has succeeded anywhere.
+/// A histogram does not decode, or no operation succeeded in any cell.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let refused = |reason: String| FormatError::Refused {
         format: "hlog",
@@ -62,7 +63,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
             .map_err(|error| refused(error.to_string()))?;
     }
     let lines = String::from_utf8_lossy(&lines);
-    // The reader takes the legend as the end of the header, so it follows every comment.
+    // The reader treats the legend as the end of the header, so it follows every comment.
     let (comments, intervals) = split_comments(&lines);
     Ok(vec![File {
         name: "latency.hlog".to_owned(),

@@ -1,9 +1,8 @@
 //! JUnit XML, which CI servers show as test results.
 //!
-//! A suite is a subject, a case is a scenario in a world. A case fails when something came out
-//! otherwise than expected, and is an error when something could not be decided of which something
-//! was expected; a cell that could not be run is skipped. The grammar is `junit-10.xsd` of
-//! Jenkins's xunit plugin.
+//! A suite is a subject, a case is a scenario in a world. A case fails if a verdict is not as
+//! expected. It is an error if a property with an expectation could not be decided. A cell that
+//! could not be run is skipped. The grammar is `junit-10.xsd` of Jenkins's xunit plugin.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -26,7 +25,7 @@ pub const FORMAT: Format = Format {
 /// `junit.xml`.
 ///
 /// # Errors
-/// The writer refused, which it has no reason to.
+/// The XML writer fails, which is not expected.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut suites: Vec<(&str, TestSuite)> = Vec::new();
     for cell in &input.matrix.cells {
@@ -54,7 +53,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     }])
 }
 
-/// The schema has no `skipped` for all suites together, only for each; the writer adds one.
+/// The schema has no `skipped` for all suites together, but the writer adds one.
 fn conforming(text: &str, skipped: usize) -> String {
     text.replacen(&format!(r#" skipped="{skipped}""#), "", 1)
 }
@@ -114,7 +113,7 @@ fn evidence(cell: &Cell, failures: &[Surprise], replayable: Option<&str>) -> Str
         if story.is_empty() {
             continue;
         }
-        // One story often violates several properties; it is told once.
+        // Several properties may share a story; it is printed once.
         if told.contains(&story) {
             writeln!(text, "  (the same story)").ok();
             continue;
@@ -131,7 +130,7 @@ fn evidence(cell: &Cell, failures: &[Surprise], replayable: Option<&str>) -> Str
     text
 }
 
-/// `text` without what XML 1.0 forbids even as a reference: each such character is shown as `�`.
+/// `text` with `�` for each character that XML 1.0 forbids even as a reference.
 fn clean(text: &str) -> String {
     let allowed = |c: char| matches!(c, '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     let replaced = |c| if allowed(c) { c } else { '\u{fffd}' };

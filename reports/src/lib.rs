@@ -1,26 +1,26 @@
-//! What Picklock tells people: pure functions from run records to text.
+//! Reports: pure functions from run records to text.
 //!
-//! This crate does no I/O, reads no clock, and decides nothing: it says what the checkers found.
+//! This crate does no I/O, reads no clock, and judges nothing: it reports what the checkers found.
 //!
-//! - [`json`]: the machine's document, written and read back
-//! - [`terminal`]: the same for a person in front of a terminal
-//! - [`progress`]: single events while the run goes on
-//! - [`listing`]: what there is to choose from
+//! - [`run_document`]: the JSON document of a run, written and read
+//! - [`terminal`]: a run or a matrix as text for a terminal
+//! - [`progress`]: single events during a run
+//! - [`listing`]: lists of locks, scenarios and worlds
 //! - [`verdict_line`]: a verdict in one line; [`responsibility`]: who is responsible
-//! - [`matrix`]: many runs: their document and the page of the docs
+//! - [`matrix`]: the JSON document of a matrix, its cells in words, and the truth table
 //! - [`gate`]: whether the results meet the rules and the baseline
-//! - [`report_input`]: what comparisons and report files are made of; [`documents`]: how it is read;
-//!   [`combine`]: how several become one; [`cell_status`]: which cells and properties failed
-//! - [`measures`]: what a history says in numbers, beyond verdicts
-//! - [`repro`]: all that it takes to run a run again, as the text of a file
-//! - [`wire_log`]: the command log of a run, read again
+//! - [`report_input`]: the input of comparisons and report files; [`documents`]: reads it;
+//!   [`combine`]: merges several; [`cell_status`]: failed cells and properties
+//! - [`measures`]: figures from a history, beyond verdicts
+//! - [`repro`]: the text of the file from which a run can be repeated
+//! - [`wire_log`]: reads the command log of a run
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
 //!   [`trace`], [`document_files`]
-//! - [`comparison`]: two sets of runs side by side
+//! - [`comparison`]: compares two sets of runs
 //! - [`statistics`]: intervals of quantiles, medians and rates
-//! - [`file_name`]: names of files, made from any names
-//! - [`units`]: times as people write them
-//! - [`escape`]: words of strangers made safe to print
+//! - [`file_name`]: safe file names for arbitrary text
+//! - [`units`]: times with a suitable unit
+//! - [`escape`]: makes untrusted text safe to print
 
 pub mod cell_status;
 pub mod combine;
@@ -31,8 +31,6 @@ pub mod escape;
 pub mod file_name;
 pub mod formats;
 pub mod gate;
-pub mod json;
-mod lanes;
 pub mod listing;
 pub mod matrix;
 pub mod measures;
@@ -40,11 +38,13 @@ pub mod progress;
 pub mod report_input;
 pub mod repro;
 pub mod responsibility;
+pub mod run_document;
 pub mod statistics;
 pub mod terminal;
 pub mod units;
 pub mod verdict_line;
 pub mod wire_log;
+mod worker_lanes;
 
 macro_rules! files_of_formats {
     ($($file:ident,)*) => {

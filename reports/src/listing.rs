@@ -1,4 +1,4 @@
-//! What there is to choose from: the implementations, scenarios and worlds of this build.
+//! Lists of the implementations, scenarios and worlds of this build.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -9,36 +9,35 @@ use crate::escape::visible;
 /// Format and version of the JSON list.
 pub const FORMAT: &str = "picklock-list/1";
 
-/// One kind of thing, with all that there are of it.
+/// One kind of thing, with all its entries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
-    /// What they are, in the plural: `impls`, `scenarios`, `backends`.
+    /// The kind, in the plural: `impls`, `scenarios`, `backends`.
     pub kind: String,
-    /// In the order in which they are to be read.
+    /// The entries in reading order.
     pub entries: Vec<Entry>,
 }
 
-/// One thing that can be named on the command line.
+/// An entry: something that can be named on the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its name, as it must be typed.
+    /// Its name, as typed.
     pub name: String,
     /// One or two sentences.
     pub summary: String,
-    /// Whatever else there is to tell, by name of the column: text, numbers, or a list of things
-    /// that have a `name`.
+    /// Further details by column name: text, numbers, or a list of objects with a `name`.
     pub extra: Vec<(String, Value)>,
 }
 
-/// The lists as a JSON document, indented, without a newline at the end.
+/// The lists as a JSON document, indented, without a final newline.
 pub fn json(listings: &[Listing]) -> String {
     serde_json::to_string_pretty(&Document(listings))
         .expect("listings hold only text and JSON values")
 }
 
-/// The lists as text, each under its name, for a terminal of `width` columns. Ends with a newline.
+/// The lists as text, each under its title, for a terminal of `width` columns. Ends with a newline.
 ///
-/// Names come first and line up; summaries are broken at blanks, extra columns follow in brackets.
+/// Names come first and are aligned; summaries are wrapped, further columns follow in brackets.
 pub fn text(listings: &[Listing], width: usize) -> String {
     let mut out = String::new();
     for listing in listings {
@@ -84,7 +83,7 @@ fn write_entry(out: &mut String, entry: &Entry, column: usize, width: usize) {
     out.push_str(&format!("{}\n", line.trim_end()));
 }
 
-/// The words of the summary, then each extra column, of which only lists are broken.
+/// The words of the summary, then each further column. Only lists can be broken.
 fn words(entry: &Entry) -> Vec<String> {
     let summary = visible(&entry.summary);
     let mut words: Vec<String> = summary.split_whitespace().map(str::to_owned).collect();
@@ -95,7 +94,7 @@ fn words(entry: &Entry) -> Vec<String> {
         let text = format!("[{column}: {}]", in_brackets(value));
         let text = visible(&text);
         if value.is_array() {
-            // Long; it may be broken between the things in it.
+            // A long list may be broken between its entries.
             words.extend(text.split(' ').map(str::to_owned));
         } else {
             words.push(text.into_owned());
@@ -104,7 +103,7 @@ fn words(entry: &Entry) -> Vec<String> {
     words
 }
 
-/// A value in few words: of things that have a name, the name.
+/// A value in short form: the name of an object that has one.
 fn in_brackets(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -120,7 +119,7 @@ fn in_brackets(value: &Value) -> String {
     }
 }
 
-/// Written key by key, because the format must lead, and keys must keep their order.
+/// Serialized by hand, because the format key must come first, and keys must keep their order.
 struct Document<'a>(&'a [Listing]);
 
 impl Serialize for Document<'_> {

@@ -1,4 +1,4 @@
-//! A run while it goes on: one line for each event that a person wants to see pass by.
+//! Live progress: one line for each event that a person wants to see.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use picklock_verdicts::history::{Event, Misbehaviour, What};
 use crate::escape::visible;
 use crate::units::moment_ns;
 
-/// Puts the events of one run into lines, as they come.
+/// Turns the events of one run into lines.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// The faults that have begun, in words, to say which one is over.
+    /// The active faults in words, to name the one that ends.
     faults: BTreeMap<u32, String>,
 }
 
 impl Progress {
     /// One line without a newline, `  1.204 s  worker 2 got the lock`; `None` for events that are
-    /// too many, or say too little, to be shown one by one.
+    /// too frequent or too minor to show.
     pub fn line(&mut self, event: &Event) -> Option<String> {
         let text = match &event.what {
             What::FaultEnded { id } => match self.faults.remove(id) {
@@ -71,7 +71,7 @@ fn words(what: &What) -> Option<String> {
             detail,
         } => format!("worker {worker} {}: {detail}", did(*kind)),
         What::FaultMissed { fault, reason, .. } => format!("fault {fault} never struck: {reason}"),
-        What::NodeLost { node, reason } => format!("node {node} failed on its own: {reason}"),
+        What::NodeLost { node, reason } => format!("node {node} failed by itself: {reason}"),
         What::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
         What::KeyLeft {
             node, ttl_ms: -1, ..
@@ -82,9 +82,9 @@ fn words(what: &What) -> Option<String> {
 
 fn did(kind: Misbehaviour) -> &'static str {
     match kind {
-        Misbehaviour::Garbage => "wrote a line that is not a message of the protocol",
+        Misbehaviour::Garbage => "wrote something that is not a protocol message",
         Misbehaviour::Hung => "did not answer in time",
-        Misbehaviour::OutOfTurn => "answered what was not asked",
+        Misbehaviour::OutOfTurn => "answered without a request",
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
         };
         assert_eq!(
             line(5, garbage).unwrap(),
-            r"  0.005 s  worker 0 wrote a line that is not a message of the protocol: \u{1b}]0;owned\u{7}"
+            r"  0.005 s  worker 0 wrote something that is not a protocol message: \u{1b}]0;owned\u{7}"
         );
     }
 }

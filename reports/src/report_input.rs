@@ -1,48 +1,48 @@
-//! What every report is made from: a matrix, and the evidence of the cells that kept some.
+//! The input of all reports: a matrix, and what the kept runs of its cells left.
 //!
-//! A single run is a matrix of one cell, so that each format is written once.
+//! A single run is a matrix with one cell, so each format is written only once.
 
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Cell, MatrixRecord, RunRecord};
 
 use crate::wire_log::WireLog;
 
-/// Everything that a report may be about.
+/// Everything that a report may use.
 #[derive(Debug, Clone)]
 pub struct ReportInput {
     /// The cells.
     pub matrix: MatrixRecord,
-    /// What the cells' shown runs left, found by [`Evidence::run_dir`].
+    /// What the cells' shown runs left, identified by [`Evidence::run_dir`].
     pub evidence: Vec<Evidence>,
-    /// What could not be read, in words: a report says what it leaves out.
+    /// What could not be read, in words: a report mentions what it omits.
     pub skipped: Vec<String>,
 }
 
 /// What one kept run left.
 #[derive(Debug, Clone)]
 pub struct Evidence {
-    /// The same text as the `run_dir` of the cell that it belongs to.
+    /// Equal to the `run_dir` of its cell.
     pub run_dir: String,
     /// Its run record.
     pub record: RunRecord,
-    /// Its history; `None` where the directory has none that can be read.
+    /// Its history; `None` if the directory has no readable one.
     pub history: Option<History>,
-    /// Its command log; `None` where there is none that can be read.
+    /// Its command log; `None` if there is no readable one.
     pub wire: Option<WireLog>,
-    /// A repro file stands beside the record: `picklock replay` takes the directory.
+    /// True if a repro file is beside the record, so that `picklock replay` accepts the directory.
     pub has_repro: bool,
 }
 
 impl ReportInput {
-    /// What the shown run of a cell left.
+    /// The kept run that belongs to a cell.
     pub fn of(&self, cell: &Cell) -> Option<&Evidence> {
         let run_dir = cell.run_dir.as_ref()?;
         let mut evidence = self.evidence.iter();
         evidence.find(|evidence| evidence.run_dir == *run_dir)
     }
 
-    /// The directory that `picklock replay` takes to run a cell's shown run again, seen from where
-    /// the cells are kept; `None`: there is no repro file.
+    /// The directory for `picklock replay` to repeat a cell's shown run, relative to the matrix;
+    /// `None` if it has no repro file.
     pub fn replayable(&self, cell: &Cell) -> Option<&str> {
         let evidence = self.of(cell).filter(|evidence| evidence.has_repro);
         evidence.map(|evidence| evidence.run_dir.as_str())

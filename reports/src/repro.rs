@@ -1,4 +1,4 @@
-//! A repro as the text of its file: a head in words for people, then TOML for `picklock replay`.
+//! A repro file: comments for people, then TOML for `picklock replay`.
 
 use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
@@ -12,16 +12,16 @@ use crate::escape::visible;
 /// Name of the file in a run's directory.
 pub const FILE: &str = "repro.toml";
 
-/// The repro's file: ends with a newline.
+/// The text of a repro file; ends with a newline.
 ///
 /// # Errors
-/// Something in it has no form in TOML: a path that is not UTF-8.
+/// TOML cannot represent it: a path that is not UTF-8.
 pub fn text(repro: &Repro) -> Result<String, toml::ser::Error> {
     let document = toml::to_string(repro)?;
     Ok(format!("{}\n{document}", head(repro)))
 }
 
-/// What it is, what came out, and what to type: every line a comment.
+/// The description, the results, and the commands, all as comments.
 fn head(repro: &Repro) -> String {
     let mut head = String::new();
     let mut line = |words: &str| {
@@ -30,7 +30,7 @@ fn head(repro: &Repro) -> String {
         writeln!(head, "{}", line.trim_end()).ok();
     };
     line(&format!(
-        "A run of picklock {}, to be seen again. It needs nothing else: the scenario is in it.",
+        "A run of picklock {} that can be repeated from this file alone: it includes the scenario.",
         repro.picklock
     ));
     line("");
@@ -45,7 +45,7 @@ fn head(repro: &Repro) -> String {
         line(&format!("  {words}"));
     }
     line("");
-    line("To run it again, and to hear whether the same comes out, there or in another world:");
+    line("To repeat the run and compare the verdicts, in the same world or in another one:");
     line(&format!("  picklock replay {FILE}"));
     let is_foreign = repro.subject.name.starts_with("exec:");
     if let Some(world) = another_world(repro, is_foreign) {
@@ -53,14 +53,12 @@ fn head(repro: &Repro) -> String {
     }
     if is_foreign {
         line("");
-        line(
-            "It starts the program that stands after `exec:`. Look at it first if the file is not yours.",
-        );
+        line("It starts the program named after `exec:`. Check it first if the file is not yours.");
     }
     head
 }
 
-/// One that the run can be held against. A program of the user's own cannot be simulated.
+/// Another world for a comparison. An external program cannot be simulated.
 fn another_world(repro: &Repro, is_foreign: bool) -> Option<WorldName> {
     let mut others = WorldName::ALL.into_iter().filter(|world| {
         *world != repro.backend
@@ -70,7 +68,7 @@ fn another_world(repro: &Repro, is_foreign: bool) -> Option<WorldName> {
     others.next()
 }
 
-/// What was violated and what could not be judged, one a line; what held, in one.
+/// Violated and undecided properties, one per line; held ones on one line.
 fn in_words(verdicts: &BTreeMap<Property, Outcome>) -> Vec<String> {
     let telling = |status| matches!(status, Status::Violated | Status::Unknown);
     let told = verdicts.iter().filter(|(_, it)| telling(it.status));
@@ -85,7 +83,7 @@ fn in_words(verdicts: &BTreeMap<Property, Outcome>) -> Vec<String> {
     words
 }
 
-/// Whether what came out now is what came out then: one line, without its end.
+/// The comparison of the verdicts now and then: one line, without a newline.
 pub fn compared(then: &Repro, now: &BTreeMap<Property, Outcome>, picklock: &str) -> String {
     let properties = Property::ALL.into_iter();
     let word =
@@ -105,9 +103,9 @@ pub fn compared(then: &Repro, now: &BTreeMap<Property, Outcome>, picklock: &str)
         ),
     };
     match differ.is_empty() {
-        true => format!("replay: the same verdicts came out{versions}"),
+        true => format!("replay: same verdicts{versions}"),
         false => format!(
-            "replay: otherwise than then: {}{versions}",
+            "replay: different verdicts: {}{versions}",
             differ.join("; ")
         ),
     }

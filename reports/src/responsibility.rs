@@ -1,12 +1,12 @@
-//! Who is responsible for a violation: exclusion, lease and resource read together.
+//! Who is responsible for a violation: from exclusion, lease and resource together.
 //!
-//! Each of the three alone is easily misread. Two clients inside together say nothing about the
-//! lock if one of them stayed longer than its lease allowed.
+//! Each of the three alone is easily misread. An overlap of two holds says nothing about the lock
+//! if one of the clients stayed longer than its lease allowed.
 
 use picklock_verdicts::check::{Cause, Property, Responsible, Status, Verdicts};
 
-/// Who is responsible, in one or two sentences; `None` if nothing was violated that these three
-/// properties could explain.
+/// Who is responsible, in one or two sentences; `None` if no violation can be explained by these
+/// three properties.
 pub fn responsibility(verdicts: &Verdicts) -> Option<String> {
     let status = |property| verdicts.get(&property).map(|verdict| verdict.status);
     let whose = match (status(Property::Exclusion), status(Property::Lease)) {
@@ -64,7 +64,7 @@ fn client(verdicts: &Verdicts) -> String {
     format!("The client's: {did}. The service kept its word.")
 }
 
-/// What harm was done, and what prevented more.
+/// The damage, and what prevented more.
 fn damage(verdicts: &Verdicts) -> &'static str {
     let has_tokens = verdicts
         .get(&Property::Fencing)

@@ -1,10 +1,11 @@
-//! Chrome trace events: a timeline of each kept run that `ui.perfetto.dev` opens.
+//! Chrome trace events: a timeline of each kept run for `ui.perfetto.dev`.
 //!
-//! Process 1 is the workers, process 2 the faults, process 3 the stock. Process 4 shows when each
-//! worker was frozen; it is apart from the first because a freeze may begin in a wait and end in a
-//! hold, and events of one track must nest.
-//! A complete event (`X`) is a wait, a hold, a part of a hold after its lease had (perhaps) run out,
-//! or a fault; an instant (`i`) a refusal, an error, or a lost worker; a counter (`C`) the stock.
+//! Process 1 has the workers, process 2 the faults, process 3 the stock. Process 4 shows when each
+//! worker was frozen. It is separate because a freeze may begin in a wait and end in a hold, and
+//! events of one track must nest.
+//! A complete event (`X`) is a wait, a hold, the part of a hold after its lease had (perhaps) run
+//! out, or a fault. An instant (`i`) is a refusal, an error, or a lost worker. A counter (`C`) is
+//! the stock.
 //! Times are microseconds since the run began. The format:
 //! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 
@@ -25,7 +26,7 @@ const FAULTS: u32 = 2;
 const STOCK: u32 = 3;
 const FROZEN: u32 = 4;
 
-/// One event of the trace; fields as the format names them.
+/// One event of the trace, with the field names of the format.
 #[derive(Debug, Serialize)]
 struct TraceEvent<'a> {
     name: Cow<'a, str>,
@@ -55,7 +56,7 @@ pub const FORMAT: Format = Format {
 /// A trace under `traces/` for each run whose history was kept.
 ///
 /// # Errors
-/// No run has kept its history.
+/// No run kept its history.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
     let mut files = Vec::new();
@@ -77,7 +78,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     match files.is_empty() {
         true => Err(FormatError::Nothing {
             format: "trace",
-            reason: "no run here has kept its history; keep it with --out when you run",
+            reason: "no run here kept its history; run with --out to keep it",
         }),
         false => Ok(files),
     }
@@ -105,8 +106,8 @@ fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError>
     })
 }
 
-/// Writes the trace, each event at once: a million of them would take several times the memory of
-/// their text.
+/// Writes the trace event by event: a million of them would take several times the memory of their
+/// text.
 #[derive(Default)]
 struct TraceWriter {
     text: Vec<u8>,
@@ -132,7 +133,7 @@ impl TraceWriter {
         }
     }
 
-    /// The whole document. There is always an event: the names of the tracks.
+    /// The whole document. It is never empty, because it has the names of the tracks.
     fn close(mut self, other: &Value) -> Result<Vec<u8>, serde_json::Error> {
         self.text
             .extend_from_slice(br#"],"displayTimeUnit":"ms","otherData":"#);
@@ -256,7 +257,7 @@ fn ended(end: HoldEnd) -> &'static str {
     }
 }
 
-/// On which track each fault is drawn: faults that overlap without nesting need one each.
+/// The track of each fault: faults that overlap without nesting need separate tracks.
 fn fault_tracks(timeline: &Timeline<'_>) -> Vec<usize> {
     let mut free_at_ns: Vec<u64> = Vec::new();
     let tracks = timeline.faults().iter().map(|span| {

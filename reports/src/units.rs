@@ -1,4 +1,4 @@
-//! Times as people write them: three digits that matter, and the unit that fits.
+//! Times with three significant digits and a suitable unit.
 
 /// A span in nanoseconds: `850 ns`, `1.24 ms`, `1.2 s`, `3 min 20 s`.
 pub fn span_ns(ns: u64) -> String {
@@ -22,7 +22,7 @@ pub fn span_ms(ms: u64) -> String {
     span_ns(ms.saturating_mul(1_000_000))
 }
 
-/// A moment of the run: seconds with three decimals, so that moments line up and compare.
+/// A moment of the run in seconds with three decimals, so that moments are aligned and comparable.
 pub fn moment_ns(ns: u64) -> String {
     format!("{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1_000)
 }

@@ -1,8 +1,8 @@
-//! What a verdict means, in one line, with the remedy where there is one.
+//! The meaning of a verdict in one line, with its remedy if there is one.
 
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
 
-/// What this verdict on `property` means.
+/// The meaning of this verdict on `property`.
 pub fn verdict_line(property: Property, verdict: &Verdict) -> String {
     match verdict.status {
         Status::Held => describe(property).held.to_owned(),

@@ -1,17 +1,16 @@
-//! The command log of a kept run, read again: what each attempt said to the nodes, and what became
-//! of it.
+//! Reads the command log of a kept run: the messages of each attempt, and what happened to them.
 //!
-//! It is evidence and not judged: a log that was cut short still shows what is in it, and says how
-//! many of its oldest lines had to make room.
+//! It is evidence and not judged: a truncated log shows what it contains, and says how many of its
+//! oldest lines were discarded.
 
 use std::collections::HashMap;
 
 use serde::Deserialize;
 
-/// The format that is read; the `format` key of the first line.
+/// The supported format; the `format` key of the first line.
 const FORMAT: &str = "picklock-wire/1";
 
-/// Which way a message went.
+/// Direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
@@ -21,7 +20,7 @@ pub enum Way {
     Reply,
 }
 
-/// What the worker had been asked for.
+/// The operation that the worker was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Busy {
@@ -38,21 +37,21 @@ pub enum Busy {
 /// A command or a reply. Times are nanoseconds on the run's clock.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Message {
-    /// When it came whole to the wire.
+    /// When it had completely arrived at the wire.
     pub at_ns: u64,
-    /// When it went on; `None`: it did not.
+    /// When it was forwarded; `None` if it was not.
     #[serde(default)]
     pub sent_ns: Option<u64>,
     /// Number of the worker.
     pub worker: usize,
     /// Number of the node.
     pub node: usize,
-    /// Which way it went.
+    /// Its direction.
     #[serde(rename = "direction")]
     pub way: Way,
-    /// The attempt that the worker was busy with.
+    /// The worker's attempt at that time.
     pub op: u64,
-    /// What it had been asked for.
+    /// The worker's operation at that time.
     #[serde(rename = "phase")]
     pub busy: Busy,
     /// `forwarded`, `delayed`, `held`, `dropped`, `cut`, `unparseable` or `unreachable`.
@@ -64,9 +63,9 @@ pub struct Message {
 /// A command log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WireLog {
-    /// In the order of time.
+    /// In order of time.
     pub messages: Vec<Message>,
-    /// How many of the oldest had to make room while the run went on.
+    /// The number of discarded oldest messages.
     pub left_out: u64,
 }
 
@@ -75,15 +74,15 @@ pub struct WireLog {
 pub enum WireLogError {
     /// The first line is not that of a command log of this version.
     #[error(
-        "it does not begin with `\"format\":\"{FORMAT}\"`: it is no command log, or of another version"
+        "it does not begin with `\"format\":\"{FORMAT}\"`: it is not a command log, or one of another version"
     )]
     Foreign,
-    /// A line is not as the format wants it.
+    /// A line is not valid.
     #[error("line {line}: {error}")]
     Line {
         /// Its number, from 1.
         line: usize,
-        /// What the parser said.
+        /// The parser's message.
         error: serde_json::Error,
     },
 }
@@ -91,8 +90,8 @@ pub enum WireLogError {
 /// Reads a command log.
 ///
 /// # Errors
-/// The first line is another format's, or a line cannot be read. A last line without its end is what
-/// a killed run leaves: it is passed over.
+/// The first line has another format, or a line cannot be read. An incomplete last line, as a
+/// killed run leaves it, is ignored.
 pub fn read(text: &str) -> Result<WireLog, WireLogError> {
     #[derive(Deserialize)]
     struct Header {
@@ -126,21 +125,21 @@ pub fn read(text: &str) -> Result<WireLog, WireLogError> {
     })
 }
 
-/// What taking the lock cost in commands.
+/// The number of commands per acquisition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     /// Attempts that were granted and whose commands are all in the log.
     pub grants: usize,
-    /// Commands of an acquisition on the average, those of its vain tries included.
+    /// Average number of commands per acquisition, failed attempts included.
     pub mean: f64,
-    /// The most that one took.
+    /// The largest number.
     pub most: u64,
 }
 
 impl WireLog {
-    /// The cost of those attempts, given as number and time of the request. `None` where there is
-    /// none whose commands are in the log. Those that were asked for before the log's oldest line
-    /// are not counted if lines had to make room: some of theirs may be among them.
+    /// The cost of these attempts, given as number and time of the request. `None` if the log has
+    /// the commands of none of them. If lines were discarded, attempts from before the oldest line
+    /// are not counted, because some of their commands may be missing.
     pub fn cost(&self, granted: impl IntoIterator<Item = (u64, u64)>) -> Option<Cost> {
         let oldest_ns = match (self.left_out, self.messages.first()) {
             (0, _) => 0,
@@ -217,7 +216,7 @@ mod tests {
         let mut log = read(&lines.join("\n")).unwrap();
         let cost = log.cost([(3, 0), (4, 5)]).unwrap();
         assert_eq!((cost.grants, cost.mean, cost.most), (2, 1.5, 2));
-        // What began before the oldest line that is left may have lost some.
+        // Attempts from before the oldest line may lack some of their commands.
         log.left_out = 9;
         let cost = log.cost([(3, 0), (4, 5)]).unwrap();
         assert_eq!((cost.grants, cost.most), (1, 1));

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use picklock_reports::gate::{Baseline, Ran, Rules, changes};
 
 use crate::exit::Failure;
-use crate::output::RunDirectory;
 use crate::print;
+use crate::run_directory::RunDirectory;
 
-/// Its name by default.
+/// The default file name.
 const DEFAULT: &str = "picklock-baseline.json";
 
 /// The baseline file.
@@ -20,8 +20,9 @@ pub struct BaselineFile {
 }
 
 impl BaselineFile {
-    /// The one that was typed, else the one that the configuration names, else the default. The last
-    /// two lie beside the configuration, so that two configurations share none by accident.
+    /// The file that the user named, else the one that the configuration names, else the default.
+    /// The last two are relative to the configuration, so that two configurations do not share a
+    /// baseline by accident.
     pub fn named(typed: Option<&Path>, config: &Path, configured: Option<&Path>) -> BaselineFile {
         let beside = config.with_file_name(configured.unwrap_or(Path::new(DEFAULT)));
         BaselineFile {
@@ -33,7 +34,7 @@ impl BaselineFile {
     /// Reads it; `None` if it does not exist.
     ///
     /// # Errors
-    /// It cannot be read, or is no baseline.
+    /// It cannot be read, or is not a baseline.
     pub fn read(&self) -> Result<Option<Baseline>, Failure> {
         let wrong = |text: String| Failure::Usage(format!("{}: {text}", self.path.display()));
         match std::fs::read_to_string(&self.path) {
@@ -46,15 +47,15 @@ impl BaselineFile {
         }
     }
 
-    /// The error that it does not exist although the gate needs it.
+    /// The error for a missing baseline.
     pub fn missing(&self) -> Failure {
         Failure::Usage(format!(
-            "{}: there is no baseline, and the gate needs one\n  = help: `picklock gate --update-baseline` writes it; look at it, and commit it",
+            "{}: there is no baseline, and the gate needs one\n  = help: run `picklock gate --update-baseline`, review the file, and commit it",
             self.path.display()
         ))
     }
 
-    /// Writes it anew, and says what changes. A run that is not complete changes nothing.
+    /// Replaces the file, and prints what changes. An incomplete run changes nothing.
     ///
     /// # Errors
     /// It cannot be written.
@@ -74,14 +75,14 @@ impl BaselineFile {
                 .count();
         if cells.is_empty() || broken > 0 {
             print::err(&format!(
-                "{name} was not written: only a complete run makes a baseline, and {broken} cells could not be run\n"
+                "{name} was not written: a baseline needs a complete run, and {broken} cells could not be run\n"
             ));
             return Ok(old);
         }
         let new = Baseline::of(rules, ran);
         let changes = changes(old.as_ref(), &new);
         if old.as_ref() == Some(&new) {
-            print::err(&format!("{name} stays as it is\n"));
+            print::err(&format!("{name} is unchanged\n"));
             return Ok(Some(new));
         }
         let file_name = self
@@ -89,7 +90,7 @@ impl BaselineFile {
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
         let Some(file_name) = file_name else {
-            return Err(Failure::Usage(format!("{name}: this is no name of a file")));
+            return Err(Failure::Usage(format!("{name}: not a file name")));
         };
         let folder = match self.path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -99,7 +100,7 @@ impl BaselineFile {
             .write(&file_name, |file| file.write_all(new.to_text().as_bytes()))?;
         let lines: Vec<String> = changes.iter().map(|line| format!("  {line}\n")).collect();
         print::err(&format!(
-            "{name}: written, {} of {} cells change\n{}",
+            "{name}: written, {} of {} cells changed\n{}",
             changes.len(),
             new.cells.len(),
             lines.concat()

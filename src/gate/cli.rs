@@ -31,7 +31,7 @@ On GitHub Actions it also writes annotations (GITHUB_ACTIONS) and the job summar
 (GITHUB_STEP_SUMMARY).
 
 Exit codes:
-  0    everything came out as expected, and every limit was met
+  0    everything is as expected, and every limit is met
   1    something differs: a verdict, a dead alarm, a limit, a missing cell, a stale baseline
   2    wrong usage, a bad configuration, or no baseline
   3    something could not be judged, and nothing differs

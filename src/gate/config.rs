@@ -1,4 +1,4 @@
-//! `picklock.toml`, read and checked.
+//! Reads and checks `picklock.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use crate::matrix::MatrixPlan;
 use crate::matrix::request::MatrixRequest;
 use crate::source::Source;
 
-/// How many pairs of runs, where the configuration does not say.
+/// Number of pairs of runs if the configuration sets none.
 const PAIRS: usize = 15;
 
-/// More would take hours, and tell little more.
+/// More would take hours and add little.
 const MOST_PAIRS: usize = 100;
 
 #[derive(Deserialize)]
@@ -59,22 +59,22 @@ struct LimitTable {
     require: Vec<Spanned<String>>,
 }
 
-/// What the user wants.
+/// The configuration of a gate.
 pub struct Config {
     source: Source,
     file: File,
     /// The file of the baseline, if one is named.
     pub baseline: Option<PathBuf>,
-    /// The subject that real-world latencies are compared with.
+    /// The subject that latencies in real worlds are compared with.
     pub control: Option<String>,
-    /// How many runs of either side.
+    /// Number of runs of each of the two subjects.
     pub pairs: usize,
     batches: Vec<Batch>,
 }
 
 /// Cells that are planned together.
 pub struct Batch {
-    /// Where its group begins in the file.
+    /// Offset of its group in the file.
     pub at: usize,
     /// Its cells.
     pub request: MatrixRequest,
@@ -92,7 +92,7 @@ impl Config {
     /// Reads and checks the file.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line and the nearest word.
+    /// The first mistake, with its line and the nearest valid word.
     pub fn read(path: &Path) -> Result<Config, Failure> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -109,7 +109,7 @@ impl Config {
             let help = "add [[cells]] with worlds, subjects and scenarios".to_owned();
             return Err(source.wrong(
                 0,
-                "it names no cells: a gate that looks at nothing stays shut",
+                "no cells are configured: a gate that checks nothing fails",
                 Some(help),
             ));
         }
@@ -119,7 +119,7 @@ impl Config {
         let pairs = match &file.pairs {
             Some(pairs) if !(FEWEST_PAIRS..=MOST_PAIRS).contains(pairs.get_ref()) => {
                 let problem = format!(
-                    "pairs = {}: expected {FEWEST_PAIRS} to {MOST_PAIRS}; with fewer no difference could be told from noise with 95 % confidence",
+                    "pairs = {}: expected {FEWEST_PAIRS} to {MOST_PAIRS}; with fewer, no difference can be told from noise with 95 % confidence",
                     pairs.get_ref()
                 );
                 return Err(source.wrong(pairs.span().start, problem, None));
@@ -149,7 +149,7 @@ impl Config {
         &self.batches
     }
 
-    /// The cell of the control beside a cell with this scenario and world.
+    /// The cell of the control for a cell with this scenario and world.
     pub fn control_request(
         &self,
         control: &str,
@@ -164,17 +164,17 @@ impl Config {
         )
     }
 
-    /// Expectations and limits, held against the cells that there are.
+    /// Expectations and limits, checked against the configured cells.
     ///
     /// # Errors
-    /// A cell that is named twice; an expectation or a limit that is none, or that no cell meets.
+    /// A duplicate cell; an invalid expectation or limit, or one that applies to no cell.
     pub fn rules(&self, batches: &[PlannedBatch<'_>]) -> Result<Rules, Failure> {
         let mut cells: Vec<CellKey> = Vec::new();
         let mut seen = BTreeSet::new();
         for PlannedBatch { batch, plan } in batches {
             for (key, _) in plan.cells() {
                 if !seen.insert(key.clone()) {
-                    let problem = format!("{key} is named by two of [[cells]]");
+                    let problem = format!("{key} is in two of [[cells]]");
                     return Err(self.source.wrong(batch.at, problem, None));
                 }
                 cells.push(key);
@@ -199,7 +199,7 @@ impl Config {
             let names = [&table.subject, &table.scenario, &table.world];
             let selector = self.selector(at, names, &cells)?;
             if table.require.is_empty() {
-                return Err(self.source.wrong(at, "require names no limit", None));
+                return Err(self.source.wrong(at, "require lists no limit", None));
             }
             for text in &table.require {
                 let limit = self.limit(text, &selector, &cells)?;
@@ -213,8 +213,8 @@ impl Config {
         Ok(rules)
     }
 
-    /// Which cells a table is about. One that is about none is a typing error, or has been left
-    /// behind: it would look as if something were watched.
+    /// The cells that a table applies to. A table that applies to none is a typing error or a
+    /// leftover, and would give a false sense of safety.
     fn selector(
         &self,
         at: usize,
@@ -245,9 +245,11 @@ impl Config {
                 .and_then(|world| world.get_ref().parse().ok()),
         };
         if !cells.iter().any(|key| selector.matches(key)) {
-            return Err(self
-                .source
-                .wrong(at, "no cell of [[cells]] has all of these names", None));
+            return Err(self.source.wrong(
+                at,
+                "no cell of [[cells]] matches all of these names",
+                None,
+            ));
         }
         Ok(selector)
     }
@@ -264,8 +266,10 @@ impl Config {
                 Ok(Expectation::Violated { cause: Some(cause) })
                     if !CAUSES.contains(&cause.as_str()) =>
                 {
-                    let problem =
-                        format!("no such cause: `{cause}`; there are {}", CAUSES.join(", "));
+                    let problem = format!(
+                        "no such cause: `{cause}`; the causes are {}",
+                        CAUSES.join(", ")
+                    );
                     let known = CAUSES.iter().copied();
                     return Err(self.source.unknown(at, problem, &cause, known));
                 }
@@ -279,7 +283,9 @@ impl Config {
         }
         if properties.is_empty() {
             let help = "name a property, as in `lease = \"held\"`".to_owned();
-            return Err(self.source.wrong(at, "it expects nothing", Some(help)));
+            return Err(self
+                .source
+                .wrong(at, "this table expects nothing", Some(help)));
         }
         Ok(properties)
     }
@@ -292,7 +298,7 @@ impl Config {
     ) -> Result<Limit, Failure> {
         let start = text.span().start;
         let limit = Limit::parse(text.get_ref()).map_err(|error| {
-            // The quotation mark comes before the limit itself.
+            // The opening quotation mark comes before the limit itself.
             let at = start + 1 + error.at;
             match &error.unknown {
                 Some((word, known)) => {
@@ -305,10 +311,10 @@ impl Config {
         let mut selected = cells.iter().filter(|key| selector.matches(key));
         let is_real = selected.any(|key| !key.is_simulated());
         if limit.mentions(Unit::Control) && self.control.is_none() {
-            let help = "name one above all tables: control = \"set-nx-px\"".to_owned();
+            let help = "name one at the top of the file: control = \"set-nx-px\"".to_owned();
             return Err(self.source.wrong(
                 start,
-                "it speaks of `control`, and there is none",
+                "it refers to `control`, and none is configured",
                 Some(help),
             ));
         }
@@ -318,14 +324,14 @@ impl Config {
         Ok(limit)
     }
 
-    /// A time on a real machine says as much of the machine as of the lock.
+    /// A time on a real machine depends on the machine as much as on the lock.
     fn check_real_time(&self, at: usize, limit: &Limit) -> Result<(), Failure> {
         let wrong =
             |problem: &str, help: &str| Err(self.source.wrong(at, problem, Some(help.to_owned())));
         if self.control.is_none() {
             return wrong(
-                "a time in a real world is compared with a control, and there is none",
-                "name one above all tables: control = \"set-nx-px\"",
+                "a time in a real world is compared with a control, and none is configured",
+                "name one at the top of the file: control = \"set-nx-px\"",
             );
         }
         if !limit.mentions(Unit::Baseline) && !limit.mentions(Unit::Control) {
@@ -344,7 +350,7 @@ impl Config {
     }
 }
 
-/// Options belong to one lock: each with options is planned by itself.
+/// Options belong to one lock, so each subject with options is planned separately.
 fn group_batches(
     source: &Source,
     file: &File,
@@ -359,7 +365,7 @@ fn group_batches(
     ] {
         if given == 0 {
             let problem =
-                format!("{what} = []: nothing would be run; leave `{what}` out for all there are");
+                format!("{what} = []: nothing would be run; omit `{what}` for all of them");
             return Err(source.wrong(at, problem, None));
         }
     }

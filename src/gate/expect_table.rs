@@ -1,4 +1,5 @@
-//! An `[[expect]]` table of `picklock.toml`: which cells it is about, and a key for each property.
+//! An `[[expect]]` table of `picklock.toml`: the cells that it applies to, and a key for each
+//! property.
 
 use std::fmt;
 
@@ -13,13 +14,13 @@ pub struct ExpectTable {
     pub subject: Option<Spanned<String>>,
     pub scenario: Option<Spanned<String>>,
     pub world: Option<Spanned<String>>,
-    /// In the words of scenario files, in the order of the file.
+    /// The expectations as written, in the order of the file.
     pub properties: Vec<(Property, Spanned<String>)>,
 }
 
 const SELECTORS: [&str; 3] = ["subject", "scenario", "world"];
 
-/// A key of the table. It is read by itself, so that an error points at it.
+/// A key of the table. It has its own type so that an error points at it.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 enum Key {

@@ -1,8 +1,8 @@
 //! The runs of a gate.
 //!
-//! Cells with latency limits in a real world are run in turns with the control, one run at a time
-//! and nothing of ours beside them: subject, control, control, subject … What the machine does to
-//! the one it does to the other, and drift cancels out.
+//! Cells with latency limits in a real world alternate with the control, one run at a time and with
+//! no other runs beside them: subject, control, control, subject … The load of the machine then
+//! affects both alike, and drift cancels out.
 
 use picklock_harness::record::{Cell, MatrixRecord};
 use picklock_reports::gate::{CellKey, Pair, Paired, Ran, Rules, absorb};
@@ -14,13 +14,13 @@ use crate::interrupt::Interrupt;
 use crate::matrix::MatrixPlan;
 use crate::print;
 
-/// The seed of the first pair; each further pair has the next one.
+/// The seed of the first pair; each further pair uses the next seed.
 const SEED: u64 = 1;
 
-/// Plans everything before anything runs, and says where it will.
+/// Plans all cells before any run starts, and prints the chosen worlds.
 ///
 /// # Errors
-/// A scenario file that makes no sense, no world to run in.
+/// An invalid scenario file, or no world to run in.
 pub async fn plan<'a>(
     config: &'a Config,
     interrupt: &Interrupt,
@@ -40,10 +40,10 @@ pub async fn plan<'a>(
     Ok(batches)
 }
 
-/// Runs everything; `None` if the user interrupted.
+/// Runs everything; `None` if the user interrupted it.
 ///
 /// # Errors
-/// A control that cannot be run at all.
+/// The control cannot be run at all.
 pub async fn run(
     config: &Config,
     rules: &Rules,
@@ -106,7 +106,7 @@ impl Pairing<'_> {
         let mut whole: Option<Cell> = None;
         for pair in 0..pairs {
             let seed = SEED + pair as u64;
-            // The first of one pair is the second of the next.
+            // Which of the two runs first alternates from pair to pair.
             let (subject, control) = match pair % 2 {
                 0 => {
                     let subject = self.subject(seed, interrupt).await?;
@@ -146,7 +146,7 @@ impl Pairing<'_> {
     }
 }
 
-/// The one cell; `None` if the user interrupted.
+/// The single cell; `None` if the user interrupted it.
 fn only(record: MatrixRecord) -> Result<Option<Cell>, Failure> {
     Ok(record
         .cells

@@ -1,7 +1,7 @@
-//! `picklock gate`: compares results with what the user wants, for CI.
+//! `picklock gate`: compares results with the user's configuration, for CI.
 //!
-//! - [`cli`]: what can be typed
-//! - [`config`]: `picklock.toml`, read and checked
+//! - [`cli`]: the command line
+//! - [`config`]: reads and checks `picklock.toml`
 //! - [`measure`]: the runs, including those in pairs with a control
 //! - [`baseline`]: the baseline file
 //!
@@ -28,14 +28,14 @@ use baseline::BaselineFile;
 use cli::GateArgs;
 use config::Config;
 
-/// Runs what the configuration names, and decides.
+/// Runs the configured cells and decides.
 ///
 /// # Errors
-/// A configuration or baseline that makes no sense, or no world to run in.
+/// An invalid configuration or baseline, or no world to run in.
 pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let config = Config::read(&args.config)?;
     let interrupt = Interrupt::listen()
-        .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
+        .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
     let batches = measure::plan(&config, &interrupt).await?;
     let rules = config.rules(&batches)?;
     let file = BaselineFile::named(
@@ -71,7 +71,7 @@ fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
         false => print::out(&terminal(decision)),
     }
     if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
-        // The runner reads both; a document must stay one.
+        // The GitHub runner reads both streams; a JSON document must stay alone on its own.
         match args.json {
             true => print::err(&annotations(decision)),
             false => print::out(&annotations(decision)),
@@ -83,7 +83,7 @@ fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
     }
 }
 
-/// Other steps may have written into the summary too.
+/// Appends, because other steps may have written to the summary too.
 fn append(path: &Path, text: &str) -> Result<(), Failure> {
     let file = std::fs::OpenOptions::new()
         .append(true)

@@ -9,10 +9,10 @@ use toml::{Spanned, Value};
 use crate::exit::Failure;
 use crate::source::Source;
 
-/// A subject as the configuration names it.
+/// A subject as named in the configuration.
 #[derive(Debug, Clone)]
 pub struct Named {
-    /// As after `--impl`.
+    /// As given to `--impl`.
     pub name: String,
     /// Its options.
     pub options: BTreeMap<String, String>,
@@ -57,7 +57,7 @@ fn options(
     let wrong = || {
         source.wrong(
             at,
-            "options: expected a table of texts, as in { retries = \"3\" }",
+            "options: expected a table of strings, as in { retries = \"3\" }",
             None,
         )
     };
@@ -72,7 +72,7 @@ fn options(
     entries.collect()
 }
 
-/// Holds a subject's name against what there is.
+/// Checks the name of a subject.
 pub fn check_name(source: &Source, at: usize, name: &str) -> Result<(), Failure> {
     if name.starts_with("exec:") || find(name).is_some() {
         return Ok(());
@@ -84,7 +84,7 @@ pub fn check_name(source: &Source, at: usize, name: &str) -> Result<(), Failure>
             .map(|strategy| strategy.name)
     };
     let problem = format!(
-        "no such lock: `{name}`; `picklock list impls` tells which there are, any other is `exec:COMMAND`"
+        "no such lock: `{name}`; `picklock list impls` lists the built-in ones; for any other program use `exec:COMMAND`"
     );
     Err(source.unknown(at, problem, name, known()))
 }
@@ -113,20 +113,19 @@ fn check_options(source: &Source, at: usize, named: &Named) -> Result<(), Failur
     Ok(())
 }
 
-/// Holds a scenario's name against the catalog; files are read when the cells are planned.
+/// Checks a scenario's name against the catalog. Files are read when the cells are planned.
 pub fn check_scenario(source: &Source, name: &Spanned<String>) -> Result<(), Failure> {
     let word = name.get_ref();
     if word.ends_with(".toml") || catalog::names().any(|known| known == word) {
         return Ok(());
     }
     let problem = format!(
-        "no such scenario: `{word}`; `picklock list scenarios` tells which there are, your own is a path that ends in .toml"
+        "no such scenario: `{word}`; `picklock list scenarios` lists the catalog; your own is a path that ends in .toml"
     );
     Err(source.unknown(name.span().start, problem, word, catalog::names()))
 }
 
-/// Reads a world. `auto` is none, because a gate that chose for itself would not run the same cells
-/// every time.
+/// Reads a world. `auto` is not accepted, because the gate must run the same cells every time.
 pub fn world(source: &Source, name: &Spanned<String>) -> Result<WorldName, Failure> {
     let word = name.get_ref();
     word.parse().map_err(|unknown: UnknownWorld| {

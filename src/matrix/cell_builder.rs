@@ -7,7 +7,7 @@ use picklock_harness::latency::{Samples, merge};
 use picklock_harness::record::{Cell, Counts, Latency, Subject, Surprise, Tally};
 
 use super::selection::Task;
-use crate::command_line::CommandLine;
+use crate::reproduce_command::ReproduceCommand;
 use crate::subject::version as version_of;
 
 /// The result of one run, without its history.
@@ -17,28 +17,28 @@ pub struct RunResult {
     pub seed: u64,
     /// The verdicts.
     pub verdicts: Verdicts,
-    /// How often what happened.
+    /// Counts of what happened.
     pub counts: Counts,
-    /// How long the subject took.
+    /// Latencies of the subject.
     pub latency: RunLatency,
-    /// The version that the subject reported, if it did.
+    /// The version that the subject reported, if any.
     pub version: Option<String>,
-    /// Real time that it took, milliseconds; `None` in the simulation, whose output repeats byte for
-    /// byte.
+    /// Real time that the run took, milliseconds; `None` in the simulation, whose output repeats
+    /// byte for byte.
     pub elapsed_ms: Option<u64>,
 }
 
-/// How long the subject took, as a run reports it.
+/// Latencies of one run.
 #[derive(Debug, Clone)]
 pub enum RunLatency {
-    /// One by one.
+    /// Single values.
     Samples(Samples),
-    /// Summarized, by operation.
+    /// Summaries, by operation.
     Summary(BTreeMap<String, Latency>),
 }
 
-/// How much a run deserves to be shown. The smallest rank is shown, and of several runs the one
-/// with the smallest seed.
+/// How interesting a run is. The run with the smallest rank is shown; among equals, the one with
+/// the smallest seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Surprising,
@@ -47,7 +47,7 @@ enum Rank {
     Plain,
 }
 
-/// Takes in the runs of one cell, in any order.
+/// Collects the runs of one cell, in any order.
 #[derive(Debug, Default)]
 pub struct CellBuilder {
     runs: u64,
@@ -66,7 +66,7 @@ impl CellBuilder {
         self.runs
     }
 
-    /// Takes in a run that left no history. Of several, the reason of the smallest seed is kept.
+    /// Adds a run that left no history. If several did, the reason of the smallest seed is kept.
     pub fn failed(&mut self, seed: u64, reason: String) {
         self.runs += 1;
         if self.error.as_ref().is_none_or(|(first, _)| seed < *first) {
@@ -74,7 +74,7 @@ impl CellBuilder {
         }
     }
 
-    /// Takes in a run. True if it is the one to be shown, so far.
+    /// Adds a run. True if it is the one to show so far.
     pub fn add(&mut self, task: &Task, mut run: RunResult) -> bool {
         self.runs += 1;
         for (property, verdict) in &run.verdicts {
@@ -111,12 +111,12 @@ impl CellBuilder {
         is_shown
     }
 
-    /// Seed of the run that is shown so far.
+    /// Seed of the run to show so far.
     pub fn shown_seed(&self) -> Option<u64> {
         self.shown.as_ref().map(|(_, run)| run.seed)
     }
 
-    /// The cell.
+    /// The finished cell.
     pub fn cell(self, task: &Task) -> Cell {
         let spec = &task.spec;
         let latency = match self.summaries.is_empty() {
@@ -155,7 +155,7 @@ impl CellBuilder {
             error: self.error.map(|(seed, why)| format!("seed {seed}: {why}")),
             elapsed_ms: self.elapsed_ms,
             run_dir: None,
-            reproduce: CommandLine::of_run(&spec.with_seed(seed)).to_string(),
+            reproduce: ReproduceCommand::of_run(&spec.with_seed(seed)).to_string(),
         }
     }
 }

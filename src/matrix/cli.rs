@@ -56,12 +56,12 @@ Expectations:
   held to a table with their name. Without one, their cells are shown but not judged.
 
 Exit codes:
-  0    every cell came out as expected
+  0    every cell is as expected
   1    a result differs (takes precedence over 4 and 3)
   2    wrong usage, or a bad input file
   3    a cell could not be judged, and nothing differs
   4    a cell could not be run (takes precedence over 3)
-  130  interrupted; with --out, call it again to continue
+  130  interrupted; with --out, run it again to continue
 
 Examples:
   picklock matrix --backend sim

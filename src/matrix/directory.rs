@@ -1,4 +1,4 @@
-//! The directory of a matrix: its document, and for each cell the run that is shown.
+//! The directory of a matrix: its document, and the shown run of each cell.
 //!
 //! ```text
 //! DIR/matrix.json                       the document; also the sign that a matrix lives here
@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::request::MatrixRequest;
 use super::selection::Task;
-use crate::command_line::CommandLine;
 use crate::exit::Failure;
-use crate::output::RunDirectory;
+use crate::reproduce_command::ReproduceCommand;
+use crate::run_directory::RunDirectory;
 
 /// Format and version of a stored cell.
 const CELL_FORMAT: &str = "picklock-cell/1";
@@ -30,7 +30,7 @@ const CELL_FORMAT: &str = "picklock-cell/1";
 #[derive(Debug, Clone)]
 pub struct MatrixDirectory(PathBuf);
 
-/// A finished cell, with everything that must be the same for it to replace a new run.
+/// A finished cell, with everything that must be equal for it to replace a new run.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredCell {
     format: String,
@@ -38,7 +38,7 @@ struct StoredCell {
     cell: Cell,
 }
 
-/// What decides how the runs of a cell go, besides what the cell itself holds.
+/// What determines the runs of a cell, besides what the cell itself contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunConditions {
     picklock: String,
@@ -49,7 +49,7 @@ pub struct RunConditions {
 }
 
 impl RunConditions {
-    /// Of the runs of this request.
+    /// The key for the runs of this request.
     pub fn of(request: &MatrixRequest) -> RunConditions {
         let server = request.servers.redis_server.as_ref();
         RunConditions {
@@ -62,21 +62,21 @@ impl RunConditions {
     }
 }
 
-/// Whether a cell is in the directory already.
+/// Whether a cell is already in the directory.
 pub enum StoredState {
-    /// It is, and is still valid.
+    /// It is, and is valid.
     Finished(Box<Cell>),
-    /// It is, but it is outdated for this reason, and must run again.
+    /// It is, but it is outdated for this reason and must run again.
     Outdated(&'static str),
-    /// It is not in it.
+    /// It is not.
     Missing,
 }
 
 impl MatrixDirectory {
-    /// A directory for a matrix: a new one, or one that a matrix lives in.
+    /// A directory for a matrix: a new one, or one that already contains a matrix.
     ///
     /// # Errors
-    /// It holds something else, or cannot be made.
+    /// It contains something else, or cannot be created.
     pub fn open(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
         let wrong = |text: String| Failure::Usage(format!("--out {}: {text}", path.display()));
         let directory = MatrixDirectory(path.to_owned());
@@ -86,7 +86,7 @@ impl MatrixDirectory {
                 let format = document.as_ref().and_then(|d| d["format"].as_str());
                 if format != Some(MATRIX_FORMAT) {
                     return Err(wrong(format!(
-                        "the matrix.json in it is no {MATRIX_FORMAT} document; name a new directory"
+                        "its matrix.json is not a {MATRIX_FORMAT} document; choose a new directory"
                     )));
                 }
                 return Ok(directory);
@@ -95,18 +95,18 @@ impl MatrixDirectory {
             Err(error) => return Err(wrong(format!("cannot read its matrix.json: {error}"))),
         }
         fs::create_dir_all(path)
-            .map_err(|error| wrong(format!("cannot make the directory: {error}")))?;
+            .map_err(|error| wrong(format!("cannot create the directory: {error}")))?;
         let listed = fs::read_dir(path)
             .map_err(|error| wrong(format!("cannot read the directory: {error}")))?;
         if let Some(entry) = listed.flatten().next() {
             let what = match path.join("run.json").exists() {
-                true => "a single run is in it already".to_owned(),
+                true => "it already contains a single run".to_owned(),
                 false => format!(
-                    "it holds `{}`, and no matrix",
+                    "it contains `{}`, and no matrix",
                     entry.file_name().to_string_lossy()
                 ),
             };
-            return Err(wrong(format!("{what}; name a new directory")));
+            return Err(wrong(format!("{what}; choose a new directory")));
         }
         directory.finish(empty)?;
         Ok(directory)
@@ -115,17 +115,17 @@ impl MatrixDirectory {
     /// Writes the document.
     ///
     /// # Errors
-    /// The disk is full, or the directory went away.
+    /// The disk is full, or the directory is gone.
     pub fn finish(&self, record: &MatrixRecord) -> Result<(), Failure> {
         RunDirectory::at(&self.0).write("matrix.json", |file| {
             writeln!(file, "{}", matrix_json(record))
         })
     }
 
-    /// The cell, if a run like this one finished it. An outdated one is removed.
+    /// The cell, if an equal run finished it. An outdated one is removed.
     ///
     /// # Errors
-    /// The outdated one cannot be removed.
+    /// The outdated cell cannot be removed.
     pub fn find(&self, task: &Task, key: &RunConditions) -> Result<StoredState, Failure> {
         let text = fs::read_to_string(self.0.join(cell_dir(task)).join("cell.json"));
         let stored: Option<StoredCell> =
@@ -141,7 +141,7 @@ impl MatrixDirectory {
         Ok(found)
     }
 
-    /// The directory of a run until it is known which run is shown.
+    /// The directory of a run until the run to show is known.
     pub fn run(&self, task: &Task, seed: u64) -> PathBuf {
         let cell = cell_dir(task);
         let name = format!(".{}-seed-{seed}", task.spec.world);
@@ -154,19 +154,18 @@ impl MatrixDirectory {
         fs::remove_dir_all(self.run(task, seed)).ok();
     }
 
-    /// The directory of the shown run, empty.
+    /// The empty directory of the shown run.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be created.
     pub fn shown(&self, task: &Task) -> Result<RunDirectory, Failure> {
         RunDirectory::create(&self.0.join(cell_dir(task)))
     }
 
-    /// Stores a finished cell: its shown run, if it has a directory already, and then the cell
-    /// itself.
+    /// Stores a finished cell: first its shown run, if it has a directory, then the cell itself.
     ///
     /// # Errors
-    /// The disk is full, or the directory went away.
+    /// The disk is full, or the directory is gone.
     pub fn store(&self, task: &Task, key: &RunConditions, cell: &mut Cell) -> Result<(), Failure> {
         let name = cell_dir(task);
         let (from, to) = (self.run(task, cell.seed), self.0.join(&name));
@@ -203,7 +202,7 @@ impl MatrixDirectory {
             }
         }
         fs::create_dir_all(parent).map_err(|error| {
-            Failure::Environment(format!("cannot make {}: {error}", parent.display()))
+            Failure::Environment(format!("cannot create {}: {error}", parent.display()))
         })
     }
 }
@@ -223,7 +222,7 @@ fn cell_dir(task: &Task) -> String {
     )
 }
 
-/// Why a stored cell does not stand for the task; `None` if it does.
+/// Why a stored cell is no longer valid for the task; `None` if it is valid.
 fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&'static str> {
     let (cell, now) = (&stored.cell, &task.spec);
     let options = now.subject.options_by_name();
@@ -238,10 +237,7 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
         (cell.subject.name == now.subject.name, "the lock"),
         (cell.options == options, "the lock's options"),
         (cell.scenario_hash == task.scenario_hash, "the scenario"),
-        (
-            cell.expected == task.expected.in_words(),
-            "what is expected",
-        ),
+        (cell.expected == task.expected.in_words(), "the expectation"),
         (
             task.spec.world != WorldName::Docker || stored.key.image == key.image,
             "the image",
@@ -255,11 +251,11 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
     changed.map(|(_, what)| what)
 }
 
-/// A stored cell with today's summary and command, which do not change how it ran.
+/// A stored cell with the current summary and command, which have no effect on its runs.
 fn updated(cell: Cell, task: &Task) -> Cell {
     Cell {
         summary: task.spec.scenario.summary.clone(),
-        reproduce: CommandLine::of_run(&task.spec.with_seed(cell.seed)).to_string(),
+        reproduce: ReproduceCommand::of_run(&task.spec.with_seed(cell.seed)).to_string(),
         ..cell
     }
 }

@@ -1,4 +1,4 @@
-//! The runs of a matrix: what is finished, what is in progress.
+//! The runs of a matrix: finished cells and cells in progress.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,18 +14,19 @@ use super::progress::{MatrixProgress, RunReport};
 use super::request::MatrixRequest;
 use super::selection::Task;
 use super::{real, simulated};
-use crate::backend::Chosen;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::scenario::{keep, record};
 use crate::subject;
+use crate::world_choice::ChosenWorld;
 
 /// The runs of a matrix.
 pub struct MatrixRun {
     tasks: Vec<Arc<Task>>,
-    /// In the order of the tasks; `None` for those that are not finished.
+    /// In the order of the tasks; `None` for unfinished ones.
     cells: Vec<Option<Cell>>,
-    /// Cells in progress. Dropped when the cell is finished: a whole matrix has many samples.
+    /// Cells in progress. Dropped when the cell is finished, because a whole matrix has many
+    /// samples.
     builders: BTreeMap<usize, CellBuilder>,
     seeds: u64,
     directory: Option<MatrixDirectory>,
@@ -34,7 +35,7 @@ pub struct MatrixRun {
 }
 
 impl MatrixRun {
-    /// Nothing is finished yet.
+    /// No cell is finished yet.
     pub fn new(
         request: &MatrixRequest,
         tasks: Vec<Arc<Task>>,
@@ -53,7 +54,7 @@ impl MatrixRun {
         }
     }
 
-    /// Takes over what an earlier call finished, and says what of it is outdated.
+    /// Takes over the cells that an earlier call finished, and reports the outdated ones.
     ///
     /// # Errors
     /// An outdated cell cannot be removed.
@@ -69,7 +70,7 @@ impl MatrixRun {
                     *cell = Some(*cell_of_before);
                 }
                 StoredState::Outdated(what) => self.progress.say(&format!(
-                    "{}: runs anew, because {what} changed",
+                    "{}: runs again, because {what} changed",
                     task.title()
                 )),
                 StoredState::Missing => {}
@@ -79,7 +80,7 @@ impl MatrixRun {
         if recalled > 0 {
             let all = self.cells.len();
             self.progress
-                .say(&format!("{recalled} of {all} cells were finished before"));
+                .say(&format!("{recalled} of {all} cells were already finished"));
         }
         Ok(())
     }
@@ -90,7 +91,7 @@ impl MatrixRun {
     /// The directory of the matrix cannot be written.
     pub async fn run_world(
         &mut self,
-        world: &Chosen,
+        world: &ChosenWorld,
         jobs: usize,
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
@@ -115,8 +116,8 @@ impl MatrixRun {
         loop {
             let report = tokio::select! {
                 biased;
-                // Simulations leave nothing behind, so nothing waits for them. Runs on real servers
-                // end in order by themselves, and their reports with them.
+                // Simulations leave nothing behind, so there is no need to wait for them. Runs on
+                // real servers end in order by themselves, and so do their reports.
                 () = interrupt.clone().wanted(), if is_sim => {
                     stop.store(true, Ordering::Relaxed);
                     return Ok(());
@@ -134,12 +135,12 @@ impl MatrixRun {
         Ok(())
     }
 
-    /// All cells that are finished, in order, and how many there were to be.
+    /// All finished cells in order, and the number of planned ones.
     pub fn finish(self) -> (usize, Vec<Cell>) {
         (self.cells.len(), self.cells.into_iter().flatten().collect())
     }
 
-    fn take(&mut self, report: RunReport, world: &Chosen) -> Result<(), Failure> {
+    fn take(&mut self, report: RunReport, world: &ChosenWorld) -> Result<(), Failure> {
         let index = match report {
             RunReport::Begun(index) => {
                 self.progress.begun(self.tasks[index].title());
@@ -175,7 +176,7 @@ impl MatrixRun {
     }
 
     /// All runs of the cell have ended.
-    fn complete(&mut self, index: usize, world: &Chosen) -> Result<(), Failure> {
+    fn complete(&mut self, index: usize, world: &ChosenWorld) -> Result<(), Failure> {
         let Some(builder) = self.builders.remove(&index) else {
             return Ok(());
         };
@@ -205,7 +206,7 @@ impl MatrixRun {
                 continue;
             }
             let mut builder = self.builders.remove(index).unwrap_or_default();
-            let reason = "its run ended without a report; this is a defect of picklock";
+            let reason = "its run ended without a report; this is a bug in picklock";
             builder.failed(task.spec.seed, reason.into());
             let cell = builder.cell(task);
             self.progress.finished(&cell);
@@ -214,12 +215,12 @@ impl MatrixRun {
     }
 }
 
-/// Repeats the shown run of a simulated cell to keep it; it is the same, byte for byte.
+/// Repeats the shown run of a simulated cell to keep it. It is identical, byte for byte.
 fn keep_simulated(
     directory: &MatrixDirectory,
     task: &Task,
     seed: u64,
-    world: &Chosen,
+    world: &ChosenWorld,
 ) -> Result<(), Failure> {
     let spec = task.spec.with_seed(seed);
     let subject = subject::in_process(&spec.subject)?;

@@ -1,12 +1,12 @@
-//! `picklock matrix`: subjects × scenarios × worlds, held against what is expected.
+//! `picklock matrix`: subjects × scenarios × worlds, compared with the expectations.
 //!
-//! - [`cli`]: what can be typed
-//! - [`request`], [`selection`]: which cells there are
-//! - [`simulated`], [`real`]: how they are run, many at a time
-//! - [`cell_builder`]: from the runs of a cell to the cell
-//! - [`directory`]: where they are kept, and which need not run again
-//! - [`progress`]: what the user sees meanwhile
-//! - [`plan`]: the same cells for another command, which reports on them in its own way
+//! - [`cli`]: the command line
+//! - [`request`], [`selection`]: the cells
+//! - [`simulated`], [`real`]: run the cells, many at a time
+//! - [`cell_builder`]: combines the runs of a cell
+//! - [`directory`]: keeps cells, and tells which need not run again
+//! - [`progress`]: live progress
+//! - [`plan`]: the same cells for another command
 
 mod cell_builder;
 pub mod cli;
@@ -28,27 +28,28 @@ use picklock_reports::matrix::matrix_json;
 use picklock_reports::{terminal, units};
 use picklock_scenarios::WorldName;
 
-use crate::backend::{self, Chosen, Wanted};
-use crate::command_line::CommandLine;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
+use crate::reproduce_command::ReproduceCommand;
+use crate::world_choice::{self, ChosenWorld, Wanted};
 use cli::MatrixArgs;
 use directory::MatrixDirectory;
 use matrix_run::MatrixRun;
 pub use plan::MatrixPlan;
 use request::MatrixRequest;
 
-/// Runs all cells, prints the table, keeps it.
+/// Runs all cells, prints the table, and keeps the matrix.
 ///
 /// # Errors
-/// Wrong usage, or no world to run in. A cell that cannot be run is no error: it says so itself.
+/// Wrong usage, or no world to run in. A cell that cannot be run is not an error here: it has an
+/// error of its own.
 pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let clock = Clock::start();
     let request = MatrixRequest::of_args(&args);
     let selection = selection::select(&request)?;
     let interrupt = Interrupt::listen()
-        .map_err(|error| Failure::Environment(format!("cannot listen to signals: {error}")))?;
+        .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
     let worlds = tokio::select! {
         () = interrupt.clone().wanted() => return Err(Failure::Interrupted),
         worlds = choose(&request, selection.can_simulate()) => worlds?,
@@ -77,7 +78,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
         cells,
         ..empty
     };
-    // What a simulation prints is the same for the same arguments.
+    // The output of a simulation is the same for the same arguments.
     if worlds.iter().any(|world| world.servers.is_some()) {
         record.elapsed_ms = Some(millis(clock.elapsed()));
     }
@@ -93,11 +94,11 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     Ok(code_of(&record))
 }
 
-/// The worlds of the request, each once.
-async fn choose(request: &MatrixRequest, can_simulate: bool) -> Result<Vec<Chosen>, Failure> {
-    let mut worlds: Vec<Chosen> = Vec::new();
+/// The worlds of the request without duplicates.
+async fn choose(request: &MatrixRequest, can_simulate: bool) -> Result<Vec<ChosenWorld>, Failure> {
+    let mut worlds: Vec<ChosenWorld> = Vec::new();
     for world in &request.worlds {
-        let chosen = backend::choose(Wanted {
+        let chosen = world_choice::choose(Wanted {
             world: *world,
             servers: &request.servers,
             can_simulate,
@@ -111,9 +112,9 @@ async fn choose(request: &MatrixRequest, can_simulate: bool) -> Result<Vec<Chose
     Ok(worlds)
 }
 
-/// How many runs at a time: a simulation needs a processor; a run on server processes mostly waits;
-/// the start of five containers does not.
-fn jobs(world: &Chosen) -> usize {
+/// Number of runs at a time: a simulation needs a processor; a run on server processes mostly
+/// waits; the start of five containers does not.
+fn jobs(world: &ChosenWorld) -> usize {
     match world.name() {
         WorldName::Process => 2 * processors(),
         _ => processors(),
@@ -125,7 +126,11 @@ fn processors() -> usize {
 }
 
 /// The document without its cells.
-fn frame(request: &MatrixRequest, worlds: &[Chosen], skipped: Vec<SkippedCell>) -> MatrixRecord {
+fn frame(
+    request: &MatrixRequest,
+    worlds: &[ChosenWorld],
+    skipped: Vec<SkippedCell>,
+) -> MatrixRecord {
     let most = worlds.iter().map(jobs).max().unwrap_or(1);
     MatrixRecord {
         format: MATRIX_FORMAT.to_owned(),
@@ -134,17 +139,18 @@ fn frame(request: &MatrixRequest, worlds: &[Chosen], skipped: Vec<SkippedCell>) 
         seeds: request.seeds,
         processors: processors(),
         jobs: request.jobs.unwrap_or(most),
-        // Until the end shows that it was not.
+        // Cleared at the end of a complete run.
         interrupted: true,
         elapsed_ms: None,
         cells: Vec::new(),
         skipped,
-        reproduce: CommandLine::of_matrix(request, worlds.iter().map(Chosen::name)).to_string(),
+        reproduce: ReproduceCommand::of_matrix(request, worlds.iter().map(ChosenWorld::name))
+            .to_string(),
     }
 }
 
-/// The first lines say which worlds were chosen and why.
-fn announce(args: &MatrixArgs, worlds: &[Chosen]) {
+/// Prints the chosen worlds, and why they were chosen.
+fn announce(args: &MatrixArgs, worlds: &[ChosenWorld]) {
     let last = args.seed + (args.seeds - 1);
     let seeds = match args.seeds {
         1 => format!("seed {}", args.seed),
@@ -168,8 +174,8 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, wanted: usize, took: &str) {
     if record.interrupted {
         let missing = wanted - record.cells.len();
         let hint = match args.out {
-            Some(_) => "; the same command goes on with them",
-            None => "; with --out DIR the same command would go on with them",
+            Some(_) => "; run the same command again to continue",
+            None => "; with --out DIR, the same command could continue",
         };
         print::err(&format!(
             "interrupted: {missing} of {wanted} cells are missing{hint}\n"
@@ -179,9 +185,9 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, wanted: usize, took: &str) {
     }
 }
 
-/// The exit code: a surprise wins over a cell that could not be run, and that over one that could
-/// not be judged. Cells without an expectation count as single runs do: users who test their own
-/// lock want to know that it broke.
+/// The exit code: a surprise takes precedence over a cell that could not be run, and that over one
+/// that could not be judged. Cells without an expectation count as single runs do, because users
+/// who test their own lock want to know that it failed.
 fn code_of(record: &MatrixRecord) -> u8 {
     let cells = &record.cells;
     let strangers = || cells.iter().filter(|cell| cell.expected.is_empty());

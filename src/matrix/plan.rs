@@ -1,5 +1,5 @@
 //! The cells of a matrix for another command, which plans them first, runs them as often as it
-//! likes, and reports on them in its own way.
+//! needs, and reports on them itself.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::matrix_run::MatrixRun;
 use super::request::MatrixRequest;
 use super::selection::{self, Task};
 use super::{choose, frame, jobs};
-use crate::backend::Chosen;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+use crate::world_choice::ChosenWorld;
 
 /// Cells that can be run.
 pub struct MatrixPlan {
     request: MatrixRequest,
-    worlds: Vec<Chosen>,
+    worlds: Vec<ChosenWorld>,
     tasks: Vec<Task>,
     skipped: Vec<SkippedCell>,
 }
@@ -43,25 +43,25 @@ impl MatrixPlan {
         })
     }
 
-    /// The cells, in the order of the tables, each with what named its scenario.
+    /// The cells in the order of the tables, each with the name or path of its scenario.
     pub fn cells(&self) -> impl Iterator<Item = (CellKey, &str)> {
         self.tasks
             .iter()
             .map(|task| (key_of(task), task.spec.scenario_named()))
     }
 
-    /// The cells that are left out because they make no sense.
+    /// The skipped cells.
     pub fn skipped(&self) -> &[SkippedCell] {
         &self.skipped
     }
 
-    /// The worlds, each with the reason why it was chosen.
+    /// The worlds, each with the reason for its choice.
     pub fn worlds(&self) -> impl Iterator<Item = (WorldName, &str)> {
         let worlds = self.worlds.iter();
         worlds.map(|world| (world.name(), world.reason.as_str()))
     }
 
-    /// Runs the wanted cells, as often as was planned.
+    /// Runs the wanted cells as often as planned.
     ///
     /// # Errors
     /// As [`MatrixRun::run_world`].

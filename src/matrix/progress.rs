@@ -1,4 +1,4 @@
-//! What the runs report while the matrix goes on, and what standard error shows of it.
+//! Progress of a matrix: what its runs report, and what standard error shows of it.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use picklock_reports::matrix::outcome_in_words;
 use super::cell_builder::RunResult;
 use crate::print;
 
-/// What a run of a cell reports. The first number is the cell's.
+/// A report of a run. The first number is that of the cell.
 pub enum RunReport {
-    /// Some of its runs begin.
+    /// Some runs of the cell begin.
     Begun(usize),
     /// A run ended.
     Ran(usize, Box<RunResult>),
@@ -19,7 +19,7 @@ pub enum RunReport {
     Failed(usize, u64, String),
 }
 
-/// Shows how the matrix goes on.
+/// Shows the progress of a matrix.
 pub struct MatrixProgress {
     shown: Shown,
     cells: usize,
@@ -31,14 +31,15 @@ pub struct MatrixProgress {
 enum Shown {
     /// Shows nothing.
     Nothing,
-    /// Into a file or pipe: one line for each cell.
+    /// Into a file or pipe: one line per cell.
     Lines,
-    /// On a terminal: a line that changes, with surprises above it.
+    /// On a terminal: a status line, with surprises printed above it.
     Bar(ProgressBar),
 }
 
 impl MatrixProgress {
-    /// Chooses by what standard error is. `runs`: of all cells together, to estimate the time left.
+    /// Chooses by the kind of standard error. `runs`: total of all cells, to estimate the time
+    /// left.
     pub fn new(quiet: bool, cells: usize, runs: u64) -> Self {
         let shown = if quiet {
             Shown::Nothing
@@ -64,7 +65,7 @@ impl MatrixProgress {
         }
     }
 
-    /// A line above all else.
+    /// Prints a line above the status line.
     pub fn say(&self, line: &str) {
         match &self.shown {
             Shown::Nothing => {}

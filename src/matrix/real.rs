@@ -1,9 +1,9 @@
-//! Cells on real servers: each run is a `picklock scenario` process of its own.
+//! Cells on real servers: each run is a separate `picklock scenario` process.
 //!
-//! A process for each run, and not a task: in one process, what a run does between its events
-//! (judging, writing) would delay the drivers of other runs, and show as latency of their locks; a
-//! run that breaks down takes no other with it; and what is frozen, killed and cleaned up belongs to
-//! one run alone. The main thread starts the children, and they die with it.
+//! Each run is a process, not a task. In a shared process, the work of one run between its events
+//! (judging, writing) would delay the drivers of other runs, and would look like latency of their
+//! locks. A run that crashes takes no other run with it, and whatever is frozen, killed and cleaned
+//! up belongs to one run alone. The main thread starts the children, and they die with it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use picklock_harness::context::millis;
 use picklock_harness::real::parent_death_signal;
 use picklock_harness::record::RunRecord;
 use picklock_harness::spec::RunSpec;
-use picklock_reports::json;
+use picklock_reports::run_document;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
@@ -27,17 +27,17 @@ use super::cell_builder::{RunLatency, RunResult};
 use super::directory::MatrixDirectory;
 use super::progress::RunReport;
 use super::selection::Task;
-use crate::command_line::CommandLine;
 use crate::interrupt::Interrupt;
+use crate::reproduce_command::ReproduceCommand;
 use crate::{exit, subject};
 
-/// A run with more workers than this runs alone: two such runs on a small machine slow each other
+/// A run with more workers than this runs alone: on a small machine, two such runs slow each other
 /// down until no node answers in time and no client gets a lock.
 const CROWD: usize = 100;
 
-/// What is left to do, and where results go.
+/// The remaining work, and where results go.
 struct Work {
-    /// One permit for each run that may go on at a time.
+    /// One permit for each run that may be in progress.
     permits: Semaphore,
     jobs: usize,
     runs: RefCell<VecDeque<(usize, Arc<Task>, u64)>>,
@@ -46,8 +46,8 @@ struct Work {
     tell: UnboundedSender<RunReport>,
 }
 
-/// Starts the runs, `jobs` at a time; their results come as [`RunReport`]. On an interrupt the runs
-/// that go on end in order, and report nothing.
+/// Starts the runs, `jobs` at a time; their results arrive as [`RunReport`]. On an interrupt,
+/// running ones end in order and report nothing.
 pub fn start(
     tasks: &[(usize, Arc<Task>)],
     seeds: u64,
@@ -101,14 +101,14 @@ impl Work {
         }
     }
 
-    /// How many permits a run takes: all of them for a crowd.
+    /// The number of permits that a run takes: all of them if it has many workers.
     fn needs(&self, spec: &RunSpec) -> u32 {
         let crowd = spec.scenario.workload.workers > CROWD;
         let needs = if crowd { self.jobs } else { 1 };
         u32::try_from(needs).unwrap_or(u32::MAX)
     }
 
-    /// One run; `None` if the user ended it.
+    /// One run; `None` if the user interrupted it.
     async fn run(&self, spec: &RunSpec, out: Option<PathBuf>) -> Result<Option<RunResult>, String> {
         let clock = Clock::start();
         let mut command = command(spec)?;
@@ -130,19 +130,19 @@ impl Work {
         if code == Some(i32::from(exit::INTERRUPTED)) {
             return Err("something else interrupted it".into());
         }
-        match json::parse(&stdout) {
+        match run_document::parse(&stdout) {
             Ok(record) => Ok(Some(result_of(record, millis(clock.elapsed())))),
             Err(_) => Err(why(code, &stderr)),
         }
     }
 }
 
-/// What the user would type for this run, and where its document goes.
+/// The command that the user would type for this run, with its output captured.
 fn command(spec: &RunSpec) -> Result<Command, String> {
     let program = subject::this_program().map_err(|failure| failure.to_string())?;
     let mut command = Command::new(program);
     command
-        .args(CommandLine::of_run(spec).arguments())
+        .args(ReproduceCommand::of_run(spec).arguments())
         .args(["--json", "--quiet"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -152,7 +152,7 @@ fn command(spec: &RunSpec) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Waits for the end and empties both pipes meanwhile: a full one would stop the run.
+/// Waits for the end while emptying both pipes: a full pipe would block the run.
 async fn outputs(child: &mut Child) -> std::io::Result<(Option<i32>, String, String)> {
     use tokio::io::AsyncReadExt;
     let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
@@ -175,7 +175,7 @@ async fn outputs(child: &mut Child) -> std::io::Result<(Option<i32>, String, Str
     Ok((status?.code(), text(said), text(complained)))
 }
 
-/// Asks it to end in order.
+/// Asks the run to end in order.
 fn terminate(child: &Child) {
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
     if let Some(pid) = pid.and_then(Pid::from_raw) {
@@ -195,7 +195,7 @@ fn result_of(record: RunRecord, elapsed_ms: u64) -> RunResult {
     }
 }
 
-/// What the run wrote about its end, without the line that says where it ran.
+/// What the run wrote about its end, without the line about its world.
 fn why(code: Option<i32>, stderr: &str) -> String {
     let lines = stderr.lines().filter(|line| !line.starts_with("backend "));
     let text: Vec<&str> = lines.collect();
@@ -203,7 +203,7 @@ fn why(code: Option<i32>, stderr: &str) -> String {
     let text = text.trim().trim_start_matches("picklock: ");
     match (text.is_empty(), code) {
         (false, _) => text.to_owned(),
-        (true, Some(code)) => format!("the run ended with exit code {code} and said nothing"),
+        (true, Some(code)) => format!("the run ended with exit code {code} and no message"),
         (true, None) => "the run was killed".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! What a matrix is asked to run.
+//! What the user asks a matrix to run.
 
 use picklock_harness::spec::ServerChoice;
 use picklock_scenarios::WorldName;
@@ -8,26 +8,26 @@ use super::cli::MatrixArgs;
 /// Which cells to run, and how often.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatrixRequest {
-    /// The locks, as after `--impl`; all built-in ones if empty.
+    /// The locks, as given to `--impl`; all built-in ones if empty.
     pub subjects: Vec<String>,
     /// The scenarios, by name or path; the whole catalog if empty.
     pub scenarios: Vec<String>,
-    /// The worlds; `None` for the best that there is.
+    /// The worlds; `None` for the best available one.
     pub worlds: Vec<Option<WorldName>>,
-    /// Options of the only lock.
+    /// Options of the lock, if there is only one.
     pub options: Vec<(String, String)>,
     /// How often each cell runs.
     pub seeds: u64,
     /// Seed of each cell's first run.
     pub seed: u64,
-    /// How many runs at a time; `None`: what suits the world.
+    /// Number of runs at a time; `None` for what suits the world.
     pub jobs: Option<usize>,
     /// Which servers the user chose.
     pub servers: ServerChoice,
 }
 
 impl MatrixRequest {
-    /// What the command line of `picklock matrix` asks for.
+    /// The request of a `picklock matrix` command line.
     pub fn of_args(args: &MatrixArgs) -> MatrixRequest {
         let worlds: Vec<_> = args.backends.iter().map(|it| it.world()).collect();
         MatrixRequest {

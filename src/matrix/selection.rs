@@ -1,4 +1,4 @@
-//! Which cells there are: subjects × scenarios × worlds, without those that make no sense.
+//! The cells of a matrix: subjects × scenarios × worlds, without impossible ones.
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::record::{SkippedCell, scenario_hash};
@@ -7,10 +7,10 @@ use picklock_impls::STRATEGIES;
 use picklock_scenarios::{Scenario, WorldName, catalog};
 
 use super::request::MatrixRequest;
-use crate::backend::Chosen;
 use crate::exit::Failure;
-use crate::request::{RunRequest, load};
+use crate::run_request::{RunRequest, load};
 use crate::subject;
+use crate::world_choice::ChosenWorld;
 
 /// One cell: its runs, and what is expected of them.
 #[derive(Debug, Clone)]
@@ -34,18 +34,18 @@ impl Task {
     }
 }
 
-/// The subjects and scenarios of a matrix, checked, before any world is looked for.
+/// The subjects and scenarios of a matrix, checked before any world is chosen.
 pub struct Selection {
     subjects: Vec<SubjectSpec>,
-    /// What named each scenario, and the scenario.
+    /// Each scenario with the name or path that the user typed.
     scenarios: Vec<(String, Scenario)>,
 }
 
-/// Everything that the request names; all locks or the whole catalog where it names none.
+/// Everything that the request names; all locks, or the whole catalog, where it names none.
 ///
 /// # Errors
-/// An unknown name, with the nearest one; an option that the lock does not have; two scenarios of
-/// one name; numbers that make no sense.
+/// An unknown name, with the nearest one; an option that the lock does not have; two scenarios with
+/// the same name; invalid numbers.
 pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     let wrong = |text: &str| Err(Failure::Usage(text.to_owned()));
     if request.seeds == 0 {
@@ -55,11 +55,11 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
         return wrong("--seed and --seeds together exceed the largest seed");
     }
     if request.jobs == Some(0) {
-        return wrong("--jobs 0: at least one run must go on at a time");
+        return wrong("--jobs 0: expected at least one run at a time");
     }
     if !request.options.is_empty() && request.subjects.len() != 1 {
         return wrong(
-            "--impl-option: name the lock that has it with exactly one --impl; locks differ in their options",
+            "--impl-option requires exactly one --impl, because locks differ in their options",
         );
     }
     let all = STRATEGIES.iter().map(|strategy| strategy.name.to_owned());
@@ -72,7 +72,7 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
         let scenario = load(&typed)?;
         if let Some((other, _)) = scenarios.iter().find(|(_, s)| s.name == scenario.name) {
             return Err(Failure::Usage(format!(
-                "--scenario {typed}: it calls itself `{}`, and so does {other}; the table could not tell them apart",
+                "--scenario {typed}: its name is `{}`, like that of {other}; the table could not tell them apart",
                 scenario.name
             )));
         }
@@ -84,7 +84,7 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     })
 }
 
-/// What was typed, each once; all if nothing was.
+/// The typed names without duplicates; all names if none was typed.
 fn or_all(typed: &[String], all: impl Iterator<Item = String>) -> Vec<String> {
     if typed.is_empty() {
         return all.collect();
@@ -104,14 +104,14 @@ impl Selection {
         self.subjects.iter().any(|subject| subject.is_in_process())
     }
 
-    /// The cells, by world, scenario and subject, and those that are left out.
+    /// The cells by world, scenario and subject, and the skipped ones.
     ///
     /// # Errors
-    /// A scenario does not fit; nothing is left to run.
+    /// A scenario does not fit, or no cell is left to run.
     pub fn cells(
         &self,
         request: &MatrixRequest,
-        worlds: &[Chosen],
+        worlds: &[ChosenWorld],
     ) -> Result<(Vec<Task>, Vec<SkippedCell>), Failure> {
         let (mut tasks, mut skipped) = (Vec::new(), Vec::new());
         for world in worlds {
@@ -137,8 +137,8 @@ impl Selection {
     }
 }
 
-/// Why a cell makes no sense; `None` if it does.
-fn left_out(scenario: &Scenario, subject: &SubjectSpec, world: &Chosen) -> Option<String> {
+/// Why a cell cannot run; `None` if it can.
+fn left_out(scenario: &Scenario, subject: &SubjectSpec, world: &ChosenWorld) -> Option<String> {
     if world.servers.is_none() && !subject.is_in_process() {
         return Some("a program of your own runs in real time and cannot be simulated".into());
     }
@@ -153,12 +153,15 @@ fn not_in_this_world(scenario: &Scenario, world: WorldName) -> Option<String> {
     (!scenario.runs_in(world)).then(|| {
         let worlds = &scenario.worlds;
         let words: Vec<&str> = worlds.iter().map(|world| world.word()).collect();
-        format!("it needs what only these worlds have: {}", words.join(", "))
+        format!(
+            "it needs features that only these worlds have: {}",
+            words.join(", ")
+        )
     })
 }
 
 fn nothing_left(skipped: &[SkippedCell]) -> String {
-    let mut text = "nothing to run: every cell was left out".to_owned();
+    let mut text = "nothing to run: every cell was skipped".to_owned();
     for one in skipped.iter().take(5) {
         text.push_str(&format!(
             "\n  {} × {} × {}: {}",
@@ -173,7 +176,7 @@ fn task(
     named: &str,
     scenario: &Scenario,
     subject: &SubjectSpec,
-    world: &Chosen,
+    world: &ChosenWorld,
 ) -> Result<Task, Failure> {
     let world = world.name();
     let spec = RunRequest::new(

@@ -1,8 +1,8 @@
-//! Cells of the simulation: threads that take pieces of the work until none is left.
+//! Cells of the simulation, run by threads that share the work.
 //!
-//! A piece is some seeds of one cell, so that a matrix of few cells and many seeds keeps every
-//! processor as busy as one of many cells and few seeds. Each history is judged on the thread that
-//! made it, and dropped there; only a few numbers are passed on.
+//! A piece of work is some seeds of one cell, so that a matrix with few cells and many seeds uses
+//! all processors, like one with many cells and few seeds. Each history is judged and dropped on
+//! the thread that made it; only a few numbers are passed on.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -22,20 +22,21 @@ use super::progress::RunReport;
 use super::selection::Task;
 use crate::subject::in_process;
 
-/// The most seeds of one piece: enough to outweigh a thread's cost, few enough to share out.
+/// The most seeds in one piece: enough to outweigh a thread's cost, few enough to share out.
 const LARGEST_PIECE: u64 = 25;
 
-/// Number of the cell, the cell, and runs of it.
+/// Number of the cell, the cell, and some of its runs.
 type Piece = (usize, Arc<Task>, Range<u64>);
 
-/// What is left to do, and where results go. Runs are counted from the cell's first seed.
+/// The remaining work, and where results go. Runs are counted from the cell's first seed.
 struct Work {
     pieces: Mutex<VecDeque<Piece>>,
     stop: Arc<AtomicBool>,
     tell: UnboundedSender<RunReport>,
 }
 
-/// Starts the threads; their results come as [`RunReport`]. Once `stop` is set, no new piece is begun.
+/// Starts the threads; their results arrive as [`RunReport`]. No new piece begins once `stop` is
+/// set.
 pub fn start(
     tasks: &[(usize, Arc<Task>)],
     seeds: u64,
@@ -71,7 +72,7 @@ impl Work {
                 return;
             };
             drop(pieces);
-            // Without a receiver the results are not wanted any more.
+            // Without a receiver the results are no longer wanted.
             if self.tell.send(RunReport::Begun(index)).is_err()
                 || !self.simulate(index, &task, runs)
             {
@@ -80,7 +81,7 @@ impl Work {
         }
     }
 
-    /// False if there is no receiver any more.
+    /// False if the receiver is gone.
     fn simulate(&self, index: usize, task: &Task, runs: Range<u64>) -> bool {
         let mut seeds = runs.map(|run| task.spec.seed + run);
         let results = match in_process(&task.spec.subject) {

@@ -150,17 +150,17 @@ fn what_is_finished_is_not_run_again() {
     let second = again(&first, line).exits(0);
     assert_eq!(first.stdout, second.stdout);
     assert!(
-        second.stderr.contains("2 of 2 cells were finished before"),
+        second.stderr.contains("2 of 2 cells were already finished"),
         "{}",
         second.all()
     );
     assert!(!second.stderr.contains("[1/2]"), "{}", second.all());
-    // A cell that is not whole is run again, and comes out the same.
+    // A cell that is not whole is run again, and gives the same result.
     let cell = first.home().join("table/set-nx-px/gc-pause/sim/cell.json");
     std::fs::remove_file(&cell).unwrap();
     let third = again(&first, line).exits(0);
     assert!(
-        third.stderr.contains("1 of 2 cells were finished before"),
+        third.stderr.contains("1 of 2 cells were already finished"),
         "{}",
         third.all()
     );
@@ -171,7 +171,7 @@ fn what_is_finished_is_not_run_again() {
     assert!(
         other
             .stderr
-            .contains("set-nx-px × calm × sim: runs anew, because the number of seeds changed"),
+            .contains("set-nx-px × calm × sim: runs again, because the number of seeds changed"),
         "{}",
         other.all()
     );
@@ -228,7 +228,7 @@ fn what_makes_no_sense_is_said() {
     told("--impl-option a=b", "exactly one --impl");
     told(
         "--impl exec:cat",
-        "nothing to run: every cell was left out\n  exec:cat × calm × sim: a program of your own",
+        "nothing to run: every cell was skipped\n  exec:cat × calm × sim: a program of your own",
     );
 }
 
@@ -245,7 +245,7 @@ fn a_directory_with_something_else_is_left_alone() {
     );
     let outcome = picklock(&line).run().exits(2);
     assert!(
-        outcome.stderr.contains("a single run is in it already"),
+        outcome.stderr.contains("it already contains a single run"),
         "{}",
         outcome.all()
     );

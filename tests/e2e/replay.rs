@@ -49,7 +49,7 @@ fn the_simulation_repeats_to_the_byte_even_when_the_scenario_is_gone() {
         );
         assert!(then.len() > 1_000 && then == now, "{name}");
     }
-    let said = "replay: the same verdicts came out";
+    let said = "replay: same verdicts";
     assert!(again.stderr.contains(said), "{}", again.all());
     let (before, after) = (first.document(), again.document());
     for key in ["verdicts", "counts", "seed", "latency", "workers", "impl"] {
@@ -149,7 +149,7 @@ fn other_verdicts_are_named() {
         .file("mine.toml", &other)
         .run()
         .exits(1);
-    let said = "replay: otherwise than then: lease held, was violated: race";
+    let said = "replay: different verdicts: lease held, was violated: race";
     assert!(outcome.stdout.contains(said), "{}", outcome.all());
 }
 

@@ -112,7 +112,7 @@ fn a_matrix_directory_with_the_runs_that_it_shows() {
         outcome.stderr
     );
     let text = std::fs::read_to_string(outcome.home().join("picklock-report/report.md")).unwrap();
-    assert!(text.contains("### Left out"), "{text}");
+    assert!(text.contains("### Skipped"), "{text}");
 }
 
 /// Spoils a copy of the run record and says what comes of it.
@@ -141,8 +141,8 @@ fn what_cannot_be_read_is_refused_alone_and_left_out_among_others() {
         ("truncated", "truncated"),
         ("foreign", "allure/2"),
         ("newer", "picklock-run/2"),
-        ("empty-file", "did not end well"),
-        ("empty", "neither run.json nor matrix.json"),
+        ("empty-file", "did not finish"),
+        ("empty", "contains neither run.json nor matrix.json"),
         ("unfinished", "did not come to its end"),
         ("nowhere", "no such file or directory"),
         ("calm/history.jsonl", "not JSON"),

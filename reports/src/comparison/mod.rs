@@ -1,8 +1,8 @@
-//! Two sets of runs side by side: what came out otherwise than before, then how much slower.
+//! Compares two sets of runs: first changed verdicts, then latency ratios.
 //!
-//! Cells are paired by subject, scenario and world. Verdict changes come first, the worse before
-//! the better. A latency ratio is called a change only where the confidence intervals of the two
-//! quantiles do not meet ([`crate::statistics`]); everything else is noise, and said to be.
+//! Cells are paired by subject, scenario and world. Verdict changes come first, the worst ones at
+//! the top. A latency ratio counts as a change only if the confidence intervals of the two
+//! quantiles do not overlap ([`crate::statistics`]); everything else is reported as noise.
 
 mod words;
 
@@ -25,7 +25,7 @@ pub use words::{json, markdown, text};
 /// Format and version of the JSON document.
 pub const FORMAT: &str = "picklock-comparison/1";
 
-/// What a ratio of a latency is made of: the middle, and what the unlucky wait for.
+/// The quantiles that are compared: the median and the tail.
 const QUANTILES: [f64; 2] = [0.5, 0.99];
 
 /// How two sets of runs differ.
@@ -33,22 +33,22 @@ const QUANTILES: [f64; 2] = [0.5, 0.99];
 pub struct Comparison {
     /// Always [`FORMAT`].
     pub format: &'static str,
-    /// How many cells both sets have.
+    /// Number of cells in both sets.
     pub cells: usize,
-    /// What came out otherwise than before, the worse first.
+    /// Changed verdicts, the worst first.
     pub verdicts: Vec<Change>,
-    /// Latency ratios: first those beyond noise, the worst first.
+    /// Latency ratios: those beyond noise first, the worst at the top.
     pub latency: Vec<Ratio>,
-    /// Cells that only the set before has.
+    /// Cells that are only in the set before.
     pub only_before: Vec<Place>,
-    /// Cells that only the set after has.
+    /// Cells that are only in the set after.
     pub only_after: Vec<Place>,
-    /// Cells of both sets whose scenario is another one than before, by its content: what changed
-    /// in them may be the scenario's doing.
+    /// Cells in both sets whose scenario has changed its content: the scenario may be the reason
+    /// for any difference.
     pub other_scenario: Vec<Place>,
 }
 
-/// Which cell.
+/// Identifies a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Place {
     /// Name of the subject.
@@ -60,40 +60,40 @@ pub struct Place {
     pub backend: WorldName,
 }
 
-/// Which way a change goes; the order is the order of reading.
+/// The direction of a change, in reading order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// Violated where it held, undecided where it was decided, not run where it was.
     Worse,
-    /// An expected violation that no longer shows: the alarm has gone dead, or the lock was mended.
+    /// An expected violation no longer shows: the fault lost its effect, or the lock was fixed.
     #[serde(rename = "alarm-gone-dead")]
     Dead,
-    /// Violated by another cause.
+    /// Violated with another cause.
     Other,
-    /// The other way round.
+    /// The opposite of worse.
     Better,
 }
 
-/// A property that came out otherwise than before.
+/// A changed verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// Where.
+    /// The cell.
     #[serde(flatten)]
     pub place: Place,
-    /// Which property; `None`: the whole cell, which was not run in one of the sets.
+    /// The property; `None` for a whole cell that was not run in one of the sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub property: Option<Property>,
-    /// How it came out before.
+    /// The result before.
     pub before: String,
-    /// How it came out after.
+    /// The result after.
     pub after: String,
-    /// What the scenario expects of the property, if it expects anything.
+    /// What the scenario expects of the property, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// Where the cell stands among those after.
+    /// The position of the cell in the set after.
     #[serde(skip)]
     pub(crate) after_index: usize,
 }
@@ -101,28 +101,28 @@ pub struct Change {
 /// A latency after, divided by that before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ratio {
-    /// Where.
+    /// The cell.
     #[serde(flatten)]
     pub place: Place,
     /// `acquire`, `release`.
     pub operation: String,
-    /// Which quantile, 0 to 1.
+    /// The quantile, 0 to 1.
     pub quantile: f64,
     /// Before.
     pub before: Estimate,
     /// After.
     pub after: Estimate,
-    /// After through before; `None` where it was 0 before.
+    /// After divided by before; `None` if it was 0 before.
     pub ratio: Option<f64>,
-    /// The least that the ratio may be, by both intervals.
+    /// The smallest ratio that both intervals allow.
     pub ratio_low: f64,
-    /// The most that it may be; `None`: there are too few values to say.
+    /// The largest ratio that both intervals allow; `None` if there are too few values.
     pub ratio_high: Option<f64>,
-    /// True where the intervals meet: nothing is shown to have changed.
+    /// True if the intervals overlap, so that no change is shown.
     pub within_noise: bool,
 }
 
-/// Compares the cells that both sets have.
+/// Compares the cells that are in both sets.
 ///
 /// # Errors
 /// A histogram does not decode.
@@ -136,7 +136,7 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         only_after: Vec::new(),
         other_scenario: Vec::new(),
     };
-    // The last one first, so that the first is taken first where a place comes twice.
+    // Reversed, so that the first cell of a place wins if a place occurs twice.
     let mut left: HashMap<Place, Vec<usize>> = HashMap::new();
     for (index, cell) in after.cells.iter().enumerate().rev() {
         left.entry(place(cell)).or_default().push(index);
@@ -193,7 +193,7 @@ fn direction(before: u8, after: u8, expected: Option<&str>) -> Direction {
     }
 }
 
-/// How bad it is, and in which words.
+/// The rank of a result, and the result in words.
 type Outcome = (u8, String);
 
 fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
@@ -238,12 +238,12 @@ fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
     found
 }
 
-/// The words without the rate: a rate that moves is no change of the verdict.
+/// The words without the rate: a different rate does not change the verdict.
 fn outcome(came_out: &Outcome) -> &str {
     came_out.1.split(" in ").next().unwrap_or_default()
 }
 
-/// The worst that any run of the cell came to, with how often.
+/// The worst result of the cell's runs, with its frequency.
 fn came_out(cell: &Cell, property: Property) -> Outcome {
     let verdict = cell.verdicts.get(&property);
     let shown = verdict.map(|verdict| verdict.status);
@@ -253,7 +253,7 @@ fn came_out(cell: &Cell, property: Property) -> Outcome {
         runs => format!(" in {times} of {runs} runs"),
     };
     if tally.violated > 0 || shown == Some(Status::Violated) {
-        // The cause that was found most often speaks for all.
+        // The most frequent cause stands for all.
         let most = tally
             .causes
             .iter()
@@ -275,7 +275,7 @@ fn came_out(cell: &Cell, property: Property) -> Outcome {
 
 fn ratios(before: &Cell, after: &Cell) -> Result<Vec<Ratio>, FormatError> {
     let mut ratios = Vec::new();
-    // Where a cell could not be run in full, its latencies count for nothing.
+    // The latencies of an incomplete cell are ignored.
     if before.error.is_some() || after.error.is_some() {
         return Ok(ratios);
     }

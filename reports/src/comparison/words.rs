@@ -1,4 +1,4 @@
-//! A comparison as people read it.
+//! A comparison as text for people and programs.
 
 use std::fmt::Write;
 
@@ -9,12 +9,12 @@ use crate::markdown::{COMMENT_BYTES, Page};
 use crate::units::span_us;
 
 pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of each quantile, from binomial \
-                      order statistics; \"within noise\" is where they meet. They bound the noise \
+                      order statistics; \"within noise\" means that they overlap. They cover the noise \
                       of the count, not of the machine.";
 
 /// For a terminal: ends with a newline.
 pub fn text(comparison: &Comparison) -> String {
-    let mut out = format!("Before and after, {} cells in both\n", comparison.cells);
+    let mut out = format!("Before and after: {} cells in both\n", comparison.cells);
     writeln!(out, "\nVerdicts: {}", tally(comparison)).ok();
     for change in &comparison.verdicts {
         let what = change
@@ -86,14 +86,14 @@ fn tally(comparison: &Comparison) -> String {
         changes.filter(|change| change.direction == wanted).count()
     };
     match comparison.verdicts.len() {
-        0 => "nothing came out otherwise than before".to_owned(),
+        0 => "nothing changed".to_owned(),
         _ => format!(
-            "{} worse, {}{} by another cause, {} better",
+            "{} worse, {}{} with another cause, {} better",
             count(Direction::Worse),
             match count(Direction::Dead) {
                 0 => String::new(),
-                1 => "1 alarm gone dead, ".to_owned(),
-                alarms => format!("{alarms} alarms gone dead, "),
+                1 => "1 dead alarm, ".to_owned(),
+                alarms => format!("{alarms} dead alarms, "),
             },
             count(Direction::Other),
             count(Direction::Better)
@@ -110,7 +110,7 @@ pub(crate) fn percentile(quantile: f64) -> String {
 pub(crate) fn ratio_in_words(ratio: &Ratio) -> String {
     let times = ratio
         .ratio
-        .map_or("from nothing".to_owned(), |times| format!("× {times:.2}"));
+        .map_or("from 0".to_owned(), |times| format!("× {times:.2}"));
     let high = ratio
         .ratio_high
         .map_or("?".to_owned(), |high| format!("{high:.2}"));
@@ -126,7 +126,7 @@ fn lists(comparison: &Comparison) -> [(&'static str, &[Place]); 3] {
     [
         ("Only before", &comparison.only_before),
         ("Only after", &comparison.only_after),
-        ("Another scenario than before", &comparison.other_scenario),
+        ("Scenario changed", &comparison.other_scenario),
     ]
 }
 
@@ -208,7 +208,7 @@ fn ratio_row(ratio: &Ratio) -> String {
         .map_or("?".to_owned(), |high| format!("{high:.2}"));
     let times = ratio
         .ratio
-        .map_or("from nothing".to_owned(), |times| format!("× {times:.2}"));
+        .map_or("from 0".to_owned(), |times| format!("× {times:.2}"));
     let verdict = match ratio.within_noise {
         true => format!("{times}, within noise"),
         false => format!("**{times}** ({:.2} to {high})", ratio.ratio_low),

@@ -3,13 +3,13 @@
 use super::decide::Decision;
 use super::finding::Finding;
 
-/// GitHub shows ten errors of a step and drops the others without a word.
+/// GitHub shows ten errors of a step and drops the others silently.
 const MOST: usize = 10;
 
 /// A line for each finding, the worst first.
 pub fn annotations(decision: &Decision) -> String {
     let all = decision.findings.len();
-    // The last place tells of those that have none.
+    // The last line counts the findings that are dropped.
     let told = if all > MOST { MOST - 1 } else { all };
     let mut text: String = decision.findings[..told].iter().map(line).collect();
     if told < all {
@@ -32,14 +32,14 @@ fn line(finding: &Finding) -> String {
     )
 }
 
-/// A message, escaped as the runner undoes it.
+/// A message, with the escapes that the runner decodes.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-/// A property of the command, which also ends at a colon and at a comma.
+/// A property of the command, where colons and commas are escaped too.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

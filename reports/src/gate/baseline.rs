@@ -1,4 +1,4 @@
-//! The baseline: what came out when the user was content. Committed beside the configuration.
+//! The baseline: accepted results to compare with. Committed beside the configuration.
 
 use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::rules::Rules;
 /// Format and version of a baseline.
 pub const BASELINE_FORMAT: &str = "picklock-baseline/1";
 
-/// What came out when the user was content.
+/// Accepted results to compare with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
@@ -24,33 +24,33 @@ pub struct Baseline {
     pub cells: Vec<BaselineCell>,
 }
 
-/// One cell of it.
+/// One cell of the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineCell {
-    /// Which.
+    /// Identifies the cell.
     #[serde(flatten)]
     pub key: CellKey,
-    /// Content of the scenario then.
+    /// Hash of the scenario at that time.
     pub scenario_hash: String,
-    /// What was measured and repeats, and with how many runs.
+    /// Repeatable metrics, and the number of runs they are from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<Exact>,
-    /// What was measured in a real world.
+    /// Metrics measured in a real world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative: Option<Relative>,
 }
 
-/// Numbers that repeat exactly.
+/// Metrics that repeat exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exact {
-    /// How many runs they are of.
+    /// The number of runs they are from.
     pub runs: u64,
     /// By metric; times in microseconds.
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// Times in a real world, as multiples of the control's in the same minute.
+/// Times in a real world, as multiples of the control's at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relative {
@@ -60,17 +60,17 @@ pub struct Relative {
     pub ratios: BTreeMap<String, f64>,
 }
 
-/// Why a text is no baseline.
+/// Why a text is not a baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
-    /// Not JSON, or not what the format promises.
-    #[error("it is no valid {BASELINE_FORMAT} document: {0}")]
+    /// Not JSON, or invalid content.
+    #[error("it is not a valid {BASELINE_FORMAT} document: {0}")]
     Invalid(#[from] serde_json::Error),
-    /// Something else, or of another version.
+    /// Another format or version.
     #[error("its format is {0:?}; this picklock reads \"{BASELINE_FORMAT}\"")]
     OtherFormat(String),
-    /// A cell stands in it twice: one of them is wrong.
-    #[error("{0} stands in it twice")]
+    /// A cell is in it twice.
+    #[error("{0} is in it twice")]
     Twice(CellKey),
 }
 
@@ -78,7 +78,7 @@ impl Baseline {
     /// Reads a baseline.
     ///
     /// # Errors
-    /// It is none, or of another version.
+    /// It is not a baseline, or has another version.
     pub fn parse(text: &str) -> Result<Baseline, BaselineError> {
         let document: serde_json::Value = serde_json::from_str(text)?;
         let format = document.get("format").and_then(|format| format.as_str());
@@ -96,8 +96,8 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// What a complete run leaves as the next baseline: the numbers that limits ask for, no others,
-    /// so that nothing changes in it that nobody looks at.
+    /// The next baseline after a complete run: only the metrics that limits use, so that only
+    /// relevant changes show up in it.
     pub fn of(rules: &Rules, ran: &Ran) -> Baseline {
         let mut cells: Vec<BaselineCell> = ran
             .matrix
@@ -117,7 +117,7 @@ impl Baseline {
         self.cells.iter().find(|cell| cell.key == *key)
     }
 
-    /// As the file has it: a line for each cell, so that what changed is seen.
+    /// The content of the file: one line per cell, so that a diff shows what changed.
     pub fn to_text(&self) -> String {
         let line = |cell: &BaselineCell| {
             let line = serde_json::to_string(cell);
@@ -171,12 +171,12 @@ fn baseline_cell(rules: &Rules, ran: &Ran, cell: &Cell) -> BaselineCell {
     }
 }
 
-/// More digits than these are noise.
+/// Further digits are noise.
 fn rounded(ratio: f64) -> f64 {
     (ratio * 1e4).round() / 1e4
 }
 
-/// What the new baseline changes, one line each; nothing if it says the same.
+/// What the new baseline changes, one line each; empty if nothing changes.
 pub fn changes(old: Option<&Baseline>, new: &Baseline) -> Vec<String> {
     let nothing = Baseline {
         format: String::new(),
@@ -201,7 +201,7 @@ pub fn changes(old: Option<&Baseline>, new: &Baseline) -> Vec<String> {
 fn changed(before: &BaselineCell, now: &BaselineCell) -> Option<String> {
     let mut what = Vec::new();
     if before.scenario_hash != now.scenario_hash {
-        what.push("another version of the scenario".to_owned());
+        what.push("the scenario changed".to_owned());
     }
     let (were, are) = (numbers(before), numbers(now));
     for (metric, value) in &are {

@@ -1,4 +1,4 @@
-//! What tells one cell from another.
+//! Identifies a cell.
 
 use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::escape::visible;
 
-/// What tells one cell from another, over runs and over versions of its scenario.
+/// Identifies a cell across runs and across versions of its scenario.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CellKey {
     /// Name of the subject.
@@ -35,7 +35,7 @@ impl CellKey {
         }
     }
 
-    /// True in the world that repeats to the byte.
+    /// True in the simulation, which repeats byte for byte.
     pub fn is_simulated(&self) -> bool {
         self.backend == WorldName::Sim
     }

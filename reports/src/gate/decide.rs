@@ -1,4 +1,4 @@
-//! The decision: a function of rules, baseline and runs, and of nothing else.
+//! The decision: a pure function of rules, baseline and runs.
 
 use std::collections::BTreeSet;
 
@@ -12,36 +12,36 @@ use super::paired::Ran;
 use super::rules::Rules;
 use super::verdicts::against_expectations;
 
-/// Whether the gate opens, and what stands against it.
+/// Whether the gate passes, and why not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// What is wrong, the worst first.
+    /// The findings, the worst first.
     pub findings: Vec<Finding>,
-    /// How many cells were held against something.
+    /// The number of cells that were compared.
     pub cells: usize,
-    /// How many runs they are.
+    /// The number of their runs.
     pub runs: u64,
-    /// How many expectations were held against verdicts.
+    /// The number of expectations that were compared with verdicts.
     pub expectations: usize,
-    /// The limits that were held against what was measured.
+    /// The limits that were compared with measurements.
     pub limits: Vec<Measured>,
 }
 
-/// What a decision comes to.
+/// The outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Everything is as expected.
     AsExpected,
     /// Something differs.
     Differs,
-    /// Nothing that was judged differs, but something could not be run.
+    /// Nothing differs, but something could not be run.
     NotRun,
-    /// Nothing that was judged differs, but something could not be judged.
+    /// Nothing differs, but something could not be judged.
     Inconclusive,
 }
 
 impl Outcome {
-    /// The word that documents use.
+    /// The word in documents.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::AsExpected => "as-expected",
@@ -53,7 +53,7 @@ impl Outcome {
 }
 
 impl Decision {
-    /// What it comes to: the worst finding decides.
+    /// The outcome: the worst finding decides.
     pub fn outcome(&self) -> Outcome {
         let kinds: BTreeSet<Kind> = self.findings.iter().map(|one| one.kind).collect();
         match kinds.first() {
@@ -65,7 +65,7 @@ impl Decision {
     }
 }
 
-/// Holds what came out against what is to come out.
+/// Compares the results with the rules and the baseline.
 pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Decision {
     let mut decision = Decision {
         findings: Vec::new(),
@@ -75,13 +75,13 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Decision
         limits: Vec::new(),
     };
     if ran.matrix.cells.is_empty() {
-        let nothing = "nothing was run: a gate that looks at nothing stays shut";
+        let nothing = "nothing was run: a gate that checks nothing fails";
         decision
             .findings
             .push(Finding::general(Kind::EmptyRun, nothing));
     }
     if baseline.is_none() && rules.cells.iter().any(|key| rules.needs_baseline(key)) {
-        let problem = "limits speak of the baseline, and there is none";
+        let problem = "limits refer to the baseline, and there is none";
         let finding = Finding::general(Kind::NoBaseline, problem);
         decision.findings.push(finding.help(UPDATE));
     }
@@ -99,12 +99,12 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Decision
     decision
 }
 
-/// Cells that were to be there and are not, on either side.
+/// Cells that are missing from the run or from the baseline.
 fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Vec<Finding> {
     let there: BTreeSet<CellKey> = ran.matrix.cells.iter().map(CellKey::of).collect();
     let mut found = Vec::new();
     for key in rules.cells.iter().filter(|key| !there.contains(*key)) {
-        let problem = "it was asked for, and is not in the run";
+        let problem = "it is configured, but not in the run";
         found.push(Finding::of(Kind::MissingCell, key, problem));
     }
     let Some(baseline) = baseline else {
@@ -120,13 +120,13 @@ fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Vec<Finding
         let why = skipped
             .map(|one| format!(": {}", one.reason))
             .unwrap_or_default();
-        let problem = format!("the baseline has it, and the run does not{why}");
+        let problem = format!("it is in the baseline, but not in the run{why}");
         found.push(Finding::of(Kind::MissingCell, &before.key, problem).help(
-            "name it in the configuration again; if it is to go for good, run `picklock gate --update-baseline`",
+            "restore it in the configuration; to remove it for good, run `picklock gate --update-baseline`",
         ));
     }
     for key in there.iter().filter(|key| baseline.find(key).is_none()) {
-        let problem = "the run has it, and the baseline does not";
+        let problem = "it is in the run, but not in the baseline";
         found.push(Finding::of(Kind::MissingCell, key, problem).help(UPDATE));
     }
     found
@@ -149,12 +149,11 @@ fn one_cell(
     let expected = rules.expected(cell);
     let limits = rules.limits(&key);
     if expected.is_empty() && limits.is_empty() {
-        let problem = "nothing is expected of it, and no limit speaks of it";
-        decision
-            .findings
-            .push(Finding::of(Kind::NotJudged, &key, problem).help(
-            "say in an [[expect]] of the configuration what must come out, or leave the cell out",
-        ));
+        let problem = "nothing is expected of it, and no limit applies to it";
+        decision.findings.push(
+            Finding::of(Kind::NotJudged, &key, problem)
+                .help("add an [[expect]] table for it to the configuration, or remove the cell"),
+        );
     }
     decision.expectations += expected.len();
     decision.findings.extend(against_expectations(rules, cell));
@@ -185,15 +184,15 @@ fn one_cell(
     }
 }
 
-/// Why the baseline does not stand for a cell.
+/// Why the baseline of a cell is stale; `None` if it is not.
 fn staleness(before: &BaselineCell, cell: &Cell) -> Option<String> {
     if before.scenario_hash != cell.scenario_hash {
-        return Some("the baseline is about another version of this scenario".to_owned());
+        return Some("the scenario has changed since the baseline was written".to_owned());
     }
     let runs = before.exact.as_ref().map(|exact| exact.runs)?;
     (runs != cell.runs).then(|| {
         format!(
-            "the baseline is of {runs} runs, and these are {}",
+            "the baseline has {runs} runs, and this run has {}",
             cell.runs
         )
     })

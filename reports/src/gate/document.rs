@@ -1,4 +1,4 @@
-//! The machine's document.
+//! The JSON document of a decision.
 
 use serde::Serialize;
 

@@ -1,24 +1,24 @@
-//! What stands against opening the gate.
+//! Reasons for the gate to fail.
 
 use serde::Serialize;
 
 use super::cell_key::CellKey;
 
-pub(super) const UPDATE: &str = "run `picklock gate --update-baseline`, and look at what changes";
+pub(super) const UPDATE: &str = "run `picklock gate --update-baseline`, and review the changes";
 
-/// What kind of thing is wrong; the first is the worst.
+/// The kind of a finding, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A property came out otherwise than expected.
+    /// A verdict is not as expected.
     Verdict,
-    /// An expected violation does not show any more.
+    /// An expected violation no longer shows.
     DeadAlarm,
     /// A limit is broken.
     Limit,
-    /// A cell is in the run and not in the baseline, or the other way round.
+    /// A cell is in only one of run and baseline.
     MissingCell,
-    /// The baseline is about something else.
+    /// The baseline is outdated.
     StaleBaseline,
     /// A limit needs a baseline, and there is none.
     NoBaseline,
@@ -26,12 +26,12 @@ pub enum Kind {
     EmptyRun,
     /// A cell could not be run.
     NotRun,
-    /// What came out is too little to say.
+    /// Too little happened to judge.
     NotJudged,
 }
 
 impl Kind {
-    /// As titles have it.
+    /// The title of the kind.
     pub fn title(self) -> &'static str {
         match self {
             Kind::Verdict => "verdict differs",
@@ -47,18 +47,18 @@ impl Kind {
     }
 }
 
-/// One thing that is wrong.
+/// One reason for the gate to fail.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// What kind.
+    /// Its kind.
     pub kind: Kind,
-    /// How bad among its kind; 0 is the worst.
+    /// Its severity within its kind; 0 is the worst.
     #[serde(skip)]
     pub severity: u8,
-    /// Which cell, if it is about one.
+    /// The cell, if it is about one.
     #[serde(flatten)]
     pub cell: Option<CellKey>,
-    /// What is wrong, in one sentence.
+    /// The problem, in one sentence.
     pub problem: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,13 +66,13 @@ pub struct Finding {
     /// What happened, for a violation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<String>,
-    /// The command that shows it again.
+    /// The command that repeats the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reproduce: Option<String>,
 }
 
 impl Finding {
-    /// About a cell.
+    /// A finding about a cell.
     pub(super) fn of(kind: Kind, cell: &CellKey, problem: impl Into<String>) -> Finding {
         Finding {
             cell: Some(cell.clone()),
@@ -80,7 +80,7 @@ impl Finding {
         }
     }
 
-    /// About no cell in particular.
+    /// A finding about no cell in particular.
     pub(super) fn general(kind: Kind, problem: impl Into<String>) -> Finding {
         Finding {
             kind,
@@ -93,7 +93,7 @@ impl Finding {
         }
     }
 
-    /// With what to do about it.
+    /// Adds what to do about it.
     pub(super) fn help(self, help: impl Into<String>) -> Finding {
         Finding {
             help: Some(help.into()),
@@ -101,7 +101,7 @@ impl Finding {
         }
     }
 
-    /// `redlock × calm × sim: verdict differs`, or only what is wrong.
+    /// `redlock × calm × sim: verdict differs`, or only the kind.
     pub fn title(&self) -> String {
         match &self.cell {
             Some(cell) => format!("{cell}: {}", self.kind.title()),

@@ -12,18 +12,18 @@ use std::fmt;
 use super::metric::Metric;
 use super::token::{Token, tokens};
 
-/// A limit: the metric keeps to it, or the gate stays shut.
+/// A limit: the gate fails unless the metric keeps to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// What it is about.
+    /// The metric.
     pub metric: Metric,
-    /// How it stands to the bound.
+    /// How the metric must compare with the bound.
     pub op: Op,
-    /// What it is held against: the sum of these.
+    /// The bound: the sum of these terms.
     pub bound: Vec<Term>,
 }
 
-/// How a metric must stand to its bound.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say which")]
 pub enum Op {
@@ -35,12 +35,12 @@ pub enum Op {
     Unequal,
 }
 
-/// So many times something.
+/// A multiple of a unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Term {
-    /// How many times; negative where it is subtracted.
+    /// The factor; negative if the term is subtracted.
     pub factor: f64,
-    /// What.
+    /// The unit.
     pub of: Unit,
 }
 
@@ -57,15 +57,15 @@ pub enum Unit {
     Control,
 }
 
-/// Why a text is no limit.
+/// Why a text is not a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct LimitError {
-    /// Where, in bytes from the beginning of the text.
+    /// Offset in bytes from the beginning of the text.
     pub at: usize,
     /// What is wrong, and what was expected.
     pub problem: String,
-    /// A word that means nothing here, and the words that would: for whoever finds the nearest.
+    /// An unknown word, and the words that are known, to find the nearest one.
     pub unknown: Option<(String, Vec<String>)>,
 }
 
@@ -84,13 +84,13 @@ const UNITS: [(&str, f64); 3] = [("us", 1.0), ("ms", 1e3), ("s", 1e6)];
 const LARGEST: f64 = 1e15;
 
 impl Op {
-    /// As limits write it.
+    /// The operator as written.
     pub fn sign(self) -> &'static str {
         let found = OPS.iter().find(|(op, _)| *op == self);
         found.map_or("", |(_, sign)| sign)
     }
 
-    /// Whether `value` stands so to `bound`.
+    /// Whether `value` compares with `bound` as required.
     pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Op::Below => value < bound,
@@ -107,7 +107,7 @@ impl Limit {
     /// Reads a limit.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// What is wrong, and where.
     pub fn parse(text: &str) -> Result<Limit, LimitError> {
         let tokens = tokens(text).map_err(|(at, problem)| wrong(at, problem))?;
         let mut reader = Reader {
@@ -120,12 +120,12 @@ impl Limit {
         Ok(limit)
     }
 
-    /// True when the bound speaks of `unit`.
+    /// True if the bound uses `unit`.
     pub fn mentions(&self, unit: Unit) -> bool {
         self.bound.iter().any(|term| term.of == unit)
     }
 
-    /// The bound in numbers, microseconds where the metric is a time.
+    /// The value of the bound, in microseconds if the metric is a time.
     pub fn bound_of(&self, baseline: f64, control: f64) -> f64 {
         let value = |term: &Term| match term.of {
             Unit::One | Unit::Microsecond => term.factor,
@@ -135,7 +135,7 @@ impl Limit {
         self.bound.iter().map(value).sum()
     }
 
-    /// Times are not compared with numbers, nor counts with times.
+    /// Times are not compared with numbers, and counts not with times.
     fn check(&self, text: &str) -> Result<(), LimitError> {
         let at = text
             .find(self.op.sign())
@@ -159,7 +159,7 @@ impl Limit {
             return Err(wrong(
                 at,
                 format!(
-                    "{word} is no time: only times are compared with `control`, to take the machine out of them"
+                    "{word} is not a time: only times are compared with `control`, to cancel out the machine's speed"
                 ),
             ));
         }
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         self.tokens.get(self.next).map_or(self.end, |(at, _)| *at)
     }
 
-    /// Takes the sign, if it comes next.
+    /// Consumes the sign, if it comes next.
     fn sign(&mut self, sign: &str) -> bool {
         let comes = self.peek() == Some(Token::Sign(sign));
         self.next += usize::from(comes);
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
             let known: Vec<String> = Metric::all().into_iter().map(|(_, word)| word).collect();
             unknown(
                 at,
-                format!("unknown metric `{word}`; there are acquire. and release. with p50, p90, p99, p999, max, count; violations. and unknown. with a property; granted, refused, failed, sold"),
+                format!("unknown metric `{word}`; the metrics are acquire. and release. with p50, p90, p99, p999, max, count; violations. and unknown. with a property; granted, refused, failed, sold"),
                 word,
                 known,
             )
@@ -318,7 +318,7 @@ fn named(at: usize, word: &str) -> Result<Unit, LimitError> {
         "control" => Ok(Unit::Control),
         _ => Err(unknown(
             at,
-            format!("`{word}` is no bound; expected a number, a time, `baseline` or `control`"),
+            format!("`{word}` is not a bound; expected a number, a time, `baseline` or `control`"),
             word,
             vec!["baseline".into(), "control".into()],
         )),
@@ -333,7 +333,7 @@ fn measured(at: usize, unit: &str) -> Result<(f64, Unit), LimitError> {
     let (_, scale) = found.ok_or_else(|| {
         wrong(
             at,
-            format!("`{unit}` is no unit of time; expected us, ms or s"),
+            format!("`{unit}` is not a unit of time; expected us, ms or s"),
         )
     })?;
     Ok((*scale, Unit::Microsecond))
@@ -343,7 +343,12 @@ fn read_number(at: usize, digits: &str) -> Result<f64, LimitError> {
     let number: Option<f64> = digits.parse().ok();
     number
         .filter(|number| (0.0..=LARGEST).contains(number))
-        .ok_or_else(|| wrong(at, format!("`{digits}` is no number from 0 to {LARGEST}")))
+        .ok_or_else(|| {
+            wrong(
+                at,
+                format!("`{digits}` is not a number from 0 to {LARGEST}"),
+            )
+        })
 }
 
 impl fmt::Display for Limit {
@@ -368,7 +373,7 @@ impl fmt::Display for Term {
         match self.of {
             Unit::One => write!(f, "{factor}"),
             Unit::Microsecond => {
-                // The largest unit in which the number is read back as the same.
+                // The largest unit in which the number reads back as the same value.
                 let exact = |scale: &f64| factor >= *scale && factor / scale * scale == factor;
                 let units = UNITS.iter().rev();
                 let (name, scale) = units

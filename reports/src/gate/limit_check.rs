@@ -1,4 +1,4 @@
-//! Whether cells keep to limits.
+//! Checks whether cells keep to their limits.
 
 use picklock_verdicts::record::{Cell, MatrixRecord};
 use serde::Serialize;
@@ -19,9 +19,9 @@ pub struct Measured {
     /// The cell.
     #[serde(flatten)]
     pub cell: CellKey,
-    /// The limit, as it was understood.
+    /// The limit, as parsed.
     pub limit: String,
-    /// Whether it was kept.
+    /// True if it was kept.
     pub kept: bool,
     /// The measurement: microseconds or a number; for pairs, as a multiple of the bound.
     pub value: f64,
@@ -33,7 +33,7 @@ pub struct Measured {
     /// The metric of each pair as a multiple of its bound; empty without pairs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<f64>,
-    /// The same in words.
+    /// The result in words.
     pub words: String,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum LimitResult {
     Measured(Box<Measured>, Option<Finding>),
     /// It could not be checked.
     Unchecked(Finding),
-    /// The baseline that it needs is not good; another finding says so already.
+    /// The baseline that it needs is stale or missing; another finding already says so.
     NoBaseline,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct LimitCheck<'a> {
     pub ran: &'a Ran,
     pub cell: &'a Cell,
     pub key: &'a CellKey,
-    /// True if the baseline has this cell, unchanged.
+    /// True if the baseline has this cell with the same scenario and number of runs.
     pub is_baseline_good: bool,
 }
 
@@ -75,7 +75,7 @@ impl LimitCheck<'_> {
     fn exactly(&self, limit: &Limit) -> LimitResult {
         let metric = limit.metric;
         let Some(value) = metric.of(self.cell) else {
-            return self.not(limit, "it was not measured: nothing of the kind succeeded");
+            return self.not(limit, "it was not measured: no such operation succeeded");
         };
         let mut bases = Vec::new();
         let baseline = match limit.mentions(Unit::Baseline) {
@@ -92,7 +92,7 @@ impl LimitCheck<'_> {
         let control = match limit.mentions(Unit::Control) {
             true => {
                 let Some(number) = self.control_cell().and_then(|cell| metric.of(cell)) else {
-                    return self.not(limit, "the control has no such cell in this run, or nothing of the kind succeeded in it");
+                    return self.not(limit, "the control has no such cell in this run, or no such operation succeeded in it");
                 };
                 bases.push(format!("control {}", shown(metric, number)));
                 number
@@ -109,7 +109,7 @@ impl LimitCheck<'_> {
             "{} is {}, and {} {} {} ({limit}{based})",
             metric.word(),
             shown(metric, value),
-            if kept { "keeps to" } else { "is to be" },
+            if kept { "keeps to" } else { "must be" },
             limit.op.sign(),
             shown(metric, bound),
         );
@@ -144,7 +144,7 @@ impl LimitCheck<'_> {
             }
             false => 0.0,
         };
-        // What the baseline would be on this machine at this moment: the control tells.
+        // The control shows what the baseline would be on this machine now.
         let of_bound = |subject: f64, control: f64| {
             let bound = limit.bound_of(ratio * control, control);
             (bound > 0.0).then(|| subject / bound)
@@ -211,7 +211,7 @@ impl LimitCheck<'_> {
 
     fn stale(&self, limit: &Limit) -> LimitResult {
         let problem = format!(
-            "{limit}: the baseline has no {} of this cell, or against another control",
+            "{limit}: the baseline has no {} of this cell, or only against another control",
             limit.metric.word()
         );
         LimitResult::Unchecked(Finding::of(Kind::StaleBaseline, self.key, problem).help(UPDATE))
@@ -227,7 +227,7 @@ impl LimitCheck<'_> {
     }
 }
 
-/// The cell of another subject without options, else the same.
+/// The same cell of another subject, without options.
 fn cell_of<'a>(matrix: &'a MatrixRecord, subject: &str, key: &CellKey) -> Option<&'a Cell> {
     matrix.cells.iter().find(|cell| {
         let other = CellKey::of(cell);
@@ -244,7 +244,7 @@ fn shown(metric: Metric, value: f64) -> String {
         return value.to_string();
     }
     match value < 0.0 {
-        // Bounds below zero come from a subtraction.
+        // A subtraction can make a bound negative.
         true => format!("-{}", span_us(-value as u64)),
         false => span_us(value as u64),
     }

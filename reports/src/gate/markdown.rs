@@ -1,11 +1,11 @@
-//! The decision for a job summary.
+//! The decision as Markdown for a job summary.
 
 use super::decide::Decision;
 use super::finding::Finding;
 use super::terminal::headline;
 use crate::escape::visible;
 
-/// More findings than these are counted, not told: a job summary has a limit of its own.
+/// Further findings are only counted, because the size of a job summary is limited.
 const MOST: usize = 50;
 
 /// The decision as Markdown.
@@ -44,7 +44,7 @@ pub fn markdown(decision: &Decision) -> String {
         .filter(|one| one.interval.is_some())
         .collect();
     if !paired.is_empty() {
-        text.push_str("\nHeld against the control, run by run:\n\n");
+        text.push_str("\nCompared with the control, run by run:\n\n");
     }
     for one in paired {
         let mark = if one.kept { "✔" } else { "✘" };
@@ -59,7 +59,7 @@ pub fn markdown(decision: &Decision) -> String {
 
 fn details(finding: &Finding, text: &mut String) {
     let lines = finding.story.iter().chain(&finding.reproduce);
-    // Four blanks make a block that no text of a stranger can close.
+    // Four blanks make a code block that untrusted text cannot close.
     let block: Vec<String> = lines.map(|line| format!("    {}", visible(line))).collect();
     text.push_str(&format!(
         "\n<details><summary>{}</summary>\n\n{}\n\n</details>\n",
@@ -68,7 +68,7 @@ fn details(finding: &Finding, text: &mut String) {
     ));
 }
 
-/// Text in which nothing is markup.
+/// Text without any markup.
 fn inert(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

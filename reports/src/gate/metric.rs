@@ -1,33 +1,33 @@
-//! What a limit can be about.
+//! The metrics that limits use.
 
 use picklock_verdicts::check::Property;
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::{Cell, Latency};
 
-/// A figure of a cell.
+/// A metric of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
-    /// Of an operation that succeeded, over all runs of the cell.
+    /// Of a successful operation, over all runs of the cell.
     Operation(Operation, Figure),
-    /// In how many runs the property was violated.
+    /// The number of runs in which the property was violated.
     Violations(Property),
-    /// In how many runs it could not be decided.
+    /// The number of runs in which it could not be decided.
     Unknown(Property),
-    /// Of the run that is shown.
+    /// Of the shown run.
     Count(Counted),
 }
 
-/// What is timed.
+/// The timed operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
-    /// In an open loop from the buyer's coming.
+    /// In an open loop, from the buyer's arrival.
     Acquire,
     /// Only in an open loop: from the worker's request.
     AcquireAsked,
     Release,
 }
 
-/// A figure of its latency, or how often it succeeded.
+/// A figure of the operation's latency, or the number of successes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Figure {
     P50,
@@ -38,7 +38,7 @@ pub enum Figure {
     Count,
 }
 
-/// What is counted in the run that is shown of a cell.
+/// The counted events of a cell's shown run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counted {
     Granted,
@@ -113,12 +113,12 @@ impl Metric {
             .unwrap_or_default()
     }
 
-    /// True for a time: in microseconds, and in a real world a matter of the machine too.
+    /// True for a time: in microseconds, and in a real world dependent on the machine.
     pub fn is_time(self) -> bool {
         matches!(self, Metric::Operation(_, figure) if figure != Figure::Count)
     }
 
-    /// Its value: microseconds or a number. `None` where nothing was measured.
+    /// Its value: microseconds or a number. `None` if nothing was measured.
     pub fn of(self, cell: &Cell) -> Option<f64> {
         let tally = |property| cell.tally.get(&property);
         let counts = &cell.counts;
@@ -137,7 +137,7 @@ impl Metric {
         Some(value)
     }
 
-    /// The operation that it is about, as records call it.
+    /// The operation that it is about, by its name in records.
     pub fn operation(self) -> Option<&'static str> {
         match self {
             Metric::Operation(operation, _) => Some(name(operation)),
@@ -145,8 +145,8 @@ impl Metric {
         }
     }
 
-    /// Its value in the latency of its operation; `None` where nothing was measured, or where it
-    /// is no figure of a latency.
+    /// Its value in the latency of its operation; `None` if nothing was measured, or if it is not a
+    /// latency.
     pub fn of_latency(self, latency: &Latency) -> Option<f64> {
         let Metric::Operation(_, figure) = self else {
             return None;
@@ -160,7 +160,7 @@ impl Metric {
             Figure::P999 => latency.p999_us,
             Figure::Max => latency.max_us,
         };
-        // The histogram's finest step is a microsecond: what is shorter has taken some time too.
+        // The histogram's resolution is a microsecond: a shorter time is not zero.
         Some(value.max(1) as f64)
     }
 }

@@ -1,8 +1,8 @@
-//! The gate's decision: whether the runs came out as the rules and the baseline demand.
+//! The gate's decision: whether the results meet the rules and the baseline.
 //!
-//! - [`rules`](self): what the user wants: cells, expectations, limits
+//! - [`rules`](self): the configured cells, expectations and limits
 //! - [`limit`](self), [`metric`](self): `acquire.p99 < baseline * 1.3 + 2ms`
-//! - [`limit_check`](self): whether a cell keeps to a limit
+//! - [`limit_check`](self): checks whether a cell keeps to a limit
 //! - [`baseline`](self): the earlier results to compare against
 //! - [`decide`]: rules, baseline and runs in, [`Decision`] out
 //! - [`terminal`], [`markdown`], [`annotations`], [`gate_json`]: the decision for people and machines

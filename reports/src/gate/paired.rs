@@ -1,4 +1,4 @@
-//! Runs side by side: the subject and the control in turns, on the same machine at the same time.
+//! Paired runs: the subject and the control alternate on the same machine.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use super::cell_key::CellKey;
 use super::metric::Metric;
 use crate::statistics::{Interval, median_interval};
 
-/// How sure the gate must be that a limit is broken, and not the machine busy.
+/// The confidence required to say that a limit is broken.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// With fewer pairs nothing at all is so sure.
+/// The fewest pairs that can give this confidence.
 pub const FEWEST_PAIRS: usize = 6;
 
-/// What was run.
+/// The results that the gate decides about.
 #[derive(Debug, Clone, Default)]
 pub struct Ran {
-    /// All cells, those with pairs among them.
+    /// All cells, including those with pairs.
     pub matrix: MatrixRecord,
     /// Latencies of the cells that were compared with the control.
     pub paired: Vec<Paired>,
@@ -30,13 +30,13 @@ pub struct Paired {
     pub key: CellKey,
     /// Name of the control.
     pub control: String,
-    /// One run of either side after the other.
+    /// The pairs: one run of each.
     pub pairs: Vec<Pair>,
-    /// Why a run of the control gave nothing.
+    /// Why a run of the control failed, if one did.
     pub error: Option<String>,
 }
 
-/// Latencies by operation of two runs, one after the other.
+/// Latencies by operation of two consecutive runs.
 #[derive(Debug, Clone, Default)]
 pub struct Pair {
     /// The subject's.
@@ -46,7 +46,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The metric of either side, microseconds; `None` where one was not measured.
+    /// The metric of both, microseconds; `None` if one was not measured.
     pub fn both(&self, metric: Metric) -> Option<(f64, f64)> {
         let operation = metric.operation()?;
         let subject = metric.of_latency(self.subject.get(operation)?)?;
@@ -55,8 +55,8 @@ impl Pair {
     }
 }
 
-/// Takes another run of the same cell into a cell. The verdicts that are shown become those of the
-/// run that has more to say. Latencies stay the first run's: pairs are judged one by one.
+/// Merges another run of the same cell into a cell. It shows the verdicts of the more severe run.
+/// Latencies stay those of the first run, because pairs are judged one by one.
 pub fn absorb(cell: &mut Cell, other: Cell) {
     cell.runs += other.runs;
     for (property, tally) in other.tally {

@@ -1,4 +1,4 @@
-//! What the user wants: which cells, what is expected of them, and which limits they keep to.
+//! The rules of a gate: its cells, what is expected of them, and their limits.
 
 use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
@@ -9,12 +9,12 @@ use picklock_verdicts::record::Cell;
 use super::cell_key::CellKey;
 use super::limit::{Limit, Unit};
 
-/// All that the gate is to hold a run against, besides the baseline.
+/// Everything that the gate compares a run with, except the baseline.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// The cells that must be there.
+    /// The required cells.
     pub cells: Vec<CellKey>,
-    /// Expectations beyond the scenarios' own; later ones win.
+    /// Expectations that override those of the scenarios; later ones win.
     pub expects: Vec<ExpectRule>,
     /// Limits.
     pub limits: Vec<LimitRule>,
@@ -22,7 +22,7 @@ pub struct Rules {
     pub control: Option<String>,
 }
 
-/// Which cells a rule is about: all whose names are those that it gives.
+/// Selects cells: those with all the given names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selector {
     /// Name of the subject.
@@ -36,23 +36,23 @@ pub struct Selector {
 /// What is expected of some cells.
 #[derive(Debug, Clone)]
 pub struct ExpectRule {
-    /// Which.
+    /// The cells.
     pub cells: Selector,
-    /// In the words of scenario files.
+    /// The expectations in the words of scenario files.
     pub properties: BTreeMap<Property, String>,
 }
 
-/// A limit that some cells keep to.
+/// A limit for some cells.
 #[derive(Debug, Clone)]
 pub struct LimitRule {
-    /// Which.
+    /// The cells.
     pub cells: Selector,
     /// The limit.
     pub limit: Limit,
 }
 
 impl Selector {
-    /// True when the rule is about this cell.
+    /// True if the selector matches this cell.
     pub fn matches(&self, key: &CellKey) -> bool {
         let fits = |wanted: &Option<String>, name: &String| {
             wanted.as_ref().is_none_or(|wanted| wanted == name)
@@ -64,7 +64,7 @@ impl Selector {
 }
 
 impl Rules {
-    /// What is expected of a cell, in words: the scenario's own, and over it what the rules say.
+    /// The expectations of a cell, in words: the scenario's, overridden by the rules.
     pub fn expected(&self, cell: &Cell) -> BTreeMap<Property, String> {
         let key = CellKey::of(cell);
         let mut expected = cell.expected.clone();
@@ -81,14 +81,14 @@ impl Rules {
         rules.map(|rule| &rule.limit).collect()
     }
 
-    /// True when a limit of the cell needs the baseline.
+    /// True if a limit of the cell needs the baseline.
     pub fn needs_baseline(&self, key: &CellKey) -> bool {
         let mut limits = self.limits(key).into_iter();
         limits.any(|limit| limit.mentions(Unit::Baseline))
     }
 
-    /// True for a cell whose latencies are compared run by run with those of the control: a real
-    /// machine is never the same twice.
+    /// True if the cell's latencies are compared with those of the control run by run, because a
+    /// real machine is never the same twice.
     pub fn is_paired(&self, key: &CellKey) -> bool {
         let mut limits = self.limits(key).into_iter();
         !key.is_simulated() && limits.any(|limit| limit.metric.is_time())

@@ -1,10 +1,10 @@
-//! The decision for a person in front of a terminal.
+//! The decision as text for a terminal.
 
 use super::decide::{Decision, Outcome};
 use super::finding::Finding;
 use crate::escape::visible;
 
-/// More findings than these are counted, not told: the first ones are the worst.
+/// Further findings are only counted; the worst come first.
 const MOST: usize = 30;
 
 /// The decision as text.
@@ -29,7 +29,7 @@ pub fn terminal(decision: &Decision) -> String {
     text
 }
 
-/// One line: whether the gate opens.
+/// One line: whether the gate passes.
 pub(super) fn headline(decision: &Decision) -> String {
     let looked = format!(
         "{}, {}, {}, {}",
@@ -40,11 +40,11 @@ pub(super) fn headline(decision: &Decision) -> String {
     );
     let wrong = count(decision.findings.len() as u64, "finding");
     match decision.outcome() {
-        Outcome::AsExpected => format!("✔ gate open: {looked}; all as expected"),
-        Outcome::Differs => format!("✘ gate shut: {looked}; {wrong}"),
-        Outcome::NotRun => format!("✘ gate shut: {looked}; {wrong}, something could not be run"),
+        Outcome::AsExpected => format!("✔ gate passed: {looked}; all as expected"),
+        Outcome::Differs => format!("✘ gate failed: {looked}; {wrong}"),
+        Outcome::NotRun => format!("✘ gate failed: {looked}; {wrong}, something could not be run"),
         Outcome::Inconclusive => {
-            format!("? gate shut: {looked}; {wrong}, something could not be judged")
+            format!("? gate failed: {looked}; {wrong}, something could not be judged")
         }
     }
 }

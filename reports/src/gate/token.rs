@@ -1,11 +1,11 @@
-//! The words, numbers and signs of a limit.
+//! The tokens of a limit.
 
-/// One of them.
+/// A token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// A metric, `baseline`, `control`.
     Word(&'a str),
-    /// Digits, and the letters that follow without a blank.
+    /// Digits, and the letters that follow without a space.
     Number(&'a str, &'a str),
     /// An operator.
     Sign(&'a str),
@@ -13,7 +13,7 @@ pub(super) enum Token<'a> {
 
 const SIGNS: [&str; 9] = ["<=", ">=", "==", "!=", "<", ">", "+", "-", "*"];
 
-/// All tokens with where they begin, or where something is that is none.
+/// All tokens with their offsets, or the offset of an invalid character.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, (usize, String)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -33,10 +33,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, (usize, Stri
         } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             (Token::Sign(sign), sign.len())
         } else {
-            return Err((
-                at,
-                format!("`{}` means nothing in a limit", c.escape_debug()),
-            ));
+            return Err((at, format!("unexpected `{}` in a limit", c.escape_debug())));
         };
         found.push((at, token));
         at += length;
@@ -44,7 +41,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, (usize, Stri
     Ok(found)
 }
 
-/// The beginning of `text` that is made of such characters.
+/// The prefix of `text` that consists of such characters.
 fn leading(text: &str, fits: impl Fn(char) -> bool) -> &str {
     let end = text.find(|c| !fits(c)).unwrap_or(text.len());
     &text[..end]

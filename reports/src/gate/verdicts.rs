@@ -1,4 +1,4 @@
-//! Verdicts held against what is expected of them, over all runs of a cell.
+//! Compares verdicts with expectations, over all runs of a cell.
 
 use picklock_verdicts::check::{Property, Status, Verdict, describe};
 use picklock_verdicts::expectation::Expectation;
@@ -8,7 +8,7 @@ use super::cell_key::CellKey;
 use super::finding::{Finding, Kind};
 use super::rules::Rules;
 
-/// Everything that is expected of the cell and did not come out.
+/// Every expectation of the cell that was not met.
 pub(super) fn against_expectations(rules: &Rules, cell: &Cell) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (property, words) in rules.expected(cell) {
@@ -58,7 +58,8 @@ impl Judged<'_> {
         found
     }
 
-    /// Violations that were not expected: `wanted` is nothing where none is, else the cause.
+    /// Unexpected violations: `wanted` is `None` if no violation is expected, else the expected
+    /// cause.
     fn violated(&self, tally: &Tally, wanted: Option<Option<&str>>) -> Option<Finding> {
         let is_wanted = |cause: &str| match wanted {
             None => false,
@@ -75,7 +76,7 @@ impl Judged<'_> {
         let mut finding = self.finding(Kind::Verdict, &got, runs.iter().sum());
         finding.severity = match wanted {
             None => describe(self.property).severity,
-            // A violation was expected, only not this one.
+            // A violation was expected, but with another cause.
             Some(_) => u8::MAX,
         };
         let shown = self.shown().filter(|verdict| {
@@ -90,15 +91,15 @@ impl Judged<'_> {
         Some(finding)
     }
 
-    /// What was to be violated and held.
+    /// An expected violation that did not occur.
     fn dead(&self, held: u64) -> Option<Finding> {
         if held == 0 {
             return None;
         }
         let mut finding = self.finding(Kind::DeadAlarm, "held", held);
-        finding.problem.push_str(": the alarm has gone dead");
+        finding.problem.push_str(": dead alarm");
         finding.help = Some(
-            "an expected violation no longer shows: either the lock was mended (then change what is expected), or the fault no longer strikes where it hurts"
+            "an expected violation no longer shows: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
                 .into(),
         );
         let is_shown =

@@ -5,11 +5,11 @@ use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
 
 use super::HtmlError;
-use super::evidence::{Story, story_line};
+use super::cell_details::{Story, story_line};
 use super::frame::{Command, Count, Frame, counts};
-use super::interval::{Axis, Mark, Tick};
 use super::name::{Name, name, sentence};
 use super::page::facts;
+use super::ratio_axis::{Axis, Mark, Tick};
 use crate::cell_status;
 use crate::comparison::{
     Change, Comparison, Direction, METHOD, Place, Ratio, percentile, ratio_in_words,
@@ -20,7 +20,7 @@ use crate::report_input::ReportInput;
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
     include_str!("../../assets/matrix.css"),
-    include_str!("../../assets/evidence.css"),
+    include_str!("../../assets/cell_details.css"),
     include_str!("../../assets/before_after.css"),
     include_str!("../../assets/print.css"),
     include_str!("../../assets/before_after_print.css"),
@@ -33,9 +33,9 @@ const SCRIPT: &str = concat!(
     "startTheme();\nstartNavigation();\n})();\n",
 );
 
-/// Changes of one direction, and ratios of one kind, beyond this are only counted.
+/// Further changes of one direction, and further ratios of one kind, are only counted.
 const MOST_ROWS: usize = 1_000;
-/// Cells of one set beyond this are only counted.
+/// Further cells of one set are only counted.
 const MOST_PLACES: usize = 200;
 
 #[derive(Template)]
@@ -79,7 +79,7 @@ struct Changed {
     command: Command,
 }
 
-/// Cells that are not in both sets, or not the same in both.
+/// Cells that are in only one set, or whose scenario has changed.
 struct PlaceList {
     title: &'static str,
     about: &'static str,
@@ -91,7 +91,7 @@ struct PlaceList {
 struct RatioTable {
     title: String,
     about: &'static str,
-    /// Folded away: nothing in it has changed.
+    /// True if the table is collapsed because nothing in it has changed.
     is_noise: bool,
     rows: Vec<RatioRow>,
     more: usize,
@@ -108,7 +108,7 @@ struct RatioRow {
     mark: Mark,
 }
 
-/// Something about how both sets were run.
+/// How both sets were run, one fact.
 struct Compared {
     what: &'static str,
     before: Name,
@@ -119,7 +119,7 @@ struct Compared {
 /// The page, a whole HTML document. The comparison is that of the two inputs' matrices.
 ///
 /// # Errors
-/// The template engine's own; none is known that could come up here.
+/// Only errors of the template engine; none is expected.
 pub fn comparison_page(
     before: &ReportInput,
     after: &ReportInput,
@@ -192,8 +192,8 @@ fn change_counts(comparison: &Comparison) -> Vec<Count> {
             of(Direction::Worse),
             "got worse",
         ),
-        ("surprise", "‼", of(Direction::Dead), "alarms gone dead"),
-        ("client", "≠", of(Direction::Other), "by another cause"),
+        ("surprise", "‼", of(Direction::Dead), "dead alarms"),
+        ("client", "≠", of(Direction::Other), "with another cause"),
         (
             "held",
             Status::Held.sign(),
@@ -204,7 +204,7 @@ fn change_counts(comparison: &Comparison) -> Vec<Count> {
         ("held", "▼", beyond("held"), "latencies fell"),
         ("unknown", "◐", one_sided, "cells on one side only"),
     ];
-    // That nothing got worse is worth a number; other zeros are not.
+    // Only this count is shown even if it is zero.
     counts(all, "lock")
 }
 
@@ -213,11 +213,11 @@ fn notices(before: &ReportInput, after: &ReportInput) -> Vec<Name> {
     for (side, input) in [("Before", before), ("After", after)] {
         if input.matrix.interrupted {
             notices.push(sentence(&format!(
-                "{side}: the user interrupted it: cells are missing."
+                "{side}: interrupted by the user; cells are missing."
             )));
         }
         let skipped = input.skipped.iter();
-        notices.extend(skipped.map(|words| sentence(&format!("{side}, left out: {words}"))));
+        notices.extend(skipped.map(|words| sentence(&format!("{side}, skipped: {words}"))));
     }
     notices
 }
@@ -227,19 +227,19 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
         (
             Direction::Worse,
             "Got worse",
-            "Violated where it held, undecided where it was decided, not run where it was.",
+            "Held before and violated after, decided before and undecided after, or run before and not run after.",
             ("lock", Status::Violated.sign()),
         ),
         (
             Direction::Dead,
-            "Alarms gone dead",
-            "The scenario expects this violation, and it no longer shows: the lock was mended, or \
-             the scenario no longer strikes it.",
+            "Dead alarms",
+            "The scenario expects this violation, and it no longer shows: the lock was fixed, or \
+             the fault no longer has its effect.",
             ("surprise", "‼"),
         ),
         (
             Direction::Other,
-            "Violated by another cause",
+            "Violated with another cause",
             "",
             ("client", "≠"),
         ),
@@ -302,17 +302,17 @@ fn lists(comparison: &Comparison) -> Vec<PlaceList> {
     let all = [
         (
             "Only before",
-            "Cells that were run before, and are not in the set after.",
+            "Cells that are only in the set before.",
             &comparison.only_before,
         ),
         (
             "Only after",
-            "Cells with nothing to compare to.",
+            "Cells that are only in the set after.",
             &comparison.only_after,
         ),
         (
-            "Another scenario than before",
-            "The name is the same, the content is not: what changed may be the scenario’s doing.",
+            "Scenario changed",
+            "Same name, different content: the scenario may be the reason for a change.",
             &comparison.other_scenario,
         ),
     ];
@@ -333,7 +333,7 @@ fn place(place: &Place) -> Name {
     ))
 }
 
-/// What a ratio says: `client` (slower), `held` (faster), `unknown` (nothing).
+/// The tone of a ratio: `client` (slower), `held` (faster), `unknown` (no change).
 fn tone(ratio: &Ratio) -> &'static str {
     match ratio.ratio {
         _ if ratio.within_noise => "unknown",
@@ -363,9 +363,9 @@ fn tables(comparison: &Comparison, axis: Axis) -> Vec<RatioTable> {
         table(
             false,
             "Beyond noise",
-            "The intervals before and after do not meet.",
+            "The intervals before and after do not overlap.",
         ),
-        table(true, "Within noise", "Nothing is shown to have changed."),
+        table(true, "Within noise", "No change is shown."),
     ];
     tables
         .into_iter()
@@ -386,8 +386,8 @@ fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {
     }
 }
 
-/// How both sets were run, line by line. Lines that differ are marked, because they may be why
-/// something changed.
+/// How both sets were run, line by line. Lines that differ are marked, because they may explain a
+/// change.
 fn compared(before: &ReportInput, after: &ReportInput) -> Vec<Compared> {
     let (before, mut after) = (facts(before), facts(after));
     let mut rows = Vec::new();

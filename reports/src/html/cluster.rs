@@ -1,29 +1,29 @@
-//! Clusters: segments of a lane that are too short to be seen, drawn as one.
+//! Clusters: lane segments that are too short to see, drawn as one.
 //!
-//! Segments that are longer than the step stay as they are, and so do those that take part in a
-//! violation. A cluster says how many holds it stands for, and how long they held.
+//! Segments longer than the step stay as they are, and so do those that are part of a violation. A
+//! cluster tells how many holds it stands for, and how long they held.
 
-use crate::lanes::{Activity, Segment};
+use crate::worker_lanes::{Activity, Segment};
 
-/// What a page draws in one piece.
+/// What a page draws as one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece {
     /// One segment.
     Segment(Segment),
-    /// Several segments that are too short to be seen.
+    /// Several segments that are too short to see.
     Cluster(Cluster),
 }
 
-/// Several segments of one worker, one after the other.
+/// Several consecutive segments of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cluster {
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
-    /// How many segments in it are holds.
+    /// The number of holds among the segments.
     pub(super) holds: u64,
-    /// How long they held in all.
+    /// The total time that they held.
     pub(super) held_ns: u64,
-    /// True when a lease had run out somewhere in it.
+    /// True if a lease had run out in one of them.
     pub(super) past: bool,
 }
 
@@ -43,8 +43,8 @@ impl Piece {
     }
 }
 
-/// The pieces of one lane: neighbours that are shorter than `step_ns` become clusters. Segments that
-/// meet one of the spans `kept`, which are disjoint and in the order of time, stay as they are.
+/// The pieces of one lane: neighbours shorter than `step_ns` become clusters. Segments that touch
+/// one of the spans `kept`, which are disjoint and in order of time, stay as they are.
 pub(super) fn clustered(segments: &[Segment], step_ns: u64, kept: &[(u64, u64)]) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut open: Option<(Segment, Cluster)> = None;
@@ -96,7 +96,7 @@ fn flush(pieces: &mut Vec<Piece>, open: Option<(Segment, Cluster)>) {
     }
 }
 
-/// True when the segment meets one of these disjoint spans.
+/// True if the segment touches one of these disjoint spans.
 pub(super) fn touches(kept: &[(u64, u64)], segment: &Segment) -> bool {
     let first = kept.partition_point(|span| span.1 < segment.from_ns);
     kept.get(first).is_some_and(|span| span.0 <= segment.to_ns)

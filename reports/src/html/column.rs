@@ -1,7 +1,7 @@
-//! Columns of numbers as text: what a page embeds instead of an object for each event.
+//! Columns of numbers as text: a compact form of events for embedding in a page.
 //!
-//! Numbers are written as variable-length integers of seven bits a byte, the lowest first (LEB128),
-//! and the bytes as base64. A hold is so some ten bytes long.
+//! Numbers are variable-length integers with seven bits per byte, lowest bits first (LEB128), and
+//! the bytes are base64. A hold takes some ten bytes this way.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,7 @@ impl Column {
         self.0.push(value as u8);
     }
 
-    /// A number that may be negative: the sign goes into the lowest bit.
+    /// A number that may be negative: its sign is in the lowest bit.
     pub(super) fn push_signed(&mut self, value: i64) {
         self.push(((value << 1) ^ (value >> 63)) as u64);
     }

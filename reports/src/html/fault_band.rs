@@ -1,4 +1,4 @@
-//! Faults, each as a band over the time in which it was on.
+//! Faults, each as a band over its duration.
 
 use picklock_verdicts::timeline::{FaultSpan, Timeline, strikes_once};
 use serde::Serialize;
@@ -9,18 +9,18 @@ use super::name::{name, sentence};
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct FaultBand {
     pub(super) from_ns: u64,
-    /// The same as the beginning for one that strikes once.
+    /// Equal to the beginning for a fault that strikes once.
     pub(super) to_ns: u64,
     pub(super) kind: String,
     pub(super) detail: String,
     #[serde(skip)]
     pub(super) nodes: Vec<usize>,
-    /// The history says by how much it sets clocks; the lanes of those clocks show it.
+    /// True if the history says by how much it sets clocks; the lanes of those clocks show it then.
     #[serde(skip)]
     pub(super) tells_offset: bool,
 }
 
-/// The faults in the order in which they began.
+/// The faults in order of their beginning.
 pub(super) fn fault_bands(timeline: &Timeline<'_>) -> Vec<FaultBand> {
     let band = |span: &FaultSpan<'_>| FaultBand {
         from_ns: span.began_ns,

@@ -1,4 +1,4 @@
-//! The numbers of one cell: latency, throughput, fairness, recovery, orphans.
+//! The figures of one cell: latency, throughput, fairness, recovery, orphaned locks.
 
 use hdrhistogram::Histogram;
 use picklock_verdicts::latency::ASKED;
@@ -12,31 +12,31 @@ use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, cost, measure};
 use crate::units::{moment_ns, span_ns};
 use crate::wire_log::{Cost, WireLog};
 
-/// What the curves are called.
+/// Names of the curves.
 const ALL_RUNS: &str = "all runs";
 const FROM_INTENDED: &str = "from the intended start";
-const FROM_ASKING: &str = "from asking";
+const FROM_ASKING: &str = "from the request";
 
-/// Rows of a table beyond this are left out.
+/// Further rows of a table are omitted.
 const MOST_ROWS: usize = 50;
 
-/// All numbers of a cell.
+/// All figures of a cell.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) drawings: Vec<Drawing>,
-    /// What the drawings are of.
+    /// The runs that the drawings are from.
     pub(super) drawn_from: &'static str,
     pub(super) speeds: Vec<SpeedRow>,
     pub(super) fairness: Vec<String>,
-    /// What an acquisition cost in commands, in words.
+    /// The commands of an acquisition, in words.
     pub(super) commands: Option<String>,
     pub(super) recoveries: Vec<Row>,
     pub(super) orphans: Vec<Row>,
-    /// How many rows were left out of the two before.
+    /// The number of omitted rows in the two tables before.
     pub(super) more_rows: usize,
 }
 
-/// What got through in one phase.
+/// Throughput of one phase.
 #[derive(Debug)]
 pub(super) struct SpeedRow {
     pub(super) phase: &'static str,
@@ -56,7 +56,7 @@ pub(super) struct Row {
     pub(super) cost: String,
 }
 
-/// Of a shown run, phase by phase.
+/// The figures of a shown run, phase by phase.
 pub(super) fn of_timeline(timeline: &Timeline<'_>, wire: Option<&WireLog>) -> Figures {
     let measures = measure(timeline);
     let mut figures = Figures {
@@ -78,9 +78,9 @@ pub(super) fn of_timeline(timeline: &Timeline<'_>, wire: Option<&WireLog>) -> Fi
     figures
 }
 
-/// Of all runs of a cell together, from the histograms that it kept.
+/// The figures of all runs of a cell together, from its histograms.
 pub(super) fn of_cell(cell: &Cell) -> Figures {
-    // A histogram that does not decode is not drawn; formats that are about nothing else say why.
+    // A histogram that does not decode is not drawn; the histogram formats report the error.
     let decoded = |operation: &str| {
         let latency = cell.latency.get(operation)?;
         decode(cell, operation, latency).ok()
@@ -102,13 +102,13 @@ pub(super) fn of_cell(cell: &Cell) -> Figures {
     }
 }
 
-/// What an open loop shows, and a closed one would have hidden: one beside the other.
+/// Both latencies of an open loop side by side: a closed loop would have hidden the first one.
 fn open_loop(intended: &Histogram<u64>, asked: &Histogram<u64>) -> Option<Drawing> {
     let series = [(0, FROM_INTENDED, intended), (1, FROM_ASKING, asked)];
     drawing("acquire", &series)
 }
 
-/// All of a run's acquisitions, once from the one and once from the other.
+/// All acquisitions of a run, timed from the intended start and from the request.
 fn whole_run(speeds: &[Speed]) -> Option<Drawing> {
     let sum = |of: fn(&Speed) -> &Histogram<u64>| {
         let mut parts = speeds.iter().map(of);
@@ -167,7 +167,7 @@ fn fairness(measures: &Measures) -> Vec<String> {
         let most = fairness.grants.iter().max().copied().unwrap_or(0);
         let got = fairness.grants.iter().filter(|grants| **grants > 0).count();
         lines.push(format!(
-            "Jain’s fairness index {jain:.2} (1: all got as much): {got} of the {} workers that \
+            "Jain’s fairness index {jain:.2} (1: equal shares): {got} of the {} workers that \
              asked got the lock, one of them {most} times.",
             fairness.asked
         ));
@@ -191,7 +191,7 @@ fn fairness(measures: &Measures) -> Vec<String> {
 fn commands(cost: &Cost) -> String {
     let grants = if cost.grants == 1 { "grant" } else { "grants" };
     format!(
-        "Commands per acquisition: {:.1} on the average of {} {grants}, at most {}, vain tries included.",
+        "Commands per acquisition: {:.1} on average over {} {grants}, at most {}, failed attempts included.",
         cost.mean, cost.grants, cost.most
     )
 }
@@ -211,7 +211,7 @@ fn orphan_row(orphan: &Orphan) -> Row {
     let lost = if orphan.died {
         "died with the lock"
     } else {
-        "failed to give the lock back"
+        "failed to release the lock"
     };
     let over = match orphan.granted_ns {
         Some(granted_ns) => format!("free again after {}", span_ns(granted_ns - orphan.from_ns)),
@@ -227,5 +227,5 @@ fn orphan_row(orphan: &Orphan) -> Row {
     }
 }
 
-/// Every phase has a place of its own in the order of series.
+/// Every phase has a fixed place in the order of series.
 const _: () = assert!(Phase::ALL.len() == 3);

@@ -1,4 +1,4 @@
-//! What all pages share: the frame around them, and parts that stand in more than one.
+//! The frame around all pages, and parts that several pages share.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ impl Frame {
     }
 }
 
-/// A number in a page's head.
+/// A number at the top of a page.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) tone: &'static str,
@@ -45,8 +45,7 @@ pub(super) struct Count {
     pub(super) words: &'static str,
 }
 
-/// The counts of tone, sign, number and words. Those that are 0 are left out, except for the tone
-/// `always`.
+/// The counts from tone, sign, number and words. Zeros are omitted, except for the tone `always`.
 pub(super) fn counts<const N: usize>(
     all: [(&'static str, &'static str, usize, &'static str); N],
     always: &str,
@@ -65,8 +64,8 @@ pub(super) fn counts<const N: usize>(
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) shown: Name,
-    /// What is copied; empty if the command has characters that cannot be seen, because a reader
-    /// must not paste those into a shell.
+    /// The text to copy; empty if the command has invisible characters, because a reader must not
+    /// paste those into a shell.
     pub(super) copied: String,
 }
 

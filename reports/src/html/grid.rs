@@ -1,4 +1,4 @@
-//! The matrix: a table for each world, scenarios downwards, subjects across.
+//! The matrix as tables: one for each world, with a row per scenario and a column per subject.
 
 use picklock_verdicts::record::Cell;
 
@@ -18,12 +18,12 @@ pub(super) struct World {
 pub(super) struct Row {
     pub(super) scenario: Name,
     pub(super) summary: Name,
-    /// For each subject of the table its cells: none if it was not run, several if the same was
-    /// run more than once.
+    /// The cells of each subject in the table: none if it was not run, several if it was run more
+    /// than once.
     pub(super) slots: Vec<Vec<Slot>>,
 }
 
-/// A cell, and where its evidence is.
+/// A cell, with a link to its details.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) index: usize,
@@ -68,7 +68,7 @@ pub(super) fn worlds(cells: &[Cell]) -> Vec<World> {
     backends.into_iter().map(world).collect()
 }
 
-/// Each once, in the order in which they come first.
+/// The names without duplicates, in order of their first occurrence.
 fn in_order<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut known = std::collections::HashSet::new();
     words.filter(|word| known.insert(*word)).collect()

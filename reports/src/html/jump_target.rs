@@ -1,4 +1,4 @@
-//! The places in a timeline that "next violation" jumps to.
+//! The places in a timeline that "next violation" goes to.
 
 use picklock_verdicts::check::{Status, Verdicts};
 use serde::Serialize;
@@ -11,14 +11,14 @@ pub(super) struct JumpTarget {
     pub(super) words: String,
 }
 
-/// Overlaps, and the first violation of each property, in the order of time.
+/// Overlaps, and the first violation of each property, in order of time.
 pub(super) fn jump_targets(overlaps: &[(u64, u64, u32)], verdicts: &Verdicts) -> Vec<JumpTarget> {
     let mut jump_targets: Vec<JumpTarget> = overlaps
         .iter()
         .map(|&(from_ns, to_ns, _)| JumpTarget {
             from_ns,
             to_ns,
-            words: "inside together".to_owned(),
+            words: "overlapping holds".to_owned(),
         })
         .collect();
     for (property, verdict) in verdicts {
@@ -72,7 +72,7 @@ mod tests {
             [
                 (5, 8, "exclusion violated: outlived-lease · inside together"),
                 (9, 9, "resource violated: outlived-lease"),
-                (20, 30, "inside together"),
+                (20, 30, "overlapping holds"),
             ]
         );
     }

@@ -7,34 +7,34 @@ use serde::Serialize;
 use crate::escape::visible;
 use crate::wire_log::{Busy, Message, Way, WireLog};
 
-/// Messages of all cells of a page together: some 50 bytes each, and their words.
+/// Messages of all cells of a page together: some 50 bytes each, and their text.
 const MOST_MESSAGES: usize = 20_000;
-/// However many cells there are, each gets as many.
+/// Each cell gets at least this many, however many cells there are.
 const LEAST_MESSAGES: usize = 200;
-/// Words of a message are cut after so many characters.
+/// The text of a message is truncated after this many characters.
 const LONGEST_WORDS: usize = 64;
 
-/// One message, as [`Messages::rows`] says.
+/// One message, in the form of [`Messages::rows`].
 type Row = (u64, i64, usize, usize, u8, u64, u8, usize, usize);
 
-/// Messages as rows of numbers; words and outcomes by their place in the lists.
+/// Messages as rows of numbers; texts and outcomes are indexes into lists.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Messages {
-    /// When it came to the wire, how much later it went on (-1: it did not), worker, node, 1 for a
-    /// reply, attempt, what the worker was busy with (0 idle, 1 acquire, 2 extend, 3 release),
-    /// outcome, words.
+    /// Time at the wire, delay until it was forwarded (-1: it was not), worker, node, 1 for a
+    /// reply, attempt, the worker's operation (0 idle, 1 acquire, 2 extend, 3 release), outcome,
+    /// text.
     rows: Vec<Row>,
     outcomes: Vec<String>,
     words: Vec<String>,
 }
 
-/// How many messages each of so many cells may show.
+/// The number of messages that each of so many cells may show.
 pub(super) fn share(cells: usize) -> usize {
     (MOST_MESSAGES / cells.max(1)).max(LEAST_MESSAGES)
 }
 
-/// The messages that are shown: all, or of too many those of `ops` (attempts that were inside
-/// together with others), then the oldest.
+/// The shown messages: all of them, or if there are too many, those of `ops` (attempts whose holds
+/// overlap), then the oldest.
 pub(super) fn messages(
     log: &WireLog,
     ops: &BTreeSet<u64>,
@@ -95,7 +95,7 @@ fn busy(busy: Busy) -> u8 {
     }
 }
 
-/// The place of a text in a list that has each only once.
+/// The index of a text in a list without duplicates.
 fn place(known: &mut HashMap<String, usize>, list: &mut Vec<String>, text: String) -> usize {
     if let Some(place) = known.get(&text) {
         return *place;

@@ -1,37 +1,37 @@
-//! A report for people: one page for a browser, that needs nothing else.
+//! A report for people: one self-contained page for a browser.
 //!
-//! [`page`] makes it: style, script and data are inside, the page asks no network for anything (a
-//! content security policy in it holds it to that), and it works from a file as well as from a
-//! server. What strangers said is escaped where it becomes HTML, and again where it becomes JSON.
+//! [`page`] creates it. Style, script and data are inside, so it works from a file as well as from
+//! a server, and it uses no network (a content security policy in it enforces that). Untrusted text
+//! is escaped where it becomes HTML, and again where it becomes JSON.
 //!
-//! - `page.rs`, `grid.rs`, `tile.rs`, `evidence.rs`: what the templates in `templates/` are given
+//! - `page.rs`, `grid.rs`, `tile.rs`, `cell_details.rs`: the data for the templates in `templates/`
 //! - `frame.rs`: what all pages share
-//! - `before_after.rs`, `interval.rs`: the page that compares two sets of runs
+//! - `before_after.rs`, `ratio_axis.rs`: the page that compares two sets of runs
 //! - `timeline_data.rs` and the files that it uses: histories as columns of numbers, for the timeline
 //! - `percentiles.rs`: latency curves
-//! - `assets/*.css`, `assets/*.js`: how it looks, and the timeline
+//! - `assets/*.css`, `assets/*.js`: the style, and the interactive timeline
 //!
-//! A page has some 10 MB at most: what is too short to be seen is drawn together (`cluster.rs`), and
-//! the page says so.
+//! A page has some 10 MB at most: segments that are too short to see are drawn together
+//! (`cluster.rs`), and the page says so.
 
 mod before_after;
+mod cell_details;
 mod cluster;
 mod column;
 mod downtime;
-mod embed;
-mod evidence;
+mod embedded_json;
 mod fact;
 mod fault_band;
 mod figures;
 mod frame;
 mod grid;
-mod interval;
 mod jump_target;
 mod messages;
 mod name;
 mod node_rows;
 mod page;
 mod percentiles;
+mod ratio_axis;
 #[cfg(test)]
 mod small_history;
 mod tile;
@@ -56,8 +56,7 @@ pub enum HtmlError {
 
 /// The page, a whole HTML document.
 ///
-/// # Errors
-/// The template engine's own; none is known that could come up here.
+/// Only errors of the template engine; none is expected.
 pub fn page(input: &ReportInput) -> Result<String, HtmlError> {
     Ok(page::view(input).render()?)
 }

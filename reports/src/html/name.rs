@@ -1,18 +1,18 @@
-//! Names as a page shows them: cut where they are long, with the whole on hover.
+//! Untrusted text on a page: truncated if it is long, with the whole text on hover.
 
 use askama::Template;
 use askama::filters::HtmlSafe;
 
 use crate::escape::visible;
 
-/// More than this is cut.
+/// Longer names are truncated.
 const LONGEST_NAME: usize = 48;
-/// Likewise for sentences.
+/// Longer sentences are truncated.
 const LONGEST_SENTENCE: usize = 600;
-/// Even on hover nobody reads more.
+/// The limit of the text on hover.
 const LONGEST_WHOLE: usize = 12_000;
 
-/// Words of a stranger. In a template it is its own HTML, escaped.
+/// Untrusted text. In a template it renders as escaped HTML.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Template)]
 #[template(
     source = r#"{% if whole.is_empty() %}{{ shown }}{% else %}<span class="cut" tabindex="0" title="{{ whole }}">{{ shown }}</span>{% endif %}"#,
@@ -21,13 +21,13 @@ const LONGEST_WHOLE: usize = 12_000;
 pub(super) struct Name {
     /// What the page shows.
     pub(super) shown: String,
-    /// What it shows on hover; empty where nothing was cut.
+    /// The text on hover; empty if nothing was truncated.
     pub(super) whole: String,
 }
 
 impl HtmlSafe for Name {}
 
-/// A name of at most some fifty characters.
+/// A name, truncated to some fifty characters.
 pub(super) fn name(text: &str) -> Name {
     cut(text, LONGEST_NAME)
 }

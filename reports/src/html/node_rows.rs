@@ -1,4 +1,4 @@
-//! The rows of nodes: when each was frozen, down, in a new role, or had a wrong clock.
+//! The rows of nodes: when each was frozen or down, changed its role, or had a wrong clock.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::fault_band::FaultBand;
 use super::name::sentence;
 use super::wrong_clock::Off;
 
-/// Nodes beyond this have no row.
+/// Further nodes have no row.
 const MOST_NODES: usize = 64;
 
-/// The states that a node was in.
+/// The states of a node.
 #[derive(Debug, Serialize)]
 pub(super) struct NodeRow {
     node: usize,
@@ -59,7 +59,7 @@ pub(super) fn node_rows(
             "delay" | "drop" | "hold" | "cut" | "partition" => continue,
             _ => "other",
         };
-        // A new role and a wrong clock stay.
+        // A new role and a wrong clock last to the end.
         let to_ns = match state {
             "role" | "clock" => end_ns,
             _ => fault.to_ns,

@@ -3,7 +3,7 @@
 use askama::Template;
 use picklock_verdicts::check::{Property, Status, describe};
 
-use super::evidence::{self, Exhibit};
+use super::cell_details::{CellDetails, all_cell_details};
 use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
 use super::grid::{self, World};
@@ -11,15 +11,15 @@ use super::name::{Name, name, sentence};
 use crate::report_input::ReportInput;
 use crate::units::span_ms;
 
-/// How it looks: one file for each part.
+/// The style: one file for each part.
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
     include_str!("../../assets/matrix.css"),
-    include_str!("../../assets/evidence.css"),
+    include_str!("../../assets/cell_details.css"),
     include_str!("../../assets/print.css"),
 );
 
-/// What it does: one file for each concern, in one scope of their own.
+/// The script: one file for each concern, all in one scope.
 const SCRIPT: &str = concat!(
     "(() => {\n'use strict';\n",
     include_str!("../../assets/theme.js"),
@@ -35,7 +35,7 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// Cells left out beyond this are only counted.
+/// Further skipped cells are only counted.
 const MOST_SENSELESS: usize = 100;
 
 #[derive(Template)]
@@ -45,17 +45,17 @@ pub(super) struct Page {
     facts: Vec<Fact>,
     reproduce: Name,
     many_runs: bool,
-    /// Cells that make no sense, and why.
+    /// Skipped cells, with the reasons.
     senseless: Vec<Name>,
     senseless_more: usize,
     worlds: Vec<World>,
     properties: Vec<PropertyKey>,
     /// The signs of `held`, `violated`, `unknown` and `not-applicable`.
     signs: [&'static str; 4],
-    exhibits: Vec<Exhibit>,
+    cells: Vec<CellDetails>,
 }
 
-/// What a letter stands for.
+/// The meaning of a letter.
 struct PropertyKey {
     letter: char,
     property: Property,
@@ -70,7 +70,7 @@ pub(super) fn view(input: &ReportInput) -> Page {
             name(&cell.subject.name).shown,
             name(&cell.scenario).shown
         ),
-        cells => format!("{} locks put to the test", subjects(cells)),
+        cells => format!("{} locks tested", subjects(cells)),
     };
     Page {
         frame: Frame {
@@ -97,7 +97,7 @@ pub(super) fn view(input: &ReportInput) -> Page {
             Status::NotApplicable,
         ]
         .map(Status::sign),
-        exhibits: evidence::exhibits(input),
+        cells: all_cell_details(input),
     }
 }
 
@@ -126,13 +126,13 @@ fn subjects(cells: &[picklock_verdicts::record::Cell]) -> usize {
 
 fn notices(input: &ReportInput) -> Vec<Name> {
     let interrupted = input.matrix.interrupted;
-    let interrupted = interrupted.then(|| sentence("The user interrupted it: cells are missing."));
+    let interrupted = interrupted.then(|| sentence("Interrupted by the user: cells are missing."));
     let skipped = input.skipped.iter();
-    let left_out = skipped.map(|words| sentence(&format!("Left out: {words}")));
+    let left_out = skipped.map(|words| sentence(&format!("Skipped: {words}")));
     interrupted.into_iter().chain(left_out).collect()
 }
 
-/// The number of cells by status.
+/// The number of cells of each status.
 fn cell_counts(input: &ReportInput) -> Vec<Count> {
     let cells = &input.matrix.cells;
     let of_tone = |tone: &str| {
@@ -167,7 +167,7 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     }
     let seeds = match matrix.seeds {
         0 | 1 => matrix.seed.to_string(),
-        seeds => format!("{seeds} a cell, from {}", matrix.seed),
+        seeds => format!("{seeds} per cell, from {}", matrix.seed),
     };
     facts.push(fact("seed", seeds));
     let runs: u64 = matrix.cells.iter().map(|cell| cell.runs).sum();

@@ -1,4 +1,4 @@
-//! Percentile curves as drawings: right for print, and without a script.
+//! Percentile curves as drawings, which also work in print and without a script.
 
 use hdrhistogram::Histogram;
 
@@ -7,7 +7,7 @@ use crate::units::span_us;
 /// Width and height of a drawing, in its own units.
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 240.0;
-/// Room for the numbers.
+/// Margins for the numbers.
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 28.0;
 const TOP: f64 = 12.0;
@@ -42,7 +42,7 @@ pub(super) struct Tick {
 /// A curve.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// The place in the order of series, for colour and dashes.
+    /// Position in the order of series, which determines colour and dashes.
     pub(super) series: usize,
     pub(super) words: &'static str,
     pub(super) points: String,
@@ -51,11 +51,11 @@ pub(super) struct Line {
     pub(super) figures: Vec<String>,
 }
 
-/// The quantiles of the table beside the drawing.
+/// The quantiles in the table beside the drawing.
 pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 
-/// A drawing of the series that have values; `None` if none has. A series is its place in the
-/// order, its name and its latencies in microseconds.
+/// A drawing of the series that have values; `None` if none has. A series has a position in the
+/// order, a name and latencies in microseconds.
 pub(super) fn drawing(
     title: &'static str,
     series: &[(usize, &'static str, &Histogram<u64>)],
@@ -68,7 +68,7 @@ pub(super) fn drawing(
     let high_us = filled.iter().map(|(_, _, h)| h.max()).max()?.max(1);
     let most = filled.iter().map(|(_, _, h)| h.len()).max()?;
     let nines = (most as f64).log10().clamp(1.0, MOST_NINES);
-    // A decade at least, so that a flat line is flat and not noise blown up.
+    // At least a decade, so that a flat line looks flat.
     let low = (low_us as f64).log10().floor();
     let high = (high_us as f64).log10().ceil().max(low + 1.0);
     let axes = Axes { nines, low, high };
@@ -97,8 +97,8 @@ fn figure(histogram: &Histogram<u64>, quantile: f64) -> String {
     span_us(histogram.value_at_quantile(quantile))
 }
 
-/// Percentiles from left to right, each nine as wide as the one before; latency upwards,
-/// logarithmic.
+/// Percentiles on the horizontal axis, with the same width for each further nine; latency on the
+/// vertical axis, logarithmic.
 struct Axes {
     nines: f64,
     low: f64,

@@ -1,4 +1,4 @@
-//! Histories for the tests of what a timeline shows.
+//! A small history for the unit tests of the timeline.
 
 use picklock_verdicts::history::{Event, History, What, read_history};
 

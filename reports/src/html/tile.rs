@@ -1,4 +1,4 @@
-//! One cell of the matrix in short: what came out, whose fault, and how sure.
+//! The summary of one cell in the matrix: its result, who is at fault, and how certain that is.
 
 use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::record::{Cell, Tally};
@@ -11,22 +11,22 @@ use crate::verdict_line::verdict_line;
 /// A cell as the matrix shows it.
 #[derive(Debug)]
 pub(super) struct Tile {
-    /// `held`, `client`, `lock`, `fenced`, `unknown` or `failed`: for colour.
+    /// `held`, `client`, `lock`, `fenced`, `unknown` or `failed`: selects the colour.
     pub(super) tone: &'static str,
-    /// For those who do not see colours.
+    /// Conveys the tone without colour.
     pub(super) sign: &'static str,
     /// A few words.
     pub(super) headline: &'static str,
-    /// The causes of what was violated, the worst first.
+    /// The causes of the violations, the worst first.
     pub(super) causes: String,
     pub(super) letters: Vec<Letter>,
-    /// With several runs: how often, and the bound.
+    /// With several runs: the violation rate with its bounds.
     pub(super) rate: Option<String>,
-    /// What the reader must not overlook; empty where all came out as expected.
+    /// A warning for results that are not as expected; empty if there is none.
     pub(super) flag: &'static str,
-    /// False where the scenario expects nothing of the subject.
+    /// False if the scenario expects nothing of the subject.
     pub(super) has_expectations: bool,
-    /// What was expected and what came, for the hover.
+    /// Expected and actual results, for the text on hover.
     pub(super) surprises: Name,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn tile(cell: &Cell) -> Tile {
     }
 }
 
-/// Tone, sign and headline: exclusion, lease and resource read together, then the others.
+/// Tone, sign and headline: from exclusion, lease and resource together, then from the others.
 fn gist(verdicts: &Verdicts) -> (&'static str, &'static str, &'static str) {
     use Property::{Exclusion, Fencing, Lease, Resource};
     let is = |property, wanted| {
@@ -88,7 +88,7 @@ fn gist(verdicts: &Verdicts) -> (&'static str, &'static str, &'static str) {
             ("client", sign, "client outlived its lease")
         };
     }
-    // The lock's own promise first, then as reports list them.
+    // The lock's main property first, then in reading order.
     let mut properties = [Lease].into_iter().chain(Property::ALL);
     if let Some(property) = properties.find(|property| violated(*property)) {
         let sign = Status::Violated.sign();
@@ -126,7 +126,7 @@ fn flag(cell: &Cell) -> &'static str {
     }
 }
 
-/// Of the property that was violated most often.
+/// The rate of the property that was violated most often.
 fn rate(cell: &Cell) -> Option<String> {
     if cell.runs < 2 || cell.error.is_some() {
         return None;
@@ -135,7 +135,7 @@ fn rate(cell: &Cell) -> Option<String> {
     Some(rate_of(most))
 }
 
-/// How often, and what that says about the true rate.
+/// The observed rate, with bounds of the true one.
 pub(super) fn rate_of(tally: &Tally) -> String {
     let judged = tally.held + tally.violated;
     match Rate::new(tally.violated, judged) {

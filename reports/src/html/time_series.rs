@@ -6,13 +6,12 @@ use serde::Serialize;
 
 use super::column::Column;
 
-/// With no more keys than this each has a line; with more, only the one with the lowest stock.
+/// Up to this many keys have a line each; with more, only the key with the lowest stock has one.
 const MOST_LINES: usize = 6;
-/// More points than this cannot be told apart on any screen.
+/// More points than this cannot be distinguished on any screen.
 const MOST_POINTS: usize = 8_000;
 
-/// A line of steps. The column holds, for each point, the time less the one before's, and the
-/// value.
+/// A step line. For each point, the column has the time since the previous point, and the value.
 #[derive(Debug, Serialize)]
 pub(super) struct Steps {
     key: Option<usize>,
@@ -22,8 +21,8 @@ pub(super) struct Steps {
     points: String,
 }
 
-/// Tokens as they were granted. For each: the time less the one before's, the token, and 1 if it
-/// is not higher than all before it.
+/// Fencing tokens in order of their grants. For each: the time since the previous one, the token,
+/// and 1 if it is not higher than all before it.
 #[derive(Debug, Serialize)]
 pub(super) struct Fences {
     low: u64,
@@ -31,7 +30,7 @@ pub(super) struct Fences {
     points: String,
 }
 
-/// The stock, a line for each key; none if it never changed.
+/// The stock, one line for each key; empty if it never changed.
 pub(super) fn stock(history: &History, left_out: &mut Vec<String>) -> Vec<Steps> {
     let keys = history.header.keys.len();
     let mut lines: Vec<Vec<(u64, i64)>> = vec![Vec::new(); keys];
@@ -46,7 +45,7 @@ pub(super) fn stock(history: &History, left_out: &mut Vec<String>) -> Vec<Steps>
     if shown.len() > MOST_LINES {
         let lowest = |key: &usize| lines[*key].iter().map(|(_, stock)| *stock).min();
         left_out.push(format!(
-            "Of {} keys the one whose stock fell lowest is drawn.",
+            "Of {} keys, only the one whose stock fell lowest is drawn.",
             shown.len()
         ));
         shown.sort_by_key(lowest);
@@ -84,8 +83,8 @@ fn encoded(points: &[(u64, i64)]) -> String {
     column.text()
 }
 
-/// No more points than can be told apart: of each stretch of time the first, the lowest, the
-/// highest and the last.
+/// At most as many points as can be distinguished: the first, the lowest, the highest and the last
+/// of each interval.
 fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
     if points.len() <= MOST_POINTS {
         return points.to_vec();

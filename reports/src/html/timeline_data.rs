@@ -1,4 +1,4 @@
-//! What the page's timeline draws, as columns of numbers.
+//! The data of the page's timeline, as columns of numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,24 +16,25 @@ use super::node_rows::{NodeRow, node_rows};
 use super::time_series;
 use super::wrong_clock::{Off, wrong_clocks};
 use crate::escape::visible;
-use crate::lanes::{Activity, Lane, MarkKind, lanes, overlaps_by_key};
 use crate::units::span_ns;
 use crate::wire_log::WireLog;
+use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps_by_key};
 
-/// More lanes than this are not drawn.
+/// Further lanes are not drawn.
 const MOST_LANES: usize = 400;
-/// Overlaps beyond this are not listed, and what takes part in them may become part of a cluster.
+/// Further overlaps are not listed, and their holds may become part of a cluster.
 const MOST_OVERLAPS: usize = 5_000;
-/// Marks beyond this are left out, sales first.
+/// Further marks are omitted, sales first.
 const MOST_MARKS: usize = 20_000;
-/// Tokens of so many holds are told; with more, of those that overlap.
+/// The tokens of this many holds are shown; if there are more, those of overlapping holds.
 const MOST_TOKENS: usize = 2_000;
-/// A token is cut after so many characters.
+/// A token is truncated after this many characters.
 const LONGEST_TOKEN: usize = 40;
-/// With more pieces than this, times are told to the microsecond.
+/// With more pieces than this, times have microsecond resolution.
 const MOST_EXACT: usize = 20_000;
 
-/// Everything that the timeline draws. Times in plain lists are nanoseconds, in columns `unit_ns`.
+/// Everything that the timeline draws. Times in plain lists are in nanoseconds, those in columns in
+/// units of `unit_ns`.
 #[derive(Debug, Serialize)]
 pub(super) struct TimelineData {
     end_ns: u64,
@@ -41,16 +42,16 @@ pub(super) struct TimelineData {
     unit_ns: u64,
     keys: Vec<String>,
     lanes: Vec<LaneHead>,
-    /// From the end of the piece before to the beginning of this one, in its lane.
+    /// For each piece, the time from the end of the previous one in its lane to its beginning.
     gaps: String,
     lengths: String,
     kinds: String,
-    /// Attempt numbers, each less the one before.
+    /// Attempt numbers, as differences.
     ops: String,
     piece_keys: String,
-    /// For each cluster: holds in it, and the time that they held.
+    /// For each cluster: the number of its holds, and the time that they held.
     clusters: String,
-    /// Of each mark: its time less the one before's, its lane, what it is.
+    /// For each mark: the time since the previous one, its lane, its kind.
     marks: String,
     tokens: BTreeMap<u64, String>,
     nodes: Vec<NodeRow>,
@@ -76,16 +77,16 @@ struct LaneHead {
     clock: Vec<Off>,
 }
 
-/// How much a timeline may draw.
+/// Limits of a timeline.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
-    /// Pieces in its lanes, more or less.
+    /// Approximate number of pieces in its lanes.
     pub(super) pieces: usize,
     /// Commands and replies.
     pub(super) messages: usize,
 }
 
-/// What the timeline of a run draws, with the command log that was kept with its history.
+/// The timeline of a run, with the command log that was kept with its history.
 pub(super) fn timeline_data(
     timeline: &Timeline<'_>,
     wire: Option<&WireLog>,
@@ -102,7 +103,7 @@ pub(super) fn timeline_data(
     let (pieces, step_ns) = fitting(&lanes, &kept, end_ns, room.pieces);
     if step_ns > 0 {
         left_out.push(format!(
-            "What lasted less than {} and takes part in no violation is drawn together: the \
+            "Anything shorter than {} that is not part of a violation is drawn together, because the \
              history is too long to draw each hold.",
             span_ns(step_ns)
         ));
@@ -178,8 +179,8 @@ fn overlaps(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Vec<(u64, u6
     all
 }
 
-/// The lanes that are drawn: all, or of too many those that held during an overlap, then those
-/// that held at all.
+/// The lanes that are drawn: all of them, or if there are too many, first those with overlapping
+/// holds, then those with any hold.
 fn chosen(
     lanes: BTreeMap<usize, Lane>,
     kept: &[(u64, u64)],
@@ -211,8 +212,8 @@ fn chosen(
     lanes
 }
 
-/// The pieces of each lane and the step with which they were clustered, the smallest that will do;
-/// 0 if nothing had to be clustered.
+/// The pieces of each lane and the step for clustering, the smallest one that suffices; 0 if
+/// nothing is clustered.
 fn fitting(
     lanes: &[(usize, Lane)],
     kept: &[(u64, u64)],
@@ -232,7 +233,7 @@ fn fitting(
     loop {
         let pieces = at_step(step_ns);
         let count: usize = pieces.iter().map(Vec::len).sum();
-        // Past the length of the run nothing more can be put together.
+        // Beyond the length of the run, nothing more can be merged.
         if count <= most_pieces || step_ns > end_ns {
             return (pieces, step_ns);
         }
@@ -256,7 +257,7 @@ impl Columns {
         for pieces in lanes {
             let (mut before, mut op_before) = (0, 0);
             for piece in pieces {
-                // Both ends are rounded, not the length: the error does not add up.
+                // Both ends are rounded, not the length, so that errors do not add up.
                 let (from, to) = (piece.began_ns() / unit_ns, piece.ended_ns() / unit_ns);
                 columns.gaps.push(from.saturating_sub(before));
                 columns.lengths.push(to - from);
@@ -282,7 +283,7 @@ impl Columns {
     }
 }
 
-/// The numbers that the page's script knows.
+/// The numbers that the page's script uses.
 fn kind(activity: Activity) -> u64 {
     match activity {
         Activity::Waiting => 0,
@@ -327,7 +328,7 @@ fn marks(lanes: &[(usize, Lane)], unit_ns: u64, left_out: &mut Vec<String>) -> S
     column.text()
 }
 
-/// Leaves half of the room to deaths and refusals, and fills the other half evenly with sales.
+/// Uses half of the limit for deaths and refusals, and spreads sales evenly over the other half.
 fn thin(marks: &mut Vec<(u64, usize, u64)>) {
     const SALE: u64 = 2;
     let sales = marks.iter().filter(|mark| mark.2 == SALE).count();
@@ -358,7 +359,7 @@ fn tokens(
     }
     left_out.push(format!(
         "Of {count} grants only those at the beginning of an overlap, and at most {MOST_TOKENS}, \
-         tell their tokens."
+         show their tokens."
     ));
     let begins: BTreeSet<u64> = overlaps.iter().map(|span| span.0).collect();
     let at_overlap = holds.iter().filter(|hold| begins.contains(&hold.begin_ns));

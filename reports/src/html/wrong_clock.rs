@@ -1,4 +1,4 @@
-//! When whose wall clock was off, and by how much: faults of one clock add up.
+//! Wrong wall clocks: when, and by how much. Several faults of one clock add up.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use serde::Serialize;
 use super::name::sentence;
 use crate::units::span_ns;
 
-/// A time in which a wall clock was off by the same.
+/// A period in which a wall clock had a constant offset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Off {
     from_ns: u64,
     to_ns: u64,
-    /// By how much: `+1.5 s`.
+    /// The offset: `+1.5 s`.
     by: String,
-    /// The same, and the faults that did it.
+    /// The offset with the faults that caused it.
     words: String,
 }
 
-/// Whose clocks were off.
+/// The clocks that were wrong.
 #[derive(Debug, Default)]
 pub(super) struct WrongClocks {
     pub(super) workers: BTreeMap<usize, Vec<Off>>,
@@ -32,7 +32,7 @@ enum Whose {
     Node(usize),
 }
 
-/// Each clock's doings. A history that says by how much only in words gives none.
+/// The changes of each clock. A history that gives offsets only in words has none.
 pub(super) fn wrong_clocks(history: &History) -> WrongClocks {
     let mut book = Book::default();
     let mut last = None;
@@ -55,7 +55,7 @@ pub(super) fn wrong_clocks(history: &History) -> WrongClocks {
 #[derive(Default)]
 struct Book {
     dials: BTreeMap<Whose, Dial>,
-    /// Faults of clocks that are not over: kind, and whether they leave clocks wrong for good.
+    /// Clock faults that are not over: their kind, and whether they change clocks permanently.
     faults: BTreeMap<u32, (String, bool)>,
 }
 
@@ -82,7 +82,7 @@ impl Book {
                     self.put_right(event.at_ns, *id);
                 }
             }
-            // A fault that could not be done ends where it began, and this says so.
+            // A fault that could not be applied ends where it began, and this event says so.
             What::FaultMissed { fault, .. } => {
                 if let Some(What::FaultEnded { id }) = last
                     && self.faults.get(id).is_some_and(|(kind, _)| kind == fault)
@@ -114,7 +114,7 @@ impl Book {
 #[derive(Default)]
 struct Dial {
     since_ns: u64,
-    /// By fault: by how much, and in which words.
+    /// By fault: its offset, and its words.
     shifts: BTreeMap<u32, (i64, String)>,
     off: Vec<Off>,
 }
@@ -128,7 +128,7 @@ impl Dial {
         };
     }
 
-    /// What was so far is over now.
+    /// The previous offset ends here.
     fn close(&mut self, at_ns: u64) {
         let from_ns = std::mem::replace(&mut self.since_ns, at_ns);
         let sum_ns =
@@ -144,7 +144,7 @@ impl Dial {
             .collect();
         let words = sentence(&format!("wall clock {by} off: {}", faults.join("; "))).shown;
         match self.off.last_mut() {
-            // Another fault came or went, and the hands did not move.
+            // A fault began or ended without changing the offset.
             Some(last) if last.to_ns == from_ns && last.words == words => last.to_ns = at_ns,
             _ => self.off.push(Off {
                 from_ns,

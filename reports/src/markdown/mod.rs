@@ -1,8 +1,8 @@
-//! Markdown for GitHub: a job summary, and a shorter cut of it for a pull-request comment.
+//! Markdown for GitHub: a job summary, and a shorter version for a pull-request comment.
 //!
-//! Worst first, because both places cut what is too long: what came out otherwise than expected,
-//! what was violated, the table of subjects × scenarios, then the stories with their commands.
-//! Whatever came from a subject or a scenario is text here, never Markdown or HTML.
+//! Worst first, because GitHub limits the length of both: results that are not as expected, other
+//! violations, the table of subjects × scenarios, then the stories with their commands. Untrusted
+//! text stays text, never Markdown or HTML.
 
 mod open_loops;
 mod page;
@@ -14,10 +14,10 @@ use crate::report_input::ReportInput;
 
 pub(crate) use page::Page;
 
-/// GitHub takes job summaries of up to 1 MiB for each step.
+/// The limit of GitHub for a step's job summary: 1 MiB.
 pub const SUMMARY_BYTES: usize = 1024 * 1024;
 
-/// GitHub takes comments of up to this many characters; counted in bytes, to be on the safe side.
+/// The limit of GitHub for a comment, in characters; counted in bytes to be safe.
 pub const COMMENT_BYTES: usize = 65_536;
 
 /// `--format md`.
@@ -43,7 +43,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     ])
 }
 
-/// Everything, as long as it fits [`SUMMARY_BYTES`]; says what was cut.
+/// The whole report, truncated to [`SUMMARY_BYTES`]; says what was cut.
 pub fn summary(input: &ReportInput) -> String {
     let mut page = Page::new(SUMMARY_BYTES);
     sections::headline(&mut page, input);
@@ -58,8 +58,8 @@ pub fn summary(input: &ReportInput) -> String {
     page.done()
 }
 
-/// The same for a comment: no table of what was violated as expected, none of open loops, at most five stories, and no
-/// more than [`COMMENT_BYTES`].
+/// The version for a comment: without the tables of expected violations and of open loops, with at
+/// most five stories, truncated to [`COMMENT_BYTES`].
 pub fn comment(input: &ReportInput) -> String {
     let mut page = Page::new(COMMENT_BYTES);
     page.at_most("stories", 5);

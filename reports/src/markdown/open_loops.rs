@@ -1,4 +1,4 @@
-//! Open loops: what buyers waited, and what a closed loop would have shown of it.
+//! Open loops: how long buyers waited, compared with what a closed loop would have shown.
 
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::{Cell, Latency};
@@ -8,12 +8,12 @@ use super::sections::{place, table_of};
 use crate::report_input::ReportInput;
 use crate::units::span_us;
 
-/// A row for each cell whose buyers came at a rate.
+/// A row for each cell whose buyers arrived at a rate.
 pub(super) fn open_loops(page: &mut Page, input: &ReportInput) {
     let head = "### Open loops\n\n\
-                Time to get the lock (median / 99 % / longest): from the intended start, when the \
-                buyer came; and from asking, when a worker asked for him.\n\n\
-                | subject | scenario | world | came | unserved | from the intended start | from asking |\n\
+                Time to acquire (median / 99 % / longest): from the intended start, when the \
+                buyer arrived; and from the request that a worker sent for the buyer.\n\n\
+                | subject | scenario | world | arrived | unserved | from the intended start | from the request |\n\
                 |---|---|---|---:|---:|---|---|\n";
     let rows = input.matrix.cells.iter().filter_map(row);
     table_of(page, "open loops", head, rows.collect());
@@ -37,6 +37,6 @@ fn figures(latency: Option<&Latency>) -> String {
             span_us(latency.p99_us),
             span_us(latency.max_us)
         ),
-        None => "nobody got it".to_owned(),
+        None => "never acquired".to_owned(),
     }
 }

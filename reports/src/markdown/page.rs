@@ -1,11 +1,11 @@
-//! A page of limited length that says what did not fit.
+//! A page of limited length that tells what was cut.
 
 use std::collections::BTreeMap;
 
-/// Bytes that are kept for saying what was cut.
+/// Bytes reserved for the note about what was cut.
 const RESERVED: usize = 1_000;
 
-/// Markdown up to a limit; what comes first is kept.
+/// Markdown up to a limit; the beginning is kept.
 pub struct Page {
     text: String,
     limit: usize,
@@ -24,12 +24,12 @@ impl Page {
         }
     }
 
-    /// Takes no more than so many blocks of a kind.
+    /// Accepts at most this many blocks of a kind.
     pub fn at_most(&mut self, kind: &'static str, count: usize) {
         self.allowed.insert(kind, count);
     }
 
-    /// Adds the whole block, or counts it as cut under `kind`, a plural. True: it was added.
+    /// Adds the whole block, or counts it as cut under `kind`, a plural. True if it was added.
     pub fn add(&mut self, kind: &'static str, block: &str) -> bool {
         let room = self.allowed.get(kind) != Some(&0);
         if !room || self.text.len() + block.len() > self.limit {
@@ -43,7 +43,7 @@ impl Page {
         true
     }
 
-    /// The same, if what it belongs to was added; cut with it otherwise.
+    /// The same, but only if the block that it belongs to was added.
     pub fn add_if(&mut self, begun: bool, kind: &'static str, block: &str) {
         if begun {
             self.add(kind, block);
@@ -52,7 +52,7 @@ impl Page {
         }
     }
 
-    /// The page, with what was cut at its end.
+    /// The page, with a note about what was cut at its end.
     pub fn done(mut self) -> String {
         let cut: Vec<String> = self
             .cut
@@ -61,7 +61,7 @@ impl Page {
             .collect();
         if !cut.is_empty() {
             self.text.push_str(&format!(
-                "\n> **Cut to fit:** {}. The other formats of this report have all of it.\n",
+                "\n> **Cut to fit:** {}. The other formats of this report are complete.\n",
                 cut.join(", ")
             ));
         }

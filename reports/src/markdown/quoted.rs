@@ -1,13 +1,13 @@
-//! Words of strangers in Markdown: shown as they are, with no power over the page.
+//! Untrusted text in Markdown, shown literally.
 //!
-//! Everything that Markdown, HTML or GitHub could take for more than a letter becomes a character
-//! reference, which none of them does. GitHub looks for mentions and links after that, in the
-//! finished text: names stand in `<code>`, where it does not look, and a word of prose
-//! that could be a mention, a reference or an address has empty comments in it.
+//! Every character that is special in Markdown, HTML or on GitHub becomes a character reference,
+//! which none of them interprets. GitHub looks for mentions and links after that, in the finished
+//! text. So names are in `<code>`, where it does not look, and a word of prose that could be a
+//! mention, a reference or an address contains empty comments.
 
 use crate::escape::visible;
 
-/// Longer words are cut: nobody reads them, and one name must not fill the page.
+/// Longer text is truncated, so that one name cannot fill the page.
 const LONGEST: usize = 160;
 
 /// A name or a value, as code.
@@ -32,7 +32,7 @@ pub fn prose(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Lines that keep their breaks and blanks.
+/// Preformatted lines.
 pub fn block(lines: &[String]) -> String {
     let mut out = String::from("<pre>");
     for line in lines {
@@ -65,7 +65,7 @@ fn reference(c: char) -> String {
     }
 }
 
-/// Visible, on one line, and of at most that many characters.
+/// Visible text on one line, truncated to this many characters.
 pub fn shortened(text: &str, longest: usize) -> String {
     let text = visible(text);
     if text.chars().count() <= longest {

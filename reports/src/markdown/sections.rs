@@ -11,10 +11,11 @@ use crate::cell_status::{self, CellStatus, failures, sign, status};
 use crate::report_input::ReportInput;
 use crate::responsibility::responsibility;
 
-/// The properties that every cell of the table shows; the others are named if they did not hold.
+/// The properties that every cell of the table shows; the others are named only if they did not
+/// hold.
 const SHOWN_BY_SIGN: [Property; 3] = [Property::Exclusion, Property::Lease, Property::Resource];
 
-/// Cells by their status, the worst first; cells of the same status keep their order.
+/// Cells by status, the worst first; cells with the same status keep their order.
 fn ranked(input: &ReportInput) -> Vec<&Cell> {
     let mut cells: Vec<&Cell> = input.matrix.cells.iter().collect();
     cells.sort_by_key(|cell| status(cell));
@@ -35,24 +36,24 @@ pub(super) fn place(cell: &Cell) -> String {
     )
 }
 
-/// One line on all of it.
+/// A one-line summary of the report.
 pub fn headline(page: &mut Page, input: &ReportInput) {
     let cells = input.matrix.cells.len();
     let count = |wanted| with(input, wanted).len();
     let (failed, not_run) = (count(CellStatus::Failed), count(CellStatus::NotRun));
     let head = match (cells, failed, not_run) {
         (0, _, _) => "nothing was run".to_owned(),
-        (_, 0, 0) => format!("✔ all {cells} cells came out as expected"),
+        (_, 0, 0) => format!("✔ all {cells} cells are as expected"),
         (_, 0, _) => format!("{not_run} of {cells} cells were not run"),
-        _ => format!("✘ {failed} of {cells} cells came out otherwise than expected"),
+        _ => format!("✘ {failed} of {cells} cells are not as expected"),
     };
     let interrupted = match input.matrix.interrupted {
         true => " It was **interrupted**: cells may be missing.",
         false => "",
     };
     let text = format!(
-        "## Picklock: {head}\n\n{} held throughout, {} violated something as expected, {} could \
-         not be decided in part, {not_run} were not run.{interrupted}\n\n",
+        "## Picklock: {head}\n\n{} cells held, {} were violated as expected, {} were partly \
+         undecided, {not_run} were not run.{interrupted}\n\n",
         count(CellStatus::Held),
         count(CellStatus::Violated),
         count(CellStatus::Unknown),
@@ -60,9 +61,9 @@ pub fn headline(page: &mut Page, input: &ReportInput) {
     page.add("headlines", &text);
 }
 
-/// What came out otherwise than expected.
+/// Results that are not as expected.
 pub fn surprises(page: &mut Page, input: &ReportInput) {
-    let head = "### Otherwise than expected\n\n\
+    let head = "### Not as expected\n\n\
                 | subject | scenario | world | property | expected | got |\n\
                 |---|---|---|---|---|---|\n";
     let rows = with(input, CellStatus::Failed)
@@ -94,10 +95,10 @@ pub(super) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Ve
     let Some(first) = rows.next() else {
         return;
     };
-    // The head comes with the first row: a table without rows says nothing.
+    // The heading comes with the first row, because a table without rows is useless.
     let begun = page.add(kind, &format!("{head}{first}"));
     for row in rows {
-        // Rows without their head are cut with it, and counted.
+        // Rows without their heading are cut with it, and counted.
         page.add_if(begun, kind, &row);
     }
     page.add_if(begun, "blank lines", "\n");
@@ -113,7 +114,7 @@ pub fn not_run(page: &mut Page, input: &ReportInput) {
     table_of(page, "cells that were not run", head, rows.collect());
 }
 
-/// What was violated as expected.
+/// Expected violations.
 pub fn violated(page: &mut Page, input: &ReportInput) {
     let head = "### Violated, as expected\n\n| subject | scenario | world | violated | runs |\n\
                 |---|---|---|---|---|\n";
@@ -183,14 +184,14 @@ pub fn table(page: &mut Page, input: &ReportInput) {
         let legend = format!(
             "Each cell: {}; {held} held, {violated} violated, {unknown} undecided, \
              {not_applicable} does not apply; other properties by name where violated (or \
-             undecided, with {unknown}); **bold with !**: otherwise than expected.\n\n",
+             undecided, with {unknown}); **bold with !**: not as expected.\n\n",
             SHOWN_BY_SIGN.map(Property::word).join(", ")
         );
         page.add("legends", &legend);
     }
 }
 
-/// Each name once, in the order in which they come.
+/// The names without duplicates, in order of their first occurrence.
 fn distinct(cells: &[Cell], of: fn(&Cell) -> &str) -> Vec<&str> {
     let mut seen = HashSet::new();
     cells
@@ -219,7 +220,7 @@ fn marks_of(cell: &Cell) -> String {
     }
 }
 
-/// The story of each failure, the worst first, folded away.
+/// The story of each failure, the worst first, collapsed.
 pub fn stories(page: &mut Page, input: &ReportInput) {
     let failed = ranked(input).into_iter();
     let failed = failed.filter(|cell| status(cell) == CellStatus::Failed);
@@ -270,24 +271,24 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
     )
 }
 
-/// What was asked for and could not be read.
+/// Paths that could not be read.
 pub fn left_out(page: &mut Page, input: &ReportInput) {
     for (index, reason) in input.skipped.iter().enumerate() {
-        let head = if index == 0 { "### Left out\n\n" } else { "" };
+        let head = if index == 0 { "### Skipped\n\n" } else { "" };
         page.add(
-            "notes on what was left out",
+            "notes on what was skipped",
             &format!("{head}- {}\n", prose(reason)),
         );
     }
 }
 
-/// What was run, and how to run it again.
+/// How it was run, and the commands that repeat it.
 pub fn how(page: &mut Page, input: &ReportInput) {
     let matrix = &input.matrix;
     let commands: Vec<String> = matrix.reproduce.lines().map(str::to_owned).collect();
     let text = format!(
-        "\nAll of it again (picklock {}, {} {} a cell from seed {}):\n\n{}\n\nA held property is a \
-         bound, not a proof: these runs showed nothing against it.\n",
+        "\nTo repeat all of it (picklock {}, {} {} per cell from seed {}):\n\n{}\n\nA held property is \
+         not proven: these runs found no violation of it.\n",
         prose(&matrix.picklock),
         matrix.seeds,
         if matrix.seeds == 1 { "run" } else { "runs" },

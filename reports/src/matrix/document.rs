@@ -1,8 +1,8 @@
-//! The machine's document.
+//! The JSON document of a matrix.
 
 use picklock_verdicts::record::MatrixRecord;
 
-/// The matrix as one JSON document, indented, without a newline at the end.
+/// The matrix as one JSON document, indented, without a final newline.
 ///
 /// Keys keep the order of the record's fields.
 pub fn matrix_json(record: &MatrixRecord) -> String {

@@ -1,4 +1,4 @@
-//! The results of a matrix: its document, its cells in words, and the page of the docs.
+//! The results of a matrix: its JSON document, its cells in words, and the truth table of the docs.
 //!
 //! The table for a terminal is [`terminal::matrix`](crate::terminal::matrix).
 

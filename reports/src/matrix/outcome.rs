@@ -3,7 +3,7 @@
 use picklock_verdicts::check::{Status, describe};
 use picklock_verdicts::record::{Cell, Surprise};
 
-/// What a cell came to, in one line: `as expected`, `lease violated: race, expected held`.
+/// The result of a cell in one line: `as expected`, `lease violated: race, expected held`.
 pub fn outcome_in_words(cell: &Cell) -> String {
     if let Some(error) = &cell.error {
         let first = error.lines().next().unwrap_or_default();
@@ -26,15 +26,12 @@ pub fn outcome_in_words(cell: &Cell) -> String {
         .map(|(property, _)| property.word())
         .collect();
     match violated.is_empty() {
-        true => "nothing violated (nothing is expected of it)".to_owned(),
-        false => format!(
-            "{} violated (nothing is expected of it)",
-            violated.join(", ")
-        ),
+        true => "nothing violated (no expectation)".to_owned(),
+        false => format!("{} violated (no expectation)", violated.join(", ")),
     }
 }
 
-/// `lease violated: race, expected held`, and in how many of several runs.
+/// `lease violated: race, expected held`, and the number of affected runs.
 pub(crate) fn surprise_in_words(surprise: &Surprise, runs: u64) -> String {
     let Surprise {
         property,
@@ -52,12 +49,12 @@ pub(crate) fn surprise_in_words(surprise: &Surprise, runs: u64) -> String {
     }
 }
 
-/// How bad the worst surprise of a cell is; the smallest value is the worst.
+/// The severity of a cell's worst surprise; the smallest value is the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Badness {
     /// A property was expected to hold and was violated; with the property's own severity.
     Violated(u8),
-    /// A property was violated by another cause than expected, or held against expectation.
+    /// A property was violated with another cause than expected, or held unexpectedly.
     Differs,
     /// The cell could not be run.
     NotRun,
@@ -67,7 +64,7 @@ pub enum Badness {
     AsExpected,
 }
 
-/// How bad a cell is.
+/// The severity of a cell.
 pub fn badness(cell: &Cell) -> Badness {
     let of = |surprise: &Surprise| {
         let broke = surprise.got.starts_with(Status::Violated.word())

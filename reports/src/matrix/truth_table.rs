@@ -11,15 +11,15 @@ pub const BEGIN: &str = "<!-- generated: begin -->";
 /// After it.
 pub const END: &str = "<!-- generated: end -->";
 
-/// The page with what stands between the markers replaced; `None` where it has not both of them.
+/// The page with the text between the markers replaced; `None` if it does not have both markers.
 pub fn replaced_between(page: &str, generated: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     Some(format!("{before}{BEGIN}\n\n{generated}\n{END}{after}"))
 }
 
-/// The matrix as Markdown: one table with a mark for each cell, then for each scenario what came
-/// out of whom. Locks of which the same came out share a row. Meant for one world.
+/// The matrix as Markdown: one table with a mark for each cell, then the results of each scenario.
+/// Locks with equal results share a row. Intended for one world.
 pub fn truth_table(record: &MatrixRecord) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -118,7 +118,7 @@ fn in_words(verdict: &Verdict) -> String {
     }
 }
 
-/// In a cell of a Markdown table.
+/// Escapes text for a cell of a Markdown table.
 fn escaped(text: &str) -> String {
     let line = text.replace(['\n', '\r'], " ");
     let mut escaped = String::new();

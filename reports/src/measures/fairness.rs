@@ -4,17 +4,17 @@ use picklock_verdicts::timeline::{Operation, OperationKind, Outcome};
 
 use super::waits::{LongestWait, Waits};
 
-/// How evenly the lock was shared out.
+/// How evenly the lock was shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fairness {
     /// Grants of each worker, by number.
     pub grants: Vec<u64>,
     /// How many workers asked for a lock at all.
     pub asked: usize,
-    /// Jain's index over those that asked: 1 if all got as much, 1/n if one got everything
-    /// (R. Jain, D. Chiu, W. Hawe, 1984). `None` if no worker got anything.
+    /// Jain's index over the workers that asked: 1 for equal shares, 1/n if one got everything (R.
+    /// Jain, D. Chiu, W. Hawe, 1984). `None` if no worker got anything.
     pub jain: Option<f64>,
-    /// The longest that a worker went on asking for one key.
+    /// The longest wait of a worker for one key.
     pub longest_wait: Option<LongestWait>,
 }
 

@@ -1,5 +1,5 @@
-//! What a history says in numbers, beyond verdicts: how long the lock took, with and without
-//! faults, who got it how often, and how long faults and dead holders kept others waiting.
+//! Figures from a history, beyond verdicts: latencies with and without faults, fairness, and how
+//! long faults and orphaned locks kept others waiting.
 //!
 //! - [`Phase`]: whether an operation met a fault, its aftermath, or neither
 //! - [`Speed`]: latency and throughput of one phase
@@ -35,9 +35,9 @@ pub struct Measures {
     pub speeds: Vec<Speed>,
     /// Who got the lock how often.
     pub fairness: Fairness,
-    /// One for each fault that was over before the run was.
+    /// One for each fault that ended before the run did.
     pub recoveries: Vec<Recovery>,
-    /// Locks whose holder died, or failed to give them back.
+    /// Locks that were not released, because the holder died or its release failed.
     pub orphans: Vec<Orphan>,
 }
 
@@ -52,8 +52,8 @@ pub fn measure(timeline: &Timeline<'_>) -> Measures {
     }
 }
 
-/// What the acquisitions of a run cost in commands, from the log that was kept with its history.
-/// `None` if nothing was granted, or the log does not have it.
+/// The number of commands per acquisition, from the log that was kept with the history. `None` if
+/// nothing was granted, or if the log does not have those commands.
 pub fn cost(timeline: &Timeline<'_>, log: &WireLog) -> Option<Cost> {
     let operations = timeline.operations().iter();
     let granted = operations.filter(|operation| operation.succeeded(OperationKind::Acquire));

@@ -1,4 +1,4 @@
-//! Locks that were not given back, and how long they kept others out.
+//! Locks that were not released, and how long they kept others waiting.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,26 +9,26 @@ use super::merged;
 /// A lock whose holder died, or whose release ended in an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orphan {
-    /// Who had it.
+    /// The worker that held it.
     pub worker: usize,
     /// The attempt's number.
     pub op: u64,
     /// The lock's key, by its position in the header.
     pub key: u32,
-    /// When the hold ended without giving it back, nanoseconds since the run began.
+    /// When the hold ended without a release, nanoseconds since the run began.
     pub from_ns: u64,
-    /// When it was granted again; `None`: never.
+    /// When the lock was granted again; `None` if never.
     pub granted_ns: Option<u64>,
-    /// For how much of the time until then at least one worker asked for it, nanoseconds.
+    /// How long at least one worker asked for it until then, nanoseconds.
     pub blocked_ns: u64,
-    /// True when the holder died; false when its release ended in an error.
+    /// True if the holder died; false if its release ended in an error.
     pub died: bool,
 }
 
-/// The orphaned locks of a history, in the order in which their holds began.
+/// The orphaned locks of a history, in order of their holds.
 ///
-/// An attempt that died before its grant arrived may have left a lock behind as well; whether it
-/// did, a history does not tell.
+/// An attempt that died before its grant arrived may have left a lock behind as well; a history
+/// does not tell.
 pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
     let (holds, operations) = (timeline.holds(), timeline.operations());
     let releases = operations
@@ -66,7 +66,7 @@ pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
     orphans.collect()
 }
 
-/// When at least one worker was asking, for each key: disjoint spans in the order of time.
+/// When at least one worker was asking, for each key: disjoint spans in order of time.
 fn waits(operations: &[Operation]) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut asking: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
     for wait in operations

@@ -1,23 +1,23 @@
-//! The phases of a run: calm, struck by a fault, or getting over one.
+//! The phases of a run: healthy, during a fault, or recovering from one.
 
 use picklock_verdicts::timeline::{Timeline, strikes_once};
 
 /// Whether faults were on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// No fault is on, and none was within the last ttl.
+    /// No fault is active, and none was within the last ttl.
     Healthy,
-    /// A fault is on.
+    /// A fault is active.
     Faulty,
-    /// A fault was over less than one ttl ago, and none is on: leases from before may still run.
+    /// A fault ended less than one ttl ago, and none is active: leases from before may still run.
     Recovering,
 }
 
 impl Phase {
-    /// All of them, in reading order.
+    /// All phases in reading order.
     pub const ALL: [Phase; 3] = [Phase::Healthy, Phase::Faulty, Phase::Recovering];
 
-    /// What people read.
+    /// The words in reports.
     pub fn words(self) -> &'static str {
         match self {
             Phase::Healthy => "healthy",
@@ -30,10 +30,10 @@ impl Phase {
 /// When a run was in which phase. Outside of these spans it is healthy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phases {
-    /// Faults that were on, as disjoint spans in the order of time, ends included.
+    /// When faults were active: disjoint spans in order of time, ends included.
     faulty_ns: Vec<(u64, u64)>,
-    /// Times after faults, likewise. Other faults may be on in them; [`Phases::of_span`] looks at
-    /// those first.
+    /// The times after faults, likewise. Other faults may be active in them; [`Phases::of_span`]
+    /// checks those first.
     after_ns: Vec<(u64, u64)>,
     end_ns: u64,
 }
@@ -41,7 +41,7 @@ pub struct Phases {
 impl Phases {
     /// The phases of a run.
     ///
-    /// A fault that strikes once (a kill, an eviction) is over at once; one without an end in the
+    /// A fault that strikes once (a kill, an eviction) ends at once; a fault without an end in the
     /// history lasts until the run ends.
     pub fn of(timeline: &Timeline<'_>) -> Self {
         let end_ns = timeline.end_ns();
@@ -64,8 +64,8 @@ impl Phases {
         }
     }
 
-    /// The phase of something that lasted from one time to another: the worst one that it met. A
-    /// fault is worse than its aftermath.
+    /// The phase of an operation: the worst one that it overlaps. A fault is worse than its
+    /// aftermath.
     pub fn of_span(&self, from_ns: u64, to_ns: u64) -> Phase {
         if meets(&self.faulty_ns, from_ns, to_ns) {
             Phase::Faulty
@@ -89,7 +89,7 @@ impl Phases {
     }
 }
 
-/// Spans put together where they touch, in the order of time.
+/// Merges spans that touch, in order of time.
 pub(crate) fn merged(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     spans.sort_unstable();
     let mut merged: Vec<(u64, u64)> = Vec::with_capacity(spans.len());

@@ -2,20 +2,20 @@
 
 use picklock_verdicts::timeline::{Timeline, strikes_once};
 
-/// A fault that was over before the run was.
+/// A fault that ended before the run did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovery {
     /// Its kind.
     pub fault: String,
-    /// In words.
+    /// The fault in words.
     pub detail: String,
-    /// When it was over, nanoseconds since the run began; for one that strikes once, when it did.
+    /// When it ended, nanoseconds since the run began; for one that strikes once, when it struck.
     pub over_ns: u64,
     /// From then to the next grant of any lock, nanoseconds; `None` if there was none.
     pub next_grant_ns: Option<u64>,
 }
 
-/// One for each fault whose end is known, in the order in which they began.
+/// One for each fault with a known end, in order of their beginnings.
 pub(super) fn recoveries(timeline: &Timeline<'_>) -> Vec<Recovery> {
     let (spans, holds) = (timeline.faults().iter(), timeline.holds());
     let known = spans.filter_map(|span| {

@@ -1,4 +1,4 @@
-//! How long the lock took and how much got through, phase by phase.
+//! Latency and throughput of each phase.
 
 use hdrhistogram::Histogram;
 use picklock_verdicts::latency::empty_histogram;
@@ -11,9 +11,9 @@ use super::phase::{Phase, Phases};
 pub struct Speed {
     /// Which phase.
     pub phase: Phase,
-    /// How long the run was in it, nanoseconds.
+    /// Duration of the phase, nanoseconds.
     pub length_ns: u64,
-    /// Acquisitions, from request to grant; in an open loop from the buyer's coming.
+    /// Acquisitions, from request to grant; in an open loop from the buyer's arrival.
     pub acquire: Outcomes,
     /// In an open loop: latencies of the same acquisitions from the request, microseconds; else
     /// empty.
@@ -22,16 +22,16 @@ pub struct Speed {
     pub release: Outcomes,
 }
 
-/// What became of the requests of one kind.
+/// The outcomes of one kind of request.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
-    /// Latencies of those that succeeded, microseconds.
+    /// Latencies of the successful ones, microseconds.
     pub latency_us: Histogram<u64>,
     /// How many were refused.
     pub refused: u64,
     /// How many ended in an error.
     pub failed: u64,
-    /// How many were never answered: their worker died, or the run ended.
+    /// How many were never answered, because their worker died or the run ended.
     pub unanswered: u64,
 }
 
@@ -66,17 +66,17 @@ impl Speed {
         }
     }
 
-    /// Grants a second while the phase lasted; `None` if it had no length.
+    /// Grants per second; `None` if the phase had no duration.
     pub fn grants_per_s(&self) -> Option<f64> {
         let grants = self.acquire.latency_us.len();
         (self.length_ns > 0).then(|| grants as f64 / (self.length_ns as f64 / 1e9))
     }
 }
 
-/// One for each phase that lasted, or in which something was asked.
+/// One for each phase that lasted, or in which there was a request.
 ///
-/// An operation belongs to the worst phase that it met from when it was wanted: a buyer of an open
-/// loop who was in the line while a fault was on has met it.
+/// An operation belongs to the worst phase that it overlaps since it was wanted: a buyer of an open
+/// loop who queued during a fault counts as during the fault.
 pub(super) fn speeds(operations: &[Operation], phases: &Phases) -> Vec<Speed> {
     let mut speeds = Phase::ALL.map(|phase| Speed {
         phase,

@@ -1,6 +1,6 @@
-//! Waits that go on over refusals: a buyer that was refused and asks again has waited all along.
+//! Waits that include refusals: a buyer that is refused and asks again has waited all along.
 //!
-//! In an open loop a buyer has waited since it came, and the worker's next request is for another
+//! In an open loop a buyer waits from its arrival, and the worker's next request is for another
 //! buyer.
 
 use std::collections::HashMap;
@@ -20,21 +20,21 @@ pub struct LongestWait {
     pub granted: bool,
 }
 
-/// The waits of all workers, as their requests are over one after the other.
+/// The waits of all workers. Requests are passed in when they end.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// Since when a worker wants which key.
+    /// What each worker wants, and since when.
     since: HashMap<usize, Want>,
 }
 
-/// The key, and in an open loop the buyer, by when it came.
+/// The key, and in an open loop the arrival of the buyer.
 type Wanted = (u32, Option<u64>);
 
 /// What is wanted, and since when.
 type Want = (Wanted, u64);
 
 impl Waits {
-    /// A request to acquire is over: for how long has its worker wanted this key by now?
+    /// Ends a request to acquire: how long has its worker wanted this key by now?
     pub(super) fn over(&mut self, operation: &Operation) -> LongestWait {
         let wanted = (operation.key, operation.intended_ns);
         let since_ns = match self.since.get(&operation.worker) {

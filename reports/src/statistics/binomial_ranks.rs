@@ -5,7 +5,7 @@
 //! probability that does not depend on how the values are distributed (see David and Nagaraja,
 //! *Order Statistics*, section 7.1).
 
-/// Above this count the normal distribution is exact to the width of a histogram's bucket.
+/// Above this count, the error of the normal approximation is below a histogram's resolution.
 const LARGE: u64 = 100_000_000;
 
 /// The ranks, counted from 1, of the two values that enclose the true quantile. Each may miss it with
@@ -19,7 +19,7 @@ pub fn enclosing_ranks(count: u64, quantile: f64, tail: f64) -> (Option<u64>, Op
         let high = (mean + reach).ceil() as u64 + 1;
         return ((low > 0).then_some(low), (high <= count).then_some(high));
     }
-    // Beyond twelve deviations every probability is less than a floating-point number can add.
+    // Beyond twelve deviations, every probability is below floating-point resolution.
     let reach = 12.0 * deviation + 60.0;
     let first = (mean - reach).floor().max(0.0) as u64;
     let last = ((mean + reach).ceil() as u64).min(count);

@@ -1,9 +1,9 @@
 //! The median with the exact interval of the sign test.
 //!
-//! Conover, "Practical Nonparametric Statistics", 3.2. Nothing is assumed about the noise but that
-//! the values are independent: of fifteen values any three may be outliers, in either direction,
-//! and the interval still ends at good ones. Tests that weigh by size (the signed-rank test, the
-//! t-test) give an outlier more weight, and on a busy machine there is always one.
+//! Conover, "Practical Nonparametric Statistics", 3.2. The only assumption is that the values are
+//! independent: of fifteen values, any three may be outliers in either direction, and the interval
+//! still ends at good ones. Tests that use magnitudes (the signed-rank test, the t-test) give
+//! outliers more weight, and a busy machine always has some.
 
 use super::binomial_ranks::enclosing_ranks;
 

@@ -1,10 +1,10 @@
-//! What a sample says of the truth: intervals of quantiles, medians and proportions.
+//! Inference from samples: intervals of quantiles, medians and proportions.
 //!
 //! - [`Estimate`]: a quantile of latencies with an interval from order statistics
 //! - [`median_interval`]: a median with the exact interval of the sign test
 //! - [`Rate`]: a proportion with its bounds
 //!
-//! Quantiles and medians rest on the same binomial ranks, [`enclosing_ranks`].
+//! Quantiles and medians both use binomial ranks, [`enclosing_ranks`].
 
 mod binomial_ranks;
 mod median_interval;

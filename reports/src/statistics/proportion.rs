@@ -1,11 +1,11 @@
-//! A proportion: how often something happens, from how often it was seen.
+//! A proportion with its bounds.
 //!
-//! Bounds are for 95 % confidence, and assume that the runs are independent samples of the same
-//! thing, which runs with different seeds are.
+//! Bounds have 95 % confidence, and assume that the runs are independent samples, which runs with
+//! different seeds are.
 //!
-//! - In between: the Wilson score interval (Wilson 1927), which also covers rates near 0 and 1,
-//!   where the textbook interval (mean ± 1.96 standard errors) fails.
-//! - Never, or always: the exact one-sided bound. A rate of p shows nothing in n runs with a
+//! - Between never and always: the Wilson score interval (Wilson 1927), which also works for rates
+//!   near 0 and 1, where the textbook interval (mean ± 1.96 standard errors) fails.
+//! - Never or always: the exact one-sided bound. A rate of p shows nothing in n runs with a
 //!   probability of (1 - p)^n; the largest rate that is not ruled out makes that 5 %:
 //!   p = 1 - 0.05^(1/n), about 3/n ("rule of three").
 
@@ -18,7 +18,7 @@ const DOUBT: f64 = 0.05;
 /// The 97.5 % quantile of the normal distribution: half of that probability on either side.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// So many of so many runs.
+/// A number of runs out of all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     seen: u64,
@@ -31,7 +31,7 @@ impl Rate {
         (runs > 0 && seen <= runs).then_some(Rate { seen, runs })
     }
 
-    /// The rate as it was seen, 0 to 1.
+    /// The observed rate, 0 to 1.
     pub fn observed(self) -> f64 {
         self.seen as f64 / self.runs as f64
     }
@@ -69,7 +69,7 @@ impl Rate {
     }
 }
 
-/// In which direction digits are cut: a bound must not promise more than was computed.
+/// The direction of rounding: a bound must not promise more than was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
     /// For upper bounds.
@@ -78,13 +78,13 @@ pub enum Round {
     Down,
 }
 
-/// A part of one in per cent: two digits below one per cent, else one after the point.
+/// A fraction in per cent: two digits below one per cent, else one decimal.
 pub fn per_cent(part: f64, round: Round) -> String {
     let percent = part * 100.0;
     let decimals = if percent >= 1.0 || percent <= 0.0 {
         1
     } else {
-        // The first digit that is none of the leading zeros, and one more.
+        // The position of the first non-zero digit, and one more.
         (1.0 - percent.log10().floor()).min(12.0) as usize
     };
     let scale = 10_f64.powi(i32::try_from(decimals).unwrap_or(1));

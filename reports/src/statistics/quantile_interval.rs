@@ -1,18 +1,18 @@
 //! A quantile with a confidence interval that assumes nothing about the distribution.
 //!
-//! Each interval covers the true quantile with at least 99 %; two quantiles that are the same have
-//! intervals that do not meet in well under one case of a thousand.
+//! Each interval covers the true quantile with at least 99 % confidence; the intervals of two equal
+//! quantiles fail to overlap in well under one case of a thousand.
 //!
-//! The values are taken to be independent. Values of one run are not quite (a worker that waits,
-//! waits for another one), and two machines are not the same. The interval bounds the noise of
-//! counting, not that of the machine.
+//! The values are assumed to be independent. Values of one run are not quite independent (a waiting
+//! worker waits for another one), and two machines are not equal. The interval covers sampling
+//! noise, not that of the machine.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::binomial_ranks::enclosing_ranks;
 
-/// The probability with which each end of an interval may miss: together 1 %.
+/// The probability that each end of an interval misses: together 1 %.
 pub const TAIL: f64 = 0.005;
 
 /// A quantile and the interval that covers it.
@@ -28,7 +28,7 @@ pub struct Estimate {
     pub high_us: Option<u64>,
 }
 
-/// The quantile of a histogram that is not empty. The ends are widened by its resolution.
+/// The quantile of a histogram that is not empty. The interval includes the histogram's resolution.
 pub fn estimate(histogram: &Histogram<u64>, quantile: f64) -> Estimate {
     let count = histogram.len();
     let (low, high) = enclosing_ranks(count, quantile, TAIL);

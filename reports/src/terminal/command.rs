@@ -1,13 +1,13 @@
-//! How to see it again.
+//! The command that repeats a run.
 
 use picklock_verdicts::record::RunRecord;
 
 use super::line::{Line, columns};
-use super::paint::{COOL, STRONG};
+use super::styles::{COOL, STRONG};
 use crate::escape::visible;
 
-/// The command, in a form that can be copied: where it must be broken, it is broken as a shell
-/// allows it, between words and with a backslash.
+/// The command in a form that can be copied: long ones are broken between words with a backslash,
+/// as a shell allows.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     see_it_again(&record.reproduce, width)
 }
@@ -35,8 +35,8 @@ pub(super) fn see_it_again(command: &str, width: usize) -> Vec<Line> {
     lines
 }
 
-/// The command in rows of at most `width` columns, or one word, whichever is wider. An option and
-/// its value stay together where they can.
+/// The command in rows of at most `width` columns, or one word if that is wider. An option and its
+/// value stay together if possible.
 fn break_command(command: &str, width: usize) -> Vec<String> {
     let words = shell_words(command);
     let mut rows = vec![String::new()];
@@ -64,7 +64,7 @@ fn break_command(command: &str, width: usize) -> Vec<String> {
     rows
 }
 
-/// The words as a shell would see them, quotes and backslashes still in place.
+/// The words as a shell splits them, with quotes and backslashes.
 fn shell_words(command: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut start, mut quote, mut escaped) = (0, None, false);

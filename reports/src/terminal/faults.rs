@@ -1,15 +1,15 @@
-//! What struck, and which workers made trouble by themselves.
+//! Faults, and workers that broke the protocol.
 
 use picklock_verdicts::record::{RunRecord, StruckFault};
 
 use super::line::Line;
-use super::paint::{FAINT, FAULT, STRONG, WARN};
+use super::styles::{FAINT, FAULT, STRONG, WARN};
 use crate::units::moment_ns;
 
-/// More than this are counted, not listed: the record has them all.
+/// Further ones are only counted: the record has all of them.
 const LISTED: usize = 12;
 
-/// Faults as they struck, each with its time.
+/// The faults, each with its time.
 pub(super) fn struck(record: &RunRecord, width: usize) -> Vec<Line> {
     let times: Vec<String> = record.faults.iter().take(LISTED).map(when).collect();
     let column = times.iter().map(|t| t.chars().count()).max().unwrap_or(0) + 6;
@@ -29,7 +29,7 @@ pub(super) fn struck(record: &RunRecord, width: usize) -> Vec<Line> {
     titled("Faults", lines, record.faults.len())
 }
 
-/// Workers that did not keep to the protocol, in words.
+/// Workers that broke the protocol, in words.
 pub(super) fn trouble(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for words in record.trouble.iter().take(LISTED) {

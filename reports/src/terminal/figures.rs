@@ -5,15 +5,15 @@ use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::{Counts, Latency, RunRecord};
 
 use super::line::Line;
-use super::paint::{BAD, FAINT};
+use super::styles::{BAD, FAINT};
 use crate::units::{span_ms, span_us};
 
-/// Where the figures begin.
+/// The column where figures begin.
 const NAME_COLUMN: usize = 12;
-/// Wide enough for a blank and a span below two minutes; longer ones are shown in seconds.
+/// Wide enough for a space and a duration below two minutes; longer ones are shown in seconds.
 const COLUMN: usize = 8;
 
-/// Counts, then the latency table, then how long the phases took.
+/// Counts, then latencies, then durations of the phases.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = counts(&record.counts, width);
     let measured: Vec<_> = record.latency.iter().filter(|(_, l)| l.count > 0).collect();
@@ -47,7 +47,7 @@ fn counts(counts: &Counts, width: usize) -> Vec<Line> {
     let adds_up = counts.stock_left >= 0
         && counts.sold.checked_add(counts.stock_left) == Some(counts.stock_start);
     if let (Some(arrived), Some(unserved)) = (counts.arrived, counts.unserved) {
-        attempts.insert(0, format!("{arrived} came"));
+        attempts.insert(0, format!("{arrived} arrived"));
         attempts.insert(1, format!("{unserved} unserved"));
     }
     let line = Line::new()
@@ -89,9 +89,9 @@ fn latency_row(operation: &str, latency: &Latency) -> Line {
     row.plain(&format!("{:>COLUMN$}", latency.count))
 }
 
-/// Two rows of one thing want to be told apart.
+/// Explains the two rows of an open loop.
 fn what_is_measured() -> Line {
-    let words = "acquire counts from when its buyer came, asked from when a worker asked for him";
+    let words = "acquire is timed from the buyer's arrival, asked from the worker's request";
     Line::new().pad_to(NAME_COLUMN).styled(FAINT, words)
 }
 

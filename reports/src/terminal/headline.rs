@@ -1,10 +1,10 @@
-//! What was run, and on what.
+//! What was run, and on which servers.
 
 use picklock_verdicts::check::Status;
 use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
-use super::paint::{FAINT, STRONG, WARN, style};
+use super::styles::{FAINT, STRONG, WARN, style};
 use crate::units::span_ms;
 
 /// Subject, scenario, world and seed; the scenario's summary; the servers.

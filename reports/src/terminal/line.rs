@@ -1,6 +1,6 @@
-//! Lines of styled text that know how wide they are.
+//! Lines of styled text with a known width.
 //!
-//! Every text that goes in is made safe first, so no part of a report can forget to.
+//! Every text is escaped when it is added, so no part of a report can forget to.
 
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -41,12 +41,12 @@ impl Line {
         self
     }
 
-    /// Columns that it takes.
+    /// The number of columns.
     pub(super) fn width(&self) -> usize {
         self.pieces.iter().map(|(_, text)| columns(text)).sum()
     }
 
-    /// Cut to `width` columns; what was cut shows as `…`.
+    /// Truncated to `width` columns, with `…` at the end.
     pub(super) fn cut(self, width: usize) -> Self {
         if self.width() <= width {
             return self;
@@ -65,8 +65,8 @@ impl Line {
         cut.plain("…")
     }
 
-    /// Broken at blanks into lines of at most `width` columns; all but the first are indented. A
-    /// word that is wider than a line is broken where the line ends.
+    /// Wrapped into lines of at most `width` columns; all but the first are indented. A word that
+    /// is wider than a line is broken at the end of the line.
     pub(super) fn wrap(self, width: usize, indent: usize) -> Vec<Line> {
         let indent = indent.min(width / 2);
         let mut wrapped = Wrapped {
@@ -92,8 +92,8 @@ impl Line {
         wrapped.lines
     }
 
-    /// Words with the blanks before them, so that joined they are the line. A word may change its
-    /// style on the way.
+    /// Words with the spaces before them, so that together they are the line. The style may change
+    /// within a word.
     fn words(self) -> Vec<Vec<(Style, String)>> {
         let mut words: Vec<Vec<(Style, String)>> = vec![Vec::new()];
         let mut in_word = false;
@@ -116,7 +116,7 @@ impl Line {
         words
     }
 
-    /// With escape sequences for its styles, without blanks at the end.
+    /// With escape sequences for its styles, without trailing spaces.
     pub(super) fn render(&self) -> String {
         let mut out = String::new();
         for run in self.pieces.chunk_by(|a, b| a.0 == b.0) {
@@ -133,10 +133,10 @@ impl Line {
     }
 }
 
-/// Lines on the way of being filled.
+/// Lines being filled.
 struct Wrapped {
     lines: Vec<Line>,
-    /// Columns that are taken in the last line.
+    /// Columns used in the last line.
     used: usize,
     width: usize,
     indent: usize,
@@ -148,7 +148,7 @@ impl Wrapped {
         self.used = self.indent;
     }
 
-    /// Appends text, broken wherever the line ends.
+    /// Appends text, broken at the end of each line.
     fn put(&mut self, style: Style, text: &str) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -158,7 +158,7 @@ impl Wrapped {
                 continue;
             }
             if fits.is_empty() {
-                // Wider than a whole line: it cannot be shown otherwise.
+                // A character wider than a whole line is shown nevertheless.
                 fits = first(rest);
             }
             self.used += columns(fits);
@@ -170,12 +170,12 @@ impl Wrapped {
     }
 }
 
-/// Columns that `text` takes on a terminal.
+/// The number of columns of `text` on a terminal.
 pub(super) fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// The longest beginning of `text` that fits into `width` columns.
+/// The longest prefix of `text` that fits `width` columns.
 fn head(text: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {

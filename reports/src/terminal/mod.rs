@@ -1,23 +1,23 @@
-//! A run, or a matrix of them, for a person in front of a terminal.
+//! A run or a matrix as text for a terminal.
 //!
-//! Text with ANSI styles; whoever prints it strips them where they are not wanted. From top to
-//! bottom: what was run, the verdicts, whose fault it was, the story, a picture of it, what struck,
-//! figures, and how to see it again.
+//! Text with ANSI styles; the caller strips them if they are not wanted. From top to bottom:
+//! subject and scenario, the verdicts, whose fault it was, the story, a timeline, faults, figures,
+//! and the command that repeats the run.
 
-mod bands;
 mod command;
+mod fault_bands;
 mod faults;
 mod figures;
 mod headline;
 mod line;
 mod matrix;
-mod paint;
 mod run;
-mod scale;
 mod story;
+mod styles;
+mod time_scale;
+mod time_window;
 mod timeline;
 mod verdicts;
-mod window;
 
 pub use matrix::matrix;
 pub use run::run;

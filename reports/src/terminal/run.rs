@@ -1,4 +1,4 @@
-//! The whole report, part by part.
+//! The report of a run.
 
 use picklock_verdicts::check::Status;
 use picklock_verdicts::history::History;
@@ -7,9 +7,9 @@ use picklock_verdicts::record::RunRecord;
 use super::line::Line;
 use super::{command, faults, figures, headline, story, timeline, verdicts};
 
-/// Narrower than this nothing can be shown; the terminal then wraps by itself.
+/// The least width; a narrower terminal wraps by itself.
 pub(super) const NARROWEST: usize = 60;
-/// Wider than this lines are hard to read.
+/// The greatest width: longer lines are hard to read.
 pub(super) const WIDEST: usize = 200;
 
 /// The report of a run for a terminal of `width` columns (taken as at least 60, at most 200).
@@ -33,7 +33,7 @@ pub fn run(record: &RunRecord, history: &History, width: usize) -> String {
     join(parts)
 }
 
-/// True when there is nothing to explain.
+/// True if there is nothing to explain.
 fn is_calm(record: &RunRecord) -> bool {
     let quiet = |status| matches!(status, Status::Held | Status::NotApplicable);
     record.verdicts.values().any(|v| v.status == Status::Held)
@@ -43,7 +43,7 @@ fn is_calm(record: &RunRecord) -> bool {
         && !record.interrupted
 }
 
-/// Parts are set apart by an empty line; parts without lines leave no trace.
+/// Joins parts with empty lines between them; parts without lines are dropped.
 pub(super) fn join(parts: Vec<Vec<Line>>) -> String {
     let mut out = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {

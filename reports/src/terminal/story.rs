@@ -6,10 +6,10 @@ use picklock_verdicts::check::{Property, Status, Verdict};
 use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
-use super::paint::{FAINT, STRONG};
+use super::styles::{FAINT, STRONG};
 
-/// The story of the first violated property in full, and of the others what it did not tell yet:
-/// one mishap often violates several properties, and nobody wants to read it three times.
+/// The full story of the first violated property, and from the others only what is new, because one
+/// fault often violates several properties with the same story.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut told: HashSet<&str> = HashSet::new();
     let mut same: Vec<&str> = Vec::new();

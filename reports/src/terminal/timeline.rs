@@ -1,4 +1,4 @@
-//! A picture of the violation: a row for each worker, a column for each span of time.
+//! A timeline of the violation: one row per worker, one column per time step.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use picklock_verdicts::history::History;
 use picklock_verdicts::record::RunRecord;
 use picklock_verdicts::timeline::Timeline;
 
-use super::bands::{Cell, bands, write_beside};
+use super::fault_bands::{Cell, bands, write_beside};
 use super::line::{Line, columns};
-use super::paint::{BAD, COOL, FAINT, FAULT, GOOD, STRONG, WARN};
-use super::scale::Scale;
 use super::story::violated;
-use super::window::{Window, around_violation};
-use crate::lanes::{Activity, Lane, MarkKind, lanes, overlaps};
+use super::styles::{BAD, COOL, FAINT, FAULT, GOOD, STRONG, WARN};
+use super::time_scale::Scale;
+use super::time_window::{Window, around_violation};
 use crate::units::{moment_ns, span_ns};
+use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps};
 
-/// More rows than this are not drawn.
+/// Further rows are not drawn.
 const ROWS: usize = 12;
-/// Workers that only wait are drawn while there are not more rows than this.
+/// Workers that only wait are drawn if there are no more rows than this.
 const ROWS_WITH_WAITING: usize = 6;
 
-/// The glyphs, their styles and what they mean, in the order of the legend.
+/// The glyphs with their styles and meanings, in the order of the legend.
 const LEGEND: [(char, Style, &str); 13] = [
     ('█', GOOD, "holds"),
     ('▓', GOOD, "holds, lease perhaps over"),
@@ -31,14 +31,14 @@ const LEGEND: [(char, Style, &str); 13] = [
     ('~', COOL, "frozen, lease over"),
     ('╌', COOL, "frozen without the lock"),
     ('·', FAINT, "waits"),
-    ('‹', FAINT, "gives it back"),
+    ('‹', FAINT, "releases"),
     ('$', STRONG, "sells"),
     ('×', STRONG, "fenced off"),
     ('R', STRONG, "its late release claims success"),
     ('✝', BAD, "dies"),
 ];
 
-/// The picture around the first violation; nothing if nothing was violated.
+/// The timeline around the first violation; nothing if nothing was violated.
 pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<Line> {
     if violated(record).next().is_none() || history.events.is_empty() {
         return Vec::new();
@@ -156,7 +156,7 @@ fn choose<'a>(
 /// The rank of workers that do nothing but wait.
 const WAITS: u8 = 3;
 
-/// How much a worker has to do with what the window shows, 0 the most; `None` if nothing.
+/// How relevant a worker is to the window, 0 the most; `None` if it is not.
 fn rank(lane: &Lane, window: &Window) -> Option<u8> {
     let inside = |from_ns, to_ns| from_ns <= window.to_ns && to_ns >= window.from_ns;
     let does = |wanted: fn(Activity) -> bool| {
@@ -177,9 +177,9 @@ fn rank(lane: &Lane, window: &Window) -> Option<u8> {
     }
 }
 
-/// The cells of a worker's row. `together`: the columns in which two or more workers hold.
+/// The cells of a worker's row. `together`: the columns in which holds overlap.
 fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<Cell> {
-    // For each cell, how long the worker did what.
+    // For each cell, the time spent on each activity.
     let mut share_ns = vec![[0_u64; 6]; scale.cells()];
     const FROZEN: usize = 5;
     let mut spread = |slot: usize, from_ns, to_ns| {
@@ -217,7 +217,7 @@ fn put_mark(cells: &mut [Cell], cell: usize, kind: MarkKind) {
         MarkKind::Sold => '$',
         MarkKind::FencedOff => '×',
         MarkKind::Died => '✝',
-        // Only a release that took long enough to be seen is worth a mark of its own.
+        // Only a release that is long enough to see gets a mark.
         MarkKind::Released if cell > 0 && matches!(cells[cell - 1].0, '╌' | '‹') => 'R',
         MarkKind::Released => return,
     };
@@ -229,7 +229,7 @@ fn put_mark(cells: &mut [Cell], cell: usize, kind: MarkKind) {
     cells[cell] = (glyph, style);
 }
 
-/// What a cell shows: a hold however short, anything else only from half a cell on.
+/// What a cell shows: any hold, however short; other activities only from half a cell on.
 fn most(shares: &[u64; 6], half_ns: u64) -> Option<Activity> {
     let share = |activity: &Activity| shares[*activity as usize];
     let holding = [
@@ -267,7 +267,7 @@ fn style_of(glyph: char) -> Style {
     entry.map_or(Style::new(), |(_, style, _)| *style)
 }
 
-/// Where two hold together, and for how long in all.
+/// Where holds overlap, and for how long in total.
 fn overlap_row(overlaps: &[(u64, u64)], window: &Window, scale: &Scale) -> Option<Vec<Cell>> {
     let mut row = vec![(' ', Style::new()); scale.cells()];
     let mut total_ns = 0;
@@ -288,7 +288,7 @@ fn legend(used: &[char]) -> Line {
     let mut line = Line::new().plain("  ");
     for (glyph, style, meaning) in LEGEND {
         if used.contains(&glyph) {
-            // Blanks that do not break keep a glyph and its meaning on one line.
+            // Non-breaking spaces keep a glyph and its meaning on one line.
             let meaning = meaning.replace(' ', "\u{a0}");
             line = line.plain("  ").styled(style, &glyph.to_string());
             line = line.styled(FAINT, &format!("\u{a0}{meaning}"));

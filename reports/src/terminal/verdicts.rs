@@ -4,17 +4,17 @@ use picklock_verdicts::check::{Property, Status, Verdict};
 use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
-use super::paint::{FAINT, STRONG, style};
+use super::styles::{FAINT, STRONG, style};
 use crate::responsibility::responsibility;
 use crate::verdict_line::verdict_line;
 
-/// From this width on causes stand in a column of their own.
+/// The least width for a separate column of causes.
 const ROOMY: usize = 88;
 const PROPERTY_COLUMN: usize = 2;
 const STATUS_COLUMN: usize = 13;
 const CAUSE_COLUMN: usize = 25;
 
-/// One row for each property: status, cause, and what it means.
+/// One row for each property: status, cause, and meaning.
 pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
     let causes = record.verdicts.values().filter_map(|v| v.cause);
     let widest = causes.map(|cause| cause.word().len()).max().unwrap_or(0);
@@ -49,7 +49,7 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
         .pad_to(CAUSE_COLUMN);
     if let Some(cause) = verdict.cause {
         line = line.styled(STRONG, cause.word());
-        // Without a column of its own the cause leads the sentence.
+        // Without a separate column, the cause begins the sentence.
         if meaning_column == CAUSE_COLUMN {
             line = line.plain(": ");
         }
@@ -63,7 +63,7 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
     line.wrap(width, meaning_column)
 }
 
-/// Nothing but held: the words in one line.
+/// If everything held: the properties on one line.
 pub(super) fn compact(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut line = Line::new().plain(" ");
     // Non-breaking spaces keep a sign and its word on one line.

@@ -1,6 +1,6 @@
 //! The machine's document against the contract.
 
-use picklock_reports::json::{RecordError, parse, run_json};
+use picklock_reports::run_document::{RecordError, parse, run_json};
 use serde_json::Value;
 
 use crate::samples;

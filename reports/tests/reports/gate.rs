@@ -103,7 +103,7 @@ fn two() -> Vec<Cell> {
     vec![cell("redlock", "calm", &[]), cell("set-nx-px", "calm", &[])]
 }
 
-/// The decision about `now`, where `before` came out when the user was content.
+/// The decision about `now`, with `before` as the baseline.
 fn decided(before: Vec<Cell>, now: Vec<Cell>, limits: &[&str]) -> Decision {
     let rules_now = rules(&now, limits);
     let baseline = Baseline::of(&rules(&before, limits), &ran(before));
@@ -272,10 +272,7 @@ fn the_users_expectations_lie_over_the_scenarios() {
         .iter()
         .map(|one| one.problem.as_str())
         .collect();
-    assert_eq!(
-        problems,
-        ["lease held, expected violated: the alarm has gone dead"]
-    );
+    assert_eq!(problems, ["lease held, expected violated: dead alarm"]);
     assert_eq!(
         decision.findings[0].cell.as_ref().unwrap().subject,
         "set-nx-px"

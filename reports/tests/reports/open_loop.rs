@@ -3,9 +3,9 @@
 use picklock_reports::combine::of_run;
 use picklock_reports::gate::Metric;
 use picklock_reports::html::page;
-use picklock_reports::json::run_json;
 use picklock_reports::markdown::{comment, summary};
 use picklock_reports::report_input::ReportInput;
+use picklock_reports::run_document::run_json;
 use picklock_reports::terminal;
 use picklock_verdicts::latency::ASKED;
 
@@ -64,16 +64,18 @@ fn the_page_draws_both_curves() {
     kept.evidence[0].history = None;
     let kept = page(&kept).unwrap();
     for page in [&shown, &kept] {
-        for words in ["> from the intended start</th>", "> from asking</th>"] {
+        for words in ["> from the intended start</th>", "> from the request</th>"] {
             assert_eq!(page.matches(words).count(), 1, "{words}");
         }
         assert!(page.contains("8 came, 2 left unserved"));
-        assert!(page.contains("longest 424 ms; from asking"));
+        assert!(page.contains("longest 424 ms; from the request"));
     }
     assert!(shown.contains("<figcaption>acquire, from the intended start</figcaption>"));
     let (record, history) = samples::calm();
     let closed = page(&of_run(record, Some(history))).unwrap();
-    assert!(!closed.contains("from asking") && closed.contains("<figcaption>acquire</figcaption>"));
+    assert!(
+        !closed.contains("from the request") && closed.contains("<figcaption>acquire</figcaption>")
+    );
 }
 
 #[test]
@@ -84,9 +86,9 @@ fn markdown_has_a_row_for_it() {
     insta::assert_snapshot!(table.join("\n\n"), @"
     ### Open loops
 
-    Time to get the lock (median / 99 % / longest): from the intended start, when the buyer came; and from asking, when a worker asked for him.
+    Time to get the lock (median / 99 % / longest): from the intended start, when the buyer came; and from the request, when a worker asked for him.
 
-    | subject | scenario | world | came | unserved | from the intended start | from asking |
+    | subject | scenario | world | came | unserved | from the intended start | from the request |
     |---|---|---|---:|---:|---|---|
     | <code>set-nx-px</code> | <code>rush</code> | <code>process</code> | 8 | 2 | 152 ms / 424 ms / 424 ms | 2 ms / 424 ms / 424 ms |
     ");

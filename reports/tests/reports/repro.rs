@@ -95,10 +95,7 @@ fn words_of_strangers_end_no_comment() {
 fn the_same_and_what_differs_are_told_apart() {
     let then = repro(catalog::named("calm").unwrap());
     let mut now = then.verdicts.clone();
-    assert_eq!(
-        compared(&then, &now, "0.1.0"),
-        "replay: the same verdicts came out"
-    );
+    assert_eq!(compared(&then, &now, "0.1.0"), "replay: same verdicts");
     now.insert(
         Property::Exclusion,
         outcome(Status::Violated, Some(Cause::Race)),
@@ -107,7 +104,7 @@ fn the_same_and_what_differs_are_told_apart() {
     now.remove(&Property::Progress);
     assert_eq!(
         compared(&then, &now, "0.2.0"),
-        "replay: otherwise than then: exclusion violated: race, was violated: outlived-lease; \
+        "replay: different verdicts: exclusion violated: race, was violated: outlived-lease; \
          lease violated, was held; progress not judged, was unknown (then picklock 0.1.0, now 0.2.0)"
     );
 }

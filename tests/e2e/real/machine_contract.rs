@@ -199,7 +199,7 @@ fn the_first_line_says_which_world_and_why() {
     let line = "scenario calm --impl set-nx-px --ttl 300ms --seed 5 --backend process";
     let text = picklock(line).run().exits(0);
     let first = text.stdout.lines().next().unwrap();
-    assert!(first.starts_with("backend process (asked for;"), "{first}");
+    assert!(first.starts_with("backend process (requested;"), "{first}");
     assert!(first.ends_with("seed 5"), "{first}");
     let quiet = picklock(&format!("{line} --quiet --json")).run().exits(0);
     assert_eq!(quiet.document()["seed"], 5);

@@ -85,7 +85,7 @@ fn interrupted_by(signal: Signal) {
         .run()
         .exits(0);
     assert!(
-        second.stderr.contains("of 3 cells were finished before"),
+        second.stderr.contains("of 3 cells were already finished"),
         "{}",
         second.all()
     );

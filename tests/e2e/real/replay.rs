@@ -22,7 +22,7 @@ fn another_world_comes_to_the_same_verdicts() {
         "{}",
         again.all()
     );
-    let said = "replay: the same verdicts came out";
+    let said = "replay: same verdicts";
     assert!(again.stdout.trim_end().ends_with(said), "{}", again.all());
     // And from there in the world of that run, without being told.
     let real = again.home().join("real");

@@ -47,7 +47,7 @@ fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
             let expectation = String::from(expectation.clone());
             writeln!(
                 text,
-                "{lock}: {property}: expected {expectation}, came out {verdict:#}"
+                "{lock}: {property}: expected {expectation}, got {verdict:#}"
             )
             .unwrap();
         }

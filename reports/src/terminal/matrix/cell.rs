@@ -5,7 +5,7 @@ use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
 
 use super::super::line::Line;
-use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
+use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
 use super::distinct::distinct;
 use crate::units::span_us;
 
@@ -27,7 +27,7 @@ pub(super) fn sign(cell: &Cell) -> (&'static str, Style) {
     }
 }
 
-/// Properties that came out so, in reading order.
+/// Properties with this status, in reading order.
 pub(super) fn with(cell: &Cell, status: Status) -> impl Iterator<Item = Property> {
     let verdicts = cell.verdicts.iter();
     verdicts
@@ -35,7 +35,7 @@ pub(super) fn with(cell: &Cell, status: Status) -> impl Iterator<Item = Property
         .map(|(property, _)| *property)
 }
 
-/// The causes of what was violated, each once.
+/// The causes of the violations, each once.
 pub(super) fn causes(cell: &Cell) -> Vec<&'static str> {
     distinct(
         cell.verdicts
@@ -44,7 +44,7 @@ pub(super) fn causes(cell: &Cell) -> Vec<&'static str> {
     )
 }
 
-/// The p99 of acquiring, where anything was acquired.
+/// The p99 of acquire, if anything was acquired.
 pub(super) fn p99(cell: &Cell) -> Option<String> {
     let acquire = cell.latency.get("acquire").filter(|one| one.count > 0)?;
     Some(format!("p99 {}", span_us(acquire.p99_us)))
@@ -66,7 +66,7 @@ pub(super) fn block(cell: &Cell) -> Vec<Line> {
         violated.clone(),
         match (sign, unknown.is_empty()) {
             (_, true) => String::new(),
-            // The sign says it already.
+            // The sign already says so.
             (sign, false) if sign == Status::Unknown.sign() => unknown.clone(),
             // After another sign, letters alone would read as violations.
             (_, false) => format!("?{unknown}"),

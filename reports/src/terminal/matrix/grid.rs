@@ -1,15 +1,15 @@
-//! The table, if it fits: scenarios down and locks across, or turned.
+//! The matrix as a table: scenarios as rows and locks as columns, or transposed.
 
 use picklock_verdicts::record::Cell;
 
 use super::super::line::{Line, columns};
-use super::super::paint::STRONG;
+use super::super::styles::STRONG;
 use super::cell::block;
 use super::distinct::distinct;
 
 const GAP: usize = 2;
 
-/// The table, or none where neither way of turning it fits the width.
+/// The table; `None` if neither orientation fits the width.
 pub(super) fn fitting(cells: &[&Cell], width: usize) -> Option<Vec<Line>> {
     let scenario = |cell: &Cell| cell.scenario.clone();
     let subject = |cell: &Cell| cell.subject.name.clone();
@@ -34,7 +34,7 @@ fn grid(
         .map(|row| across.iter().map(|column| found(row, column)).collect())
         .collect();
     let first = rows.iter().map(|row| columns(row)).max().unwrap_or(0);
-    // Where each column begins.
+    // The column where each table column begins.
     let mut begins = Vec::new();
     let mut at = first + GAP;
     for (index, column) in across.iter().enumerate() {

@@ -1,14 +1,14 @@
-//! The same as a list, where no table fits: a heading for each scenario, a line for each lock.
+//! The matrix as a list, if no table fits: a heading for each scenario, a line for each lock.
 
 use picklock_verdicts::check::Status;
 use picklock_verdicts::record::Cell;
 
 use super::super::line::{Line, columns};
-use super::super::paint::{BAD, FAINT, STRONG, WARN};
+use super::super::styles::{BAD, FAINT, STRONG, WARN};
 use super::cell::{p99, sign, with};
 use super::distinct::distinct;
 
-/// Names are not given more room than this.
+/// The widest column for names.
 const WIDEST_NAME: usize = 28;
 
 pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {

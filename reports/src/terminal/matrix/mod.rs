@@ -1,5 +1,5 @@
-//! A matrix for a person in front of a terminal: a table for each world, then whatever came out
-//! otherwise than expected, the worst first.
+//! The matrix for a terminal: a table for each world, then the results that are not as expected,
+//! the worst first.
 
 mod cell;
 mod distinct;
@@ -12,14 +12,14 @@ mod surprises;
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::line::Line;
-use super::paint::STRONG;
 use super::run::{NARROWEST, WIDEST, join};
+use super::styles::STRONG;
 use distinct::distinct;
 
 /// The matrix for a terminal of `width` columns (taken as at least 60, at most 200).
 ///
-/// Rows and columns are turned, and the table becomes a list, where it would be too wide. No line
-/// is wider than that, except that a single word of a command is never broken. Ends with a newline.
+/// The table is transposed, or becomes a list, if it would be too wide. No line is wider than
+/// `width`, except that a single word of a command is never broken. Ends with a newline.
 pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     let width = width.clamp(NARROWEST, WIDEST);
     let mut parts = vec![summary::title(record, width)];

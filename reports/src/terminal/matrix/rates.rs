@@ -1,9 +1,9 @@
-//! How often what broke, where cells ran many times.
+//! Violation rates of cells with many runs.
 
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::super::line::Line;
-use super::super::paint::{FAINT, STRONG};
+use super::super::styles::{FAINT, STRONG};
 use crate::statistics::{CONFIDENCE_PERCENT, Rate};
 
 pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {

@@ -1,13 +1,13 @@
-//! What stands above the table, and what it comes to.
+//! The title of the table, its legend, and the summary below it.
 
 use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::{MatrixRecord, SkippedCell};
 
 use super::super::line::Line;
-use super::super::paint::{BAD, FAINT, GOOD, STRONG, WARN};
+use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
 use super::distinct::distinct;
 
-/// Reasons for leaving cells out are not given for more than this many.
+/// Reasons for skipped cells beyond this are only counted.
 const SKIPPED: usize = 8;
 
 pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
@@ -39,7 +39,7 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
 pub(super) fn legend(width: usize) -> Vec<Line> {
     let letters = Property::ALL.map(|one| format!("{}\u{a0}{one}", describe(one).letter));
     let signs = format!(
-        "{} held · {} violated · {} could not be judged · surprise: not what the scenario expects · open: it expects nothing of this lock · p99: of acquiring",
+        "{} held · {} violated · {} could not be judged · surprise: not as the scenario expects · open: no expectation for this lock · p99: time to acquire",
         Status::Held.sign(),
         Status::Violated.sign(),
         Status::Unknown.sign()
@@ -50,7 +50,7 @@ pub(super) fn legend(width: usize) -> Vec<Line> {
         .collect()
 }
 
-/// One line for all locks that are left out of the same for the same reason.
+/// One line for all locks that are skipped for the same reason.
 pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let mut groups: Vec<(&SkippedCell, Vec<&str>)> = Vec::new();
     for one in &record.skipped {
@@ -64,7 +64,7 @@ pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
     if groups.is_empty() {
         return lines;
     }
-    let text = format!("Left out ({})", count(record.skipped.len(), "cell"));
+    let text = format!("Skipped ({})", count(record.skipped.len(), "cell"));
     lines.push(Line::new().styled(FAINT, &text));
     for (one, subjects) in groups.iter().take(SKIPPED) {
         let text = format!(
@@ -86,7 +86,7 @@ pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
     lines
 }
 
-/// How many cells came out how.
+/// The number of cells with each outcome.
 pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
     let count_of = |wanted: &dyn Fn(&&picklock_verdicts::record::Cell) -> bool| {

@@ -1,16 +1,17 @@
-//! Whatever came out otherwise: what, how it went, and how to see it again. The worst first.
+//! Results that are not as expected, the worst first: the story of each, and the command that
+//! repeats it.
 
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::super::command::see_it_again;
 use super::super::line::Line;
-use super::super::paint::{BAD, FAINT, STRONG, WARN};
+use super::super::styles::{BAD, FAINT, STRONG, WARN};
 use crate::matrix::badness;
 
-/// More are only counted.
+/// Further ones are only counted.
 const SHOWN: usize = 20;
 
-/// The beginning of a story; all of it is in the run that the command repeats.
+/// Sentences of a story that are shown; the repeated run shows all of them.
 const SENTENCES: usize = 5;
 
 /// One part for each.
@@ -52,7 +53,7 @@ fn part(cell: &Cell, width: usize) -> Vec<Line> {
     lines
 }
 
-/// The beginning of the first story that the surprises have.
+/// The beginning of the first story among the surprises.
 fn story(cell: &Cell) -> impl Iterator<Item = &str> {
     let verdicts = cell.surprises.iter();
     let told = verdicts

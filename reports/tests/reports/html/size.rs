@@ -25,5 +25,5 @@ fn a_million_events_fit_into_ten_megabytes_and_the_page_says_what_it_left_out() 
     let page = page(&material).unwrap();
     assert!(page.len() < 10_000_000, "{} bytes", page.len());
     assert!(page.contains("is drawn together"));
-    assert!(page.contains("inside together"), "overlaps are kept");
+    assert!(page.contains("overlapping holds"), "overlaps are kept");
 }

@@ -81,7 +81,7 @@ fn what_could_not_be_run_or_read_is_said() {
     material.evidence.clear();
     let page = page(&material).unwrap();
     assert!(page.contains("Could not be run: no Redis &#60;here&#62;"));
-    assert!(page.contains("Left out: runs/&#60;x&#62;: a record of another version"));
+    assert!(page.contains("Skipped: runs/&#60;x&#62;: a record of another version"));
 }
 
 #[test]

@@ -87,8 +87,8 @@ fn verdicts_come_first_then_latencies_then_what_was_compared() {
         "Got worse",
         "held</span> → <b class=\"is\">violated: lost-on-failover",
         "worker 2 got the lock while worker 1 still held it",
-        "Alarms gone dead",
-        "Violated by another cause",
+        "Dead alarms",
+        "Violated with another cause",
         "Got better",
         "Only before",
         "fenced × slow-section × sim",
@@ -113,7 +113,7 @@ fn verdicts_come_first_then_latencies_then_what_was_compared() {
 fn a_set_beside_itself_shows_nothing() {
     let (before, _) = before_and_after();
     let page = page(&(before.clone(), before));
-    assert!(page.contains("Nothing came out otherwise than before."));
+    assert!(page.contains("No verdict changed."));
     assert!(!page.contains("Beyond noise") && page.contains("Within noise"));
     assert!(!page.contains("not the same"));
 }

@@ -7,16 +7,16 @@ use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::{Status, Verdicts, judge};
 use picklock_harness::history::read_history;
 use picklock_harness::latency;
-use picklock_reports::{json, terminal};
+use picklock_reports::{run_document, terminal};
 
 use crate::cli::CheckArgs;
 use crate::exit::{self, Failure};
 use crate::print;
 
-/// Judges the file and prints what came out.
+/// Judges the file and prints the verdicts.
 ///
 /// # Errors
-/// The file cannot be read, or is no history.
+/// The file cannot be read, or is not a history.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let name = args.history.display();
     let file = File::open(&args.history)
@@ -34,14 +34,14 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     };
     let record = assemble(&history, verdicts, about);
     if args.json {
-        print::out(&format!("{}\n", json::run_json(&record)));
+        print::out(&format!("{}\n", run_document::run_json(&record)));
     } else {
         print::out(&terminal::run(&record, &history, print::width()));
     }
     Ok(code)
 }
 
-/// The exit code for the verdicts: 1 wins over 3.
+/// The exit code for the verdicts: 1 takes precedence over 3.
 pub fn code_of(verdicts: &Verdicts) -> u8 {
     let any = |status| verdicts.values().any(|verdict| verdict.status == status);
     if any(Status::Violated) {

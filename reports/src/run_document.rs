@@ -1,4 +1,4 @@
-//! The machine's document: one JSON object a run, its format first.
+//! The JSON document of a run.
 
 use picklock_verdicts::record::{FORMAT, RunRecord};
 use serde_json::Value;
@@ -9,10 +9,10 @@ pub enum RecordError {
     /// Not JSON at all.
     #[error("not JSON: {0}")]
     NotJson(serde_json::Error),
-    /// JSON, but something else than a run record.
+    /// JSON, but not a run record.
     #[error("not a run record: expected an object with \"format\": \"{FORMAT}\"")]
     NoFormat,
-    /// Another document of this family, or of somebody else.
+    /// A document of another kind, or of another program.
     #[error("not a run record: its format is {0:?}; expected \"{FORMAT}\"")]
     Foreign(String),
     /// A run record of another version.
@@ -20,7 +20,7 @@ pub enum RecordError {
         "a run record of another version: its format is {0:?}, this picklock reads \"{FORMAT}\"; use the picklock that made it, or a newer one"
     )]
     OtherVersion(String),
-    /// The right format, but not what the format promises.
+    /// The right format, but invalid content.
     #[error("not a valid {FORMAT} document: {0}")]
     Invalid(serde_json::Error),
 }
@@ -36,7 +36,7 @@ pub fn run_json(record: &RunRecord) -> String {
 /// Reads a run back from what [`run_json`] wrote.
 ///
 /// # Errors
-/// Says whether the text is no JSON, something else, of another version, or where it is wrong.
+/// The text is not JSON, not a run record, of another version, or invalid.
 pub fn parse(text: &str) -> Result<RunRecord, RecordError> {
     let document: Value = serde_json::from_str(text).map_err(RecordError::NotJson)?;
     let format = document
@@ -46,13 +46,13 @@ pub fn parse(text: &str) -> Result<RunRecord, RecordError> {
     if format != FORMAT {
         return Err(other_format(format));
     }
-    // From the text again, not from the value: only so does the error tell line and column.
+    // Parses the text again, because only this error has a line and a column.
     serde_json::from_str(text).map_err(RecordError::Invalid)
 }
 
 fn other_format(format: &str) -> RecordError {
     let family = FORMAT.split('/').next();
-    // A stranger's format may be a megabyte long; nobody wants to read it in an error.
+    // A foreign format key may be a megabyte long, too long for an error.
     let named: String = format.chars().take(60).collect();
     if format.split('/').next() == family {
         RecordError::OtherVersion(named)

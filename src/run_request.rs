@@ -1,4 +1,4 @@
-//! What the user asks to be run, checked before anything starts.
+//! What the user asks to run, checked before anything starts.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ use crate::cli::ScenarioArgs;
 use crate::exit::Failure;
 use crate::subject;
 
-/// A run specification that only lacks its world, which is chosen by what the machine has.
+/// A run specification without a world. The world is chosen later, by what the machine offers.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// The lock.
     pub subject: SubjectSpec,
-    /// The scenario as it is run.
+    /// The scenario with its overrides.
     pub scenario: Scenario,
-    /// Which servers the user chose.
+    /// The servers that the user chose.
     pub servers: ServerChoice,
     /// Seed of the run.
     pub seed: u64,
@@ -29,10 +29,10 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
-    /// What the command line of `picklock scenario` asks for.
+    /// The request of a `picklock scenario` command line.
     ///
     /// # Errors
-    /// What is wrong with it, or with the scenario file.
+    /// The command line or the scenario file is invalid.
     pub fn of_args(args: &ScenarioArgs) -> Result<RunRequest, Failure> {
         let subject = subject::named(&args.subject, &args.options)?;
         let scenario = load(&args.scenario)?;
@@ -79,7 +79,7 @@ impl RunRequest {
         })
     }
 
-    /// The same request with the scenario from elsewhere.
+    /// The same request with another source of its scenario.
     #[must_use]
     pub fn with_source(self, source: ScenarioSource) -> RunRequest {
         RunRequest { source, ..self }
@@ -99,7 +99,7 @@ impl RunRequest {
     }
 }
 
-/// Blames the flag that made the scenario unfit, else the scenario.
+/// Blames the flag that made the scenario invalid, else the scenario.
 fn misfit(refused: ResolveError, named: String) -> Failure {
     let ResolveError { culprit, error } = refused;
     let file = match culprit {
@@ -111,10 +111,10 @@ fn misfit(refused: ResolveError, named: String) -> Failure {
     Failure::Usage(ScenarioError { file, ..*error }.to_string())
 }
 
-/// A scenario of the catalog, or of a file.
+/// A scenario from the catalog, or from a file.
 ///
 /// # Errors
-/// What is wrong with the name or with the file.
+/// The name is unknown, or the file is invalid.
 pub fn load(name: &str) -> Result<Scenario, Failure> {
     let bad = |error: ScenarioError| Failure::Usage(error.to_string());
     let is_path = Path::new(name)

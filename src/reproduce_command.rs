@@ -1,5 +1,5 @@
-//! Command lines of Picklock, made of specifications: the one place that turns a run, or a matrix,
-//! back into the command that repeats it.
+//! The one place that turns the specification of a run or a matrix back into the command that
+//! repeats it.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -9,21 +9,21 @@ use picklock_scenarios::WorldName;
 
 use crate::matrix::request::MatrixRequest;
 
-/// The arguments of Picklock. Shown with the program's name, and quoted as a shell reads them.
+/// The arguments of the command. Displayed with the program's name, quoted for a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandLine(Vec<OsString>);
+pub struct ReproduceCommand(Vec<OsString>);
 
-impl CommandLine {
+impl ReproduceCommand {
     /// The command that repeats a run.
-    pub fn of_run(spec: &RunSpec) -> CommandLine {
+    pub fn of_run(spec: &RunSpec) -> ReproduceCommand {
         let file = match &spec.source {
             ScenarioSource::Repro { file, .. } => Some(file),
             ScenarioSource::Named(_) | ScenarioSource::Program => None,
         };
         let mut line = match file {
             // The file holds everything that does not follow from its own name.
-            Some(file) => CommandLine::new("replay", file.as_os_str()),
-            None => CommandLine::new("scenario", OsStr::new(spec.scenario_named())),
+            Some(file) => ReproduceCommand::new("replay", file.as_os_str()),
+            None => ReproduceCommand::new("scenario", OsStr::new(spec.scenario_named())),
         };
         if file.is_none() {
             line.flag("impl", &spec.subject.name);
@@ -45,8 +45,8 @@ impl CommandLine {
     pub fn of_matrix(
         request: &MatrixRequest,
         worlds: impl IntoIterator<Item = WorldName>,
-    ) -> CommandLine {
-        let mut line = CommandLine(vec!["matrix".into()]);
+    ) -> ReproduceCommand {
+        let mut line = ReproduceCommand(vec!["matrix".into()]);
         for subject in &request.subjects {
             line.flag("impl", subject);
         }
@@ -68,21 +68,21 @@ impl CommandLine {
         &self.0
     }
 
-    fn new(command: &str, positional: &OsStr) -> CommandLine {
+    fn new(command: &str, positional: &OsStr) -> ReproduceCommand {
         let mut words = vec![command.into()];
-        // A name that begins with a dash would read as a flag; a path can say the same otherwise.
+        // A name that begins with a dash would be parsed as a flag, so it gets a leading `./`.
         match positional.as_encoded_bytes().starts_with(b"-") {
             true => words.push(std::path::Path::new(".").join(positional).into()),
             false => words.push(positional.to_owned()),
         }
-        CommandLine(words)
+        ReproduceCommand(words)
     }
 
     fn flag(&mut self, name: &str, value: impl AsRef<OsStr>) {
         let value = value.as_ref();
         let mut flag = OsString::from(format!("--{name}"));
         if value.as_encoded_bytes().starts_with(b"-") {
-            // As a word of its own it would read as a flag.
+            // A separate word would be parsed as a flag.
             flag.push("=");
             flag.push(value);
             self.0.push(flag);
@@ -109,7 +109,7 @@ impl CommandLine {
     }
 }
 
-impl fmt::Display for CommandLine {
+impl fmt::Display for ReproduceCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("picklock")?;
         for word in &self.0 {
@@ -130,18 +130,18 @@ mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
-    use super::CommandLine;
+    use super::ReproduceCommand;
     use crate::cli::{BackendChoice, Cli, Command, ScenarioArgs, ServerArgs};
-    use crate::request::RunRequest;
+    use crate::run_request::RunRequest;
 
     fn spec(args: &ScenarioArgs) -> Option<RunSpec> {
         let world = args.backend.world()?;
         Some(RunRequest::of_args(args).ok()?.in_world(world))
     }
 
-    /// What a shell makes of the printed command.
+    /// The arguments that a shell would pass for the printed command.
     fn typed(spec: &RunSpec) -> Result<ScenarioArgs, String> {
-        let printed = CommandLine::of_run(spec).to_string();
+        let printed = ReproduceCommand::of_run(spec).to_string();
         let words = shell_words::split(&printed).map_err(|error| error.to_string())?;
         let cli = Cli::try_parse_from(words).map_err(|error| format!("{printed}: {error}"))?;
         match cli.command {
@@ -259,7 +259,7 @@ mod tests {
             file: "kept/repro.toml".into(),
         };
         assert_eq!(
-            CommandLine::of_run(&spec).to_string(),
+            ReproduceCommand::of_run(&spec).to_string(),
             "picklock replay kept/repro.toml --backend process --redis-server '/opt/a server'"
         );
     }

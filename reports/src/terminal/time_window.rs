@@ -1,13 +1,13 @@
-//! The part of a run that a picture shows: the holds around the first violation.
+//! The part of a run that a timeline shows: the holds around the first violation.
 
 use std::collections::BTreeMap;
 
 use picklock_verdicts::record::RunRecord;
 
 use super::story::violated;
-use crate::lanes::{Activity, Lane, Segment};
+use crate::worker_lanes::{Activity, Lane, Segment};
 
-/// A part of a run, and the one lock that it is about.
+/// A part of a run, for one lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) from_ns: u64,
@@ -36,13 +36,13 @@ pub(super) fn around_violation(
     };
     let length_ns = core.1 - core.0;
     let mut span = core;
-    // Neighbours belong to the story, unless they are so long that they would dwarf it.
+    // Neighbouring holds are included unless they are so long that they would dwarf the violation.
     if let Some(wider) = reach(lanes, key, core)
         && wider.1 - wider.0 <= length_ns.saturating_mul(3)
     {
         span = wider;
     }
-    // A double sale may show a little later than the double hold.
+    // A double sale may show a little later than the overlap that caused it.
     for at_ns in violated(record).filter_map(|(_, verdict)| verdict.at_ns) {
         if at_ns <= span.1.saturating_add(length_ns) && at_ns >= span.0.saturating_sub(length_ns) {
             span = (span.0.min(at_ns), span.1.max(at_ns));
@@ -56,8 +56,8 @@ pub(super) fn around_violation(
     }
 }
 
-/// From the first to the last moment of the purchases that touch `span`: their holds and releases,
-/// without the waits.
+/// From the first to the last moment of the purchases that touch `span`, with their holds and
+/// releases but without waits.
 fn reach(lanes: &BTreeMap<usize, Lane>, key: u32, span: (u64, u64)) -> Option<(u64, u64)> {
     let mut reach: Option<(u64, u64)> = None;
     for lane in lanes.values() {
@@ -75,7 +75,7 @@ fn reach(lanes: &BTreeMap<usize, Lane>, key: u32, span: (u64, u64)) -> Option<(u
     reach
 }
 
-/// The lock that most workers held at that moment; the first lock if none was held.
+/// The lock that most workers held at that time; the first lock if none was held.
 fn key_at(lanes: &BTreeMap<usize, Lane>, at_ns: u64) -> u32 {
     let mut holders: BTreeMap<u32, usize> = BTreeMap::new();
     for segment in lanes.values().flat_map(|lane| &lane.segments) {

@@ -1,11 +1,11 @@
-//! The evidence of one cell: verdicts, stories, timeline, numbers, and how to see it again.
+//! The details of one cell: verdicts, stories, timeline, figures, and the command that repeats it.
 
 use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::Cell;
 use picklock_verdicts::timeline::Timeline;
 
-use super::embed;
+use super::embedded_json;
 use super::fact::{Fact, fact};
 use super::figures::{self, Figures};
 use super::frame::Command;
@@ -18,15 +18,15 @@ use crate::responsibility::responsibility;
 use crate::units::{span_ms, span_us};
 use crate::verdict_line::verdict_line;
 
-/// The pieces of all timelines of a page together: some 20 bytes each.
+/// Pieces in all timelines of a page together, some 20 bytes each.
 const MOST_PIECES: usize = 300_000;
-/// However many cells there are, each gets as much.
+/// Each cell gets at least this many, however many cells there are.
 const LEAST_PIECES: usize = 1_000;
-/// Troubles beyond this are left out.
+/// Further troubles are omitted.
 const MOST_TROUBLES: usize = 50;
 
 /// One cell.
-pub(super) struct Exhibit {
+pub(super) struct CellDetails {
     pub(super) index: usize,
     pub(super) open: bool,
     pub(super) subject: Name,
@@ -39,17 +39,17 @@ pub(super) struct Exhibit {
     pub(super) responsibility: Option<String>,
     pub(super) verdicts: Vec<VerdictRow>,
     pub(super) stories: Vec<Story>,
-    /// What runs it again.
+    /// The command that repeats it.
     pub(super) command: Command,
     pub(super) run_dir: Option<Name>,
-    /// With a file in it from which the run can be repeated.
+    /// True if a file for `picklock replay` is in that directory.
     pub(super) has_repro: bool,
     pub(super) facts: Vec<Fact>,
     pub(super) trouble: Vec<Name>,
     pub(super) faults: Vec<FaultRow>,
-    /// The timeline's data, as JSON that is safe in a script element.
+    /// The timeline's data, as JSON that is safe inside a script element.
     pub(super) track: Option<String>,
-    /// True when the timeline knows what was said on the wire.
+    /// True if the timeline has the messages of the command log.
     pub(super) has_messages: bool,
     pub(super) left_out: Vec<String>,
     pub(super) figures: Figures,
@@ -68,47 +68,47 @@ pub(super) struct VerdictRow {
     pub(super) surprising: bool,
 }
 
-/// What happened, once for all properties that tell the same.
+/// A story, once for all properties that share it.
 pub(super) struct Story {
     pub(super) properties: String,
     pub(super) lines: Vec<StoryLine>,
 }
 
-/// A line of a story: its time, where it begins with one, and the rest.
+/// A line of a story: its time, if it begins with one, and the rest.
 pub(super) struct StoryLine {
     pub(super) at: String,
     pub(super) text: Name,
 }
 
-/// A fault as the record tells it.
+/// A fault, as the record has it.
 pub(super) struct FaultRow {
     pub(super) at: String,
     pub(super) detail: Name,
     pub(super) until: String,
 }
 
-pub(super) fn exhibits(input: &ReportInput) -> Vec<Exhibit> {
+pub(super) fn all_cell_details(input: &ReportInput) -> Vec<CellDetails> {
     let cells = &input.matrix.cells;
     let room = Room {
         pieces: (MOST_PIECES / cells.len().max(1)).max(LEAST_PIECES),
         messages: messages::share(cells.len()),
     };
     let exhibit = |(index, cell): (usize, &Cell)| {
-        let mut exhibit = exhibit(index, cell, input.of(cell), room);
+        let mut exhibit = cell_details(index, cell, input.of(cell), room);
         exhibit.open = cells.len() == 1;
         exhibit
     };
     cells.iter().enumerate().map(exhibit).collect()
 }
 
-fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> Exhibit {
+fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> CellDetails {
     let history = found.and_then(|evidence| evidence.history.as_ref());
     let wire = found.and_then(|evidence| evidence.wire.as_ref());
     let timeline = history.map(Timeline::of);
     let track =
         (timeline.as_ref()).map(|timeline| timeline_data(timeline, wire, &cell.verdicts, room));
     let record = found.map(|evidence| &evidence.record);
-    Exhibit {
+    CellDetails {
         index,
         open: false,
         subject: name(&cell.subject.name),
@@ -133,7 +133,7 @@ fn exhibit(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> E
         left_out: track
             .as_ref()
             .map_or_else(Vec::new, |track| track.left_out.clone()),
-        track: track.map(|track| embed::json(&track)),
+        track: track.map(|track| embedded_json::json(&track)),
         has_messages: wire.is_some(),
         figures: timeline.as_ref().map_or_else(
             || figures::of_cell(cell),
@@ -180,7 +180,7 @@ fn stories(verdicts: &Verdicts) -> Vec<Story> {
 }
 
 pub(super) fn story_line(line: &str) -> StoryLine {
-    // Most begin with a moment: `1.204 s  worker 0 ...`.
+    // Most lines begin with a time: `1.204 s  worker 0 ...`.
     let (at, text) = match line.split_once("  ") {
         Some((at, text)) if at.ends_with('s') && at.len() < 16 => (at, text),
         _ => ("", line),
@@ -256,14 +256,14 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
         ),
     ));
     if let (Some(arrived), Some(unserved)) = (counts.arrived, counts.unserved) {
-        let came = format!("{arrived} came, {unserved} left unserved");
+        let came = format!("{arrived} arrived, {unserved} unserved");
         facts.push(fact("buyers", came));
     }
     facts.extend(latencies(cell));
     facts
 }
 
-/// The figures of each operation, and in an open loop from when they count.
+/// The figures of each operation, and in an open loop what they are timed from.
 fn latencies(cell: &Cell) -> Vec<Fact> {
     let mut facts = Vec::new();
     let open = cell.latency.contains_key(ASKED);
@@ -271,7 +271,7 @@ fn latencies(cell: &Cell) -> Vec<Fact> {
         let (what, from) = match operation.as_str() {
             "acquire" if open => ("acquire", "; from the intended start"),
             "acquire" => ("acquire", ""),
-            ASKED => ("asked", "; from asking"),
+            ASKED => ("asked", "; from the request"),
             "release" => ("release", ""),
             _ => continue,
         };

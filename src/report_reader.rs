@@ -1,4 +1,4 @@
-//! The input of a report: run directories, matrix directories, and their documents.
+//! Reads the input of a report: run directories, matrix directories, and their documents.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -20,7 +20,7 @@ const MATRIX: &str = "matrix.json";
 const HISTORY: &str = "history.jsonl";
 const WIRE: &str = "wire.jsonl";
 
-/// Reads all paths into one. What cannot be read is left out and listed in `skipped`.
+/// Reads all paths into one input. What cannot be read is omitted and listed in `skipped`.
 ///
 /// # Errors
 /// Nothing could be read: each path with its reason.
@@ -55,24 +55,24 @@ fn one(path: &Path) -> Result<ReportInput, String> {
             format!("{name}: {reason}")
         }),
         None if path.join(HISTORY).exists() => Err(format!(
-            "there is a {HISTORY} but no {RUN} in it: the run did not come to its end. Judge what \
-             there is with `picklock check`"
+            "it contains {HISTORY} but no {RUN}: the run did not finish. Judge the history \
+             with `picklock check`"
         )),
         None => Err(format!(
-            "neither {RUN} nor {MATRIX} is in it: name a directory that `--out` has made"
+            "it contains neither {RUN} nor {MATRIX}: name a directory written by `--out`"
         )),
     }
 }
 
 fn unread(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
-        io::ErrorKind::InvalidData => "not text: it is no document of picklock".to_owned(),
+        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        io::ErrorKind::InvalidData => "not text, so not a picklock document".to_owned(),
         _ => format!("cannot be read: {error}"),
     }
 }
 
-/// A document, and what stands beside it in its directory.
+/// A document, and the files beside it.
 fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
     let text = fs::read_to_string(file).map_err(|error| unread(&error))?;
     match read(&text).map_err(|error| error.to_string())? {
@@ -92,8 +92,8 @@ fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
     }
 }
 
-/// The history that belongs to a record; none where none was kept. One that cannot be read, or is
-/// another run's, is said in `skipped`.
+/// The history of a record; `None` if there is none. A history that cannot be read, or that belongs
+/// to another run, is listed in `skipped`.
 fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<History> {
     let path = dir.join(HISTORY);
     let file = match File::open(&path) {
@@ -106,14 +106,14 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
     };
     let reason = match read_history(BufReader::new(file)) {
         Ok(history) if history.header.seed == record.seed => return Some(history),
-        Ok(_) => "it has another seed than the run beside it".to_owned(),
+        Ok(_) => "its seed differs from that of the run beside it".to_owned(),
         Err(error) => error.to_string(),
     };
     skipped.push(format!("{}: {reason}", path.display()));
     None
 }
 
-/// The command log beside a record; none where none was kept. One that cannot be read is said in
+/// The command log beside a record; `None` if there is none. A log that cannot be read is listed in
 /// `skipped`.
 fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<WireLog> {
     let path = dir.join(WIRE);
@@ -154,10 +154,10 @@ fn of_matrix(matrix: MatrixRecord, dir: &Path) -> ReportInput {
 
 fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evidence, String> {
     let inside = Path::new(run_dir);
-    // A matrix from elsewhere must not make us read files outside its directory.
+    // A matrix from elsewhere must not make Picklock read files outside its directory.
     let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if !inside.components().all(stays) {
-        return Err("it leads out of the matrix's directory".to_owned());
+        return Err("it is outside the matrix directory".to_owned());
     }
     let dir = dir.join(inside);
     let text = fs::read_to_string(dir.join(RUN)).map_err(|error| unread(&error))?;
@@ -169,6 +169,6 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
             has_repro: dir.join(repro::FILE).exists(),
             record: *record,
         }),
-        Document::Matrix(_) => Err("a matrix is in it, not a run".to_owned()),
+        Document::Matrix(_) => Err("it contains a matrix, not a run".to_owned()),
     }
 }

@@ -1,18 +1,18 @@
-//! Faults as brackets over the time in which they lasted.
+//! Faults as brackets over their duration.
 
 use anstyle::Style;
 use picklock_verdicts::timeline::{FaultSpan, Timeline};
 
-use super::paint::FAULT;
-use super::scale::Scale;
+use super::styles::FAULT;
+use super::time_scale::Scale;
 
-/// More rows than this are not drawn.
+/// Further rows are not drawn.
 const BANDS: usize = 4;
 
 /// One column of one row.
 pub(super) type Cell = (char, Style);
 
-/// Writes a label after what ends at `occupied.1`, or else, if it fits, before it.
+/// Writes a label after `occupied.1`, or else before `occupied.0` if it fits there.
 pub(super) fn write_beside(row: &mut [Cell], occupied: (usize, usize), label: &str, style: Style) {
     let length = label.chars().count();
     let after = occupied.1 + 1;
@@ -28,7 +28,7 @@ pub(super) fn write_beside(row: &mut [Cell], occupied: (usize, usize), label: &s
     }
 }
 
-/// The faults that touch the window, packed into as few rows as they fit.
+/// The faults in the window, packed into as few rows as possible.
 pub(super) fn bands(timeline: &Timeline<'_>, scale: &Scale) -> Vec<Vec<Cell>> {
     let mut bands: Vec<Vec<Cell>> = Vec::new();
     for span in timeline.faults() {
@@ -77,8 +77,8 @@ fn band(cells: usize, first: usize, last: usize, label: &str) -> Vec<Cell> {
     row
 }
 
-/// `pause-client w0`: the kind, and up to three of the workers and nodes that it struck. The kind
-/// may come from a file that Picklock did not write, so only characters of one column are kept.
+/// `pause-client w0`: the kind, and up to three affected workers and nodes. The kind may come from
+/// a file that Picklock did not write, so only single-column characters are kept.
 fn short_name(span: &FaultSpan<'_>) -> String {
     let mut name: String = span
         .fault

@@ -1,11 +1,11 @@
-//! JSON inside of a script element, whatever strangers' words are in it.
+//! JSON that is safe inside a script element, even with untrusted text in it.
 
 use serde::Serialize;
 
-/// `value` as JSON that no HTML parser takes for anything else.
+/// `value` as JSON without any character that is special in HTML.
 ///
-/// In JSON the signs that matter to HTML (`<`, `>`, `&`) and the line ends that old scripts stumble
-/// over stand only in strings, where each may be written as an escape.
+/// In JSON, the characters that are special in HTML (`<`, `>`, `&`), and the line separators that
+/// old scripts do not accept, occur only in strings, where each can be written as an escape.
 pub(super) fn json(value: &impl Serialize) -> String {
     let plain = serde_json::to_string(value).expect("columns, lists and words are always JSON");
     let mut safe = String::with_capacity(plain.len());

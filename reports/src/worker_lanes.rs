@@ -1,14 +1,14 @@
-//! What each worker was doing when, for pictures: one lane for each worker.
+//! What each worker was doing over time: one lane per worker, for pictures.
 //!
-//! Requests, holds and the ends of leases come from the timeline that the checkers read as well, so
-//! a picture shows what the verdict rests on.
+//! Requests, holds and lease deadlines come from the timeline that the checkers use, so a picture
+//! shows what the verdict is based on.
 
 use std::collections::BTreeMap;
 
 use picklock_verdicts::history::What;
 use picklock_verdicts::timeline::{LeaseState, Operation, OperationKind, Timeline};
 
-/// What one worker did, in the order of time.
+/// The activities of one worker, in order of time.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     pub(crate) segments: Vec<Segment>,
@@ -17,7 +17,7 @@ pub(crate) struct Lane {
     pub(crate) marks: Vec<Mark>,
 }
 
-/// A span of time in which a worker did one thing. Never empty.
+/// A period in which a worker did one thing. Never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) from_ns: u64,
@@ -30,15 +30,15 @@ pub(crate) struct Segment {
 /// What a worker is busy with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activity {
-    /// Has asked for the lock.
+    /// Waits for the answer to its request.
     Waiting,
-    /// Holds, and may believe so.
+    /// Holds the lock, and its lease is running.
     InLease,
-    /// Holds, and its lease may have run out: the subject did not say enough to tell.
+    /// Holds, and its lease may have run out: the subject did not report enough to tell.
     PerhapsPast,
     /// Holds, but its lease has run out.
     PastLease,
-    /// Has been told to give the lock back, and has not answered.
+    /// Is releasing the lock.
     Releasing,
 }
 
@@ -51,14 +51,14 @@ impl Activity {
     }
 }
 
-/// Something that happened to a worker at one moment.
+/// An event of a worker at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) at_ns: u64,
     pub(crate) kind: MarkKind,
 }
 
-/// The events that are worth a mark.
+/// The kinds of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkKind {
     Sold,
@@ -103,7 +103,7 @@ fn mark(what: &What) -> Option<MarkKind> {
     }
 }
 
-/// Waiting and releasing, each with its worker.
+/// Waits and releases, each with its worker.
 fn requests(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
     let operations = timeline.operations().iter();
     let lasting = operations.filter(|operation| operation.asked_ns < operation.over_ns);
@@ -122,7 +122,7 @@ fn requests(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
     })
 }
 
-/// Holding, by the state of the lease, each with its worker.
+/// Holds by the state of the lease, each with its worker.
 fn holding(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
     timeline.holds().iter().flat_map(|hold| {
         hold.lease_phases().map(|phase| {
@@ -142,12 +142,12 @@ fn holding(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
     })
 }
 
-/// Spans in which two or more workers hold `key` together, in the order of time.
+/// Periods in which two or more workers hold `key` together, in order of time.
 pub(crate) fn overlaps(timeline: &Timeline<'_>, key: u32) -> Vec<(u64, u64)> {
     overlaps_by_key(timeline).remove(&key).unwrap_or_default()
 }
 
-/// Spans in which two or more holds of a key overlap, in the order of time, for each key that was
+/// Periods in which two or more holds of a key overlap, in order of time, for each key that was
 /// held.
 pub(crate) fn overlaps_by_key(timeline: &Timeline<'_>) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut steps: BTreeMap<u32, Vec<(u64, i32)>> = BTreeMap::new();
@@ -161,7 +161,7 @@ pub(crate) fn overlaps_by_key(timeline: &Timeline<'_>) -> BTreeMap<u32, Vec<(u64
 }
 
 fn together(mut steps: Vec<(u64, i32)>) -> Vec<(u64, u64)> {
-    // At the same moment ends come before beginnings: holds that only touch do not overlap.
+    // At the same moment, ends come before beginnings: adjacent holds do not overlap.
     steps.sort_unstable();
     let mut overlaps = Vec::new();
     let (mut holders, mut since_ns) = (0, 0);

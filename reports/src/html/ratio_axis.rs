@@ -1,22 +1,21 @@
-//! Ratios and their noise as marks on one common axis: 1 in the middle, twice as slow as far from it
-//! as twice as fast.
+//! Ratios with their intervals, drawn on one logarithmic axis with 1 in the middle.
 
 use crate::comparison::Ratio;
 
-/// Width and height of a row, in its own units.
+/// Width and height of a row, in units of the drawing.
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 22.0;
-/// Room for the ends of the axis.
+/// Margin at both ends of the axis.
 const MARGIN: f64 = 14.0;
-/// The axis reaches at least to twice and half, and at most to 64 times and a 64th: beyond that an
-/// interval only leads off the edge.
+/// The axis spans at least half to double, and at most a 64th to 64 times: beyond that, an interval
+/// leaves the edge.
 const LEAST_DOUBLINGS: f64 = 1.0;
 const MOST_DOUBLINGS: f64 = 6.0;
 
 /// The axis that all rows share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Axis {
-    /// How many doublings it reaches to each side.
+    /// The number of doublings on each side.
     doublings: f64,
     pub(super) width: f64,
     pub(super) height: f64,
@@ -27,25 +26,25 @@ pub(super) struct Axis {
 pub(super) struct Tick {
     pub(super) at: f64,
     pub(super) words: String,
-    /// True where nothing changed: at 1.
+    /// True at 1, where nothing changed.
     pub(super) is_one: bool,
 }
 
 /// One ratio on the axis.
 #[derive(Debug, PartialEq)]
 pub(super) struct Mark {
-    /// From here to there the true ratio may lie.
+    /// The true ratio is between these two.
     pub(super) low: f64,
     pub(super) high: f64,
-    /// The bound lies beyond the edge, or there is none.
+    /// True if the bound is beyond the edge, or if there is none.
     pub(super) open_low: bool,
     pub(super) open_high: bool,
-    /// The ratio as measured; `None`: nothing was measured before.
+    /// The measured ratio; `None` if nothing was measured before.
     pub(super) dot: Option<f64>,
 }
 
 impl Axis {
-    /// One on which the bounds of all ratios have room, so far as it may reach.
+    /// An axis for the bounds of all ratios, as far as the limits allow.
     pub(super) fn of<'a>(ratios: impl IntoIterator<Item = &'a Ratio>) -> Axis {
         let mut doublings = LEAST_DOUBLINGS;
         for ratio in ratios {
@@ -61,17 +60,17 @@ impl Axis {
         }
     }
 
-    /// Where a ratio stands; at the edge, if it lies beyond.
+    /// The position of a ratio, clamped to the edge.
     fn x(&self, ratio: f64) -> f64 {
         let half = WIDTH / 2.0 - MARGIN;
         let share = (ratio.max(f64::MIN_POSITIVE).log2() / self.doublings).clamp(-1.0, 1.0);
-        // To a tenth: nobody sees more, and pages are short.
+        // A tenth of a unit is too small to see, and keeps pages short.
         ((WIDTH / 2.0 + half * share) * 10.0).round() / 10.0
     }
 
     pub(super) fn ticks(&self) -> Vec<Tick> {
         let reach = self.doublings as i32;
-        // Not more than some seven numbers.
+        // At most some seven numbers.
         let step = if reach > 3 { 2 } else { 1 };
         let places = (-reach..=reach).filter(|doubling| doubling % step == 0);
         places

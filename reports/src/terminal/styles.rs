@@ -1,4 +1,4 @@
-//! The few styles that a report uses. Colour never says anything that the text does not say too.
+//! The styles of a report. A colour never carries information that the text lacks.
 
 use anstyle::{AnsiColor, Effects, Style};
 use picklock_verdicts::check::Status;

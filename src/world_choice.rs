@@ -1,4 +1,4 @@
-//! Which world a run happens in, and why.
+//! Chooses the world of a run, and says why.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use picklock_scenarios::{Scenario, WorldName};
 use crate::exit::Failure;
 use crate::{image, subject};
 
-/// A world that was chosen, with the reason in words.
-pub struct Chosen {
-    /// The servers; `None`: the simulation.
+/// A chosen world, with the reason in words.
+pub struct ChosenWorld {
+    /// The servers; `None` for the simulation.
     pub servers: Option<World>,
-    /// Why this world.
+    /// Why this world was chosen.
     pub reason: String,
 }
 
-impl Chosen {
+impl ChosenWorld {
     /// Which world it is.
     pub fn name(&self) -> WorldName {
         match &self.servers {
@@ -48,18 +48,18 @@ impl Chosen {
         }))
     }
 
-    fn on(servers: World, reason: String) -> Chosen {
-        Chosen {
+    fn on(servers: World, reason: String) -> ChosenWorld {
+        ChosenWorld {
             servers: Some(servers),
             reason,
         }
     }
 }
 
-/// What was asked for.
+/// What the user asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// Which world; `None`: the best that there is.
+    /// The world; `None` for the best available one.
     pub world: Option<WorldName>,
     /// Which servers.
     pub servers: &'a ServerChoice,
@@ -69,33 +69,33 @@ pub struct Wanted<'a> {
     pub scenario: Option<&'a Scenario>,
 }
 
-/// Chooses the world that the user named, or the best that there is.
+/// Chooses the world that the user named, or the best available one.
 ///
 /// # Errors
-/// There is no Redis, no engine, or no image; with what to do about it.
-pub async fn choose(wanted: Wanted<'_>) -> Result<Chosen, Failure> {
+/// There is no Redis, no engine, or no image. The error says what to do about it.
+pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenWorld, Failure> {
     let image = wanted.servers.image.as_deref();
     let redis_server = wanted.servers.redis_server.as_deref();
     match wanted.world.or_else(|| only_world(wanted.scenario)) {
         Some(WorldName::Process) => {
             let binary = Binary::find(redis_server).map_err(environment)?;
-            let reason = format!("asked for; {}", binary.reason());
-            Ok(Chosen::on(World::Process(binary), reason))
+            let reason = format!("requested; {}", binary.reason());
+            Ok(ChosenWorld::on(World::Process(binary), reason))
         }
         Some(WorldName::Docker) => {
             let image = image::choose(image).await?;
-            let reason = format!("asked for; {}", image.reason());
-            Ok(Chosen::on(World::Docker(image), reason))
+            let reason = format!("requested; {}", image.reason());
+            Ok(ChosenWorld::on(World::Docker(image), reason))
         }
-        Some(WorldName::Sim) => Ok(Chosen {
+        Some(WorldName::Sim) => Ok(ChosenWorld {
             servers: None,
-            reason: "asked for; virtual time, no server".into(),
+            reason: "requested; virtual time, no server".into(),
         }),
         None => detected(wanted, image, redis_server).await,
     }
 }
 
-/// The one world that the scenario leaves, if it does not leave a choice between real servers.
+/// The only real world that the scenario allows; `None` if it allows more than one.
 fn only_world(scenario: Option<&Scenario>) -> Option<WorldName> {
     let scenario = scenario?;
     let (docker, process) = (
@@ -110,15 +110,15 @@ fn only_world(scenario: Option<&Scenario>) -> Option<WorldName> {
     }
 }
 
-/// The best world of this machine: real servers, else the simulation, if it can run a subject.
+/// The best world of this machine: real servers, else the simulation if it can run the subject.
 async fn detected(
     wanted: Wanted<'_>,
     image: Option<&str>,
     redis_server: Option<&Path>,
-) -> Result<Chosen, Failure> {
+) -> Result<ChosenWorld, Failure> {
     let Detection { world, reason } = detect(image, redis_server).await;
     if let Some(servers) = world {
-        return Ok(Chosen::on(servers, reason));
+        return Ok(ChosenWorld::on(servers, reason));
     }
     let scenario = wanted.scenario;
     if let Some(scenario) = scenario.filter(|scenario| !scenario.runs_in(WorldName::Sim)) {
@@ -131,10 +131,10 @@ async fn detected(
             "a program of your own cannot be simulated",
         ));
     }
-    Ok(Chosen {
+    Ok(ChosenWorld {
         servers: None,
         reason: format!(
-            "simulated, because nothing real is here; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"
+            "simulated, because no server was found; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"
         ),
     })
 }

@@ -1,10 +1,10 @@
-//! The time scale of a picture: from times to columns and back, and the axis under it.
+//! The time scale of a picture: converts between times and columns, and draws the axis.
 
 use super::line::{Line, columns};
-use super::paint::FAINT;
-use super::window::Window;
+use super::styles::FAINT;
+use super::time_window::Window;
 
-/// Labels of the axis stand at least so many columns apart.
+/// Labels of the axis are at least this many columns apart.
 const LABEL_EVERY: u64 = 10;
 
 /// A window spread over columns.
@@ -16,7 +16,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// At least one nanosecond goes into each cell.
+    /// Each cell has at least one nanosecond.
     pub(super) fn new(window: &Window, cells: usize) -> Self {
         let cells = cells.max(1);
         let length_ns = window.to_ns.saturating_sub(window.from_ns);
@@ -31,14 +31,14 @@ impl Scale {
         self.cells
     }
 
-    /// Where a cell begins; the cell after the last begins where the window ends.
+    /// The beginning of a cell; the cell after the last one begins at the end of the window.
     pub(super) fn begin_ns(&self, cell: usize) -> u64 {
         let offset = u128::from(self.length_ns) * cell as u128 / self.cells as u128;
         let offset = u64::try_from(offset).unwrap_or(u64::MAX);
         self.from_ns.saturating_add(offset)
     }
 
-    /// The cell of a moment; `None` outside of the window.
+    /// The cell of a time; `None` outside of the window.
     pub(super) fn cell(&self, at_ns: u64) -> Option<usize> {
         let offset = at_ns.checked_sub(self.from_ns)?;
         if offset > self.length_ns {
@@ -48,26 +48,26 @@ impl Scale {
         Some((cell as usize).min(self.cells - 1))
     }
 
-    /// The cells that a span touches, first and last; `None` outside of the window.
+    /// The first and the last cell that a span touches; `None` outside of the window.
     pub(super) fn touched(&self, from_ns: u64, to_ns: u64) -> Option<(usize, usize)> {
         let end_ns = self.begin_ns(self.cells);
         if to_ns < self.from_ns || from_ns > end_ns || to_ns < from_ns {
             return None;
         }
         let first = self.cell(from_ns.max(self.from_ns))?;
-        // A span ends before its last moment: what ends where a cell begins does not touch it.
+        // A span excludes its end: if it ends where a cell begins, it does not touch the cell.
         let last_ns = to_ns.min(end_ns).saturating_sub(1).max(self.from_ns);
         let last = self.cell(last_ns)?;
         Some((first, last.max(first)))
     }
 
-    /// Nanoseconds of the span that lie in the cell.
+    /// Nanoseconds of the span in the cell.
     pub(super) fn share_ns(&self, cell: usize, from_ns: u64, to_ns: u64) -> u64 {
         let from_ns = from_ns.max(self.begin_ns(cell));
         to_ns.min(self.begin_ns(cell + 1)).saturating_sub(from_ns)
     }
 
-    /// The axis: a ruler and its labels, to be set under the cells.
+    /// The axis: a ruler and its labels, for the lines under the cells.
     pub(super) fn axis(&self) -> (Line, Line) {
         let step_ns = round_up(self.length_ns / (self.cells as u64) * LABEL_EVERY);
         let mut ruler: Vec<char> = vec!['─'; self.cells];
@@ -104,7 +104,7 @@ fn round_up(ns: u64) -> u64 {
     }
 }
 
-/// Seconds with as many decimals as the step needs, so that ticks can be told apart.
+/// Seconds with as many decimals as the step requires.
 fn seconds(at_ns: u64, step_ns: u64) -> String {
     let decimals = (0..9).find(|d| step_ns.is_multiple_of(10_u64.pow(9 - d)));
     let decimals = decimals.unwrap_or(9) as usize;

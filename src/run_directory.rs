@@ -1,4 +1,4 @@
-//! The run directory: what stays of a run.
+//! The directory of a kept run.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -10,35 +10,35 @@ use crate::exit::Failure;
 pub struct RunDirectory(PathBuf);
 
 impl RunDirectory {
-    /// Makes the directory; it may exist, if no run is in it.
+    /// Creates the directory; it may exist if it contains no run.
     ///
     /// # Errors
-    /// It cannot be made, or holds another run, which must not be mixed with this one.
+    /// It cannot be created, or contains another run, which must not be mixed with this one.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         if path.join("run.json").exists() || path.join("history.jsonl").exists() {
             return Err(Failure::Usage(format!(
-                "--out {}: there is a run in it already; name a new directory",
+                "--out {}: it already contains a run; choose a new directory",
                 path.display()
             )));
         }
         fs::create_dir_all(path).map_err(|error| {
             Failure::Usage(format!(
-                "--out {}: cannot make the directory: {error}",
+                "--out {}: cannot create the directory: {error}",
                 path.display()
             ))
         })?;
         Ok(RunDirectory(path.to_owned()))
     }
 
-    /// A directory that is there.
+    /// An existing directory.
     pub fn at(path: &Path) -> Self {
         RunDirectory(path.to_owned())
     }
 
-    /// Writes a file whole or not at all: under another name first.
+    /// Writes a file completely or not at all: it gets its name last.
     ///
     /// # Errors
-    /// The disk is full, or the directory went away.
+    /// The disk is full, or the directory is gone.
     pub fn write(
         &self,
         name: &str,
