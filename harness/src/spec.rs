@@ -231,7 +231,8 @@ mod tests {
     fn a_resolved_scenario_of_the_catalog_has_an_absolute_ttl() {
         for name in catalog::names() {
             let scenario = catalog::named(name).unwrap();
-            let nodes = scenario.topology.nodes.unwrap_or(1);
+            let topology = &scenario.topology;
+            let nodes = topology.nodes.or(topology.min_nodes).unwrap_or(1);
             let subject = subject(nodes, 0);
             let scenario = resolve_scenario(scenario, &subject, Overrides::default()).unwrap();
             assert!(!spec(scenario, subject).plan().ttl.is_zero(), "{name}");

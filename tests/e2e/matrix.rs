@@ -202,7 +202,7 @@ fn a_changed_scenario_runs_anew() {
     .unwrap();
     let third = again(&first, &line).exits(1);
     assert!(
-        third.stderr.contains("because what is expected changed"),
+        third.stderr.contains("because the expectation changed"),
         "{}",
         third.all()
     );
@@ -260,7 +260,7 @@ fn a_directory_with_something_else_is_left_alone() {
     std::fs::write(dir.join("matrix.json"), "{}").unwrap();
     let outcome = picklock(&line).run().exits(2);
     assert!(
-        outcome.stderr.contains("no picklock-matrix/1 document"),
+        outcome.stderr.contains("not a picklock-matrix/1 document"),
         "{}",
         outcome.all()
     );

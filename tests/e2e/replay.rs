@@ -122,7 +122,7 @@ fn each_cell_of_a_matrix_can_be_replayed() {
         .run()
         .exits(2);
     assert!(
-        outcome.stderr.contains("a matrix is in it"),
+        outcome.stderr.contains("it contains a matrix"),
         "{}",
         outcome.all()
     );
@@ -199,11 +199,11 @@ fn a_path_that_leads_to_no_repro_says_what_is_there() {
             .stderr
     };
     let file = ask(&run.join("run.json"));
-    assert!(file.contains("name the directory that it is in"), "{file}");
+    assert!(file.contains("name its directory"), "{file}");
     let missing = ask(&kept.home().join("missing"));
     assert!(missing.contains("cannot read the repro"), "{missing}");
     let empty = ask(&kept.home().join("tmp"));
-    assert!(empty.contains("there is no repro.toml in it"), "{empty}");
+    assert!(empty.contains("it contains no repro.toml"), "{empty}");
     std::fs::remove_file(run.join("repro.toml")).unwrap();
     let older = ask(&run);
     assert!(older.contains("an older picklock kept it"), "{older}");

@@ -107,7 +107,7 @@ fn a_matrix_directory_with_the_runs_that_it_shows() {
     assert!(
         outcome
             .stderr
-            .contains("leads out of the matrix's directory"),
+            .contains("it is outside the matrix directory"),
         "{}",
         outcome.stderr
     );
@@ -143,7 +143,7 @@ fn what_cannot_be_read_is_refused_alone_and_left_out_among_others() {
         ("newer", "picklock-run/2"),
         ("empty-file", "did not finish"),
         ("empty", "contains neither run.json nor matrix.json"),
-        ("unfinished", "did not come to its end"),
+        ("unfinished", "the run did not finish"),
         ("nowhere", "no such file or directory"),
         ("calm/history.jsonl", "not JSON"),
     ];
@@ -258,7 +258,7 @@ fn two_sets_side_by_side() {
     let outcome = report(&format!("{0}/broken --against {0}/calm", at.display()));
     assert_eq!(outcome.code, Some(2), "{}", outcome.all());
     assert!(
-        outcome.stderr.contains("no cell is in both"),
+        outcome.stderr.contains("no cell in common"),
         "{}",
         outcome.stderr
     );

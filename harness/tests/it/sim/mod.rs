@@ -55,7 +55,9 @@ pub fn plan(scenario: Scenario, nodes: usize, seed: u64) -> Plan {
 
 /// Simulates a scenario of the catalog.
 pub fn simulate(scenario: &str, subject: &Subject, seed: u64) -> History {
-    let scenario = catalog::named(scenario).unwrap();
+    let mut scenario = catalog::named(scenario).unwrap();
+    let replicas = &mut scenario.topology.replicas;
+    *replicas = subject.replicas().max(*replicas);
     let plan = plan(scenario, subject.nodes(), seed);
     let subject = subject.clone();
     run(Simulation {
