@@ -59,7 +59,7 @@ fn words(what: &What) -> Option<String> {
             reason,
         } => match by_fault {
             true => format!("worker {worker} was killed"),
-            false => format!("worker {worker} died by itself: {reason}"),
+            false => format!("worker {worker} died on its own: {reason}"),
         },
         What::WorkerUp {
             worker,
@@ -71,7 +71,7 @@ fn words(what: &What) -> Option<String> {
             detail,
         } => format!("worker {worker} {}: {detail}", did(*kind)),
         What::FaultMissed { fault, reason, .. } => format!("fault {fault} never struck: {reason}"),
-        What::NodeLost { node, reason } => format!("node {node} failed by itself: {reason}"),
+        What::NodeLost { node, reason } => format!("node {node} failed on its own: {reason}"),
         What::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
         What::KeyLeft {
             node, ttl_ms: -1, ..

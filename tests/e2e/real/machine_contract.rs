@@ -261,7 +261,7 @@ fn a_directory_with_a_run_is_left_alone() {
     ));
     let again = again.run().exits(2);
     assert!(
-        again.stderr.contains("there is a run in it already"),
+        again.stderr.contains("it already contains a run"),
         "{}",
         again.all()
     );
