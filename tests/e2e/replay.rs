@@ -206,5 +206,5 @@ fn a_path_that_leads_to_no_repro_says_what_is_there() {
     assert!(empty.contains("it contains no repro.toml"), "{empty}");
     std::fs::remove_file(run.join("repro.toml")).unwrap();
     let older = ask(&run);
-    assert!(older.contains("an older picklock kept it"), "{older}");
+    assert!(older.contains("an older picklock wrote it"), "{older}");
 }
