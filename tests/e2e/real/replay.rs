@@ -47,7 +47,7 @@ fn a_program_of_the_users_own_is_replayed_with_its_command() {
     let repro = first.home().join("run/repro.toml");
     let text = first.text_file("run/repro.toml");
     assert!(
-        text.contains("Look at it first") && text.contains("polite.py"),
+        text.contains("Check it first") && text.contains("polite.py"),
         "{text}"
     );
     let again = picklock(&format!("replay {} --quiet", repro.display())).run();
