@@ -18,7 +18,7 @@ fn another_world_comes_to_the_same_verdicts() {
     .run()
     .exits(1);
     assert!(
-        again.stdout.contains("backend process (asked for"),
+        again.stdout.contains("backend process (requested"),
         "{}",
         again.all()
     );
@@ -30,7 +30,7 @@ fn another_world_comes_to_the_same_verdicts() {
         .run()
         .exits(1);
     assert!(
-        third.stdout.contains("backend process (asked for"),
+        third.stdout.contains("backend process (requested"),
         "{}",
         third.all()
     );
