@@ -121,7 +121,7 @@ class Timeline {
     }
     this.arrows(pen, view, bottom);
     this.marker(pen, view, bottom);
-    // The window in nanoseconds, for whoever looks at the page from outside.
+    // The window in nanoseconds, for scripts outside the page.
     this.element.dataset.from = this.from;
     this.element.dataset.to = this.to;
   }

@@ -1,4 +1,4 @@
-// The columns of a history, unpacked into typed arrays. What the numbers mean: src/html/track.rs.
+// The columns of a history, unpacked into typed arrays. What the numbers mean: src/html/timeline_data.rs.
 
 const WAITING = 0, IN_LEASE = 1, PERHAPS_PAST = 2, PAST_LEASE = 3, RELEASING = 4, CLUSTER = 5, CLUSTER_PAST = 6;
 
@@ -77,7 +77,7 @@ function readTrack(element) {
   });
 }
 
-// When a worker held a key together with somebody else, in the order of time.
+// When the holds of a worker overlap with others, in order of time.
 function readTogether(overlaps, { from, to, kind, key }, lane) {
   const spans = [];
   for (const [began, ended, of] of overlaps) {

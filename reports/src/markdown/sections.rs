@@ -52,8 +52,8 @@ pub fn headline(page: &mut Page, input: &ReportInput) {
         false => "",
     };
     let text = format!(
-        "## Picklock: {head}\n\n{} cells held, {} were violated as expected, {} were partly \
-         undecided, {not_run} were not run.{interrupted}\n\n",
+        "## Picklock: {head}\n\nCells: {} held, {} violated as expected, {} partly undecided, \
+         {not_run} not run.{interrupted}\n\n",
         count(CellStatus::Held),
         count(CellStatus::Violated),
         count(CellStatus::Unknown),

@@ -24,13 +24,13 @@ fn the_terminal_tells_when_each_clock_began() {
     let text = plain(&terminal::run(&record, &history, 100));
     let from = text.find("  counts").unwrap();
     insta::assert_snapshot!(text[from..].trim_end(), @"
-    counts    8 came · 2 unserved · 6 granted · 0 refused · 0 failed · 6 released · 2 sold of 3, 1
+    counts    8 arrived · 2 unserved · 6 granted · 0 refused · 0 failed · 6 released · 2 sold of 3, 1
               left
     latency        p50     p90     p99   p99.9     max   count
     acquire     152 ms  424 ms  424 ms  424 ms  424 ms       6
     · asked       2 ms  424 ms  424 ms  424 ms  424 ms       6
     release       1 ms    1 ms    1 ms    1 ms    1 ms       6
-              acquire counts from when its buyer came, asked from when a worker asked for him
+              acquire is timed from the buyer's arrival, asked from the worker's request
     took      setup 12 ms · workload 3.41 s · teardown 3 ms
 
     See it again
@@ -67,7 +67,7 @@ fn the_page_draws_both_curves() {
         for words in ["> from the intended start</th>", "> from the request</th>"] {
             assert_eq!(page.matches(words).count(), 1, "{words}");
         }
-        assert!(page.contains("8 came, 2 left unserved"));
+        assert!(page.contains("8 arrived, 2 unserved"));
         assert!(page.contains("longest 424 ms; from the request"));
     }
     assert!(shown.contains("<figcaption>acquire, from the intended start</figcaption>"));
@@ -86,9 +86,9 @@ fn markdown_has_a_row_for_it() {
     insta::assert_snapshot!(table.join("\n\n"), @"
     ### Open loops
 
-    Time to get the lock (median / 99 % / longest): from the intended start, when the buyer came; and from the request, when a worker asked for him.
+    Time to acquire (median / 99 % / longest): from the intended start, when the buyer arrived; and from the request that a worker sent for the buyer.
 
-    | subject | scenario | world | came | unserved | from the intended start | from the request |
+    | subject | scenario | world | arrived | unserved | from the intended start | from the request |
     |---|---|---|---:|---:|---|---|
     | <code>set-nx-px</code> | <code>rush</code> | <code>process</code> | 8 | 2 | 152 ms / 424 ms / 424 ms | 2 ms / 424 ms / 424 ms |
     ");

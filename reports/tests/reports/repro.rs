@@ -88,7 +88,7 @@ fn words_of_strangers_end_no_comment() {
     let (head, _) = text.split_once("\n\n").unwrap();
     assert!(head.lines().all(|line| line.starts_with('#')), "{head}");
     assert!(!text.contains('\u{1b}') && !head.contains('\u{202e}'));
-    assert!(head.contains("Look at it first"), "{head}");
+    assert!(head.contains("Check it first"), "{head}");
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn a_cell_without_history_shows_the_latencies_that_it_kept() {
     material.evidence[0].history = None;
     let kept = page(&material).unwrap();
     assert!(kept.contains("all runs of the cell together") && kept.contains("<polyline"));
-    assert!(kept.contains("No history was kept"));
+    assert!(kept.contains("This cell has no kept history"));
     for latency in material.matrix.cells[0].latency.values_mut() {
         latency.histogram = "not base64 ".into();
     }
