@@ -72,6 +72,6 @@ fn a_world_without_sentinels_judges_nothing() {
         );
     }
     let text = document.to_string();
-    assert!(text.contains("there are no Sentinels"), "{text}");
+    assert!(text.contains("has no Sentinels"), "{text}");
     assert!(text.contains("which are: process, docker"), "{text}");
 }
