@@ -217,7 +217,7 @@ fn jump_to_the_violation(sheet: &Sheet, at_ns: f64) {
     press(sheet, ".");
     let next = text(sheet, ".said");
     assert!(next.starts_with("worker 1"), "{next}");
-    assert!(next.contains("gives the lock back"), "{next}");
+    assert!(next.contains("releases"), "{next}");
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
         left_out: 0,
     });
     let page = page(&material).unwrap();
-    assert!(page.contains("Commands per acquisition: 1.0 on the average"));
+    assert!(page.contains("Commands per acquisition: 1.0 on average"));
     let sheet = Sheet::open(&written("messages.html", &page), 1280, 900);
     let canvas = sheet.tab.find_element("canvas").expect("a timeline");
     canvas.focus().expect("the browser does what it is told");
