@@ -53,12 +53,16 @@ pub fn plan(scenario: Scenario, nodes: usize, seed: u64) -> Plan {
     }
 }
 
-/// Simulates a scenario of the catalog.
-pub fn simulate(scenario: &str, subject: &Subject, seed: u64) -> History {
-    let mut scenario = catalog::named(scenario).unwrap();
+/// The numbers of a run with this lock, which may need more replicas than the scenario has.
+pub fn plan_for(mut scenario: Scenario, subject: &Subject, seed: u64) -> Plan {
     let replicas = &mut scenario.topology.replicas;
     *replicas = subject.replicas().max(*replicas);
-    let plan = plan(scenario, subject.nodes(), seed);
+    plan(scenario, subject.nodes(), seed)
+}
+
+/// Simulates a scenario of the catalog.
+pub fn simulate(scenario: &str, subject: &Subject, seed: u64) -> History {
+    let plan = plan_for(catalog::named(scenario).unwrap(), subject, seed);
     let subject = subject.clone();
     run(Simulation {
         plan,

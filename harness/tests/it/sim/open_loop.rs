@@ -9,13 +9,13 @@ use picklock_harness::sim::{Simulation, Subject, run};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
-use super::plan;
+use super::plan_for;
 
 fn simulate(text: &str, lock: &str, seed: u64) -> History {
     let strategy = find(lock).unwrap();
     let scenario = Scenario::parse(text, "open.toml").unwrap_or_else(|error| panic!("{error}"));
-    let plan = plan(scenario, strategy.nodes, seed);
     let subject = Subject::of(strategy);
+    let plan = plan_for(scenario, &subject, seed);
     run(Simulation {
         plan,
         subject,

@@ -13,12 +13,12 @@ use proptest::test_runner::{TestCaseError, TestError, TestRunner};
 
 use super::determinism::bytes;
 use super::open_loop::account;
-use super::plan;
+use super::plan_for;
 
 fn simulate(scenario: &Scenario, lock: &str, seed: u64) -> History {
     let strategy = find(lock).unwrap();
-    let plan = plan(scenario.clone(), strategy.nodes, seed);
     let subject = Subject::of(strategy);
+    let plan = plan_for(scenario.clone(), &subject, seed);
     run(Simulation {
         plan,
         subject,

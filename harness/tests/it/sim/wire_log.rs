@@ -10,10 +10,10 @@ use picklock_impls::find;
 use picklock_scenarios::{Direction, Phase, catalog};
 
 use super::determinism::bytes;
-use super::{plan, simulate};
+use super::{plan_for, simulate};
 
 fn logged(scenario: &str, subject: &Subject, seed: u64) -> (History, WireLog) {
-    let plan = plan(catalog::named(scenario).unwrap(), subject.nodes(), seed);
+    let plan = plan_for(catalog::named(scenario).unwrap(), subject, seed);
     let log = WireLog::new(&plan.keys);
     let simulation = Simulation {
         plan,
