@@ -111,6 +111,22 @@ causes! {
     Race "race",
         Responsible::Lock,
         "check and act were two commands: make them one script";
+    /// A grant rests on fewer nodes than the lock needs.
+    UnbackedGrant "unbacked-grant",
+        Responsible::Lock,
+        "a grant rests on too few nodes: count only written values, and ask for a majority";
+    /// The expiry on the servers is not the lease that was asked for, or told.
+    WrongExpiry "wrong-expiry",
+        Responsible::Lock,
+        "the expiry written is not the lease asked for or told: use milliseconds, round up";
+    /// A release told success, and the value was still there.
+    FalseRelease "false-release",
+        Responsible::Lock,
+        "a release told success and left the key: believe only what the server confirms";
+    /// Two locks use one key.
+    SharedKey "shared-key",
+        Responsible::Lock,
+        "two locks use one key: put the whole name of the lock into the key";
     /// The evidence does not show any of these causes.
     Undetermined "undetermined",
         Responsible::Undetermined,

@@ -19,9 +19,10 @@ macro_rules! properties {
             exclusion: Exclusion, "no two holds of one key overlap";
             lease: Lease, "no client is let in while another's lease is running";
             resource: Resource, "the stock is never below zero, and it adds up";
-            ownership: Ownership, "no release succeeds on another client's lock";
+            ownership: Ownership, "no release or renewal takes another client's lock";
             fencing: Fencing, "tokens strictly increase in the order of holds";
             progress: Progress, "after faults and leases end, the lock can be had";
+            claims: Claims, "what the lock says agrees with what it did";
         }
     };
 }

@@ -19,6 +19,7 @@ mod dispatch;
 mod effect;
 mod extended;
 mod glob;
+mod key_watch;
 mod keyspace;
 mod lua;
 mod now;
@@ -32,6 +33,7 @@ mod version;
 mod wire;
 
 pub use effect::Effect;
+pub use key_watch::{HeldValue, Touched};
 pub use keyspace::Keyspace;
 pub use now::Now;
 pub use reply::Reply;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::effect::Effect;
+use super::key_watch::{HeldValue, Touched};
 use super::keyspace::Keyspace;
 use super::lua::Scripts;
 use super::session::{ClientId, Session};
@@ -109,6 +110,35 @@ impl Server {
     /// The changes since the last call, oldest first.
     pub fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.state.effects)
+    }
+
+    /// Whether to note which keys are touched, for [`Server::take_touched`]. Off by default.
+    pub fn watch_keys(&mut self, watch: bool) {
+        self.state.touched = watch.then(Vec::new);
+    }
+
+    /// True when there is something for [`Server::take_touched`].
+    pub fn has_touched(&self) -> bool {
+        self.state
+            .touched
+            .as_ref()
+            .is_some_and(|touched| !touched.is_empty())
+    }
+
+    /// The keys that were written, expired or removed since the last call, in order. A key can
+    /// come more than once, and may hold what it held before.
+    pub fn take_touched(&mut self) -> Vec<Touched> {
+        self.state
+            .touched
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// What a key holds, expired or not. `None`: there is no such key.
+    pub fn held_value(&self, database: usize, key: &[u8]) -> Option<HeldValue> {
+        let entry = self.state.keyspace.databases.get(database)?.get(key)?;
+        Some(HeldValue::of(entry))
     }
 
     /// Applies another server's change, as a replica does, or a server that reads its append-only

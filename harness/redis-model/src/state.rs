@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::effect::Effect;
+use super::key_watch::Touched;
 use super::keyspace::Keyspace;
 use super::session::{ClientId, Session, Watched};
 use super::{Now, Reply, ServerVersion};
@@ -28,6 +29,8 @@ pub(super) struct State {
     pub read_only: bool,
     /// Refuse commands that need memory with OOM.
     pub out_of_memory: bool,
+    /// The keys that were written, expired or removed, in order, if anybody wants to know.
+    pub touched: Option<Vec<Touched>>,
     /// How many replicas are linked.
     pub replicas: i64,
     /// How many of the recorded changes, counted from the start, all replicas have.
@@ -53,7 +56,10 @@ impl State {
             return true;
         }
         self.keyspace.databases[database].remove(key);
-        self.touch(database, key);
+        if let Some(touched) = &mut self.touched {
+            touched.push(Touched::expired(database, key));
+        }
+        self.touch_watchers(database, key);
         self.effect(database, &[b"DEL", key]);
         true
     }
@@ -65,8 +71,16 @@ impl State {
             .is_some_and(|entry| entry.is_expired(now.ms()))
     }
 
-    /// Tells the watchers of a key that it has changed.
+    /// A key has changed: its watchers are told, and it is noted.
     pub(super) fn touch(&mut self, database: usize, key: &[u8]) {
+        if let Some(touched) = &mut self.touched {
+            touched.push(Touched::written(database, key));
+        }
+        self.touch_watchers(database, key);
+    }
+
+    /// Tells the watchers of a key that it has changed.
+    fn touch_watchers(&mut self, database: usize, key: &[u8]) {
         if self.watchers.is_empty() {
             return;
         }
@@ -92,6 +106,10 @@ impl State {
 
     /// Tells the watchers of every key of a database that is about to be emptied.
     pub(super) fn touch_all(&mut self, database: usize) {
+        if let Some(touched) = &mut self.touched {
+            let keys = self.keyspace.databases[database].keys();
+            touched.extend(keys.map(|key| Touched::written(database, key)));
+        }
         let keys: Vec<Vec<u8>> = self
             .watchers
             .keys()
@@ -102,7 +120,7 @@ impl State {
             .collect();
         self.keyspace.databases[database].clear();
         for key in keys {
-            self.touch(database, &key);
+            self.touch_watchers(database, &key);
         }
     }
 

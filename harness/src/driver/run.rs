@@ -12,7 +12,7 @@ use super::probe::probe;
 use super::{stall, stock_store};
 use crate::clock::Clock;
 use crate::context::{DueFault, Listener, Plan, Recorder, RunContext, Triggers, millis};
-use crate::history::{EndReason, FORMAT, Header, History, What};
+use crate::history::{EndReason, Event, FORMAT, Header, History, What};
 use crate::nemesis::Nemesis;
 use crate::world::{Refusal, World};
 
@@ -129,9 +129,12 @@ pub async fn run<W: World>(
     let workload = clock.elapsed();
     let identity = context.identity.take().unwrap_or_default();
     let subject = identity.name.unwrap_or(setup.subject);
+    let changes = context.world.key_changes().await;
+    let mut header = header(context.world.as_ref(), &context.plan, &subject);
+    header.custody = changes.is_some();
     let history = History {
-        header: header(context.world.as_ref(), &context.plan, &subject),
-        events: context.recorder.take(),
+        header,
+        events: merge(context.recorder.take(), changes.unwrap_or_default()),
     };
     Ok(Ran {
         history,
@@ -139,6 +142,32 @@ pub async fn run<W: World>(
         setup: setup_took,
         workload,
     })
+}
+
+/// Two lists of events as one, in the order of time. At one time the driver's events come first: a
+/// fault begins before it changes a key.
+fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
+    if keys.is_empty() {
+        return driver;
+    }
+    let mut merged = Vec::with_capacity(driver.len() + keys.len());
+    // The end of the run is the last event, whatever a server did at that time.
+    let end_ns = driver.last().map_or(0, |end| end.at_ns);
+    let mut keys = keys.into_iter().peekable();
+    for event in driver {
+        while let Some(key) = keys.next_if(|key| key.at_ns.min(end_ns) < event.at_ns) {
+            merged.push(key);
+        }
+        if matches!(event.what, What::End { .. }) {
+            merged.extend(keys.by_ref().map(|key| Event {
+                at_ns: key.at_ns.min(end_ns),
+                ..key
+            }));
+        }
+        merged.push(event);
+    }
+    merged.extend(keys);
+    merged
 }
 
 /// A run in a world that the scenario is not made for is not judged.
@@ -233,5 +262,6 @@ fn header<W: World>(world: &W, plan: &Plan, subject: &str) -> Header {
         update: scenario.workload.update,
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(plan.ttl)),
+        custody: false,
     }
 }

@@ -2,6 +2,7 @@
 //! for each trait of a world.
 
 mod clocks;
+mod custody;
 mod data;
 mod links;
 mod nodes;

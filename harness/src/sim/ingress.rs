@@ -98,6 +98,7 @@ impl Network {
         let client = connection.client;
         state.note_command(link, &tag, at_ns);
         let reply = execute(&mut state.nodes[link.node], client, &args, at_ns);
+        state.note_key_changes(link, &tag, at_ns);
         self.used.borrow_mut().push(args);
         match reply {
             Reply::Blocked => {

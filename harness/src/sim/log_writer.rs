@@ -4,6 +4,8 @@
 //! it leaves; `sent_ns` is when it *arrives* at its other end. Without a log nothing here is
 //! called.
 
+use std::sync::Arc;
+
 use super::args::Args;
 use super::connection_state::Connection;
 use super::frame::{CommandTag, Frame, Payload};
@@ -17,7 +19,7 @@ pub(super) struct LogWriter<'a> {
     log: &'a WireLog,
     link: LinkId,
     /// The names of the commands: [`CommandTag::name`] is a position in it.
-    names: &'a [String],
+    names: &'a [Arc<str>],
     /// How far the simulation's clock is ahead of the run's.
     ahead_ns: u64,
     came_ns: u64,
@@ -29,7 +31,7 @@ impl Network {
     pub(super) fn log_writer<'a>(
         &'a self,
         link: LinkId,
-        names: &'a [String],
+        names: &'a [Arc<str>],
         came_ns: u64,
         outcome: Outcome,
     ) -> Option<LogWriter<'a>> {
@@ -113,7 +115,7 @@ impl LogWriter<'_> {
             op,
             phase,
         } = frame.tag;
-        let name = self.names.get(name).map_or("", String::as_str);
+        let name = self.names.get(name).map_or("", |name| name);
         LogRecord {
             at_ns: self.came_ns.saturating_sub(self.ahead_ns),
             sent_ns: arrives_ns.map(|at_ns| at_ns.saturating_sub(self.ahead_ns)),

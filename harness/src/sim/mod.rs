@@ -5,7 +5,8 @@
 //! - [`SimWorld`]: hosts, network and nodes combined as a [`World`](crate::world::World)
 //! - `host`: one worker; frozen or dropped with its background tasks
 //! - `turn_monitor`: what the watching thread knows of the simulation's
-//! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps
+//! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps; `key_watch`
+//!   keeps the account of its keys
 //!
 //! The path of a command, and back the path of its reply:
 //!
@@ -38,6 +39,7 @@ mod event_queue;
 mod frame;
 mod host;
 mod ingress;
+mod key_watch;
 mod log_writer;
 mod network;
 mod network_state;

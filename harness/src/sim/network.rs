@@ -25,6 +25,7 @@ use super::node::Node;
 use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
 use crate::clock::Clock;
+use crate::history::{Event, What};
 use crate::wire::{FaultTable, Interceptor, LinkId, LinkState, Outcome, WireLog};
 
 /// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
@@ -274,6 +275,22 @@ impl Network {
     fn run_ns(&self, at_ns: u64) -> u64 {
         let ago = self.clock.now_ns().saturating_sub(at_ns);
         self.run_clock.now_ns().saturating_sub(ago)
+    }
+
+    /// The changes of all nodes' keys, as events of the run's history in the order of time.
+    pub(super) fn take_key_changes(&self) -> Vec<Event> {
+        let records = self.state.borrow_mut().take_key_records();
+        let events = records.into_iter().map(|(node, record)| Event {
+            at_ns: self.run_ns(record.at_ns),
+            what: What::KeyChanged {
+                node,
+                key: record.key,
+                value: record.value,
+                ttl_ms: record.ttl_ms,
+                why: record.why,
+            },
+        });
+        events.collect()
     }
 
     /// Commands that a node did not know.

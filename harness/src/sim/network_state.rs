@@ -1,6 +1,7 @@
 //! What the network knows: nodes, connections, events to come, and the workers' operations.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use memchr::memmem::Finder;
 use picklock_scenarios::{Direction, Phase};
@@ -10,8 +11,10 @@ use super::args::Args;
 use super::connection_state::{Connection, ConnectionDirection, Path};
 use super::event_queue::{EventQueue, NetworkEvent};
 use super::frame::{CommandTag, Frame, Payload};
+use super::key_watch::KeyRecord;
 use super::node::Node;
 use super::submission_queue::RequestId;
+use crate::history::{KeyChange, KeyCommand};
 use crate::model::Reply;
 use crate::wire::{Gate, LinkId};
 
@@ -93,7 +96,7 @@ pub(super) struct NetworkState {
     pub(super) entropy: StdRng,
     workers: Vec<Worker>,
     /// Names of commands, in upper case; the first is empty.
-    pub(super) names: Vec<String>,
+    pub(super) names: Vec<Arc<str>>,
     keys: Vec<Finder<'static>>,
     /// New gates, which the network's task does not poll yet.
     pub(super) gates: Vec<(ConnectionDirection, Gate)>,
@@ -109,7 +112,7 @@ impl NetworkState {
             events: EventQueue::default(),
             entropy,
             workers: Vec::new(),
-            names: vec![String::new()],
+            names: vec![Arc::from("")],
             keys: keys
                 .map(|key| Finder::new(key.as_bytes()).into_owned())
                 .collect(),
@@ -167,12 +170,12 @@ impl NetworkState {
 
     /// The position of a command's name, which is added if it is new.
     fn name(&mut self, name: &[u8]) -> usize {
-        let mut names = self.names.iter().map(String::as_bytes);
+        let mut names = self.names.iter().map(|name| name.as_bytes());
         // Nearly all are sent in upper case.
         let known = names.position(|known| known == name || known.eq_ignore_ascii_case(name));
         known.unwrap_or_else(|| {
             let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
-            self.names.push(upper);
+            self.names.push(Arc::from(upper));
             self.names.len() - 1
         })
     }
@@ -270,6 +273,33 @@ impl NetworkState {
         if worker.last.len() > REMEMBERED {
             worker.last.pop_front();
         }
+    }
+
+    /// A command was executed: the keys that it has changed are noted.
+    pub(super) fn note_key_changes(&mut self, link: LinkId, tag: &CommandTag, at_ns: u64) {
+        let command = &self.names[tag.name];
+        self.nodes[link.node].note_changes(at_ns, || {
+            KeyChange::Command(KeyCommand {
+                worker: link.worker,
+                op: tag.op,
+                phase: tag.phase,
+                command: Arc::clone(command),
+            })
+        });
+    }
+
+    /// The account of all nodes' keys, in the order of time.
+    pub(super) fn take_key_records(&mut self) -> Vec<(usize, KeyRecord)> {
+        let nodes = self.nodes.iter_mut().enumerate();
+        let mut records: Vec<(usize, KeyRecord)> = nodes
+            .flat_map(|(number, node)| {
+                let records = node.take_key_records().into_iter();
+                records.map(move |record| (number, record))
+            })
+            .collect();
+        // Stable: what happens to one node at one time stays in its order.
+        records.sort_by_key(|(_, record)| record.at_ns);
+        records
     }
 
     /// Removes a connection. The caller must fail the requests that wait on it.

@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use picklock_scenarios::{Persistence, Resource};
 
 use super::frame::Frame;
+use super::key_watch::{KeyRecord, KeyWatch, LookTime};
 use super::wall_clock::SimWallClock;
 use crate::clock::Clock;
+use crate::history::KeyChange;
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 use crate::world::DataChange;
 
@@ -35,6 +37,8 @@ pub(super) struct Node {
     exhausted: Vec<Resource>,
     /// While it accepts no more connections: the last client that it accepted.
     last_admitted: Option<ClientId>,
+    /// Keeps the account of its keys, if one is wanted.
+    watch: Option<KeyWatch>,
 }
 
 /// A replica, which lags behind its master.
@@ -100,7 +104,45 @@ impl Node {
             timeout_ns: None,
             exhausted: Vec::new(),
             last_admitted: None,
+            watch: None,
         }
+    }
+
+    /// From now on there is an account of its keys.
+    pub(super) fn watch_keys(&mut self, watch: KeyWatch) {
+        self.server.watch_keys(true);
+        self.watch = Some(watch);
+    }
+
+    /// Notes the keys that have changed since the last time.
+    pub(super) fn note_changes(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
+        if !self.server.has_touched() {
+            return;
+        }
+        let time = self.look_time(sim_ns);
+        if let Some(watch) = &mut self.watch {
+            watch.look(&mut self.server, time, why);
+        }
+    }
+
+    /// The data, or the whole server, was replaced.
+    fn note_replacement(&mut self, sim_ns: u64, why: &KeyChange) {
+        let time = self.look_time(sim_ns);
+        if let Some(watch) = &mut self.watch {
+            watch.look_at_all(&mut self.server, time, why);
+        }
+    }
+
+    fn look_time(&self, sim_ns: u64) -> LookTime {
+        LookTime {
+            at_ns: sim_ns,
+            wall_ms: self.now(sim_ns).ms(),
+        }
+    }
+
+    /// The account of its keys so far.
+    pub(super) fn take_key_records(&mut self) -> Vec<KeyRecord> {
+        self.watch.as_mut().map(KeyWatch::take).unwrap_or_default()
     }
 
     pub(super) fn connect(&mut self) -> ClientId {
@@ -164,6 +206,7 @@ impl Node {
         };
         replica.catch_up(u64::MAX, sim_ns);
         self.server = replica.server;
+        self.server.watch_keys(self.watch.is_some());
         self.wall = replica.wall;
         self.durable = self.server.snapshot();
         self.synced_ns = sim_ns;
@@ -172,6 +215,7 @@ impl Node {
         self.backlog.clear();
         self.exhausted.clear();
         self.set_limits();
+        self.note_replacement(sim_ns, &KeyChange::FailedOver);
         true
     }
 
@@ -244,6 +288,7 @@ impl Node {
         // A start reads the original settings.
         self.exhausted.clear();
         self.set_limits();
+        self.note_replacement(sim_ns, &KeyChange::Restarted);
     }
 
     /// Changes data or settings; returns how many keys an eviction removed.
@@ -252,13 +297,16 @@ impl Node {
             DataChange::Evict(keys) => {
                 let mut words: Vec<&[u8]> = vec![b"DEL"];
                 words.extend(keys.iter().map(String::as_bytes));
-                match self.administer(&words, sim_ns) {
+                let removed = self.administer(&words, sim_ns);
+                self.note_changes(sim_ns, || KeyChange::Evicted);
+                match removed {
                     Reply::Int(removed) => return u64::try_from(removed).unwrap_or_default(),
                     _ => return 0,
                 }
             }
             DataChange::FlushAll => {
                 self.administer(&[b"FLUSHALL"], sim_ns);
+                self.note_changes(sim_ns, || KeyChange::Flushed);
             }
             DataChange::FlushScripts => self.server.flush_scripts(),
             DataChange::Exhaust(resource) => self.exhausted.push(*resource),

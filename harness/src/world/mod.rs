@@ -6,6 +6,7 @@
 
 mod capabilities;
 mod clocks;
+mod custody;
 mod data;
 mod links;
 mod nodes;
@@ -22,6 +23,7 @@ use picklock_scenarios::WorldName;
 
 pub use capabilities::Capabilities;
 pub use clocks::Clocks;
+pub use custody::Custody;
 pub use data::{Data, DataChange};
 pub use links::Links;
 pub use nodes::Nodes;
@@ -34,7 +36,17 @@ pub use workers::{Session, Workers};
 
 /// One world: workers, nodes, and the links between them.
 pub trait World:
-    Workers + Links + Nodes + Replication + Sentinels + Clocks + Data + StockServer + Probe + 'static
+    Workers
+    + Links
+    + Nodes
+    + Replication
+    + Sentinels
+    + Clocks
+    + Data
+    + Custody
+    + StockServer
+    + Probe
+    + 'static
 {
     /// Which world it is.
     fn name(&self) -> WorldName;

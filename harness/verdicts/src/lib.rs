@@ -5,6 +5,7 @@
 //!
 //! - [`history`]: what happened, as the driver saw it; the file format
 //! - [`timeline`]: requests with their answers, holds, leases and faults, read from a history
+//! - [`custody`]: who wrote which value into the servers' keys, and how it went away
 //! - [`check`]: the checkers, one property a file
 //! - [`record`]: the documents that runs produce
 //! - [`assemble`]: from history and verdicts to the record
@@ -13,6 +14,7 @@
 
 pub mod assemble;
 pub mod check;
+pub mod custody;
 pub mod expectation;
 pub mod history;
 pub mod latency;

@@ -1,6 +1,7 @@
 //! Hosts, network and nodes put together as a world: one file for each thing that it is made of.
 
 mod clocks;
+mod custody;
 mod data;
 mod links;
 mod nodes;
@@ -21,6 +22,7 @@ use crate::entropy;
 use crate::model::ServerVersion;
 use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
+use crate::sim::key_watch::KeyWatch;
 use crate::sim::network::{Network, Wiring};
 use crate::sim::node::Node;
 use crate::sim::turn_monitor::TurnMonitor;
@@ -59,13 +61,19 @@ pub struct SimWorld {
 impl SimWorld {
     pub(in crate::sim) fn new(parts: Parts) -> Self {
         let clock = Clock::start();
-        let node = || {
+        let locks: Rc<[String]> = Rc::from(parts.keys.as_slice());
+        let node = |number: usize| {
             let version = ServerVersion::default();
-            Node::new(version, parts.replicas, parts.persistence, &clock)
+            let mut node = Node::new(version, parts.replicas, parts.persistence, &clock);
+            // The server of the stock has no locks.
+            if number < parts.nodes {
+                node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
+            }
+            node
         };
         let network = Network::new(Wiring {
             nodes: (0..parts.nodes + usize::from(parts.store))
-                .map(|_| node())
+                .map(node)
                 .collect(),
             keys: parts.keys,
             seed: parts.seed,

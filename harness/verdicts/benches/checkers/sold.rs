@@ -159,6 +159,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         update: Update::Decrement,
         min_grants: 2,
         progress_within_ms: 3 * TTL_MS,
+        custody: false,
     }
 }
 

@@ -1,15 +1,21 @@
 //! Which cause a violation has, decided from its finding and the evidence.
 //!
-//! A cause is the best explanation that the recorded events support, looked for in this order:
-//! the clients' own leases, another client's release, a fault that makes a service lose the lock.
-//! If none of them is shown, the cause is `undetermined`. The verdict does not depend on it: a
+//! First the clients' own leases are looked at: where they do not overlap, a client outlived its
+//! lease, or used a grant that was over. Everything else is decided by the custody: what became of
+//! the first client's value on the servers (`lost_claim.rs`). Histories without custody are explained by
+//! releases and faults alone (`bare_cause.rs`).
+//!
+//! If nothing is shown, the cause is `undetermined`. The verdict does not depend on the cause: a
 //! property is violated before its cause is known.
 
+use super::bare_cause;
 use super::double_sale::{is_interleaved, overlapping_sellers};
 use super::evidence::Evidence;
-use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Stall};
+use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Stall};
+use super::lost_claim::LostClaim;
 use super::verdict::Cause;
-use crate::timeline::{FaultSpan, Hold, Lease, ms};
+use crate::custody::{SpanEnd, ValueSpan};
+use crate::timeline::{Hold, Lease};
 
 /// The cause of a violation.
 pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
@@ -26,6 +32,7 @@ pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
         Seen::ForeignRelease(release) => of_foreign_release(evidence, release),
         Seen::StaleToken(stale) => of_stale_token(evidence, stale, finding.at_ns),
         Seen::Stall(stall) => of_stall(stall),
+        Seen::FalseClaim(claim) => of_false_claim(claim.about),
         Seen::Attempts { .. } => Cause::Undetermined,
     }
 }
@@ -36,27 +43,22 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     if !shared && (evidence.arrived_late(first) || evidence.arrived_late(second)) {
         return Cause::ExpiredGrant;
     }
-    if shared && !share_first_leases(first, second) {
-        return Cause::PhantomExtend;
-    }
     let outlived = !shared && !first.leases.iter().any(|lease| meets(lease, second));
+    let Some(spans) = evidence.custody() else {
+        return bare_cause::of_overlap(evidence, first, second, outlived);
+    };
     // If a subject reported no lease and waited for the lock, its lease may have been longer than
-    // is known. Then any other explanation of the overlap comes first.
+    // is known. Then the servers decide.
     if outlived && !first.leases.is_empty() {
         return Cause::OutlivedLease;
     }
-    let took_it = |release: &ForeignRelease| {
-        release.key == first.key
-            && release.struck_ns > first.begin_ns
-            && release.struck_ns < second.begin_ns
+    let lost = LostClaim {
+        history: evidence.history,
+        spans,
+        faults: evidence.faults(),
     };
-    if evidence.foreign_releases().iter().any(took_it) {
-        return Cause::StolenRelease;
-    }
-    let workers = [first.worker, second.worker];
-    let from_ns = earliest_lease_ns(evidence, first);
-    match of_faults(evidence, from_ns, second.begin_ns, &workers) {
-        Cause::Undetermined if outlived => Cause::OutlivedLease,
+    match lost.cause(first, second) {
+        Cause::WrongExpiry if outlived => Cause::OutlivedLease,
         cause => cause,
     }
 }
@@ -65,53 +67,11 @@ fn meets(lease: &Lease, hold: &Hold) -> bool {
     lease.from_ns.max(hold.begin_ns) < lease.until_ns.min(hold.end_ns)
 }
 
-/// True if the leases that the two were granted with overlap, without any extension.
-fn share_first_leases(first: &Hold, second: &Hold) -> bool {
-    match (first.leases.first(), second.leases.first()) {
-        (Some(mine), Some(theirs)) => {
-            mine.from_ns == first.begin_ns
-                && theirs.from_ns == second.begin_ns
-                && mine.overlaps(*theirs)
-        }
-        _ => true,
-    }
-}
-
-/// The earliest time at which the lock can have been acquired: a lease never lasts longer than the
-/// TTL. A fault before that time cannot have lost the lock.
-fn earliest_lease_ns(evidence: &Evidence<'_>, hold: &Hold) -> u64 {
-    let ttl_ns = ms(evidence.history.header.ttl_ms);
-    hold.acquire_ns
-        .max(hold.first_deadline_ns.saturating_sub(ttl_ns))
-}
-
-/// The latest fault between two times that could have lost a lock of one of these workers.
-fn of_faults(evidence: &Evidence<'_>, from_ns: u64, to_ns: u64, workers: &[usize]) -> Cause {
-    let nodes = evidence.history.header.nodes;
-    let cause_of = |fault: &FaultSpan<'_>| match fault.fault {
-        "failover" => Some(Cause::LostOnFailover),
-        // A node that was already dead when the lock was acquired never had it.
-        "crash-node" if fault.began_ns < from_ns => None,
-        "crash-node" if nodes <= 1 => Some(Cause::LostOnRestart),
-        "crash-node" => Some(Cause::QuorumErosion),
-        "clock-jump" => Some(Cause::ClockJump),
-        "clock-skew" if workers.iter().any(|worker| fault.strikes(*worker)) => {
-            Some(Cause::ClockSkew)
-        }
-        "evict" | "flush-all" => Some(Cause::Evicted),
-        _ => None,
-    };
-    let faults = evidence.faults().iter().rev();
-    faults
-        .filter(|fault| fault.touches(from_ns, to_ns))
-        .find_map(cause_of)
-        .unwrap_or(Cause::Undetermined)
-}
-
 /// Why a release took another client's lock. If it was sent before the other client was granted
 /// the lock, the lock checked ownership and acted later; otherwise it did not check at all.
 fn of_foreign_release(evidence: &Evidence<'_>, release: &ForeignRelease) -> Cause {
     match evidence.hold(release.owner) {
+        _ if release.extended => Cause::PhantomExtend,
         Some(owner) if release.sent_ns < owner.begin_ns => Cause::Race,
         _ => Cause::StolenRelease,
     }
@@ -119,13 +79,26 @@ fn of_foreign_release(evidence: &Evidence<'_>, release: &ForeignRelease) -> Caus
 
 /// Why a token was not higher than an earlier one: a fault may have lost the counter.
 fn of_stale_token(evidence: &Evidence<'_>, stale: &StaleToken, at_ns: u64) -> Cause {
-    match evidence.hold_before(stale, at_ns) {
-        Some(before) => {
-            let from_ns = earliest_lease_ns(evidence, before);
-            of_faults(evidence, from_ns, at_ns, &[before.worker])
-        }
-        None => Cause::Undetermined,
+    let Some(before) = evidence.hold_before(stale, at_ns) else {
+        return Cause::Undetermined;
+    };
+    match evidence.custody() {
+        Some(spans) => of_lost_counter(spans, before.acquire_ns, at_ns),
+        None => bare_cause::of_lost_counter(evidence, before, at_ns),
     }
+}
+
+/// What took a value away between two times without a client's command.
+fn of_lost_counter(spans: &[ValueSpan], from_ns: u64, to_ns: u64) -> Cause {
+    let ends = spans.iter().rev();
+    let mut ends = ends.filter(|span| (from_ns..=to_ns).contains(&span.until_ns));
+    ends.find_map(|span| match span.end {
+        SpanEnd::Evicted | SpanEnd::Flushed => Some(Cause::Evicted),
+        SpanEnd::LostInRestart => Some(Cause::LostOnRestart),
+        SpanEnd::LostInFailover => Some(Cause::LostOnFailover),
+        _ => None,
+    })
+    .unwrap_or(Cause::Undetermined)
 }
 
 /// Why a free lock was not granted.
@@ -135,5 +108,15 @@ fn of_stall(stall: &Stall) -> Cause {
         // What that attempt left should have expired long ago, so something keeps renewing it.
         Some(_) => Cause::AmbiguousAcquire,
         None => Cause::Undetermined,
+    }
+}
+
+/// Each kind of false claim is its own cause.
+fn of_false_claim(claim: Claim) -> Cause {
+    match claim {
+        Claim::Grant => Cause::UnbackedGrant,
+        Claim::Validity | Claim::Expiry => Cause::WrongExpiry,
+        Claim::Release => Cause::FalseRelease,
+        Claim::Key => Cause::SharedKey,
     }
 }

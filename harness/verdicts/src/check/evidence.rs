@@ -5,6 +5,7 @@
 
 use std::cell::OnceCell;
 
+use crate::custody::{ValueSpan, value_spans};
 use crate::history::History;
 use crate::timeline::{FaultSpan, Hold, Timeline, forgets};
 
@@ -18,6 +19,7 @@ pub(super) struct Evidence<'a> {
     pub history: &'a History,
     timeline: Timeline<'a>,
     foreign_releases: OnceCell<Vec<ForeignRelease>>,
+    spans: OnceCell<Vec<ValueSpan>>,
 }
 
 impl<'a> Evidence<'a> {
@@ -27,6 +29,7 @@ impl<'a> Evidence<'a> {
             history,
             timeline: Timeline::of(history),
             foreign_releases: OnceCell::new(),
+            spans: OnceCell::new(),
         }
     }
 
@@ -54,6 +57,16 @@ impl<'a> Evidence<'a> {
     pub fn foreign_releases(&self) -> &[ForeignRelease] {
         self.foreign_releases
             .get_or_init(|| foreign_releases(self.history))
+    }
+
+    /// The custody: all values of the servers' keys. `None`: the history has no account of them.
+    pub fn custody(&self) -> Option<&[ValueSpan]> {
+        let kept = self.history.header.custody;
+        kept.then(|| {
+            self.spans
+                .get_or_init(|| value_spans(self.history))
+                .as_slice()
+        })
     }
 
     /// All faults, in the order in which they began.

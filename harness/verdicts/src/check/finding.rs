@@ -35,6 +35,8 @@ pub enum Seen {
     StaleToken(StaleToken),
     /// A lock was free and wanted, and was not granted.
     Stall(Stall),
+    /// The lock said something that is not what it did.
+    FalseClaim(FalseClaim),
     /// Any other proof. A property that needs no rules of its own for cause and story uses this
     /// variant.
     Attempts {
@@ -69,8 +71,37 @@ pub struct ForeignRelease {
     pub owner: u64,
     /// When the release was sent.
     pub sent_ns: u64,
-    /// When the last command of the release was sent.
+    /// When the last command of the release was sent; with custody, when the command took the value
+    /// away.
     pub struck_ns: u64,
+    /// It was no release, but an extension that replaced the value.
+    pub extended: bool,
+}
+
+/// What a lock said, and did not do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FalseClaim {
+    /// In what it was wrong.
+    pub about: Claim,
+    /// The attempts concerned, in the order in which the story introduces them.
+    pub ops: Vec<u64>,
+    /// What was seen, as a sentence without a full stop.
+    pub statement: String,
+}
+
+/// What a lock can be wrong in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// That it has the lock: its value was written to too few nodes.
+    Grant,
+    /// For how long it has the lock: the expiry that was written ends earlier.
+    Validity,
+    /// The lease that was asked for: the expiry that was written is another one.
+    Expiry,
+    /// That it has released the lock: its value was still there.
+    Release,
+    /// That it is a lock of its own: another one uses the same key.
+    Key,
 }
 
 /// A fencing token that was not higher than an earlier one.

@@ -44,7 +44,36 @@ fn check(history: &History) -> (Vec<(Property, Judgement)>, Vec<String>) {
         sufficiency.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
-    (checkers.finish(), sufficiency.reasons(end_ns))
+    let mut judgements = checkers.finish();
+    if !history.header.custody {
+        doubt_bare_ownership(&mut judgements);
+    }
+    (judgements, sufficiency.reasons(end_ns))
+}
+
+/// Without custody, a release that succeeded after two leases had overlapped may have been of the
+/// client's own lock: both had been let in.
+fn doubt_bare_ownership(judgements: &mut [(Property, Judgement)]) {
+    let shown_ns = |of: Property| {
+        judgements.iter().find_map(|(property, judgement)| {
+            let Judgement::Violated { first, .. } = judgement else {
+                return None;
+            };
+            (*property == of).then_some(first.at_ns)
+        })
+    };
+    let (lease_ns, ownership_ns) = (shown_ns(Property::Lease), shown_ns(Property::Ownership));
+    if let (Some(lease_ns), Some(ownership_ns)) = (lease_ns, ownership_ns)
+        && lease_ns <= ownership_ns
+        && let Some((_, ownership)) = (judgements.iter_mut())
+            .find(|(property, _)| *property == Property::Ownership)
+    {
+        *ownership = Judgement::Unknown(
+            "two leases had overlapped before, and without the custody of the key nobody can say whose \
+             lock the release took"
+                .into(),
+        );
+    }
 }
 
 fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &[String]) -> Verdict {

@@ -6,10 +6,13 @@
 //! holds that have ended, while a release of their key is unanswered).
 //!
 //! Checkers return findings: what was seen, and the attempts, keys and times that prove it. Only
-//! then is a finding explained, from evidence: `cause` decides its cause, and `story` tells it.
+//! then is a finding explained, from evidence: `cause` decides its cause (`lost_claim` from the custody,
+//! `bare_cause` where there is none), and `story` tells it.
 //!
 //! There is no clock, no I/O and no guess here. What a history does not prove is not `violated`.
 
+mod bare_cause;
+mod bare_ownership;
 mod cause;
 mod checker;
 mod description;
@@ -17,6 +20,7 @@ mod double_sale;
 mod evidence;
 mod finding;
 mod judge;
+mod lost_claim;
 #[cfg(test)]
 mod oracle;
 mod overlap;
@@ -28,7 +32,9 @@ mod wants;
 
 pub use checker::Checker;
 pub use description::Description;
-pub use finding::{Finding, ForeignRelease, Judgement, Seen, StaleToken, Stall, WrongStock};
+pub use finding::{
+    Claim, FalseClaim, Finding, ForeignRelease, Judgement, Seen, StaleToken, Stall, WrongStock,
+};
 pub use judge::judge;
 pub use properties::describe;
 pub use verdict::{Cause, Property, Responsible, Status, Verdict, Verdicts};

@@ -3,7 +3,11 @@
 //! Every time is read from the driver's one monotonic clock, in nanoseconds since the run began,
 //! so no two clocks are ever compared.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+
+use super::key_change::{KeyChange, KeyName};
 
 /// One line of a history, after the header.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -166,6 +170,19 @@ pub enum What {
     KeyLeft { node: usize, key: u32, ttl_ms: i64 },
     /// After the run: a node does not answer, and no fault of the plan is the reason.
     NodeLost { node: usize, reason: String },
+    /// A key of a node changed. Such events are there only if the header says `custody`.
+    KeyChanged {
+        node: usize,
+        key: KeyName,
+        /// What it holds from now on; left out if it is gone. Long values are cut.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<Arc<str>>,
+        /// How much longer it lives, by the node's clock; left out if it never expires.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ttl_ms: Option<i64>,
+        #[serde(flatten)]
+        why: KeyChange,
+    },
     /// The machine prevented the driver from running for this long, until now. All other processes
     /// may have been stalled as well.
     Stalled { late_ms: u64 },

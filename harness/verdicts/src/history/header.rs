@@ -35,4 +35,7 @@ pub struct Header {
     pub min_grants: u64,
     /// Bound on progress, milliseconds.
     pub progress_within_ms: u64,
+    /// True if every change of the nodes' keys is in the history.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub custody: bool,
 }

@@ -3,12 +3,14 @@
 mod event;
 mod file;
 mod header;
+mod key_change;
 #[cfg(test)]
 mod reading;
 
 pub use event::{ClockShift, EndReason, Event, Misbehaviour, What};
 pub use file::{HistoryError, read_history, write_history};
 pub use header::{FORMAT, Header};
+pub use key_change::{KeyChange, KeyCommand, KeyName};
 
 /// A whole history: header and events in the order in which the driver saw them.
 #[derive(Debug, Clone, PartialEq)]

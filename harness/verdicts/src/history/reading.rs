@@ -28,6 +28,7 @@ fn header() -> Header {
         update: Update::Write,
         min_grants: 2,
         progress_within_ms: 3000,
+        custody: false,
     }
 }
 

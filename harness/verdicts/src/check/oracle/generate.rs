@@ -104,6 +104,7 @@ fn header(keys: u32) -> Header {
         update: picklock_scenarios::Update::Decrement,
         min_grants: 0,
         progress_within_ms: 3 * TTL_MS,
+        custody: false,
     }
 }
 

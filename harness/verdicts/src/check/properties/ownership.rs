@@ -1,83 +1,46 @@
-//! Ownership: no release succeeds on a lock that was granted to another client.
+//! Ownership: no client's release or renewal takes away another client's lock.
 //!
-//! `released: true` claims "the lock was mine until now, and is free". Let x be the time at which
-//! the last command of that release that names the lock's key was sent on the wire (without a
-//! wire log: when the release was sent). The claim is false if another hold of that key
+//! With custody it is seen on the servers: a command that a client sent to release or to extend its
+//! lock removed or replaced a value that another client's acquisition had written. An attempt that
+//! deletes another client's value while it takes its own back counts as a release too. A value that
+//! never expires and has not the name of a lock is none (a counter, a list of those who wait).
 //!
-//! - had its grant's arrival strictly before x,
-//! - had not begun its own release, and was not killed, until strictly after x, and
-//! - was granted *after* the releasing one ([`Attempt::follows_ns`] says what proves that).
-//!
-//! The third condition matters because a client that overstays its own lease still counts as
-//! holding, but a successor that releases its own, newer lock takes nothing from it. A late
-//! *reply* proves nothing: only the time of the command counts, so nothing is known before the
-//! answer arrives. Holds that ended in between are kept while a release of their key is
-//! unanswered. An answer at the very time x waits until time moves on, because a release with the
-//! same time may still follow.
+//! Without custody it is judged from what clients said (`bare_ownership.rs`), and only as long as the
+//! lock's own word held: once two leases overlapped, the two clients had the lock together anyway, and
+//! the answer to a release does not show whose it was.
 
-use picklock_scenarios::Property;
+use picklock_scenarios::{Phase, Property};
 
+use crate::check::bare_ownership::BareOwnership;
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, ForeignRelease, Judgement, Seen};
-use crate::history::{Header, History};
-use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step};
-
-/// A hold, open or ended, as far as it matters here.
-#[derive(Debug, Clone, Copy)]
-struct HoldTimes {
-    op: u64,
-    begin_ns: u64,
-    follows_ns: u64,
-    end_ns: u64,
-}
-
-#[derive(Debug, Clone, Default)]
-struct KeyOwners {
-    /// Open holds, by begin.
-    open: Vec<HoldTimes>,
-    /// Ended holds, by end; only those that an unanswered release may have affected.
-    past: Vec<HoldTimes>,
-    /// Unanswered releases: when each was sent, and its attempt; by time.
-    pending: Vec<(u64, u64)>,
-    /// Claims whose answer arrived at the very time of their last command.
-    claims: Vec<Claim>,
-}
-
-/// A release that claims success.
-#[derive(Debug, Clone, Copy)]
-struct Claim {
-    op: u64,
-    begin_ns: u64,
-    sent_ns: u64,
-    struck_ns: u64,
-}
+use crate::custody::{KeyTable, KeyUpdate};
+use crate::history::{Event, Header, History, KeyChange, KeyName};
+use crate::timeline::{Attempt, AttemptTracker, Step};
 
 /// The checker.
 pub(in crate::check) struct Ownership {
-    keys: Vec<KeyOwners>,
+    custody: bool,
+    table: KeyTable,
+    bare: BareOwnership,
+    /// The lock's key of each attempt that is under way, and when its release was sent.
+    attempts: Vec<Asked>,
     violations: u64,
     first: Option<ForeignRelease>,
     /// All of them, where they are asked for.
     all: Option<Vec<ForeignRelease>>,
 }
 
-impl Ownership {
-    /// Judges the claims whose time has passed.
-    fn settle(&mut self, at_ns: u64, key: u32) {
-        while let Some(claim) = self.keys[key as usize].ripe_claim(at_ns) {
-            if let Some(owner) = self.keys[key as usize].owner_at(&claim) {
-                self.found(ForeignRelease {
-                    key,
-                    releaser: claim.op,
-                    owner: owner.op,
-                    sent_ns: claim.sent_ns,
-                    struck_ns: claim.struck_ns,
-                });
-            }
-        }
-    }
+/// What is known of an attempt.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    op: u64,
+    key: u32,
+    released_ns: Option<u64>,
+}
 
+impl Ownership {
     fn found(&mut self, release: ForeignRelease) {
         self.violations += 1;
         if self
@@ -90,67 +53,52 @@ impl Ownership {
             all.push(release);
         }
     }
+
+    /// The last attempt of a worker is kept until its next: its commands may come late.
+    fn note(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        if self.attempts.len() <= attempt.worker {
+            let none = Asked {
+                op: 0,
+                key: 0,
+                released_ns: None,
+            };
+            self.attempts.resize(attempt.worker + 1, none);
+        }
+        let asked = &mut self.attempts[attempt.worker];
+        match step {
+            Step::Asked => {
+                *asked = Asked {
+                    op: attempt.op,
+                    key: attempt.key,
+                    released_ns: None,
+                };
+            }
+            Step::Ended(_) if asked.op == attempt.op => asked.released_ns = Some(at_ns),
+            _ => {}
+        }
+    }
 }
 
-impl KeyOwners {
-    fn begin(&mut self, attempt: &Attempt) {
-        self.open.push(HoldTimes {
-            op: attempt.op,
-            begin_ns: attempt.begun_ns(),
-            follows_ns: attempt.follows_ns,
-            end_ns: u64::MAX,
-        });
-    }
-
-    fn end(&mut self, at_ns: u64, op: u64, how: HoldEnd) {
-        if let Some(index) = self.open.iter().rposition(|other| other.op == op) {
-            let other = self.open.remove(index);
-            if !self.pending.is_empty() {
-                self.past.push(HoldTimes {
-                    end_ns: at_ns,
-                    ..other
-                });
-            }
-        }
-        if how == HoldEnd::Released {
-            self.pending.push((at_ns, op));
-        }
-    }
-
-    fn answered(&mut self, op: u64) {
-        self.pending.retain(|(_, pending)| *pending != op);
-        match self.pending.first() {
-            None => self.past.clear(),
-            Some((oldest_ns, _)) => {
-                let useless = self.past.partition_point(|past| past.end_ns <= *oldest_ns);
-                self.past.drain(..useless);
-            }
-        }
-    }
-
-    /// The hold that owned the lock when the release's last command was sent, if it is not the
-    /// releasing one. Must be called after that time.
-    fn owner_at(&self, claim: &Claim) -> Option<HoldTimes> {
-        let owned = |other: &&HoldTimes| {
-            other.op != claim.op
-                && other.begin_ns < claim.struck_ns
-                && other.follows_ns > claim.begin_ns
-        };
-        // A hold that began no later than the releasing one was not provably granted later.
-        let newer = |other: &&HoldTimes| other.begin_ns > claim.begin_ns;
-        let over = |past: &HoldTimes| past.end_ns <= claim.struck_ns;
-        let over = self.past.partition_point(over);
-        let mut open = self.open.iter().rev().take_while(newer);
-        let mut past = self.past[over..].iter();
-        open.find(owned).or_else(|| past.find(owned)).copied()
-    }
-
-    /// A claim that can be judged at `at_ns`.
-    fn ripe_claim(&mut self, at_ns: u64) -> Option<Claim> {
-        let ripe = |claim: &Claim| claim.struck_ns < at_ns;
-        let index = self.claims.iter().position(ripe)?;
-        Some(self.claims.swap_remove(index))
-    }
+/// The command, if it took away what another client's acquisition had written.
+fn foreign(update: &KeyUpdate<'_>) -> Option<(u64, usize, u64, bool)> {
+    let KeyChange::Command(command) = update.why else {
+        return None;
+    };
+    let before = update.before.as_ref()?;
+    let author = before.author.as_ref()?;
+    let is_lock = before.ttl_ms.is_some() || matches!(update.key, KeyName::Lock(_));
+    let takes_away = match command.phase {
+        // A lock that is taken over is a question of leases.
+        Phase::Acquire => update.now.is_none(),
+        Phase::Idle | Phase::Extend | Phase::Release => true,
+    };
+    let foreign = author.worker != command.worker && author.phase == Phase::Acquire;
+    (is_lock && takes_away && foreign && update.ends_value()).then_some((
+        command.op,
+        command.worker,
+        author.op,
+        update.now.is_some(),
+    ))
 }
 
 impl Checker for Ownership {
@@ -164,8 +112,12 @@ impl Checker for Ownership {
     };
 
     fn new(header: &Header) -> Self {
+        let keys = if header.custody { 0 } else { header.keys.len() };
         Ownership {
-            keys: vec![KeyOwners::default(); header.keys.len()],
+            custody: header.custody,
+            table: KeyTable::default(),
+            bare: BareOwnership::new(keys),
+            attempts: Vec::new(),
             violations: 0,
             first: None,
             all: None,
@@ -173,32 +125,33 @@ impl Checker for Ownership {
     }
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        if attempt.key as usize >= self.keys.len() {
+        if self.custody {
+            return self.note(at_ns, attempt, step);
+        }
+        self.bare.step(at_ns, attempt, step);
+        let found: Vec<ForeignRelease> = self.bare.take().collect();
+        for release in found {
+            self.found(release);
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let mut found = None;
+        self.table.event(event, |update| found = foreign(&update));
+        let Some((op, worker, owner, extended)) = found else {
             return;
-        }
-        self.settle(at_ns, attempt.key);
-        let key = &mut self.keys[attempt.key as usize];
-        match step {
-            Step::Begun => key.begin(attempt),
-            Step::Ended(how) => key.end(at_ns, attempt.op, how),
-            Step::Answered {
-                released,
-                last_command_ns,
-            } => {
-                if let (Some(true), Some((sent_ns, _))) = (released, attempt.ended) {
-                    key.claims.push(Claim {
-                        op: attempt.op,
-                        begin_ns: attempt.begun_ns(),
-                        sent_ns,
-                        struck_ns: last_command_ns.unwrap_or(sent_ns),
-                    });
-                }
-                self.settle(at_ns, attempt.key);
-                self.keys[attempt.key as usize].answered(attempt.op);
-            }
-            Step::Gone => key.answered(attempt.op),
-            _ => {}
-        }
+        };
+        let asked = self.attempts.get(worker).filter(|asked| asked.op == op);
+        self.found(ForeignRelease {
+            key: asked.map_or(0, |asked| asked.key),
+            releaser: op,
+            owner,
+            sent_ns: asked
+                .and_then(|asked| asked.released_ns)
+                .unwrap_or(event.at_ns),
+            struck_ns: event.at_ns,
+            extended,
+        });
     }
 
     fn finish(self) -> Judgement {
@@ -217,9 +170,12 @@ pub(in crate::check) fn foreign_releases(history: &History) -> Vec<ForeignReleas
     let mut checker = Ownership::new(&history.header);
     checker.all = Some(Vec::new());
     for event in &history.events {
-        tracker.event(event, |attempt, step| {
+        let followed = tracker.event(event, |attempt, step| {
             checker.step(event.at_ns, attempt, step);
         });
+        if !followed {
+            checker.event(event);
+        }
     }
     checker.all.unwrap_or_default()
 }

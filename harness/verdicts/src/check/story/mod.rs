@@ -27,6 +27,7 @@ pub(super) fn story(finding: &Finding, evidence: &Evidence<'_>) -> Vec<String> {
         Seen::ForeignRelease(release) => of_foreign_release(evidence, release),
         Seen::StaleToken(stale) => of_stale_token(evidence, stale, at_ns),
         Seen::Stall(stall) => of_stall(evidence, stall),
+        Seen::FalseClaim(claim) => of_attempts(evidence, &claim.ops, &claim.statement, at_ns),
         Seen::Attempts { ops, statement } => of_attempts(evidence, ops, statement, at_ns),
     };
     draft.finish()

@@ -1,0 +1,93 @@
+//! Which keys were touched, and what they hold: what an observer of the server wants to know.
+
+use super::keyspace::Entry;
+use super::values::Value;
+
+/// The text of a value has at most this many characters.
+const LONGEST_TEXT: usize = 120;
+
+/// A key that was written, removed, or found to be expired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    /// Its database.
+    pub database: usize,
+    /// Its name.
+    pub key: Vec<u8>,
+    /// It was removed because it had expired.
+    pub expired: bool,
+}
+
+impl Touched {
+    pub(super) fn written(database: usize, key: &[u8]) -> Self {
+        Touched {
+            database,
+            key: key.to_vec(),
+            expired: false,
+        }
+    }
+
+    pub(super) fn expired(database: usize, key: &[u8]) -> Self {
+        Touched {
+            expired: true,
+            ..Touched::written(database, key)
+        }
+    }
+}
+
+/// What a key holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldValue {
+    /// The value as text. Two values with the same text are the same, unless they are very long.
+    pub text: String,
+    /// When it expires, in milliseconds since the Unix epoch.
+    pub expires_ms: Option<i64>,
+}
+
+impl HeldValue {
+    pub(super) fn of(entry: &Entry) -> Self {
+        HeldValue {
+            text: text_of(&entry.value),
+            expires_ms: entry.expires_ms,
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(bytes) => text(bytes),
+        Value::Hash(hash) => listed(hash.iter().map(|(field, value)| pair(field, value))),
+        Value::List(list) => listed(list.iter().map(|element| text(element))),
+        Value::Set(set) => listed(set.iter().map(|member| text(member))),
+        Value::SortedSet(set) => {
+            listed((set.iter()).map(|(member, score)| pair(member, score.to_string().as_bytes())))
+        }
+    }
+}
+
+fn pair(name: &[u8], value: &[u8]) -> String {
+    format!("{}: {}", text(name), text(value))
+}
+
+fn listed(parts: impl Iterator<Item = String>) -> String {
+    let mut all = String::from("{");
+    for part in parts {
+        if all.len() > LONGEST_TEXT {
+            all.push_str(", …");
+            break;
+        }
+        if all.len() > 1 {
+            all.push_str(", ");
+        }
+        all.push_str(&part);
+    }
+    all.push('}');
+    all
+}
+
+fn text(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    match text.char_indices().nth(LONGEST_TEXT) {
+        None => text.into_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

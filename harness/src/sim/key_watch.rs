@@ -1,0 +1,151 @@
+//! Watches the keys of one simulated node: what each holds, and why it changed.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::history::{KeyChange, KeyName};
+use crate::model::{HeldValue, Server, Touched};
+
+/// A change, with its time on the simulation's clock.
+pub(super) struct KeyRecord {
+    pub(super) at_ns: u64,
+    pub(super) key: KeyName,
+    pub(super) value: Option<Arc<str>>,
+    pub(super) ttl_ms: Option<i64>,
+    pub(super) why: KeyChange,
+}
+
+/// A key that is known, and what it held when it was last looked at.
+struct Known {
+    database: usize,
+    bytes: Vec<u8>,
+    name: KeyName,
+    held: Option<HeldValue>,
+}
+
+/// The keys of one node.
+pub(super) struct KeyWatch {
+    locks: Rc<[String]>,
+    known: Vec<Known>,
+    records: Vec<KeyRecord>,
+}
+
+/// When a look is taken: on the simulation's clock, and on the node's wall clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LookTime {
+    pub(super) at_ns: u64,
+    pub(super) wall_ms: i64,
+}
+
+impl KeyWatch {
+    /// For a node whose locks have these names.
+    pub(super) fn new(locks: Rc<[String]>) -> Self {
+        KeyWatch {
+            locks,
+            known: Vec::new(),
+            records: Vec::new(),
+        }
+    }
+
+    /// Looks at the keys that the server has touched since the last look.
+    pub(super) fn look(
+        &mut self,
+        server: &mut Server,
+        time: LookTime,
+        why: impl Fn() -> KeyChange,
+    ) {
+        for Touched {
+            database,
+            key,
+            expired,
+        } in server.take_touched()
+        {
+            let index = self.index(database, key);
+            if expired {
+                self.expired(index, time);
+            } else {
+                self.compare(index, server, time, &why);
+            }
+        }
+    }
+
+    /// Looks at all known keys: the server, or its data, was replaced.
+    pub(super) fn look_at_all(&mut self, server: &mut Server, time: LookTime, why: &KeyChange) {
+        server.take_touched();
+        for index in 0..self.known.len() {
+            self.compare(index, server, time, &|| why.clone());
+        }
+    }
+
+    /// Takes the records out.
+    pub(super) fn take(&mut self) -> Vec<KeyRecord> {
+        std::mem::take(&mut self.records)
+    }
+
+    fn index(&mut self, database: usize, bytes: Vec<u8>) -> usize {
+        let same = |known: &Known| known.database == database && known.bytes == bytes;
+        self.known.iter().position(same).unwrap_or_else(|| {
+            let name = self.name(database, &bytes);
+            self.known.push(Known {
+                database,
+                bytes,
+                name,
+                held: None,
+            });
+            self.known.len() - 1
+        })
+    }
+
+    fn name(&self, database: usize, bytes: &[u8]) -> KeyName {
+        let lock = self.locks.iter().position(|lock| lock.as_bytes() == bytes);
+        match lock.and_then(|lock| u32::try_from(lock).ok()) {
+            Some(lock) if database == 0 => KeyName::Lock(lock),
+            _ => KeyName::Other(other_name(database, bytes)),
+        }
+    }
+
+    fn expired(&mut self, index: usize, time: LookTime) {
+        let known = &mut self.known[index];
+        if known.held.take().is_some() {
+            self.records.push(KeyRecord {
+                at_ns: time.at_ns,
+                key: known.name.clone(),
+                value: None,
+                ttl_ms: None,
+                why: KeyChange::Expired,
+            });
+        }
+    }
+
+    fn compare(
+        &mut self,
+        index: usize,
+        server: &Server,
+        time: LookTime,
+        why: &impl Fn() -> KeyChange,
+    ) {
+        let known = &mut self.known[index];
+        let held = server.held_value(known.database, &known.bytes);
+        if held == known.held {
+            return;
+        }
+        let expires_ms = held.as_ref().and_then(|held| held.expires_ms);
+        self.records.push(KeyRecord {
+            at_ns: time.at_ns,
+            key: known.name.clone(),
+            value: held.as_ref().map(|held| Arc::from(held.text.as_str())),
+            ttl_ms: expires_ms.map(|at_ms| at_ms - time.wall_ms),
+            why: why(),
+        });
+        known.held = held;
+    }
+}
+
+/// The name of a key that is no lock's: of another database than the first with its number.
+pub(crate) fn other_name(database: usize, bytes: &[u8]) -> Arc<str> {
+    let name = String::from_utf8_lossy(bytes);
+    match database {
+        0 => Arc::from(name),
+        _ => Arc::from(format!("{name} (database {database})")),
+    }
+}

@@ -1,0 +1,12 @@
+//! The account of the nodes' keys: who wrote which value, and how it went away.
+
+use std::future::Future;
+
+use crate::history::Event;
+
+/// What the servers saw.
+pub trait Custody {
+    /// Every change of the nodes' keys so far, as events in the order of time. `None`: this world
+    /// keeps no account in this run, or not a complete one.
+    fn key_changes(&self) -> impl Future<Output = Option<Vec<Event>>>;
+}

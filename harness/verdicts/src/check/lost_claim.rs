@@ -1,0 +1,183 @@
+//! Why two clients had one lock at a time, from the custody of its key.
+//!
+//! Of two attempts, the one that took the lock first on the servers is the earlier claim. On each
+//! node that the later one took, the account says what had become of the earlier value there: how it
+//! ended, or that it was never written. A majority that the later one could not have had without one
+//! kind of end has that end as its cause. (On a single node, one node is the majority.)
+//!
+//! What the account does not show is `undetermined`: no party is blamed because no other is left.
+
+use picklock_scenarios::Phase;
+
+use crate::custody::{SpanEnd, ValueSpan};
+use crate::history::{History, KeyCommand};
+use crate::timeline::{FaultSpan, Hold, spoils_clocks};
+
+use super::verdict::Cause;
+
+/// Two attempts on the same key, and what the servers and the faults say.
+pub(super) struct LostClaim<'a> {
+    pub history: &'a History,
+    pub spans: &'a [ValueSpan],
+    pub faults: &'a [FaultSpan<'a>],
+}
+
+impl LostClaim<'_> {
+    /// Why both attempts had the lock, though the lease of each was running.
+    pub fn cause(&self, one: &Hold, other: &Hold) -> Cause {
+        let until_ns = one.end_ns.min(other.end_ns);
+        if let Some(cause) = self.revived(one, other, until_ns) {
+            return cause;
+        }
+        let quorum = self.quorum();
+        let (Some(one_ns), Some(other_ns)) =
+            (self.taken_ns(one, quorum), self.taken_ns(other, quorum))
+        else {
+            return Cause::UnbackedGrant;
+        };
+        let (earlier, later) = if one_ns <= other_ns {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let mut ends = Vec::new();
+        let mut nodes = 0;
+        for taken in self.taken(later) {
+            nodes += 1;
+            if let Some(span) = self.last_before(earlier, taken) {
+                ends.push(self.cause_of_end(span, earlier, later));
+            }
+        }
+        decisive(&ends, nodes, quorum)
+    }
+
+    /// How many nodes a grant must rest on.
+    fn quorum(&self) -> usize {
+        self.history.header.nodes / 2 + 1
+    }
+
+    /// The values that an attempt wrote in order to take the lock; on each node the first.
+    fn taken<'a>(&'a self, hold: &'a Hold) -> Vec<&'a ValueSpan> {
+        let mut taken: Vec<&ValueSpan> = Vec::new();
+        for span in self.spans_of(hold) {
+            let known = taken.iter().any(|one| one.node == span.node);
+            if phase(span) == Some(Phase::Acquire) && !known && span.from_ns <= hold.begin_ns {
+                taken.push(span);
+            }
+        }
+        taken
+    }
+
+    /// When the attempt had taken a quorum. `None`: it never had.
+    fn taken_ns(&self, hold: &Hold, quorum: usize) -> Option<u64> {
+        // In the order of time, so the last of the quorum completes it.
+        let taken = self.taken(hold);
+        taken.get(quorum.checked_sub(1)?).map(|span| span.from_ns)
+    }
+
+    fn spans_of<'a>(&'a self, hold: &'a Hold) -> impl Iterator<Item = &'a ValueSpan> {
+        self.spans.iter().filter(move |span| {
+            let author = span.author.as_ref();
+            author.is_some_and(|author| author.worker == hold.worker && author.op == hold.op)
+        })
+    }
+
+    /// The last value of the earlier attempt on a node before the later one took it.
+    fn last_before<'a>(&'a self, earlier: &'a Hold, taken: &ValueSpan) -> Option<&'a ValueSpan> {
+        let spans = self.spans_of(earlier);
+        spans
+            .filter(|span| span.node == taken.node && span.key == taken.key)
+            .filter(|span| span.from_ns <= taken.from_ns)
+            .last()
+    }
+
+    /// An extension wrote a value that was gone, or another client's, and both have the lock since.
+    fn revived(&self, one: &Hold, other: &Hold, until_ns: u64) -> Option<Cause> {
+        let revived = [one, other].into_iter().any(|hold| {
+            let mut spans = self.spans_of(hold);
+            spans.any(|span| {
+                matches!(phase(span), Some(Phase::Idle | Phase::Extend))
+                    && span.from_ns > hold.begin_ns
+                    && span.from_ns <= until_ns
+            })
+        });
+        let in_time = !share_first_leases(one, other);
+        (revived && in_time).then_some(Cause::PhantomExtend)
+    }
+
+    /// What the end of a value means for the lock that rested on it.
+    fn cause_of_end(&self, span: &ValueSpan, earlier: &Hold, later: &Hold) -> Cause {
+        match &span.end {
+            SpanEnd::ClockLeapt => Cause::ClockJump,
+            // It went away as it had been written, so the lock promised more than it had written.
+            SpanEnd::RanOut => Cause::WrongExpiry,
+            SpanEnd::Removed(by) => of_removal(by, earlier, later),
+            SpanEnd::Overwritten(by) => self.of_overwriting(by, earlier),
+            SpanEnd::Evicted | SpanEnd::Flushed => Cause::Evicted,
+            SpanEnd::LostInRestart if self.history.header.nodes > 1 => Cause::QuorumErosion,
+            SpanEnd::LostInRestart => Cause::LostOnRestart,
+            SpanEnd::LostInFailover => Cause::LostOnFailover,
+            SpanEnd::Stays | SpanEnd::Unseen => Cause::Undetermined,
+        }
+    }
+
+    /// A client wrote over a value that was still there. If a clock of one of the two was wrong, and
+    /// it went by its clock, that is why; else it had looked before it wrote.
+    fn of_overwriting(&self, by: &KeyCommand, earlier: &Hold) -> Cause {
+        let skewed = self.faults.iter().any(|fault| {
+            spoils_clocks(fault.fault)
+                && fault.began_ns <= earlier.end_ns
+                && [by.worker, earlier.worker]
+                    .iter()
+                    .any(|worker| fault.workers.contains(worker))
+        });
+        match by.phase {
+            Phase::Idle | Phase::Extend => Cause::PhantomExtend,
+            _ if skewed => Cause::ClockSkew,
+            _ => Cause::Race,
+        }
+    }
+}
+
+/// A command removed the earlier value: by whose?
+fn of_removal(by: &KeyCommand, earlier: &Hold, later: &Hold) -> Cause {
+    let own = by.worker == earlier.worker && by.op == earlier.op;
+    match by.phase {
+        // It took the lock and gave it back before it was granted.
+        Phase::Acquire if own => Cause::UnbackedGrant,
+        _ if own => Cause::Undetermined,
+        Phase::Acquire if by.op == later.op => Cause::Race,
+        _ => Cause::StolenRelease,
+    }
+}
+
+/// The end without which the later attempt would not have had its quorum.
+fn decisive(ends: &[Cause], nodes: usize, quorum: usize) -> Cause {
+    // It needed none of the earlier one's nodes: two grants on different nodes.
+    if nodes.saturating_sub(ends.len()) >= quorum {
+        return Cause::UnbackedGrant;
+    }
+    let count = |cause: &Cause| ends.iter().filter(|end| *end == cause).count();
+    let necessary = ends.iter().find(|cause| nodes - count(cause) < quorum);
+    let most = || ends.iter().rev().max_by_key(|cause| count(cause));
+    necessary
+        .or_else(most)
+        .copied()
+        .unwrap_or(Cause::Undetermined)
+}
+
+fn phase(span: &ValueSpan) -> Option<Phase> {
+    span.author.as_ref().map(|author| author.phase)
+}
+
+/// True if the leases that the two were granted with overlap, without any extension.
+pub(super) fn share_first_leases(one: &Hold, other: &Hold) -> bool {
+    match (one.leases.first(), other.leases.first()) {
+        (Some(mine), Some(theirs)) => {
+            mine.from_ns == one.begin_ns
+                && theirs.from_ns == other.begin_ns
+                && mine.overlaps(*theirs)
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,91 @@
+//! By how much the nodes' wall clocks were shifted, and so when an expiry is over.
+
+use crate::history::{ClockShift, Event, What};
+
+/// The shifts of the nodes' clocks, in the order of time.
+#[derive(Debug, Clone, Default)]
+pub struct NodeClocks {
+    /// When, which node, and by how many nanoseconds.
+    shifts: Vec<(u64, usize, i64)>,
+    /// The shifts that are undone when their fault ends: its id, its nodes, by how much.
+    passing: Vec<(u32, Vec<usize>, i64)>,
+}
+
+impl NodeClocks {
+    /// Reads one event.
+    pub fn event(&mut self, event: &Event) {
+        match &event.what {
+            What::FaultBegan {
+                id,
+                nodes,
+                clock: Some(ClockShift { by_ns, for_good }),
+                ..
+            } => {
+                let shifts = nodes.iter().map(|node| (event.at_ns, *node, *by_ns));
+                self.shifts.extend(shifts);
+                if !for_good {
+                    self.passing.push((*id, nodes.clone(), *by_ns));
+                }
+            }
+            What::FaultEnded { id } => {
+                let over = self.passing.iter().position(|(passing, ..)| passing == id);
+                if let Some((_, nodes, by_ns)) = over.map(|index| self.passing.swap_remove(index)) {
+                    let back = nodes.into_iter().map(|node| (event.at_ns, node, -by_ns));
+                    self.shifts.extend(back);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// True if the node's clock was set forward between two times.
+    pub fn leapt(&self, of: usize, from_ns: u64, until_ns: u64) -> bool {
+        self.shifts.iter().any(|(at_ns, node, by_ns)| {
+            *node == of && *by_ns > 0 && (from_ns..=until_ns).contains(at_ns)
+        })
+    }
+
+    /// When an expiry is over: `ttl_ns` on the node's clock after `from_ns`.
+    pub fn over_ns(&self, of: usize, from_ns: u64, ttl_ns: u64) -> u64 {
+        let mut over_ns = from_ns.saturating_add(ttl_ns);
+        for (at_ns, _, by_ns) in self.shifts.iter().filter(|(_, node, _)| *node == of) {
+            if *at_ns < from_ns || *at_ns >= over_ns {
+                continue;
+            }
+            // Forward: the rest is over sooner, but not before the leap itself.
+            over_ns = over_ns.saturating_add_signed(-*by_ns).max(*at_ns);
+        }
+        over_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shifted(shifts: &[(u64, i64)]) -> NodeClocks {
+        NodeClocks {
+            shifts: shifts.iter().map(|(at, by)| (*at, 0, *by)).collect(),
+            passing: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_leap_ends_an_expiry_early_and_a_step_back_prolongs_it() {
+        assert_eq!(shifted(&[]).over_ns(0, 10, 100), 110);
+        assert_eq!(shifted(&[(50, 30)]).over_ns(0, 10, 100), 80);
+        assert_eq!(shifted(&[(50, 300)]).over_ns(0, 10, 100), 50);
+        assert_eq!(shifted(&[(50, -30)]).over_ns(0, 10, 100), 140);
+        assert_eq!(shifted(&[(50, -30), (120, 500)]).over_ns(0, 10, 100), 120);
+        assert_eq!(shifted(&[(5, 300), (111, 9)]).over_ns(0, 10, 100), 110);
+        assert_eq!(shifted(&[(50, 300)]).over_ns(1, 10, 100), 110);
+    }
+
+    #[test]
+    fn only_a_leap_forward_is_a_leap() {
+        let clocks = shifted(&[(50, 30), (70, -30)]);
+        assert!(clocks.leapt(0, 50, 60));
+        assert!(!clocks.leapt(0, 60, 80));
+        assert!(!clocks.leapt(1, 50, 60));
+    }
+}

@@ -1,0 +1,62 @@
+//! Changes of the servers' keys: what a history knows of the custody of a lock.
+//!
+//! They come from what the servers did, never from what a subject claims: in the simulation from
+//! the nodes themselves, on real servers from what each server reports.
+
+use std::sync::Arc;
+
+use picklock_scenarios::Phase;
+use serde::{Deserialize, Serialize};
+
+/// A key on a server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum KeyName {
+    /// It has exactly the name of a lock: the lock's position in the header.
+    Lock(u32),
+    /// Any other name: with a prefix, a counter, a notification list.
+    Other(Arc<str>),
+}
+
+impl KeyName {
+    /// The name as people know it. `locks`: the names in the header.
+    pub fn text<'a>(&'a self, locks: &'a [String]) -> &'a str {
+        match self {
+            KeyName::Lock(lock) => locks.get(*lock as usize).map_or("?", String::as_str),
+            KeyName::Other(name) => name,
+        }
+    }
+}
+
+/// Why a key changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum KeyChange {
+    /// A worker's command changed it.
+    Command(KeyCommand),
+    /// Its expiry was over, and the server removed it.
+    Expired,
+    /// The server, or the nemesis in its place, evicted it.
+    Evicted,
+    /// All keys were deleted.
+    Flushed,
+    /// The server restarted, and has this from its disk.
+    Restarted,
+    /// A replica replaced the server, and has this.
+    FailedOver,
+    /// It was found like this. How it came to be so was not seen.
+    Found,
+}
+
+/// A worker's command that changed a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyCommand {
+    /// Whose.
+    pub worker: usize,
+    /// The attempt that the worker was busy with, or had been last.
+    pub op: u64,
+    /// What the worker had been asked for.
+    pub phase: Phase,
+    /// The command in upper case; of a script, the one that ran it.
+    pub command: Arc<str>,
+}
