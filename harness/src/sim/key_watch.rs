@@ -77,9 +77,19 @@ impl KeyWatch {
         }
     }
 
-    /// Takes the records out.
+    /// Takes the records out, in the order in which they happened.
+    ///
+    /// Faults strike at whole milliseconds, and a command that the node has executed after one may
+    /// have arrived a little earlier. Then the fault's records get the command's time: time never
+    /// runs backwards on a node.
     pub(super) fn take(&mut self) -> Vec<KeyRecord> {
-        std::mem::take(&mut self.records)
+        let mut records = std::mem::take(&mut self.records);
+        let mut next_ns = u64::MAX;
+        for record in records.iter_mut().rev() {
+            record.at_ns = record.at_ns.min(next_ns);
+            next_ns = record.at_ns;
+        }
+        records
     }
 
     fn index(&mut self, database: usize, bytes: Vec<u8>) -> usize {

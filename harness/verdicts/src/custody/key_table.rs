@@ -98,6 +98,12 @@ impl KeyTable {
         });
     }
 
+    /// True if some key holds what this attempt has written.
+    pub fn is_author(&self, worker: usize, op: u64) -> bool {
+        let mut authors = self.keys.values().filter_map(|held| held.author.as_ref());
+        authors.any(|author| (author.worker, author.op) == (worker, op))
+    }
+
     /// What all keys hold: node, name, and value.
     pub fn holdings(&self) -> impl Iterator<Item = (usize, &KeyName, &Holding)> {
         let keys = self.keys.iter();

@@ -139,7 +139,8 @@ impl Claims {
             return;
         };
         let told_ns = attempt.deadline_ns;
-        if told_ns > worth_ns.saturating_add(SLACK_NS) {
+        // A lease that is over when it is told promises nothing.
+        if told_ns > at_ns && told_ns > worth_ns.saturating_add(SLACK_NS) {
             let more_ms = (told_ns - worth_ns) / 1_000_000;
             let statement = format!(
                 "worker {} was told a lease that ends {more_ms} ms after the expiry that was written",

@@ -3,11 +3,15 @@
 //! With custody it is seen on the servers: a command that a client sent to release or to extend its
 //! lock removed or replaced a value that another client's acquisition had written. An attempt that
 //! deletes another client's value while it takes its own back counts as a release too. A value that
-//! never expires and has not the name of a lock is none (a counter, a list of those who wait).
+//! never expires and has not the name of a lock is none (a counter, a list of those who wait). Neither
+//! is a value that its writer was not granted the lock with: GETSET writes also where it finds that
+//! another client has the lock. So a finding waits until the attempt that wrote the value is granted.
 //!
 //! Without custody it is judged from what clients said (`bare_ownership.rs`), and only as long as the
 //! lock's own word held: once two leases overlapped, the two clients had the lock together anyway, and
 //! the answer to a release does not show whose it was.
+
+use std::collections::HashSet;
 
 use picklock_scenarios::{Phase, Property};
 
@@ -16,7 +20,7 @@ use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, ForeignRelease, Judgement, Seen};
 use crate::custody::{KeyTable, KeyUpdate};
-use crate::history::{Event, Header, History, KeyChange, KeyName};
+use crate::history::{Event, Header, History, KeyChange, KeyCommand, KeyName};
 use crate::timeline::{Attempt, AttemptTracker, Step};
 
 /// The checker.
@@ -24,8 +28,12 @@ pub(in crate::check) struct Ownership {
     custody: bool,
     table: KeyTable,
     bare: BareOwnership,
-    /// The lock's key of each attempt that is under way, and when its release was sent.
+    /// The latest attempt of each worker.
     attempts: Vec<Asked>,
+    /// Values that were taken away before the attempts that wrote them were granted.
+    waiting: Vec<Taken>,
+    /// Attempts that were not granted, and left a value behind.
+    losers: HashSet<u64>,
     violations: u64,
     first: Option<ForeignRelease>,
     /// All of them, where they are asked for.
@@ -37,7 +45,20 @@ pub(in crate::check) struct Ownership {
 struct Asked {
     op: u64,
     key: u32,
+    granted: bool,
     released_ns: Option<u64>,
+}
+
+/// A value that another client's command took away.
+#[derive(Debug, Clone)]
+struct Taken {
+    node: usize,
+    key: KeyName,
+    by: KeyCommand,
+    /// Who had written it.
+    owner: (usize, u64),
+    at_ns: u64,
+    extended: bool,
 }
 
 impl Ownership {
@@ -54,12 +75,40 @@ impl Ownership {
         }
     }
 
+    /// An attempt is granted the lock: what was taken away from it before was its own.
+    fn confirm(&mut self, owner: &Attempt) {
+        let owner = (owner.worker, owner.op);
+        let (own, waiting) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|taken| taken.owner == owner);
+        self.waiting = waiting;
+        let own: Vec<Taken> = own;
+        own.iter().for_each(|taken| self.took(taken));
+    }
+
+    fn took(&mut self, taken: &Taken) {
+        let by = &taken.by;
+        let asked = self.attempts.get(by.worker);
+        let asked = asked.filter(|asked| asked.op == by.op);
+        self.found(ForeignRelease {
+            key: asked.map_or(0, |asked| asked.key),
+            releaser: by.op,
+            owner: taken.owner.1,
+            sent_ns: asked
+                .and_then(|asked| asked.released_ns)
+                .unwrap_or(taken.at_ns),
+            struck_ns: taken.at_ns,
+            extended: taken.extended,
+        });
+    }
+
     /// The last attempt of a worker is kept until its next: its commands may come late.
     fn note(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if self.attempts.len() <= attempt.worker {
             let none = Asked {
                 op: 0,
                 key: 0,
+                granted: false,
                 released_ns: None,
             };
             self.attempts.resize(attempt.worker + 1, none);
@@ -70,8 +119,20 @@ impl Ownership {
                 *asked = Asked {
                     op: attempt.op,
                     key: attempt.key,
+                    granted: false,
                     released_ns: None,
                 };
+            }
+            Step::Begun => {
+                asked.granted = true;
+                self.confirm(attempt);
+            }
+            Step::Denied(_) | Step::Gone => {
+                let owner = (attempt.worker, attempt.op);
+                self.waiting.retain(|taken| taken.owner != owner);
+                if !asked.granted && self.table.is_author(owner.0, owner.1) {
+                    self.losers.insert(owner.1);
+                }
             }
             Step::Ended(_) if asked.op == attempt.op => asked.released_ns = Some(at_ns),
             _ => {}
@@ -79,8 +140,8 @@ impl Ownership {
     }
 }
 
-/// The command, if it took away what another client's acquisition had written.
-fn foreign(update: &KeyUpdate<'_>) -> Option<(u64, usize, u64, bool)> {
+/// What a command took away, if another client's acquisition had written it.
+fn taken(at_ns: u64, update: &KeyUpdate<'_>) -> Option<Taken> {
     let KeyChange::Command(command) = update.why else {
         return None;
     };
@@ -93,12 +154,20 @@ fn foreign(update: &KeyUpdate<'_>) -> Option<(u64, usize, u64, bool)> {
         Phase::Idle | Phase::Extend | Phase::Release => true,
     };
     let foreign = author.worker != command.worker && author.phase == Phase::Acquire;
-    (is_lock && takes_away && foreign && update.ends_value()).then_some((
-        command.op,
-        command.worker,
-        author.op,
-        update.now.is_some(),
-    ))
+    (is_lock && takes_away && foreign && update.ends_value()).then(|| Taken {
+        node: update.node,
+        key: update.key.clone(),
+        by: command.clone(),
+        owner: (author.worker, author.op),
+        at_ns,
+        extended: update.now.is_some(),
+    })
+}
+
+/// Whose attempt wrote a value in order to take the lock.
+fn writer(update: &KeyUpdate<'_>) -> Option<(usize, u64)> {
+    let author = update.now?.author.as_ref()?;
+    (author.phase == Phase::Acquire).then_some((author.worker, author.op))
 }
 
 impl Checker for Ownership {
@@ -118,6 +187,8 @@ impl Checker for Ownership {
             table: KeyTable::default(),
             bare: BareOwnership::new(keys),
             attempts: Vec::new(),
+            waiting: Vec::new(),
+            losers: HashSet::new(),
             violations: 0,
             first: None,
             all: None,
@@ -136,22 +207,25 @@ impl Checker for Ownership {
     }
 
     fn event(&mut self, event: &Event) {
-        let mut found = None;
-        self.table.event(event, |update| found = foreign(&update));
-        let Some((op, worker, owner, extended)) = found else {
+        let (mut now_taken, mut written) = (None, None);
+        self.table.event(event, |update| {
+            now_taken = taken(event.at_ns, &update);
+            written = writer(&update).map(|owner| (update.node, update.key.clone(), owner));
+        });
+        // It wrote the value once more: the first one was not what it was granted the lock with.
+        if let Some((node, key, owner)) = written {
+            self.waiting.retain(|taken| {
+                (taken.node, &taken.key, taken.owner) != (node, &key, owner)
+            });
+        }
+        let Some(taken) = now_taken else {
             return;
         };
-        let asked = self.attempts.get(worker).filter(|asked| asked.op == op);
-        self.found(ForeignRelease {
-            key: asked.map_or(0, |asked| asked.key),
-            releaser: op,
-            owner,
-            sent_ns: asked
-                .and_then(|asked| asked.released_ns)
-                .unwrap_or(event.at_ns),
-            struck_ns: event.at_ns,
-            extended,
-        });
+        match self.attempts.get(taken.owner.0) {
+            Some(owner) if owner.op == taken.owner.1 && !owner.granted => self.waiting.push(taken),
+            _ if self.losers.contains(&taken.owner.1) => {}
+            _ => self.took(&taken),
+        }
     }
 
     fn finish(self) -> Judgement {
