@@ -42,7 +42,7 @@ fn what_is_expected_comes_out() {
     );
     let paused = &record.cells[3];
     assert!(paused.is_bound() && paused.is_as_expected());
-    assert_eq!(paused.verdicts.len(), 6);
+    assert_eq!(paused.verdicts.len(), 7);
     assert_eq!((paused.runs, paused.seed), (1, 1));
     assert!(paused.latency["acquire"].count > 0);
     assert_eq!(

@@ -129,19 +129,23 @@ pub async fn run<W: World>(
     let workload = clock.elapsed();
     let identity = context.identity.take().unwrap_or_default();
     let subject = identity.name.unwrap_or(setup.subject);
-    let changes = context.world.key_changes().await;
-    let mut header = header(context.world.as_ref(), &context.plan, &subject);
-    header.custody = changes.is_some();
-    let history = History {
-        header,
-        events: merge(context.recorder.take(), changes.unwrap_or_default()),
-    };
     Ok(Ran {
-        history,
+        history: history(&context, &subject).await,
         subject_version: identity.version,
         setup: setup_took,
         workload,
     })
+}
+
+/// What the driver has seen, with what the servers have.
+async fn history<W: World>(context: &RunContext<W>, subject: &str) -> History {
+    let changes = context.world.key_changes().await;
+    let mut header = header(context.world.as_ref(), &context.plan, subject);
+    header.custody = changes.is_some();
+    History {
+        header,
+        events: merge(context.recorder.take(), changes.unwrap_or_default()),
+    }
 }
 
 /// Two lists of events as one, in the order of time. At one time the driver's events come first: a

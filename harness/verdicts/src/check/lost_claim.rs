@@ -7,10 +7,12 @@
 //!
 //! What the account does not show is `undetermined`: no party is blamed because no other is left.
 
+use std::collections::HashSet;
+
 use picklock_scenarios::Phase;
 
 use crate::custody::{SpanEnd, ValueSpan};
-use crate::history::{History, KeyCommand};
+use crate::history::{History, KeyCommand, KeyName};
 use crate::timeline::{FaultSpan, Hold, spoils_clocks};
 
 use super::verdict::Cause;
@@ -56,15 +58,20 @@ impl LostClaim<'_> {
         self.history.header.nodes / 2 + 1
     }
 
-    /// The values that an attempt wrote in order to take the lock; on each node the first.
+    /// The values that an attempt was granted the lock with, in the order in which they were written:
+    /// on each node the last, because an attempt may have tried more than once.
     fn taken<'a>(&'a self, hold: &'a Hold) -> Vec<&'a ValueSpan> {
         let mut taken: Vec<&ValueSpan> = Vec::new();
         for span in self.spans_of(hold) {
-            let known = taken.iter().any(|one| one.node == span.node);
-            if phase(span) == Some(Phase::Acquire) && !known && span.from_ns <= hold.begin_ns {
+            if phase(span) == Some(Phase::Acquire) && span.from_ns <= hold.begin_ns {
+                taken.retain(|one| (one.node, &one.key) != (span.node, &span.key));
                 taken.push(span);
             }
         }
+        // A counter beside the lock is none of its nodes.
+        taken.retain(|span| span.expiry.is_some() || matches!(span.key, KeyName::Lock(_)));
+        let mut nodes = HashSet::new();
+        taken.retain(|span| nodes.insert(span.node));
         taken
     }
 

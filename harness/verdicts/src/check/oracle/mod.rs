@@ -36,7 +36,13 @@ proptest! {
 
     #[test]
     fn ownership_finds_exactly_the_stolen_locks(history in generate::histories(80)) {
-        prop_assert_eq!(count(&history, Property::Ownership), pairs::ownership(&history));
+        let (lease, ownership) = (pairs::lease(&history), pairs::ownership(&history));
+        // Once two leases have overlapped, a success does not show whose lock was released.
+        let expected = match (lease.1, ownership.1) {
+            (Some(lease_ns), Some(ownership_ns)) if lease_ns <= ownership_ns => (0, None),
+            _ => ownership,
+        };
+        prop_assert_eq!(count(&history, Property::Ownership), expected);
     }
 
     #[test]
