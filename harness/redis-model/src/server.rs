@@ -205,6 +205,11 @@ impl Server {
         there
     }
 
+    /// Removes a key as an expiry does, whatever its time. True if it existed.
+    pub fn expire_key(&mut self, database: usize, key: &[u8]) -> bool {
+        self.state.expire_now(database, key)
+    }
+
     /// Removes every expired key, as the server's own background cycle does. Clients only see the
     /// difference if the wall clock is set back later.
     pub fn expire_cycle(&mut self, now: Now) {

@@ -55,7 +55,15 @@ impl State {
             // A replica hides the key and leaves it to its master to remove it.
             return true;
         }
-        self.keyspace.databases[database].remove(key);
+        self.expire_now(database, key)
+    }
+
+    /// Removes a key as an expiry does. True if it existed.
+    pub(super) fn expire_now(&mut self, database: usize, key: &[u8]) -> bool {
+        let keys = self.keyspace.databases.get_mut(database);
+        if keys.and_then(|keys| keys.remove(key)).is_none() {
+            return false;
+        }
         if let Some(touched) = &mut self.touched {
             touched.push(Touched::expired(database, key));
         }

@@ -5,8 +5,7 @@
 //! - [`SimWorld`]: hosts, network and nodes combined as a [`World`](crate::world::World)
 //! - `host`: one worker; frozen or dropped with its background tasks
 //! - `turn_monitor`: what the watching thread knows of the simulation's
-//! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps; `key_watch`
-//!   keeps the account of its keys
+//! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps
 //!
 //! The path of a command, and back the path of its reply:
 //!
@@ -39,7 +38,6 @@ mod event_queue;
 mod frame;
 mod host;
 mod ingress;
-mod key_watch;
 mod log_writer;
 mod network;
 mod network_state;

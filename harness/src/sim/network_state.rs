@@ -11,7 +11,7 @@ use super::args::Args;
 use super::connection_state::{Connection, ConnectionDirection, Path};
 use super::event_queue::{EventQueue, NetworkEvent};
 use super::frame::{CommandTag, Frame, Payload};
-use super::key_watch::KeyRecord;
+use crate::account::KeyRecord;
 use super::node::Node;
 use super::submission_queue::RequestId;
 use crate::history::{KeyChange, KeyCommand};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use picklock_scenarios::{Persistence, Resource};
 
 use super::frame::Frame;
-use super::key_watch::{KeyRecord, KeyWatch, LookTime};
+use crate::account::{KeyRecord, KeyWatch, LookTime};
 use super::wall_clock::SimWallClock;
 use crate::clock::Clock;
 use crate::history::KeyChange;

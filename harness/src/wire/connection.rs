@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use picklock_scenarios::Direction;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
@@ -24,6 +25,7 @@ use super::pending::Pending;
 use super::proxy::Proxy;
 use super::pump::Pump;
 use super::scan::Shape;
+use super::sent_requests::introduction;
 use crate::clock::Clock;
 
 /// What both directions of a connection share.
@@ -66,7 +68,7 @@ pub(super) async fn carry(proxy: &Proxy, server_link: ServerLink, conn: u64, cli
     let whole = tokio::select! {
         biased;
         () = cut.notified() => false,
-        both = shared.both_ways(&mut client, &mut upstream) => both.is_ok(),
+        both = shared.introduced_both_ways(&mut client, &mut upstream) => both.is_ok(),
     };
     if !whole {
         reset(client);
@@ -117,6 +119,22 @@ impl Shared<'_> {
             first = false;
             changes.changed().await;
         }
+    }
+
+    /// Introduces the connection to its server first, if the server's account is to be joined with
+    /// what it sends.
+    async fn introduced_both_ways(
+        &self,
+        client: &mut TcpStream,
+        upstream: &mut TcpStream,
+    ) -> io::Result<()> {
+        if let Some(sent) = self.proxy.sent() {
+            sent.opened(self.conn, self.link);
+            let other = introduce(upstream, &introduction(self.conn)).await?;
+            // A server that accepts no more connections says so at once.
+            client.write_all(&other).await?;
+        }
+        self.both_ways(client, upstream).await
     }
 
     async fn both_ways(&self, client: &mut TcpStream, upstream: &mut TcpStream) -> io::Result<()> {
@@ -198,9 +216,21 @@ impl Shared<'_> {
 
     /// A request is about to be sent: its answer can come at any time from now on.
     pub(super) fn expect_reply_in(&self, pending: &mut Pending, meta: &FrameMeta) {
+        if let Some(sent) = self.proxy.sent()
+            && meta.is_message()
+        {
+            sent.sent(self.conn, &meta.request);
+        }
         if !meta.is_raw() && !pending.expect_reply(meta.request) {
             let reason = "more than requests and replies";
             self.turn_raw(Direction::Request, meta.at_ns, reason);
+        }
+    }
+
+    /// A reply has come.
+    pub(super) fn replied(&self, at_ns: u64) {
+        if let Some(sent) = self.proxy.sent() {
+            sent.replied(self.conn, at_ns);
         }
     }
 
@@ -252,8 +282,27 @@ impl Shared<'_> {
     }
 }
 
+/// Says a word to a server, which says it again. Returns what the server says instead.
+async fn introduce(upstream: &mut TcpStream, word: &str) -> io::Result<Vec<u8>> {
+    let length = word.len();
+    let request = format!("*2\r\n$4\r\nECHO\r\n${length}\r\n{word}\r\n");
+    upstream.write_all(request.as_bytes()).await?;
+    let expected = format!("${length}\r\n{word}\r\n");
+    let mut answer = Vec::with_capacity(expected.len());
+    while answer.len() < expected.len() {
+        let mut rest = [0; 256];
+        let room = rest.len().min(expected.len() - answer.len());
+        let count = upstream.read(&mut rest[..room]).await?;
+        answer.extend_from_slice(&rest[..count]);
+        if count == 0 || !expected.as_bytes().starts_with(&answer) {
+            return Ok(answer);
+        }
+    }
+    Ok(Vec::new())
+}
+
 async fn connect(upstream: Option<SocketAddr>) -> io::Result<TcpStream> {
-    let upstream = upstream.ok_or(io::ErrorKind::NotFound)?;
+    let upstream = upstream.ok_or(io::ErrorKind::ConnectionRefused)?;
     let stream = TcpStream::connect(upstream).await?;
     // A command must not wait for the acknowledgement of the one before.
     stream.set_nodelay(true)?;

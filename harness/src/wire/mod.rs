@@ -72,6 +72,7 @@ mod scan;
 #[cfg(test)]
 mod scan_proptests;
 mod send_queue;
+mod sent_requests;
 mod sentinel_link;
 
 pub use fault::{Effect, ImposedId, LinkFault};
@@ -80,6 +81,7 @@ pub use link::LinkId;
 pub use log::{FORMAT, WireLog};
 pub use log_entry::{LogEntry, Outcome};
 pub use proxy::Wire;
+pub use sent_requests::ExecutedRequest;
 pub use sentinel_link::SentinelAddresses;
 
 pub(crate) use command::CommandName;

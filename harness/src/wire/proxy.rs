@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use picklock_scenarios::{Direction, Phase};
@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 
 use super::LinkId;
-use super::command::Keys;
+use super::command::{CommandName, Keys};
 use super::connection::carry;
 use super::fault::{ImposedId, LinkFault};
 use super::fault_rules::FaultRules;
@@ -20,6 +20,7 @@ use super::interceptor::Interceptor;
 use super::link::ServerLink;
 use super::log::WireLog;
 use super::operation::{CurrentOperation, Operation};
+use super::sent_requests::{ExecutedRequest, SentRequests, introduced};
 use crate::clock::Clock;
 use crate::entropy;
 
@@ -43,6 +44,8 @@ pub(super) struct Proxy {
     seed: u64,
     pub faults: Arc<FaultTable>,
     registry: Mutex<Registry>,
+    /// What was sent, if the servers' own account is to be joined with it.
+    sent: OnceLock<SentRequests>,
     /// True once the wire is closed.
     closed: watch::Sender<bool>,
     /// Notified when a listener or connection ends.
@@ -51,7 +54,8 @@ pub(super) struct Proxy {
 
 #[derive(Default)]
 struct Registry {
-    upstreams: HashMap<ServerLink, SocketAddr>,
+    /// Where each link leads; `None`: nowhere for now.
+    upstreams: HashMap<ServerLink, Option<SocketAddr>>,
     operations: HashMap<usize, Arc<CurrentOperation>>,
     connections: BTreeMap<u64, Connection>,
     /// How many other tasks must have ended before the wire is closed.
@@ -83,6 +87,7 @@ impl Wire {
                 seed,
                 faults: Arc::new(FaultTable::new()),
                 registry: Mutex::default(),
+                sent: OnceLock::new(),
                 closed: watch::Sender::new(false),
                 ended: Notify::new(),
             }),
@@ -123,7 +128,7 @@ impl Wire {
             if *self.proxy.closed.borrow() {
                 return Err(io::Error::other("the wire is closed"));
             }
-            registry.upstreams.insert(server_link, upstream);
+            registry.upstreams.insert(server_link, Some(upstream));
         }
         let proxy = Arc::clone(&self.proxy);
         tokio::spawn(listen(self.register_task()?, listener, move |client| {
@@ -155,8 +160,8 @@ impl Wire {
             let mut registry = self.proxy.registry();
             let links = registry.upstreams.iter_mut();
             for (_, address) in links.filter(|(to, _)| to.link.node == node && to.server == 0) {
-                moved |= *address != upstream;
-                *address = upstream;
+                moved |= *address != Some(upstream);
+                *address = Some(upstream);
             }
         }
         // If nothing has moved, a connection may lead to the new server already.
@@ -164,6 +169,34 @@ impl Wire {
             self.cut(None, Some(&[node]));
         }
         Ok(())
+    }
+
+    /// From now on connections introduce themselves to their servers, and what they send is kept
+    /// until [`Wire::executed`] asks for it. Call it before the first connection.
+    pub fn keep_requests(&self) {
+        self.proxy.sent.get_or_init(SentRequests::default);
+    }
+
+    /// The number of the connection that introduces itself to its server with this word.
+    pub fn introduced(word: &[u8]) -> Option<u64> {
+        introduced(word)
+    }
+
+    /// A server says that it has executed this command of a connection. `None`: there is no such
+    /// connection, or requests are not kept.
+    pub fn executed(&self, conn: u64, command: &[u8]) -> Option<ExecutedRequest> {
+        let sent = self.proxy.sent.get()?;
+        sent.claim(conn, CommandName::new(command))
+    }
+
+    /// The node's first server is gone: new connections to it are refused until
+    /// [`Wire::redirect`] says where it is.
+    pub fn close_node(&self, node: usize) {
+        let mut registry = self.proxy.registry();
+        let links = registry.upstreams.iter_mut();
+        for (_, upstream) in links.filter(|(to, _)| to.link.node == node && to.server == 0) {
+            *upstream = None;
+        }
     }
 
     /// Says what the driver is about to ask a worker for. What the worker sends from now on is
@@ -235,12 +268,16 @@ impl Proxy {
         registry.unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn sent(&self) -> Option<&SentRequests> {
+        self.sent.get()
+    }
+
     pub(super) fn current_operation(&self, worker: usize) -> Arc<CurrentOperation> {
         Arc::clone(self.registry().operations.entry(worker).or_default())
     }
 
     pub(super) fn upstream(&self, server_link: ServerLink) -> Option<SocketAddr> {
-        self.registry().upstreams.get(&server_link).copied()
+        self.registry().upstreams.get(&server_link).copied().flatten()
     }
 
     pub(super) fn cut_notice(&self, conn: u64) -> Arc<Notify> {

@@ -215,7 +215,11 @@ impl<'a> Pump<'a> {
             Shape::Error => ReplyKind::Error,
             Shape::Composite => ReplyKind::of(frame),
         };
-        match pending.answered_by(kind) {
+        let answered = pending.answered_by(kind);
+        if answered.is_some() {
+            self.shared.replied(now_ns);
+        }
+        match answered {
             Some(request) => FrameMeta {
                 at_ns: now_ns,
                 request,

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use picklock_impls::{Context, DynLock, Node as Connection};
 use picklock_scenarios::{Persistence, WorldName};
 
+use crate::account::KeyWatch;
 use crate::adapter::serve::Init;
 use crate::clock::Clock;
 use crate::entropy;
 use crate::model::ServerVersion;
 use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
-use crate::sim::key_watch::KeyWatch;
 use crate::sim::network::{Network, Wiring};
 use crate::sim::node::Node;
 use crate::sim::turn_monitor::TurnMonitor;

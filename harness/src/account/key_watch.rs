@@ -1,4 +1,4 @@
-//! Watches the keys of one simulated node: what each holds, and why it changed.
+//! Watches the keys of one node: what each holds, and why it changed.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::history::{KeyChange, KeyName};
 use crate::model::{HeldValue, Server, Touched};
 
-/// A change, with its time on the simulation's clock.
-pub(super) struct KeyRecord {
-    pub(super) at_ns: u64,
-    pub(super) key: KeyName,
-    pub(super) value: Option<Arc<str>>,
-    pub(super) ttl_ms: Option<i64>,
-    pub(super) why: KeyChange,
+/// A change, with its time.
+pub(crate) struct KeyRecord {
+    pub(crate) at_ns: u64,
+    pub(crate) key: KeyName,
+    pub(crate) value: Option<Arc<str>>,
+    pub(crate) ttl_ms: Option<i64>,
+    pub(crate) why: KeyChange,
 }
 
 /// A key that is known, and what it held when it was last looked at.
@@ -24,22 +24,22 @@ struct Known {
 }
 
 /// The keys of one node.
-pub(super) struct KeyWatch {
+pub(crate) struct KeyWatch {
     locks: Rc<[String]>,
     known: Vec<Known>,
     records: Vec<KeyRecord>,
 }
 
-/// When a look is taken: on the simulation's clock, and on the node's wall clock.
+/// When a look is taken: on the clock of the account, and on the node's wall clock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LookTime {
-    pub(super) at_ns: u64,
-    pub(super) wall_ms: i64,
+pub(crate) struct LookTime {
+    pub(crate) at_ns: u64,
+    pub(crate) wall_ms: i64,
 }
 
 impl KeyWatch {
     /// For a node whose locks have these names.
-    pub(super) fn new(locks: Rc<[String]>) -> Self {
+    pub(crate) fn new(locks: Rc<[String]>) -> Self {
         KeyWatch {
             locks,
             known: Vec::new(),
@@ -48,7 +48,7 @@ impl KeyWatch {
     }
 
     /// Looks at the keys that the server has touched since the last look.
-    pub(super) fn look(
+    pub(crate) fn look(
         &mut self,
         server: &mut Server,
         time: LookTime,
@@ -70,11 +70,22 @@ impl KeyWatch {
     }
 
     /// Looks at all known keys: the server, or its data, was replaced.
-    pub(super) fn look_at_all(&mut self, server: &mut Server, time: LookTime, why: &KeyChange) {
+    pub(crate) fn look_at_all(&mut self, server: &mut Server, time: LookTime, why: &KeyChange) {
         server.take_touched();
         for index in 0..self.known.len() {
             self.compare(index, server, time, &|| why.clone());
         }
+    }
+
+    /// The names of the keys in the first database that hold something an attempt for this lock has
+    /// written, or that have its name.
+    pub(crate) fn keys_of(&self, lock: u32) -> Vec<String> {
+        let keys = self.known.iter().filter(|known| {
+            let written = known.lock == Some(lock) || known.name == KeyName::Lock(lock);
+            written && known.held.is_some() && known.database == 0
+        });
+        keys.map(|known| String::from_utf8_lossy(&known.bytes).into_owned())
+            .collect()
     }
 
     /// Takes the records out, in the order in which they happened.
@@ -82,7 +93,7 @@ impl KeyWatch {
     /// Faults strike at whole milliseconds, and a command that the node has executed after one may
     /// have arrived a little earlier. Then the fault's records get the command's time: time never
     /// runs backwards on a node.
-    pub(super) fn take(&mut self) -> Vec<KeyRecord> {
+    pub(crate) fn take(&mut self) -> Vec<KeyRecord> {
         let mut records = std::mem::take(&mut self.records);
         let mut next_ns = u64::MAX;
         for record in records.iter_mut().rev() {
@@ -152,7 +163,7 @@ impl KeyWatch {
 }
 
 /// The name of a key that is no lock's: of another database than the first with its number.
-pub(crate) fn other_name(database: usize, bytes: &[u8]) -> Arc<str> {
+fn other_name(database: usize, bytes: &[u8]) -> Arc<str> {
     let name = String::from_utf8_lossy(bytes);
     match database {
         0 => Arc::from(name),

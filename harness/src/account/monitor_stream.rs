@@ -1,0 +1,293 @@
+//! What a server tells on a connection with MONITOR and keyspace notifications, taken apart.
+//!
+//! Lines of MONITOR are simple strings: `+1700000000.123456 [0 127.0.0.1:51234] "SET" "k" "v"`.
+//! Notifications are push frames of RESP3. Nothing else comes on such a connection but the answers
+//! with which it was set up.
+
+/// One command that a server has executed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MonitorLine {
+    /// The server's wall clock: microseconds since the Unix epoch.
+    pub wall_us: i64,
+    /// The database that it was executed in.
+    pub database: usize,
+    /// Who sent it.
+    pub source: Source,
+    /// Name and arguments.
+    pub words: Vec<Vec<u8>>,
+}
+
+/// Who sent a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A client, named by its address.
+    Client(String),
+    /// The script that was named last.
+    Script,
+}
+
+/// Something that a server tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// It has executed a command.
+    Executed(MonitorLine),
+    /// It has removed a key that had expired.
+    Expired {
+        /// Its database.
+        database: usize,
+        /// Its name.
+        key: Vec<u8>,
+    },
+    /// It has evicted a key.
+    Evicted {
+        /// Its database.
+        database: usize,
+        /// Its name.
+        key: Vec<u8>,
+    },
+    /// An answer to a command of this connection, as text.
+    Answer(String),
+}
+
+/// Takes apart what arrives in chunks.
+#[derive(Debug, Default)]
+pub struct MonitorStream {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl MonitorStream {
+    /// More has arrived.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.at);
+        self.at = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next thing that the server tells; `None`: not all of it has arrived.
+    ///
+    /// # Errors
+    /// What arrived is no such thing: the text of it.
+    pub fn next(&mut self) -> Result<Option<Told>, String> {
+        loop {
+            let Some((frame, end)) = self.frame(self.at) else {
+                return Ok(None);
+            };
+            self.at = end;
+            match frame {
+                Frame::Line(line) => return told(&line).map(Some),
+                Frame::List(words) => {
+                    if let Some(told) = notified(&words) {
+                        return Ok(Some(told));
+                    }
+                }
+                Frame::Other => {}
+            }
+        }
+    }
+
+    /// The frame at a position, and where it ends.
+    fn frame(&self, at: usize) -> Option<(Frame, usize)> {
+        let (line, mut end) = self.line(at)?;
+        match line.first() {
+            Some(b'+' | b'-') => Some((Frame::Line(line[1..].to_vec()), end)),
+            // A map has two elements for each entry.
+            Some(kind @ (b'>' | b'*' | b'%' | b'~')) => {
+                let count = number(&line[1..]) * if *kind == b'%' { 2 } else { 1 };
+                let mut words = Vec::new();
+                for _ in 0..count {
+                    let (frame, next) = self.frame(end)?;
+                    end = next;
+                    if let Frame::Line(word) = frame {
+                        words.push(word);
+                    }
+                }
+                Some((Frame::List(words), end))
+            }
+            Some(b'$' | b'=') => {
+                let length = number(&line[1..]);
+                let word = self.bytes.get(end..end + length)?.to_vec();
+                self.bytes.get(end + length..end + length + 2)?;
+                Some((Frame::Line(word), end + length + 2))
+            }
+            _ => Some((Frame::Other, end)),
+        }
+    }
+
+    fn line(&self, at: usize) -> Option<(&[u8], usize)> {
+        let rest = self.bytes.get(at..)?;
+        let length = memchr::memmem::find(rest, b"\r\n")?;
+        Some((&rest[..length], at + length + 2))
+    }
+}
+
+/// A frame, as far as it matters here.
+enum Frame {
+    Line(Vec<u8>),
+    List(Vec<Vec<u8>>),
+    Other,
+}
+
+fn number(digits: &[u8]) -> usize {
+    let text = std::str::from_utf8(digits).unwrap_or_default();
+    text.parse().unwrap_or(0)
+}
+
+fn notified(words: &[Vec<u8>]) -> Option<Told> {
+    let [kind, .., channel, key] = words else {
+        return None;
+    };
+    if kind != b"pmessage" {
+        return None;
+    }
+    let channel = std::str::from_utf8(channel).ok()?;
+    let (database, event) = channel.strip_prefix("__keyevent@")?.split_once("__:")?;
+    let (database, key) = (database.parse().ok()?, key.clone());
+    match event {
+        "expired" => Some(Told::Expired { database, key }),
+        "evicted" => Some(Told::Evicted { database, key }),
+        _ => None,
+    }
+}
+
+fn told(line: &[u8]) -> Result<Told, String> {
+    if !line.first().is_some_and(u8::is_ascii_digit) {
+        return Ok(Told::Answer(String::from_utf8_lossy(line).into_owned()));
+    }
+    let executed = executed(line).map(Told::Executed);
+    executed.ok_or_else(|| String::from_utf8_lossy(line).into_owned())
+}
+
+/// `1700000000.123456 [0 127.0.0.1:51234] "SET" "k" "v"`.
+fn executed(line: &[u8]) -> Option<MonitorLine> {
+    let open = memchr::memchr(b'[', line)?;
+    let close = open + memchr::memmem::find(&line[open..], b"] ").or_else(|| {
+        // A command without a word does not exist, but an address may contain a bracket.
+        line[open..].iter().rposition(|byte| *byte == b']')
+    })?;
+    // `[0 [::1]:51234]` has two closing brackets.
+    let time = std::str::from_utf8(&line[..open]).ok()?.trim();
+    let (seconds, micros) = time.split_once('.')?;
+    let seconds: i64 = seconds.parse().ok()?;
+    let micros: i64 = micros.parse().ok()?;
+    let place = std::str::from_utf8(&line[open + 1..close]).ok()?;
+    let (database, source) = place.split_once(' ')?;
+    Some(MonitorLine {
+        wall_us: seconds.checked_mul(1_000_000)?.checked_add(micros)?,
+        database: database.parse().ok()?,
+        source: match source {
+            "lua" => Source::Script,
+            address => Source::Client(address.to_owned()),
+        },
+        words: words(line.get(close + 1..)?)?,
+    })
+}
+
+/// `"SET" "a\x00b"`: each word in quotes, with escapes as in C.
+fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut words = Vec::new();
+    let mut bytes = text.iter().copied();
+    loop {
+        match bytes.next() {
+            None => return Some(words),
+            Some(b' ') => {}
+            Some(b'"') => words.push(word(&mut bytes)?),
+            Some(_) => return None,
+        }
+    }
+}
+
+fn word(bytes: &mut impl Iterator<Item = u8>) -> Option<Vec<u8>> {
+    let mut word = Vec::new();
+    loop {
+        let byte = match bytes.next()? {
+            b'"' => return Some(word),
+            b'\\' => match bytes.next()? {
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                b'a' => 7,
+                b'b' => 8,
+                b'x' => {
+                    let mut digit = || char::from(bytes.next()?).to_digit(16);
+                    u8::try_from(digit()? * 16 + digit()?).ok()?
+                }
+                escaped => escaped,
+            },
+            byte => byte,
+        };
+        word.push(byte);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(chunks: &[&[u8]]) -> Vec<Told> {
+        let mut stream = MonitorStream::default();
+        let mut seen = Vec::new();
+        for chunk in chunks {
+            stream.feed(chunk);
+            while let Some(told) = stream.next().unwrap() {
+                seen.push(told);
+            }
+        }
+        seen
+    }
+
+    /// What Redis 7.0.15 sent.
+    const RECORDED: &[u8] = b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n\
+        >3\r\n$10\r\npsubscribe\r\n$22\r\n__keyevent@*__:expired\r\n:1\r\n+OK\r\n\
+        +1795323761.403668 [0 127.0.0.1:37198] \"SET\" \"k\" \"v\\x00\\\"x\" \"PX\" \"50\" \"NX\"\r\n\
+        +1795323761.403759 [0 lua] \"set\" \"j\" \"1\"\r\n\
+        >4\r\n$8\r\npmessage\r\n$22\r\n__keyevent@*__:expired\r\n$22\r\n__keyevent@0__:expired\r\n$1\r\nj\r\n\
+        +1795323761.707321 [3 [::1]:37198] \"GET\" \"k\"\r\n";
+
+    #[test]
+    fn commands_and_expiries_are_taken_apart() {
+        let told = all(&[RECORDED]);
+        let Told::Executed(set) = &told[1] else {
+            panic!("{told:?}")
+        };
+        assert_eq!(told[0], Told::Answer("OK".into()));
+        assert_eq!(set.wall_us, 1_795_323_761_403_668);
+        assert_eq!(set.source, Source::Client("127.0.0.1:37198".into()));
+        assert_eq!(set.words[2], b"v\x00\"x");
+        assert_eq!(set.words.len(), 6);
+        assert!(matches!(&told[2], Told::Executed(line) if line.source == Source::Script));
+        let expired = Told::Expired {
+            database: 0,
+            key: b"j".to_vec(),
+        };
+        assert_eq!(told[3], expired);
+        assert!(matches!(&told[4], Told::Executed(line) if line.database == 3
+            && line.source == Source::Client("[::1]:37198".into())));
+        assert_eq!(told.len(), 5);
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_an_error() {
+        let mut stream = MonitorStream::default();
+        stream.feed(b"+17 nothing of the kind\r\n");
+        assert!(stream.next().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn where_chunks_end_does_not_matter(cut in 0..RECORDED.len(), other in 0..RECORDED.len()) {
+            let (from, to) = (cut.min(other), cut.max(other));
+            let chunks = [&RECORDED[..from], &RECORDED[from..to], &RECORDED[to..]];
+            prop_assert_eq!(all(&chunks), all(&[RECORDED]));
+        }
+
+        #[test]
+        fn nothing_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut stream = MonitorStream::default();
+            stream.feed(&bytes);
+            while let Ok(Some(_)) = stream.next() {}
+        }
+    }
+}

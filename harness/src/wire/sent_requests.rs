@@ -1,0 +1,192 @@
+//! The requests that were sent to servers, until their account has claimed them.
+//!
+//! A server that tells what it executes names a client by its address, and knows nothing of workers and
+//! attempts. So each connection introduces itself with an `ECHO` of its number, and what it has sent
+//! is kept here: the server's next word about that connection is about its next request. Some
+//! requests a server does not tell about (those that it refuses, and administrative ones), so those that
+//! do not match are passed over.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use picklock_scenarios::Phase;
+
+use super::LinkId;
+use super::command::{CommandName, Request};
+
+/// Requests of one connection that are kept: a server that tells nothing must not fill the memory.
+const MOST: usize = 1 << 16;
+
+/// The word that introduces a connection, before its number.
+const INTRODUCTION: &str = "picklock-connection-";
+
+/// A request that a server has executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExecutedRequest {
+    /// The link that it came on.
+    pub link: LinkId,
+    /// The attempt that the worker was busy with.
+    pub op: u64,
+    /// What the worker had been asked for.
+    pub phase: Phase,
+    /// When its reply came, if it has.
+    pub replied_ns: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    command: CommandName,
+    op: u64,
+    phase: Phase,
+    replied_ns: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    link: LinkId,
+    /// Not claimed yet, oldest first.
+    sent: VecDeque<Sent>,
+    /// How many requests were claimed or dropped.
+    claimed: u64,
+    /// How many were answered.
+    replied: u64,
+    last: (u64, Phase),
+}
+
+/// The requests of all connections.
+#[derive(Debug, Default)]
+pub(super) struct SentRequests {
+    connections: Mutex<HashMap<u64, Connection>>,
+}
+
+/// The word with which a connection introduces itself.
+pub(super) fn introduction(conn: u64) -> String {
+    format!("{INTRODUCTION}{conn}")
+}
+
+/// The number of the connection that introduces itself with this word.
+pub(super) fn introduced(word: &[u8]) -> Option<u64> {
+    let word = std::str::from_utf8(word).ok()?;
+    word.strip_prefix(INTRODUCTION)?.parse().ok()
+}
+
+impl SentRequests {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Connection>> {
+        // Every method leaves it complete, so a panic elsewhere does not spoil it.
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection has been opened.
+    pub(super) fn opened(&self, conn: u64, link: LinkId) {
+        let connection = Connection {
+            link,
+            sent: VecDeque::new(),
+            claimed: 0,
+            replied: 0,
+            last: (0, Phase::Idle),
+        };
+        self.lock().insert(conn, connection);
+    }
+
+    /// A request is about to be sent.
+    pub(super) fn sent(&self, conn: u64, request: &Request) {
+        let mut connections = self.lock();
+        let Some(connection) = connections.get_mut(&conn) else {
+            return;
+        };
+        let (op, phase) = (request.operation.op, request.operation.phase);
+        connection.last = (op, phase);
+        connection.sent.push_back(Sent {
+            command: request.command,
+            op,
+            phase,
+            replied_ns: None,
+        });
+        if connection.sent.len() > MOST {
+            connection.sent.pop_front();
+            connection.claimed += 1;
+        }
+    }
+
+    /// The reply to the connection's oldest unanswered request has come.
+    pub(super) fn replied(&self, conn: u64, at_ns: u64) {
+        let mut connections = self.lock();
+        let Some(connection) = connections.get_mut(&conn) else {
+            return;
+        };
+        let index = connection.replied.checked_sub(connection.claimed);
+        connection.replied += 1;
+        let index = index.and_then(|index| usize::try_from(index).ok());
+        if let Some(sent) = index.and_then(|index| connection.sent.get_mut(index)) {
+            sent.replied_ns = Some(at_ns);
+        }
+    }
+
+    /// The server says that it has executed this command of the connection.
+    pub(super) fn claim(&self, conn: u64, command: CommandName) -> Option<ExecutedRequest> {
+        let mut connections = self.lock();
+        let connection = connections.get_mut(&conn)?;
+        let at = connection
+            .sent
+            .iter()
+            .position(|sent| sent.command == command);
+        let sent = match at {
+            Some(at) => {
+                connection.claimed += at as u64 + 1;
+                connection.sent.drain(..=at).next_back()
+            }
+            None => None,
+        };
+        let (op, phase) = sent.map_or(connection.last, |sent| (sent.op, sent.phase));
+        Some(ExecutedRequest {
+            link: connection.link,
+            op,
+            phase,
+            replied_ns: sent.and_then(|sent| sent.replied_ns),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operation::Operation;
+    use super::*;
+
+    fn request(command: &[u8], op: u64) -> Request {
+        let phase = Phase::Acquire;
+        Request {
+            command: CommandName::new(command),
+            ..Request::none(Operation { op, phase })
+        }
+    }
+
+    #[test]
+    fn requests_that_the_server_does_not_tell_about_are_passed_over() {
+        let requests = SentRequests::default();
+        let link = LinkId { worker: 2, node: 1 };
+        requests.opened(7, link);
+        for (number, name) in ["CLIENT", "SET", "GET"].into_iter().enumerate() {
+            requests.sent(7, &request(name.as_bytes(), number as u64));
+        }
+        requests.replied(7, 100);
+        requests.replied(7, 200);
+        let set = requests.claim(7, CommandName::new(b"set")).unwrap();
+        assert_eq!((set.link, set.op, set.replied_ns), (link, 1, Some(200)));
+        requests.replied(7, 300);
+        let get = requests.claim(7, CommandName::new(b"get")).unwrap();
+        assert_eq!((get.op, get.replied_ns), (2, Some(300)));
+        // What was not sent belongs to the latest attempt.
+        let other = requests.claim(7, CommandName::new(b"DEL")).unwrap();
+        assert_eq!((other.op, other.replied_ns), (2, None));
+        assert_eq!(requests.claim(8, CommandName::new(b"GET")), None);
+    }
+
+    #[test]
+    fn an_introduction_is_recognised() {
+        assert_eq!(introduced(introduction(12).as_bytes()), Some(12));
+        assert_eq!(introduced(b"picklock-connection-x"), None);
+        assert_eq!(introduced(b"hello"), None);
+    }
+}
