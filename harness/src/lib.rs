@@ -3,6 +3,7 @@
 //! The modules, in the order in which a run uses them:
 //!
 //! - [`clock`] and [`entropy`]: the only sources of time and randomness
+//! - [`account`]: which key of which node held what, from what the servers tell
 //! - [`adapter`]: the protocol between driver and worker
 //! - [`world`]: the interface of a world, and what each world supports
 //! - [`wire`]: the proxy between workers and nodes
@@ -22,6 +23,7 @@
 //! - [`trial`]: your own lock through a scenario, from your own test
 //! - [`latency`]: how long the subject took; pure functions of a history
 
+pub mod account;
 pub mod adapter;
 pub mod clock;
 pub mod context;
@@ -43,5 +45,7 @@ pub mod worker;
 pub mod world;
 
 pub use picklock_redis_model as model;
-pub use picklock_verdicts::{assemble, check, expectation, history, latency, record, timeline};
+pub use picklock_verdicts::{
+    assemble, check, custody, expectation, history, latency, record, timeline,
+};
 pub use trial::{Outcome, Trial, TrialError, TrialRun};

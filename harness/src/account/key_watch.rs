@@ -77,13 +77,17 @@ impl KeyWatch {
         }
     }
 
-    /// The names of the keys in the first database that hold something an attempt for this lock has
-    /// written, or that have its name.
-    pub(crate) fn keys_of(&self, lock: u32) -> Vec<String> {
-        let keys = self.known.iter().filter(|known| {
-            let written = known.lock == Some(lock) || known.name == KeyName::Lock(lock);
-            written && known.held.is_some() && known.database == 0
-        });
+    /// The names of the keys that hold this lock now: its own, and others that contain it and expire.
+    pub(crate) fn keys_of(&self, lock: &str) -> Vec<String> {
+        let holds = |known: &&Known| {
+            let held = known.held.as_ref();
+            let expires = held.is_some_and(|held| held.expires_ms.is_some());
+            let contains = memchr::memmem::find(&known.bytes, lock.as_bytes()).is_some();
+            known.database == 0
+                && held.is_some()
+                && (known.bytes == lock.as_bytes() || contains && expires)
+        };
+        let keys = self.known.iter().filter(holds);
         keys.map(|known| String::from_utf8_lossy(&known.bytes).into_owned())
             .collect()
     }

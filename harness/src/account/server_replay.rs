@@ -59,8 +59,12 @@ pub struct NodeReplay {
 impl NodeReplay {
     /// A node with so many servers, whose locks have these names.
     pub fn new(servers: usize, locks: Rc<[String]>) -> Self {
+        let mut servers: Vec<Replayed> = (0..servers).map(|_| Replayed::new()).collect();
+        if let Some(master) = servers.first_mut() {
+            master.model.watch_keys(true);
+        }
         NodeReplay {
-            servers: (0..servers).map(|_| Replayed::new()).collect(),
+            servers,
             master: 0,
             watch: KeyWatch::new(locks),
         }

@@ -110,6 +110,14 @@ pub enum WorldError {
         /// The error of the client.
         source: redis::RedisError,
     },
+    /// A server does not report what it executes.
+    #[error("the server at {address} does not report what it executes (MONITOR): {source}")]
+    NotReporting {
+        /// The server.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
     /// No container engine.
     #[error(
         "no container engine answers ({0}); start Docker, point DOCKER_HOST at one, or choose `--backend process`"

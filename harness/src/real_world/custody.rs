@@ -1,11 +1,95 @@
-//! The account of the keys on real servers.
+//! The account of the keys on real servers: one observer for each node.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
 
 use super::RealWorld;
-use crate::history::Event;
-use crate::world::Custody;
+use super::key_observer::ObservedNode;
+use crate::clock::Clock;
+use crate::history::{Event, What};
+use crate::real::Servers;
+use crate::world::{Custody, Refusal};
 
 impl Custody for RealWorld {
     async fn key_changes(&self) -> Option<Vec<Event>> {
-        None
+        let observed = self.observed.borrow().clone();
+        if observed.is_empty() {
+            return None;
+        }
+        let mut events = Vec::new();
+        for (number, node) in observed.iter().enumerate() {
+            node.settle().await;
+            let (records, gap) = node.take();
+            if gap.is_some() {
+                return None;
+            }
+            events.extend(records.into_iter().map(|record| Event {
+                at_ns: record.at_ns,
+                what: What::KeyChanged {
+                    node: number,
+                    key: record.key,
+                    value: record.value,
+                    ttl_ms: record.ttl_ms,
+                    why: record.why,
+                },
+            }));
+        }
+        // Stable: what happens to one node at one time stays in its order.
+        events.sort_by_key(|event| event.at_ns);
+        Some(events)
+    }
+}
+
+impl RealWorld {
+    /// Listens to the nodes' servers from now on. Call it before the first worker starts.
+    ///
+    /// # Errors
+    /// A server does not answer, or does not report what it executes; with its address.
+    pub async fn observe(
+        &self,
+        replicas: usize,
+        locks: &[String],
+        clock: &Clock,
+    ) -> Result<(), (SocketAddr, io::Error)> {
+        let Ok(servers) = self.servers() else {
+            return Ok(());
+        };
+        self.wire.keep_requests();
+        let locks: Rc<[String]> = Rc::from(locks);
+        let mut observed = Vec::new();
+        for node in 0..self.nodes {
+            let master = servers.address(node);
+            let replicas = (0..replicas).map(|replica| servers.replica_address(node, replica));
+            let all = std::iter::once(master).chain(replicas).collect();
+            let begun =
+                ObservedNode::begin(all, Rc::clone(&locks), self.wire.clone(), clock.clone()).await;
+            observed.push(begun.map_err(|error| (master, error))?);
+        }
+        *self.observed.borrow_mut() = observed;
+        Ok(())
+    }
+
+    /// The observer of a node, if it has one.
+    pub(super) fn observer(&self, node: usize) -> Option<Rc<ObservedNode>> {
+        self.observed.borrow().get(node).cloned()
+    }
+
+    /// A node's first server has started again.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub(super) async fn observe_again(
+        &self,
+        node: usize,
+        address: SocketAddr,
+    ) -> Result<(), Refusal> {
+        let Some(observer) = self.observer(node) else {
+            return Ok(());
+        };
+        let listening = observer.restarted(0, address).await;
+        listening.map_err(|error| {
+            Refusal::Failed(format!("the restarted server of node {node}: {error}"))
+        })
     }
 }

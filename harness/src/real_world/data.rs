@@ -11,7 +11,7 @@ use redis::{AsyncConnectionConfig, Client, Pipeline, RedisError, RedisResult, Va
 use tokio::sync::Mutex;
 
 use super::RealWorld;
-use crate::world::{Data, DataChange, Refusal};
+use crate::world::{Data, DataChange, Refusal, keys_to_evict};
 
 /// A server that does not answer within this time counts as silent.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -73,6 +73,13 @@ impl Administrator {
 impl Data for RealWorld {
     async fn change_data(&self, node: usize, change: &DataChange) -> Result<u64, Refusal> {
         let server = self.address(node)?;
+        let change = match (change, self.observer(node)) {
+            (DataChange::Evict(locks), Some(observer)) => {
+                observer.settle().await;
+                &DataChange::Evict(keys_to_evict(locks, |lock| observer.keys_of(lock)))
+            }
+            (change, _) => change,
+        };
         self.administrator.change(server, change).await
     }
 }

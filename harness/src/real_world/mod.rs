@@ -4,11 +4,13 @@
 mod clocks;
 mod custody;
 mod data;
+mod key_observer;
 mod links;
 mod nodes;
 mod probe;
 mod replication;
 mod sentinels;
+mod stored_keys;
 mod workers;
 
 pub use workers::ProcessSession;
@@ -22,6 +24,7 @@ use std::rc::Rc;
 use picklock_scenarios::{Capability, WorldName};
 
 use self::data::Administrator;
+use self::key_observer::ObservedNode;
 use self::sentinels::NO_SENTINELS;
 use crate::adapter::control::WorkerControl;
 use crate::real::{
@@ -63,6 +66,8 @@ pub struct RealWorld {
     /// The connection to the store, once it is open.
     store: RefCell<Option<redis::aio::MultiplexedConnection>>,
     administrator: Administrator,
+    /// Who listens to each node's servers; empty before [`RealWorld::observe`].
+    observed: RefCell<Vec<Rc<ObservedNode>>>,
 }
 
 /// The parts of a real world.
@@ -105,6 +110,7 @@ impl RealWorld {
             worker_clocks: RefCell::default(),
             store: RefCell::default(),
             administrator: Administrator::default(),
+            observed: RefCell::default(),
         }
     }
 

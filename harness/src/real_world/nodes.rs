@@ -14,11 +14,15 @@ impl Nodes for RealWorld {
     }
 
     async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
-        self.servers()?.crash(node).await.map_err(failed)
+        self.servers()?.crash(node).await.map_err(failed)?;
+        // Nobody reaches it before its observer does.
+        self.wire.close_node(node);
+        Ok(())
     }
 
     async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
         let address = self.servers()?.restart(node).await.map_err(failed)?;
+        self.observe_again(node, address).await?;
         self.wire.redirect(node, address).map_err(failed)
     }
 }

@@ -30,6 +30,10 @@ impl Replication for RealWorld {
         }
         servers.crash(node).await.map_err(failed)?;
         promote(replica).await?;
+        if let Some(observer) = self.observer(node) {
+            // The observer counts the master as the first server.
+            observer.promoted(1).await;
+        }
         self.promoted.borrow_mut().insert(node, replica);
         self.wire.redirect(node, replica).map_err(failed)
     }

@@ -12,11 +12,11 @@ use super::error::RunFailure;
 use super::observer::{Observer, RunPhase};
 use super::output::RunOutput;
 use crate::clock::Clock;
-use crate::context::{Triggers, millis};
+use crate::context::{Plan, Triggers, millis};
 use crate::driver::{self, RunError, Setup};
 use crate::real::{
     DockerServers, Layout, ProcessServers, RealServers, Reaper, RunDir, Servers, WallClockShim,
-    World, sweep,
+    World, WorldError, sweep,
 };
 use crate::real_world::{Parts, RealWorld};
 use crate::record::{Phases, Redis};
@@ -61,7 +61,7 @@ pub(super) async fn run(
     observer.phase(RunPhase::Setup);
     let (world, redis, dir) = tokio::select! {
         () = &mut interrupt => return Err(RunFailure::Interrupted),
-        prepared = prepare(spec, plan.nodes, backend, &wire) => prepared?,
+        prepared = prepare(spec, &plan, backend, (&wire, &clock)) => prepared?,
     };
     let listener = Rc::clone(&observer);
     let setup = Setup {
@@ -95,10 +95,11 @@ pub(super) async fn run(
 
 async fn prepare(
     spec: &RunSpec,
-    nodes: usize,
+    plan: &Plan,
     backend: ServerBackend,
-    wire: &Wire,
+    (wire, clock): (&Wire, &Clock),
 ) -> Result<(RealWorld, Redis, RunDir), RunFailure> {
+    let nodes = plan.nodes;
     let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
     // Removes what an earlier run left behind.
     sweep().await;
@@ -141,6 +142,8 @@ async fn prepare(
         logs: dir.path().to_owned(),
         reaper,
     });
+    let observed = world.observe(layout.replicas, &plan.keys, clock).await;
+    observed.map_err(|(address, source)| WorldError::NotReporting { address, source })?;
     Ok((world, redis, dir))
 }
 

@@ -10,7 +10,7 @@ use super::wall_clock::SimWallClock;
 use crate::clock::Clock;
 use crate::history::KeyChange;
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
-use crate::world::DataChange;
+use crate::world::{DataChange, keys_to_evict};
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
 const SYNC_NS: u64 = 1_000_000_000;
@@ -295,6 +295,11 @@ impl Node {
     pub(super) fn change_data(&mut self, change: &DataChange, sim_ns: u64) -> u64 {
         match change {
             DataChange::Evict(keys) => {
+                let held = |lock: &str| {
+                    let watch = self.watch.as_ref();
+                    watch.map_or_else(Vec::new, |watch| watch.keys_of(lock))
+                };
+                let keys = keys_to_evict(keys, held);
                 let mut words: Vec<&[u8]> = vec![b"DEL"];
                 words.extend(keys.iter().map(String::as_bytes));
                 let removed = self.administer(&words, sim_ns);

@@ -160,7 +160,8 @@ impl Wire {
             let mut registry = self.proxy.registry();
             let links = registry.upstreams.iter_mut();
             for (_, address) in links.filter(|(to, _)| to.link.node == node && to.server == 0) {
-                moved |= *address != Some(upstream);
+                // Nothing leads to a server that was gone.
+                moved |= address.is_some_and(|address| address != upstream);
                 *address = Some(upstream);
             }
         }

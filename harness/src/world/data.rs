@@ -9,7 +9,8 @@ use super::Refusal;
 /// A change of a node's data or settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataChange {
-    /// Deletes these keys, as eviction does.
+    /// Deletes the keys of these locks, as eviction does: those of their names, and those that the
+    /// lock has written under a longer name.
     Evict(Vec<String>),
     /// Deletes all keys.
     FlushAll,
@@ -19,6 +20,19 @@ pub enum DataChange {
     Exhaust(Resource),
     /// Gives back what `Exhaust` has taken. A node that was restarted since has it already.
     Replenish(Resource),
+}
+
+/// The keys of these locks. `held`: the keys that hold a lock now.
+pub(crate) fn keys_to_evict(locks: &[String], held: impl Fn(&str) -> Vec<String>) -> Vec<String> {
+    let mut keys = Vec::new();
+    for lock in locks {
+        for key in std::iter::once(lock.clone()).chain(held(lock)) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+    }
+    keys
 }
 
 /// Changing the data and the settings of nodes.

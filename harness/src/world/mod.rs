@@ -24,6 +24,7 @@ use picklock_scenarios::WorldName;
 pub use capabilities::Capabilities;
 pub use clocks::Clocks;
 pub use custody::Custody;
+pub(crate) use data::keys_to_evict;
 pub use data::{Data, DataChange};
 pub use links::Links;
 pub use nodes::Nodes;

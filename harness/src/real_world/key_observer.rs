@@ -1,0 +1,347 @@
+//! Listens to what the servers execute, and keeps the account of their keys.
+//!
+//! Each server is told on a connection of its own, which no fault touches, to report what it executes
+//! (MONITOR) and which keys expire (keyspace notifications). A second connection sends marks: when
+//! a mark comes back in the report, everything before it has been read.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::stored_keys::{self, Stored};
+use crate::account::{KeyRecord, MonitorLine, MonitorStream, NodeReplay, Source, Told};
+use crate::clock::Clock;
+use crate::history::KeyCommand;
+use crate::wire::Wire;
+
+/// A server that does not answer within this time is frozen or gone.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// What a mark begins with.
+const MARK: &str = "picklock-mark-";
+
+/// The account of one node.
+pub(super) struct ObservedNode {
+    replay: RefCell<NodeReplay>,
+    servers: Vec<ObservedServer>,
+    wire: Wire,
+    clock: Clock,
+}
+
+/// One of a node's servers.
+struct ObservedServer {
+    address: Cell<SocketAddr>,
+    /// The highest mark that has come back.
+    marked: Rc<Marks>,
+    /// The connection that sends marks, and how many it has sent; `None` while the server is down.
+    marker: tokio::sync::Mutex<Option<Marker>>,
+    /// The task that reads the report.
+    reader: RefCell<Option<JoinHandle<()>>>,
+    /// Why the report is not complete, if it is not.
+    gap: RefCell<Option<String>>,
+}
+
+struct Marker {
+    writer: OwnedWriteHalf,
+    // Its answers are of no interest, and must be read all the same.
+    _drain: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Marks {
+    sent: Cell<u64>,
+    seen: Cell<u64>,
+    changed: Notify,
+}
+
+impl ObservedNode {
+    /// Begins to listen to the servers of a node; the first is its master.
+    ///
+    /// # Errors
+    /// A server does not answer, or refuses.
+    pub(super) async fn begin(
+        servers: Vec<SocketAddr>,
+        locks: Rc<[String]>,
+        wire: Wire,
+        clock: Clock,
+    ) -> io::Result<Rc<Self>> {
+        let count = servers.len();
+        let observed = |address| ObservedServer {
+            address: Cell::new(address),
+            marked: Rc::default(),
+            marker: tokio::sync::Mutex::default(),
+            reader: RefCell::default(),
+            gap: RefCell::default(),
+        };
+        let node = Rc::new(ObservedNode {
+            replay: RefCell::new(NodeReplay::new(count, locks)),
+            servers: servers.into_iter().map(observed).collect(),
+            wire,
+            clock,
+        });
+        for server in 0..count {
+            node.listen(server).await?;
+        }
+        Ok(node)
+    }
+
+    /// A server has started again, perhaps at another address, and no client can reach it yet.
+    ///
+    /// # Errors
+    /// It does not answer, or refuses.
+    pub(super) async fn restarted(
+        self: &Rc<Self>,
+        server: usize,
+        address: SocketAddr,
+    ) -> io::Result<()> {
+        self.ended(server).await;
+        self.servers[server].address.set(address);
+        self.listen(server).await?;
+        let Stored { keys, wall_us } = stored_keys::read(address).await?;
+        let at_ns = self.clock.now_ns();
+        self.replay
+            .borrow_mut()
+            .restarted(server, &keys, wall_us, at_ns);
+        Ok(())
+    }
+
+    /// A server has been promoted, and no client has reached it since.
+    pub(super) async fn promoted(self: &Rc<Self>, server: usize) {
+        self.catch_up(server).await;
+        let at_ns = self.clock.now_ns();
+        self.replay.borrow_mut().promote(server, at_ns);
+    }
+
+    /// Waits until everything that the node's servers have executed by now is in the account. A server
+    /// that is frozen or gone is not waited for long.
+    pub(super) async fn settle(self: &Rc<Self>) {
+        for server in 0..self.servers.len() {
+            self.catch_up(server).await;
+        }
+    }
+
+    /// The changes of the node's keys, and why the account has a gap, if it has one.
+    pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<String>) {
+        let mut gaps = self.servers.iter().map(|server| server.gap.borrow().clone());
+        let gap = gaps.find_map(|gap| gap);
+        (self.replay.borrow_mut().take(), gap)
+    }
+
+    /// The names of the keys that hold this lock.
+    pub(super) fn keys_of(&self, lock: &str) -> Vec<String> {
+        self.replay.borrow().watch().keys_of(lock)
+    }
+
+    async fn listen(self: &Rc<Self>, server: usize) -> io::Result<()> {
+        let observed = &self.servers[server];
+        let address = observed.address.get();
+        let (reader, writer) = told_to_report(address).await?;
+        let marks = &observed.marked;
+        marks.seen.set(marks.sent.get());
+        let node = Rc::clone(self);
+        let reading = tokio::task::spawn_local(async move {
+            // The server hears nothing more, but a closed half would end the connection.
+            let _writer = writer;
+            node.read(server, reader).await;
+        });
+        *observed.reader.borrow_mut() = Some(reading);
+        let (mut answers, writer) = TcpStream::connect(address).await?.into_split();
+        let drain = tokio::task::spawn_local(async move {
+            let mut nothing = [0; 512];
+            while answers.read(&mut nothing).await.is_ok_and(|count| count > 0) {}
+        });
+        *observed.marker.lock().await = Some(Marker {
+            writer,
+            _drain: drain,
+        });
+        Ok(())
+    }
+
+    /// The server is gone: what it has said before is read to the end.
+    async fn ended(self: &Rc<Self>, server: usize) {
+        let observed = &self.servers[server];
+        observed.marker.lock().await.take();
+        let reader = observed.reader.borrow_mut().take();
+        if let Some(reader) = reader
+            && timeout(ANSWER, reader).await.is_err()
+        {
+            self.gap(server, "the report of a server that is gone does not end");
+        }
+    }
+
+    /// Sends a mark, and waits until it comes back.
+    async fn catch_up(self: &Rc<Self>, server: usize) {
+        let observed = &self.servers[server];
+        let marks = Rc::clone(&observed.marked);
+        let mark = marks.sent.get() + 1;
+        marks.sent.set(mark);
+        let sent = async {
+            let mut marker = observed.marker.lock().await;
+            let Some(marker) = marker.as_mut() else {
+                return false;
+            };
+            let word = format!("{MARK}{mark}");
+            let length = word.len();
+            let echo = format!("*2\r\n$4\r\nECHO\r\n${length}\r\n{word}\r\n");
+            marker.writer.write_all(echo.as_bytes()).await.is_ok()
+        };
+        if !sent.await {
+            return;
+        }
+        let seen = async {
+            loop {
+                let changed = marks.changed.notified();
+                if marks.seen.get() >= mark {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        // A server that is frozen now executes nothing.
+        let _ = timeout(ANSWER, seen).await;
+    }
+
+    fn gap(&self, server: usize, reason: &str) {
+        self.servers[server]
+            .gap
+            .borrow_mut()
+            .get_or_insert_with(|| reason.to_owned());
+    }
+
+    async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
+        let mut stream = MonitorStream::default();
+        let mut reading = Reading::default();
+        let mut chunk = vec![0; 1 << 16];
+        loop {
+            let count = reader.read(&mut chunk).await.unwrap_or(0);
+            if count == 0 {
+                break;
+            }
+            stream.feed(&chunk[..count]);
+            loop {
+                match stream.next() {
+                    Ok(Some(told)) => self.told(server, &mut reading, told),
+                    Ok(None) => break,
+                    Err(line) => {
+                        let reason = format!("a line of MONITOR that is none: {line}");
+                        return self.gap(server, &reason);
+                    }
+                }
+            }
+        }
+        self.servers[server].marked.seen.set(u64::MAX);
+        self.servers[server].marked.changed.notify_waiters();
+    }
+
+    fn told(&self, server: usize, reading: &mut Reading, told: Told) {
+        let at_ns = self.clock.now_ns();
+        match told {
+            Told::Executed(line) => self.executed(server, reading, &line, at_ns),
+            Told::Expired { database, key } => {
+                let mut replay = self.replay.borrow_mut();
+                replay.expired(server, database, &key, at_ns);
+            }
+            Told::Evicted { database, key } => {
+                let mut replay = self.replay.borrow_mut();
+                replay.evicted(server, database, &key, at_ns);
+            }
+            Told::Answer(_) => {}
+        }
+    }
+
+    fn executed(&self, server: usize, reading: &mut Reading, line: &MonitorLine, now_ns: u64) {
+        let mut by = None;
+        if let Source::Client(address) = &line.source {
+            reading.script_ns = now_ns;
+            if is_echo(line) {
+                return self.echoed(server, reading, address, &line.words[1]);
+            }
+            let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
+            let conn = reading.connections.get(address);
+            if let Some(request) = conn.and_then(|conn| self.wire.executed(*conn, name)) {
+                // Its reply may have come before its line did.
+                reading.script_ns = request.replied_ns.map_or(now_ns, |at| at.min(now_ns));
+                by = Some(KeyCommand {
+                    worker: request.link.worker,
+                    op: request.op,
+                    phase: request.phase,
+                    command: String::from_utf8_lossy(name).to_ascii_uppercase().into(),
+                });
+            }
+        }
+        let mut replay = self.replay.borrow_mut();
+        replay.executed(server, line, reading.script_ns, by);
+    }
+
+    fn echoed(&self, server: usize, reading: &mut Reading, address: &str, word: &[u8]) {
+        if let Some(conn) = Wire::introduced(word) {
+            reading.connections.insert(address.to_owned(), conn);
+            return;
+        }
+        let mark = std::str::from_utf8(word).ok();
+        let mark = mark.and_then(|word| word.strip_prefix(MARK)?.parse().ok());
+        if let Some(mark) = mark {
+            let marks = &self.servers[server].marked;
+            marks.seen.set(marks.seen.get().max(mark));
+            marks.changed.notify_waiters();
+        }
+    }
+}
+
+/// What is known while the report of one server is read.
+#[derive(Default)]
+struct Reading {
+    /// The wire's connection at each of the server's addresses.
+    connections: HashMap<String, u64>,
+    /// When the latest command was executed that is no part of a script.
+    script_ns: u64,
+}
+
+fn is_echo(line: &MonitorLine) -> bool {
+    matches!(line.words.as_slice(), [name, _] if name.eq_ignore_ascii_case(b"ECHO"))
+}
+
+/// A connection on which the server reports from now on.
+async fn told_to_report(address: SocketAddr) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+    let (mut reader, mut writer) = TcpStream::connect(address).await?.into_split();
+    // RESP3, because a connection may do both only there.
+    let commands = "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n\
+        *4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$22\r\nnotify-keyspace-events\r\n$3\r\nExe\r\n\
+        *3\r\n$10\r\nPSUBSCRIBE\r\n$22\r\n__keyevent@*__:expired\r\n$22\r\n__keyevent@*__:evicted\r\n\
+        *1\r\n$7\r\nMONITOR\r\n";
+    writer.write_all(commands.as_bytes()).await?;
+    let mut stream = MonitorStream::default();
+    let mut answers = Vec::new();
+    let set_up = async {
+        // CONFIG SET and MONITOR are answered in lines; the others in frames.
+        while answers.len() < 2 {
+            // One byte at a time: what follows belongs to the report.
+            let mut byte = [0];
+            reader.read_exact(&mut byte).await?;
+            stream.feed(&byte);
+            while let Some(told) = stream.next().map_err(io::Error::other)? {
+                answers.push(told);
+            }
+        }
+        Ok::<(), io::Error>(())
+    };
+    timeout(ANSWER, set_up)
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    match answers.iter().all(|told| *told == Told::Answer("OK".into())) {
+        true => Ok((reader, writer)),
+        false => Err(io::Error::other(format!(
+            "the server at {address} does not report what it executes: {answers:?}"
+        ))),
+    }
+}
