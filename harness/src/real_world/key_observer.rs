@@ -268,7 +268,7 @@ impl ObservedNode {
             }
             let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
             let conn = reading.connections.get(address);
-            if let Some(request) = conn.and_then(|conn| self.wire.executed(*conn, name)) {
+            if let Some(request) = conn.and_then(|conn| self.wire.executed(*conn, &line.words)) {
                 // Its reply may have come before its line did.
                 reading.script_ns = request.replied_ns.map_or(now_ns, |at| at.min(now_ns));
                 by = Some(KeyCommand {

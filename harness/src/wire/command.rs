@@ -1,6 +1,7 @@
 //! What a request asks for: its command, the lock's key that it names, and the answers it gets.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use memchr::memmem::Finder;
@@ -84,6 +85,8 @@ pub(super) struct Request {
     pub expect: Expect,
     /// What its worker was busy with when it came.
     pub operation: Operation,
+    /// Of its arguments, where somebody wants to recognise it; otherwise 0.
+    pub digest: u64,
 }
 
 impl Request {
@@ -94,6 +97,7 @@ impl Request {
             key: None,
             expect: Expect::Nothing,
             operation,
+            digest: 0,
         }
     }
 }
@@ -148,7 +152,22 @@ pub(super) fn read(frame: &[u8], shape: Shape, keys: &Keys, operation: Operation
         key: keys.named_by(frame, shape),
         expect,
         operation,
+        digest: 0,
     }
+}
+
+/// What two requests have in common if, and in practice only if, their arguments are the same.
+pub(super) fn digest<'a>(arguments: impl Iterator<Item = &'a [u8]>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for argument in arguments {
+        argument.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// The digest of a whole request.
+pub(super) fn digest_of(frame: &[u8], shape: Shape) -> u64 {
+    digest(arguments(frame, shape).skip(1).map(|range| &frame[range]))
 }
 
 fn confirmations(subscribed: bool, channels: usize) -> Expect {

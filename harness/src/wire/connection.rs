@@ -227,6 +227,11 @@ impl Shared<'_> {
         }
     }
 
+    /// True if what is sent here is to be recognised later.
+    pub(super) fn keeps_requests(&self) -> bool {
+        self.proxy.sent().is_some()
+    }
+
     /// A reply has come.
     pub(super) fn replied(&self, at_ns: u64) {
         if let Some(sent) = self.proxy.sent() {

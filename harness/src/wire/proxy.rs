@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 
 use super::LinkId;
-use super::command::{CommandName, Keys};
+use super::command::{CommandName, Keys, digest};
 use super::connection::carry;
 use super::fault::{ImposedId, LinkFault};
 use super::fault_rules::FaultRules;
@@ -183,11 +183,13 @@ impl Wire {
         introduced(word)
     }
 
-    /// A server says that it has executed this command of a connection. `None`: there is no such
+    /// A server says that it has executed this command of a connection, given as name and arguments. `None`: there is no such
     /// connection, or requests are not kept.
-    pub fn executed(&self, conn: u64, command: &[u8]) -> Option<ExecutedRequest> {
+    pub fn executed(&self, conn: u64, words: &[Vec<u8>]) -> Option<ExecutedRequest> {
         let sent = self.proxy.sent.get()?;
-        sent.claim(conn, CommandName::new(command))
+        let (name, arguments) = words.split_first()?;
+        let digest = digest(arguments.iter().map(Vec::as_slice));
+        sent.claim(conn, CommandName::new(name), digest)
     }
 
     /// The node's first server is gone: new connections to it are refused until

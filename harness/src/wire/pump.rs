@@ -204,9 +204,14 @@ impl<'a> Pump<'a> {
         let unrequested = || FrameMeta::unrequested(now_ns, operation, extent.shape);
         let kind = match extent.shape {
             Shape::Command | Shape::Inline => {
+                let mut request =
+                    command::read(frame, extent.shape, self.shared.keys(), operation);
+                if self.shared.keeps_requests() {
+                    request.digest = command::digest_of(frame, extent.shape);
+                }
                 return FrameMeta {
                     at_ns: now_ns,
-                    request: command::read(frame, extent.shape, self.shared.keys(), operation),
+                    request,
                     shape: extent.shape,
                 };
             }

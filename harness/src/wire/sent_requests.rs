@@ -4,7 +4,7 @@
 //! attempts. So each connection introduces itself with an `ECHO` of its number, and what it has sent
 //! is kept here: the server's next word about that connection is about its next request. Some
 //! requests a server does not tell about (those that it refuses, and administrative ones), so those that
-//! do not match are passed over.
+//! do not match, by name and arguments, are passed over.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,6 +36,7 @@ pub struct ExecutedRequest {
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     command: CommandName,
+    digest: u64,
     op: u64,
     phase: Phase,
     replied_ns: Option<u64>,
@@ -100,6 +101,7 @@ impl SentRequests {
         connection.last = (op, phase);
         connection.sent.push_back(Sent {
             command: request.command,
+            digest: request.digest,
             op,
             phase,
             replied_ns: None,
@@ -124,14 +126,18 @@ impl SentRequests {
         }
     }
 
-    /// The server says that it has executed this command of the connection.
-    pub(super) fn claim(&self, conn: u64, command: CommandName) -> Option<ExecutedRequest> {
+    /// The server says that it has executed this command of the connection, with arguments of this
+    /// digest.
+    pub(super) fn claim(
+        &self,
+        conn: u64,
+        command: CommandName,
+        digest: u64,
+    ) -> Option<ExecutedRequest> {
         let mut connections = self.lock();
         let connection = connections.get_mut(&conn)?;
-        let at = connection
-            .sent
-            .iter()
-            .position(|sent| sent.command == command);
+        let mut sent = connection.sent.iter();
+        let at = sent.position(|sent| (sent.command, sent.digest) == (command, digest));
         let sent = match at {
             Some(at) => {
                 connection.claimed += at as u64 + 1;
@@ -151,15 +157,22 @@ impl SentRequests {
 
 #[cfg(test)]
 mod tests {
+    use super::super::command::digest;
     use super::super::operation::Operation;
     use super::*;
 
-    fn request(command: &[u8], op: u64) -> Request {
+    fn request(command: &[u8], argument: &[u8], op: u64) -> Request {
         let phase = Phase::Acquire;
         Request {
             command: CommandName::new(command),
+            digest: digest([argument].into_iter()),
             ..Request::none(Operation { op, phase })
         }
+    }
+
+    fn claim(requests: &SentRequests, name: &str, argument: &[u8]) -> Option<ExecutedRequest> {
+        let name = CommandName::new(name.as_bytes());
+        requests.claim(7, name, digest([argument].into_iter()))
     }
 
     #[test]
@@ -167,20 +180,24 @@ mod tests {
         let requests = SentRequests::default();
         let link = LinkId { worker: 2, node: 1 };
         requests.opened(7, link);
-        for (number, name) in ["CLIENT", "SET", "GET"].into_iter().enumerate() {
-            requests.sent(7, &request(name.as_bytes(), number as u64));
+        // The first SET was refused: there was no memory.
+        let sent: [(&str, &[u8]); 4] =
+            [("CLIENT", b"x"), ("SET", b"one"), ("SET", b"two"), ("GET", b"k")];
+        for (number, (name, argument)) in sent.into_iter().enumerate() {
+            requests.sent(7, &request(name.as_bytes(), argument, number as u64));
         }
-        requests.replied(7, 100);
-        requests.replied(7, 200);
-        let set = requests.claim(7, CommandName::new(b"set")).unwrap();
-        assert_eq!((set.link, set.op, set.replied_ns), (link, 1, Some(200)));
-        requests.replied(7, 300);
-        let get = requests.claim(7, CommandName::new(b"get")).unwrap();
-        assert_eq!((get.op, get.replied_ns), (2, Some(300)));
+        for at_ns in [100, 200, 300] {
+            requests.replied(7, at_ns);
+        }
+        let set = claim(&requests, "set", b"two").unwrap();
+        assert_eq!((set.link, set.op, set.replied_ns), (link, 2, Some(300)));
+        requests.replied(7, 400);
+        let get = claim(&requests, "get", b"k").unwrap();
+        assert_eq!((get.op, get.replied_ns), (3, Some(400)));
         // What was not sent belongs to the latest attempt.
-        let other = requests.claim(7, CommandName::new(b"DEL")).unwrap();
-        assert_eq!((other.op, other.replied_ns), (2, None));
-        assert_eq!(requests.claim(8, CommandName::new(b"GET")), None);
+        let other = claim(&requests, "DEL", b"k").unwrap();
+        assert_eq!((other.op, other.replied_ns), (3, None));
+        assert_eq!(requests.claim(8, CommandName::new(b"GET"), 0), None);
     }
 
     #[test]
