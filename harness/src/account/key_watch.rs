@@ -92,6 +92,12 @@ impl KeyWatch {
             .collect()
     }
 
+    /// The names of all keys in the first database that were seen.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        let first = self.known.iter().filter(|known| known.database == 0);
+        first.map(|known| known.bytes.clone())
+    }
+
     /// Takes the records out, in the order in which they happened.
     ///
     /// Faults strike at whole milliseconds, and a command that the node has executed after one may

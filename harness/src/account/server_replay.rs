@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::history::{KeyChange, KeyCommand};
-use crate::model::{ClientId, Now, Server, ServerVersion};
+use crate::model::{ClientId, HeldValue, Now, Server, ServerVersion};
 
 use super::key_watch::{KeyRecord, KeyWatch, LookTime};
 use super::monitor_stream::{MonitorLine, Source};
@@ -17,6 +17,10 @@ const NOT_REPLAYED: &[&str] = &[
     "PSUBSCRIBE", "PUBLISH", "QUIT", "RESET", "ROLE", "SCRIPT", "SELECT", "SUBSCRIBE", "UNWATCH",
     "WAIT", "WATCH",
 ];
+
+/// The replay's clock is that of the server's last command; an expiry is set by the clock of the
+/// server's event loop, which may be older.
+const EXPIRY_SLACK_MS: u64 = 50;
 
 /// A key as a server has it after a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +149,53 @@ impl NodeReplay {
             self.servers[server].model.watch_keys(true);
             self.note_replacement(at_ns, &KeyChange::FailedOver);
         }
+    }
+
+    /// What the account says of a key of the master, and what the master itself has, if the two differ
+    /// at this time of its wall clock.
+    pub fn difference(&mut self, stored: &[StoredKey], wall_us: i64) -> Option<String> {
+        let mut real = Replayed::new();
+        real.wall_us = wall_us;
+        real.load(stored);
+        let master = &mut self.servers[self.master];
+        master.wall_us = wall_us;
+        master.model.expire_cycle(master.now());
+        let names = stored.iter().map(|key| key.name.clone());
+        let mut names: Vec<Vec<u8>> = names.chain(self.watch.names()).collect();
+        names.sort();
+        names.dedup();
+        let same = |one: &Option<HeldValue>, other: &Option<HeldValue>| match (one, other) {
+            (Some(one), Some(other)) => {
+                let expiries = one.expires_ms.zip(other.expires_ms);
+                one.text == other.text
+                    && one.expires_ms.is_some() == other.expires_ms.is_some()
+                    && expiries.is_none_or(|(one, other)| one.abs_diff(other) <= EXPIRY_SLACK_MS)
+            }
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let differing = names.into_iter().find_map(|name| {
+            let told = master.model.held_value(0, &name);
+            let there = real.model.held_value(0, &name);
+            // A key that is about to expire may be gone on one side only.
+            let expiring = [&told, &there].into_iter().flatten().any(|held| {
+                let left = held.expires_ms.map(|at_ms| at_ms - wall_us / 1000);
+                left.is_some_and(|left| left <= EXPIRY_SLACK_MS as i64)
+            });
+            (!expiring && !same(&told, &there)).then_some((name, told, there))
+        });
+        let (name, told, there) = differing?;
+        let shown = |held: Option<HeldValue>| held.map_or("nothing".into(), |held| held.text);
+        Some(format!(
+            "{}: the account has {}, the server has {}",
+            String::from_utf8_lossy(&name),
+            shown(told),
+            shown(there)
+        ))
+    }
+
+    /// Which of the servers is the master.
+    pub fn master(&self) -> usize {
+        self.master
     }
 
     /// The changes so far, in the order in which they happened.

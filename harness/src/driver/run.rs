@@ -139,13 +139,30 @@ pub async fn run<W: World>(
 
 /// What the driver has seen, with what the servers have.
 async fn history<W: World>(context: &RunContext<W>, subject: &str) -> History {
-    let changes = context.world.key_changes().await;
     let mut header = header(context.world.as_ref(), &context.plan, subject);
-    header.custody = changes.is_some();
-    History {
-        header,
-        events: merge(context.recorder.take(), changes.unwrap_or_default()),
+    let mut events = context.recorder.take();
+    match context.world.key_changes().await {
+        Ok(changes) => {
+            header.custody = true;
+            events = merge(events, changes);
+        }
+        // Verdicts rest on what the driver saw, then, and the report says so.
+        Err(reason) => note_missing_custody(&mut events, reason),
     }
+    History { header, events }
+}
+
+fn note_missing_custody(events: &mut Vec<Event>, reason: String) {
+    let end = events.pop();
+    events.extend(end.as_ref().map(|end| Event {
+        at_ns: end.at_ns,
+        what: What::FaultMissed {
+            fault: "custody".into(),
+            reason: format!("the account of the servers' keys is not complete: {reason}"),
+            optional: true,
+        },
+    }));
+    events.extend(end);
 }
 
 /// Two lists of events as one, in the order of time. At one time the driver's events come first: a

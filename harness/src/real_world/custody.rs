@@ -12,17 +12,17 @@ use crate::real::Servers;
 use crate::world::{Custody, Refusal};
 
 impl Custody for RealWorld {
-    async fn key_changes(&self) -> Option<Vec<Event>> {
+    async fn key_changes(&self) -> Result<Vec<Event>, String> {
         let observed = self.observed.borrow().clone();
         if observed.is_empty() {
-            return None;
+            return Err("the servers are not observed".into());
         }
         let mut events = Vec::new();
         for (number, node) in observed.iter().enumerate() {
-            node.settle().await;
+            node.compare().await;
             let (records, gap) = node.take();
-            if gap.is_some() {
-                return None;
+            if let Some(gap) = gap {
+                return Err(format!("node {number}: {gap}"));
             }
             events.extend(records.into_iter().map(|record| Event {
                 at_ns: record.at_ns,
@@ -37,7 +37,7 @@ impl Custody for RealWorld {
         }
         // Stable: what happens to one node at one time stays in its order.
         events.sort_by_key(|event| event.at_ns);
-        Some(events)
+        Ok(events)
     }
 }
 

@@ -130,6 +130,22 @@ impl ObservedNode {
         }
     }
 
+    /// Compares the account with what the node's master has, if it answers.
+    pub(super) async fn compare(self: &Rc<Self>) {
+        self.settle().await;
+        let master = self.replay.borrow().master();
+        let address = self.servers[master].address.get();
+        let Ok(Stored { keys, wall_us }) = stored_keys::read(address).await else {
+            return;
+        };
+        // What was executed before the look.
+        self.settle().await;
+        let differing = self.replay.borrow_mut().difference(&keys, wall_us);
+        if let Some(difference) = differing {
+            self.gap(master, &difference);
+        }
+    }
+
     /// The changes of the node's keys, and why the account has a gap, if it has one.
     pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<String>) {
         let mut gaps = self.servers.iter().map(|server| server.gap.borrow().clone());

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use redis::Value;
 
 use crate::account::{StoredKey, StoredValue};
 
-/// Reads all keys of the first database in one step.
+/// Reads the time and all keys of the first database in one step.
 const READ_ALL: &str = "
 local all = {}
 for _, key in ipairs(redis.call('KEYS', '*')) do
@@ -20,7 +21,13 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end
   all[#all + 1] = {key, kind, redis.call('PTTL', key), value}
 end
-return all";
+return {redis.call('TIME'), all}";
+
+/// A server that does not answer within this time is frozen or gone.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// Name, type, remaining life, and value.
+type Row = (Vec<u8>, String, i64, Vec<Value>);
 
 /// What was read.
 pub(super) struct Stored {
@@ -37,16 +44,15 @@ pub(super) async fn read(address: SocketAddr) -> io::Result<Stored> {
     let asked = async {
         let client = redis::Client::open(format!("redis://{address}"))?;
         let mut connection = client.get_multiplexed_async_connection().await?;
-        let (seconds, micros): (i64, i64) =
-            redis::cmd("TIME").query_async(&mut connection).await?;
-        let all: Vec<(Vec<u8>, String, i64, Vec<Value>)> = redis::cmd("EVAL")
-            .arg(READ_ALL)
-            .arg(0)
-            .query_async(&mut connection)
-            .await?;
-        Ok::<_, redis::RedisError>((seconds * 1_000_000 + micros, all))
+        let mut script = redis::cmd("EVAL");
+        script.arg(READ_ALL).arg(0);
+        script.query_async(&mut connection).await
     };
-    let (wall_us, all) = asked.await.map_err(io::Error::other)?;
+    let asked = tokio::time::timeout(ANSWER, asked).await;
+    let read: redis::RedisResult<((i64, i64), Vec<Row>)> =
+        asked.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
+    let ((seconds, micros), all) = read.map_err(io::Error::other)?;
+    let wall_us = seconds.saturating_mul(1_000_000).saturating_add(micros);
     let keys = all.into_iter().map(|(name, kind, ttl_ms, value)| StoredKey {
         name,
         value: stored(&kind, value.iter().map(bytes).collect()),

@@ -6,7 +6,9 @@ use crate::history::Event;
 
 /// What the servers saw.
 pub trait Custody {
-    /// Every change of the nodes' keys so far, as events in the order of time. `None`: this world
-    /// keeps no account in this run, or not a complete one.
-    fn key_changes(&self) -> impl Future<Output = Option<Vec<Event>>>;
+    /// Every change of the nodes' keys so far, as events in the order of time.
+    ///
+    /// # Errors
+    /// There is no account in this run, or it is not complete: why, in words.
+    fn key_changes(&self) -> impl Future<Output = Result<Vec<Event>, String>>;
 }

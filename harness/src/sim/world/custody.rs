@@ -7,7 +7,7 @@ use crate::history::Event;
 use crate::world::Custody;
 
 impl Custody for Rc<SimWorld> {
-    async fn key_changes(&self) -> Option<Vec<Event>> {
-        Some(self.network.take_key_changes())
+    async fn key_changes(&self) -> Result<Vec<Event>, String> {
+        Ok(self.network.take_key_changes())
     }
 }
