@@ -106,8 +106,8 @@ pub struct ScenarioArgs {
     /// Print one JSON document (format picklock-run/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, all logs, and
-    /// repro.toml, from which `picklock replay` repeats it.
+    /// Keep the run in this directory: run.json, history.jsonl, wire.jsonl, custody.jsonl, all
+    /// logs, and repro.toml, from which `picklock replay` repeats it.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Do not show live progress.

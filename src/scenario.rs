@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::judge;
+use picklock_harness::custody::write_custody;
 use picklock_harness::history::write_history;
 use picklock_harness::latency;
 use picklock_harness::record::RunRecord;
@@ -146,6 +147,11 @@ pub fn keep(
         out.write("wire.jsonl", |file| wire.write(file))?;
     }
     out.write("history.jsonl", |file| write_history(&output.history, file))?;
+    if output.history.header.custody {
+        out.write("custody.jsonl", |file| {
+            write_custody(&output.history, file)
+        })?;
+    }
     let text = repro::text(&crate::repro::of(spec, record))
         .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", repro::FILE)))?;
     out.write(repro::FILE, |file| file.write_all(text.as_bytes()))?;

@@ -68,6 +68,7 @@ fn a_run_is_one_document_and_one_directory() {
     for (name, format) in [
         ("history.jsonl", "picklock-history/1"),
         ("wire.jsonl", "picklock-wire/1"),
+        ("custody.jsonl", "picklock-custody/1"),
     ] {
         let text = outcome.text_file(&format!("run/{name}"));
         let lines: Vec<Value> = text

@@ -9,10 +9,12 @@
 //! - `node_clocks.rs` knows by how much each node's wall clock was shifted, and so when an expiry is
 //!   over.
 
+mod file;
 mod key_table;
 mod node_clocks;
 mod value_span;
 
+pub use file::{FORMAT, write_custody};
 pub use key_table::{Holding, KeyTable, KeyUpdate};
 pub use node_clocks::NodeClocks;
 pub use value_span::{SpanEnd, ValueSpan, value_spans};

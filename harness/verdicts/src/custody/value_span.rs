@@ -58,6 +58,24 @@ pub enum SpanEnd {
     Unseen,
 }
 
+impl SpanEnd {
+    /// The word for it in files and reports.
+    pub fn word(&self) -> &'static str {
+        match self {
+            SpanEnd::Stays => "stays",
+            SpanEnd::RanOut => "ran-out",
+            SpanEnd::ClockLeapt => "clock-leapt",
+            SpanEnd::Removed(_) => "removed",
+            SpanEnd::Overwritten(_) => "overwritten",
+            SpanEnd::Evicted => "evicted",
+            SpanEnd::Flushed => "flushed",
+            SpanEnd::LostInRestart => "lost-in-restart",
+            SpanEnd::LostInFailover => "lost-in-failover",
+            SpanEnd::Unseen => "unseen",
+        }
+    }
+}
+
 /// All values of all keys, in the order in which they were written.
 pub fn value_spans(history: &History) -> Vec<ValueSpan> {
     let mut reader = Reader::default();

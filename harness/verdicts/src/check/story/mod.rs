@@ -3,6 +3,7 @@
 //! Everything that concerns the attempts of a finding is collected, the most important lines are
 //! chosen, and those are told in order of time.
 
+mod custody;
 mod draft;
 mod sentence;
 
@@ -12,6 +13,7 @@ use super::double_sale::overlapping_sellers;
 use super::evidence::Evidence;
 use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Stall, WrongStock};
 use crate::timeline::{Hold, Lease, ms};
+use custody::tell_lost_values;
 use draft::Draft;
 use sentence::{Weight, clock, length, lock, stock};
 
@@ -51,6 +53,7 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Draft {
     );
     draft.tell(second.begin_ns, Weight::Plot, text);
     draft.tell_foreign_releases(evidence, first.key, first.begin_ns, second.begin_ns);
+    tell_lost_values(&mut draft, evidence, first, second.begin_ns);
     draft.tell_of(
         evidence,
         &[first.op, second.op],

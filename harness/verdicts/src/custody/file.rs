@@ -1,0 +1,106 @@
+//! The custody as a file: JSON lines, one for each value.
+
+use std::io::{self, Write};
+
+use picklock_scenarios::Phase;
+use serde::Serialize;
+
+use crate::history::{History, KeyCommand};
+
+use super::value_span::{SpanEnd, ValueSpan, value_spans};
+
+/// Format and version of a custody file; the `format` key of its first line.
+pub const FORMAT: &str = "picklock-custody/1";
+
+/// The first line.
+#[derive(Serialize)]
+struct Head<'a> {
+    format: &'static str,
+    scenario: &'a str,
+    subject: &'a str,
+    seed: u64,
+}
+
+/// One value.
+#[derive(Serialize)]
+struct Line<'a> {
+    node: usize,
+    key: &'a str,
+    value: &'a str,
+    /// When it was written, nanoseconds since the run began.
+    from_ns: u64,
+    /// Until when it was there.
+    until_ns: u64,
+    /// The life that it was given last, milliseconds by the node's clock; left out if it never expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<i64>,
+    /// Whose command wrote it; left out if that was not seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written_by: Option<Command<'a>>,
+    /// Why it went away.
+    end: &'static str,
+    /// Whose command took it away; left out if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_by: Option<Command<'a>>,
+}
+
+/// A worker's command.
+#[derive(Serialize)]
+struct Command<'a> {
+    worker: usize,
+    op: u64,
+    phase: Phase,
+    command: &'a str,
+}
+
+impl<'a> Command<'a> {
+    fn of(command: &'a KeyCommand) -> Self {
+        Command {
+            worker: command.worker,
+            op: command.op,
+            phase: command.phase,
+            command: &command.command,
+        }
+    }
+}
+
+/// Writes the custody of a history. Nothing is written for a history without an account of the keys.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn write_custody(history: &History, mut output: impl Write) -> io::Result<()> {
+    if !history.header.custody {
+        return Ok(());
+    }
+    let head = Head {
+        format: FORMAT,
+        scenario: &history.header.scenario,
+        subject: &history.header.subject,
+        seed: history.header.seed,
+    };
+    serde_json::to_writer(&mut output, &head)?;
+    output.write_all(b"\n")?;
+    for span in value_spans(history) {
+        serde_json::to_writer(&mut output, &line(&span, &history.header.keys))?;
+        output.write_all(b"\n")?;
+    }
+    output.flush()
+}
+
+fn line<'a>(span: &'a ValueSpan, locks: &'a [String]) -> Line<'a> {
+    let ended_by = match &span.end {
+        SpanEnd::Removed(by) | SpanEnd::Overwritten(by) => Some(Command::of(by)),
+        _ => None,
+    };
+    Line {
+        node: span.node,
+        key: span.key.text(locks),
+        value: &span.value,
+        from_ns: span.from_ns,
+        until_ns: span.until_ns,
+        ttl_ms: span.expiry.map(|(_, ttl_ms)| ttl_ms),
+        written_by: span.author.as_ref().map(Command::of),
+        end: span.end.word(),
+        ended_by,
+    }
+}
