@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use picklock_harness::spec::ServerChoice;
 use picklock_scenarios::{Span, WorldName};
 
+use crate::named_subject::NamedSubject;
+
 /// Tries to pick distributed locks on Redis: competing buyers, faults at the worst moment, a
 /// verdict that says whose fault it was.
 #[derive(Debug, Parser)]
@@ -78,10 +80,8 @@ pub enum Command {
 pub struct ScenarioArgs {
     /// A scenario of the catalog (`picklock list scenarios`), or the path of a .toml file.
     pub scenario: String,
-    /// The lock: a built-in one (`picklock list impls`), or `exec:COMMAND ARGS` for any program
-    /// that speaks the adapter protocol (docs/protocol.md).
-    #[arg(long = "impl", value_name = "NAME|exec:COMMAND")]
-    pub subject: String,
+    #[command(flatten)]
+    pub subject: SubjectArgs,
     /// An option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
@@ -113,6 +113,30 @@ pub struct ScenarioArgs {
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// The lock of a single run.
+#[derive(Debug, Clone, Args)]
+#[group(required = true, multiple = false)]
+pub struct SubjectArgs {
+    /// The lock: a built-in one (`picklock list impls`), or `exec:COMMAND ARGS` for any program
+    /// that speaks the adapter protocol (docs/protocol.md).
+    #[arg(long = "impl", value_name = "NAME|exec:COMMAND")]
+    pub plain: Option<String>,
+    /// A program as for `--impl`, with a label that replaces its command in every report.
+    #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedSubject::parse)]
+    pub labelled: Option<NamedSubject>,
+}
+
+impl SubjectArgs {
+    /// The lock that was named.
+    pub fn named(&self) -> NamedSubject {
+        match (&self.labelled, &self.plain) {
+            (Some(labelled), _) => labelled.clone(),
+            // Empty if neither was given, which the command line refuses.
+            (None, plain) => NamedSubject::plain(plain.as_deref().unwrap_or_default()),
+        }
+    }
 }
 
 /// The servers that the real worlds start. Shared by all commands that start servers.

@@ -2,7 +2,7 @@
 
 use picklock_impls::{MUTANTS, OptionSpec, STRATEGIES, Strategy};
 use picklock_reports::listing::{Entry, Listing, json, text};
-use picklock_scenarios::catalog;
+use picklock_scenarios::{WorldName, catalog};
 use serde_json::{Value, json};
 
 use crate::cli::{ListArgs, Listed};
@@ -104,33 +104,30 @@ fn scenarios() -> Result<Listing, Failure> {
 }
 
 fn backends() -> Listing {
-    let all = [
-        (
-            "auto",
-            "Docker if an engine answers and the image is there or can be pulled; else a redis-server or valkey-server on PATH; else the simulation.",
-        ),
-        (
-            "process",
-            "Real redis-server processes on loopback, started and stopped by the run.",
-        ),
-        (
-            "sim",
-            "A simulation in virtual time: no server, no waiting, the same history for the same seed.",
-        ),
-        (
-            "docker",
-            "Real Redis containers, their ports published on loopback only.",
-        ),
-    ];
+    let entry = |name: &str, summary: &str| Entry {
+        name: name.to_owned(),
+        summary: summary.to_owned(),
+        extra: Vec::new(),
+    };
+    let auto = entry(
+        "auto",
+        "Docker if an engine answers and the image is there or can be pulled; else a redis-server or valkey-server on PATH; else the simulation.",
+    );
+    let worlds = WorldName::ALL.map(|world| entry(world.word(), about(world)));
     Listing {
         kind: "backends".to_owned(),
-        entries: all
-            .into_iter()
-            .map(|(name, summary)| Entry {
-                name: name.to_owned(),
-                summary: summary.to_owned(),
-                extra: Vec::new(),
-            })
-            .collect(),
+        entries: std::iter::once(auto).chain(worlds).collect(),
+    }
+}
+
+fn about(world: WorldName) -> &'static str {
+    match world {
+        WorldName::Sim => {
+            "A simulation in virtual time: no server, no waiting, the same history for the same seed."
+        }
+        WorldName::Process => {
+            "Real redis-server processes on loopback, started and stopped by the run."
+        }
+        WorldName::Docker => "Real Redis containers, their ports published on loopback only.",
     }
 }

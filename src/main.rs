@@ -28,6 +28,7 @@ mod interrupt;
 mod listing;
 mod live_progress;
 mod matrix;
+mod named_subject;
 mod print;
 mod replay;
 mod report;

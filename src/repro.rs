@@ -12,6 +12,7 @@ use picklock_scenarios::Scenario;
 use serde::Deserialize;
 
 use crate::exit::Failure;
+use crate::named_subject::NamedSubject;
 use crate::run_request::{RunRequest, load};
 use crate::source::Source;
 use crate::subject;
@@ -19,6 +20,7 @@ use crate::subject;
 /// The repro of a run.
 pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
     let server = spec.servers.redis_server.as_ref();
+    let named = NamedSubject::of(&spec.subject);
     Repro {
         format: REPRO_FORMAT.to_owned(),
         picklock: record.picklock.clone(),
@@ -26,7 +28,8 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
         seed: spec.seed,
         scenario_given: spec.scenario_named().to_owned(),
         subject: ReproSubject {
-            name: spec.subject.name.clone(),
+            name: named.given().to_owned(),
+            label: named.label().map(str::to_owned),
             version: record.subject.version.clone(),
             options: spec.subject.options_by_name(),
         },
@@ -39,6 +42,14 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
         },
         verdicts: Outcome::of(&record.verdicts),
         scenario: spec.scenario.clone(),
+    }
+}
+
+/// The lock of a repro file.
+fn named_subject(subject: &ReproSubject) -> Result<NamedSubject, Failure> {
+    match &subject.label {
+        Some(label) => NamedSubject::labelled(label, &subject.name).map_err(Failure::Usage),
+        None => Ok(NamedSubject::plain(&subject.name)),
     }
 }
 
@@ -62,7 +73,7 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
     };
     let named = repro.scenario_given.clone();
     let request = |scenario: Scenario, source| {
-        let subject = subject::named(&repro.subject.name, &options)?;
+        let subject = subject::named(&named_subject(&repro.subject)?, &options)?;
         let servers = servers.clone();
         RunRequest::new(subject, scenario, source, overrides, servers, repro.seed)
     };

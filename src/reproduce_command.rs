@@ -4,10 +4,11 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-use picklock_harness::spec::{RunSpec, ScenarioSource, ServerChoice};
+use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
 use picklock_scenarios::WorldName;
 
 use crate::matrix::request::MatrixRequest;
+use crate::named_subject::NamedSubject;
 
 /// The arguments of the command. Displayed with the program's name, quoted for a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,16 +27,13 @@ impl ReproduceCommand {
             None => ReproduceCommand::new("scenario", OsStr::new(spec.scenario_named())),
         };
         if file.is_none() {
-            line.flag("impl", &spec.subject.name);
+            line.subject(&NamedSubject::of(&spec.subject));
         }
         line.flag("backend", spec.world.word());
         if file.is_none() {
             line.flag("seed", spec.seed.to_string());
             line.options(&spec.subject.options);
-            let overrides = &spec.overrides;
-            line.flag_if("workers", overrides.workers.map(|it| it.to_string()));
-            line.flag_if("nodes", overrides.nodes.map(|it| it.to_string()));
-            line.flag_if("ttl", overrides.ttl.map(|it| it.to_string()));
+            line.overrides(&spec.overrides);
         }
         line.servers(&spec.servers);
         line
@@ -48,7 +46,7 @@ impl ReproduceCommand {
     ) -> ReproduceCommand {
         let mut line = ReproduceCommand(vec!["matrix".into()]);
         for subject in &request.subjects {
-            line.flag("impl", subject);
+            line.subject(subject);
         }
         line.options(&request.options);
         for scenario in &request.scenarios {
@@ -59,6 +57,7 @@ impl ReproduceCommand {
         }
         line.flag("seeds", request.seeds.to_string());
         line.flag("seed", request.seed.to_string());
+        line.overrides(&request.overrides);
         line.servers(&request.servers);
         line
     }
@@ -97,6 +96,17 @@ impl ReproduceCommand {
         }
     }
 
+    fn subject(&mut self, subject: &NamedSubject) {
+        let (flag, value) = subject.flag();
+        self.flag(flag, value);
+    }
+
+    fn overrides(&mut self, overrides: &Overrides) {
+        self.flag_if("workers", overrides.workers.map(|it| it.to_string()));
+        self.flag_if("nodes", overrides.nodes.map(|it| it.to_string()));
+        self.flag_if("ttl", overrides.ttl.map(|it| it.to_string()));
+    }
+
     fn options(&mut self, options: &[(String, String)]) {
         for (key, value) in options {
             self.flag("impl-option", format!("{key}={value}"));
@@ -131,7 +141,8 @@ mod tests {
     use proptest::test_runner::RngSeed;
 
     use super::ReproduceCommand;
-    use crate::cli::{BackendChoice, Cli, Command, ScenarioArgs, ServerArgs};
+    use crate::cli::{BackendChoice, Cli, Command, ScenarioArgs, ServerArgs, SubjectArgs};
+    use crate::named_subject::NamedSubject;
     use crate::run_request::RunRequest;
 
     fn spec(args: &ScenarioArgs) -> Option<RunSpec> {
@@ -150,17 +161,31 @@ mod tests {
         }
     }
 
-    fn subjects() -> impl Strategy<Value = (String, Vec<(String, String)>)> {
+    fn plain(name: String) -> SubjectArgs {
+        SubjectArgs {
+            plain: Some(name),
+            labelled: None,
+        }
+    }
+
+    fn subjects() -> impl Strategy<Value = (SubjectArgs, Vec<(String, String)>)> {
         let built_in = STRATEGIES.iter().chain(MUTANTS).map(|it| it.name);
         let built_in: Vec<&str> = built_in.collect();
         let built_in =
-            prop::sample::select(built_in).prop_map(|name| (name.to_owned(), Vec::new()));
+            prop::sample::select(built_in).prop_map(|name| (plain(name.to_owned()), Vec::new()));
         let options = prop::collection::btree_map("[-a-z][a-z0-9.-]{0,8}", "\\PC{0,8}", 0..4);
-        let program = ("[a-z/][a-z \\-]{0,12}", options).prop_map(|(command, options)| {
-            (
-                format!("exec:{command}"),
-                options.into_iter().rev().collect(),
-            )
+        let labels = prop::option::of("[A-Z0-9][a-zA-Z0-9._-]{0,12}");
+        let program = (labels, "[a-z/][a-z= \\-]{0,12}", options);
+        let program = program.prop_map(|(label, command, options)| {
+            let given = format!("exec:{command}");
+            let subject = match label {
+                Some(label) => SubjectArgs {
+                    plain: None,
+                    labelled: Some(NamedSubject::labelled(&label, &given).unwrap()),
+                },
+                None => plain(given),
+            };
+            (subject, options.into_iter().rev().collect())
         });
         prop_oneof![built_in, program]
     }

@@ -34,7 +34,7 @@ impl RunRequest {
     /// # Errors
     /// The command line or the scenario file is invalid.
     pub fn of_args(args: &ScenarioArgs) -> Result<RunRequest, Failure> {
-        let subject = subject::named(&args.subject, &args.options)?;
+        let subject = subject::named(&args.subject.named(), &args.options)?;
         let scenario = load(&args.scenario)?;
         let overrides = Overrides {
             workers: args.workers,
@@ -102,13 +102,17 @@ impl RunRequest {
 /// Blames the flag that made the scenario invalid, else the scenario.
 fn misfit(refused: ResolveError, named: String) -> Failure {
     let ResolveError { culprit, error } = refused;
-    let file = match culprit {
-        None => named,
-        Some(Override::Workers(workers)) => format!("--workers {workers}"),
-        Some(Override::Nodes(nodes)) => format!("--nodes {nodes}"),
-        Some(Override::Ttl(ttl)) => format!("--ttl {ttl}"),
-    };
+    let file = culprit.map_or(named, flag_of);
     Failure::Usage(ScenarioError { file, ..*error }.to_string())
+}
+
+/// The flag that an override came from, with its value.
+pub fn flag_of(one: Override) -> String {
+    match one {
+        Override::Workers(workers) => format!("--workers {workers}"),
+        Override::Nodes(nodes) => format!("--nodes {nodes}"),
+        Override::Ttl(ttl) => format!("--ttl {ttl}"),
+    }
 }
 
 /// A scenario from the catalog, or from a file.

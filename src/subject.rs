@@ -10,28 +10,29 @@ use picklock_impls::{MUTANTS, OptionError, STRATEGIES, Strategy, find};
 use picklock_scenarios::nearest;
 
 use crate::exit::Failure;
+use crate::named_subject::{EXEC, NamedSubject};
 
-/// The prefix of a command line that names a program.
-const EXEC: &str = "exec:";
-
-/// The subject that `--impl` and `--impl-option` name.
+/// The subject that `--impl` or `--name`, and `--impl-option` name.
 ///
 /// # Errors
 /// An unknown name, with the list and the nearest one; a command line that cannot be split; an
 /// option that the lock does not have, or an invalid value.
-pub fn named(name: &str, options: &[(String, String)]) -> Result<SubjectSpec, Failure> {
-    let subject = spec(name, options)?;
+pub fn named(named: &NamedSubject, options: &[(String, String)]) -> Result<SubjectSpec, Failure> {
+    let subject = spec(named, options)?;
     check_options(&subject)?;
     Ok(subject)
 }
 
-fn spec(name: &str, options: &[(String, String)]) -> Result<SubjectSpec, Failure> {
-    let options = options.to_vec();
+fn spec(named: &NamedSubject, options: &[(String, String)]) -> Result<SubjectSpec, Failure> {
+    let (name, options) = (named.given(), options.to_vec());
     if let Some(command) = name.strip_prefix(EXEC) {
-        let argv = command_line::parse(command)
-            .map_err(|error| Failure::Usage(format!("--impl {name}: {error}")))?;
+        let argv = command_line::parse(command).map_err(|error| {
+            let (flag, value) = named.flag();
+            Failure::Usage(format!("--{flag} {value}: {error}"))
+        })?;
         return Ok(SubjectSpec {
-            name: name.to_owned(),
+            name: named.shown().to_owned(),
+            typed: named.label().map(|_| name.to_owned()),
             options,
             nodes: 1,
             replicas: 0,
@@ -41,6 +42,7 @@ fn spec(name: &str, options: &[(String, String)]) -> Result<SubjectSpec, Failure
     let strategy = find(name).ok_or_else(|| unknown(name))?;
     Ok(SubjectSpec {
         name: name.to_owned(),
+        typed: None,
         options,
         nodes: strategy.nodes,
         replicas: strategy.replicas,
@@ -58,10 +60,10 @@ pub fn strategy(subject: &SubjectSpec) -> Option<&'static Strategy> {
 /// # Errors
 /// The subject is a program.
 pub fn in_process(subject: &SubjectSpec) -> Result<Subject, Failure> {
-    let name = &subject.name;
     let strategy = strategy(subject).ok_or_else(|| {
+        let (flag, value) = NamedSubject::of(subject).flag();
         Failure::Usage(format!(
-            "--impl {name}: a program of your own runs in real time and cannot be simulated; choose --backend process or docker"
+            "--{flag} {value}: a program of your own runs in real time and cannot be simulated; choose --backend process or docker"
         ))
     })?;
     Ok(Subject::of(strategy))

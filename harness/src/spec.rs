@@ -34,8 +34,11 @@ pub struct RunSpec {
 /// The lock under test, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectSpec {
-    /// The name of the lock; for a program, what was typed to name it.
+    /// What the lock is called in reports: its own name, the label that the user gave a program, or
+    /// what was typed to name it.
     pub name: String,
+    /// What was typed to name a program whose `name` is a label.
+    pub typed: Option<String>,
     /// Its options, in the order in which they were given.
     pub options: Vec<(String, String)>,
     /// How many independent nodes it wants, unless the scenario says otherwise.
@@ -208,6 +211,7 @@ mod tests {
     fn subject(nodes: usize, replicas: usize) -> SubjectSpec {
         SubjectSpec {
             name: "any".into(),
+            typed: None,
             options: Vec::new(),
             nodes,
             replicas,

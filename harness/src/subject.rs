@@ -72,6 +72,7 @@ impl Subject {
     pub fn spec(&self, options: &BTreeMap<String, String>) -> SubjectSpec {
         SubjectSpec {
             name: self.name.clone(),
+            typed: None,
             options: options.clone().into_iter().collect(),
             nodes: self.nodes,
             replicas: self.replicas,

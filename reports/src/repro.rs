@@ -36,7 +36,7 @@ fn head(repro: &Repro) -> String {
     line("");
     line(&format!(
         "{} under {}, in the world {}, seed {}:",
-        repro.subject.name,
+        repro.subject.label.as_ref().unwrap_or(&repro.subject.name),
         repro.scenario.name,
         repro.backend.word(),
         repro.seed

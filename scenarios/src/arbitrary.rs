@@ -14,9 +14,11 @@ use crate::fault::{
     Who, Workers,
 };
 use crate::rate::{Per, Rate};
-use crate::scenario::{Judge, Persistence, Scenario, Topology, Update, Workload, WorkloadKind};
+use crate::scenario::{Judge, Scenario};
 use crate::shift::Shift;
 use crate::span::Span;
+use crate::topology::{Persistence, Topology};
+use crate::workload::{Update, Workload, WorkloadKind};
 
 /// The kinds that need no replicas: generated scenarios have none.
 fn kinds() -> Vec<FaultKind> {

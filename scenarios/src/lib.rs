@@ -16,7 +16,9 @@ mod rate;
 mod scenario;
 mod shift;
 mod span;
+mod topology;
 mod validate;
+mod workload;
 mod world_name;
 
 pub use cause::{CAUSES, Cause, Responsible};
@@ -28,10 +30,9 @@ pub use nearest::nearest;
 pub use parse::ScenarioError;
 pub use property::{PROPERTIES, Property};
 pub use rate::{BadRate, Per, Rate};
-pub use scenario::{
-    Expectation, Judge, Opening, Persistence, Scenario, SoldOut, StockPlace, Topology, Update,
-    Workload, WorkloadKind,
-};
+pub use scenario::{Expectation, Judge, Scenario};
 pub use shift::Shift;
 pub use span::{BadSpan, Span};
+pub use topology::{Persistence, Topology};
+pub use workload::{Opening, SoldOut, StockPlace, Update, Workload, WorkloadKind};
 pub use world_name::{UnknownWorld, WorldName};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use picklock_harness::check::Property;
-use picklock_harness::spec::ServerChoice;
+use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_reports::gate::{
     CellKey, ExpectRule, FEWEST_PAIRS, Limit, LimitRule, Op, Rules, Selector, Unit,
 };
@@ -17,6 +17,7 @@ use super::subjects::{self, Named};
 use crate::exit::Failure;
 use crate::matrix::MatrixPlan;
 use crate::matrix::request::MatrixRequest;
+use crate::named_subject::NamedSubject;
 use crate::source::Source;
 
 /// Number of pairs of runs if the configuration sets none.
@@ -158,7 +159,7 @@ impl Config {
     ) -> MatrixRequest {
         matrix_request(
             &self.file,
-            vec![control.to_owned()],
+            vec![NamedSubject::plain(control)],
             vec![scenario.to_owned()],
             vec![world],
         )
@@ -398,7 +399,7 @@ fn group_batches(
     };
     let (plain, optioned): (Vec<Named>, Vec<Named>) =
         named.into_iter().partition(|one| one.options.is_empty());
-    let batch = |subjects: Vec<String>, options: BTreeMap<String, String>| Batch {
+    let batch = |subjects: Vec<NamedSubject>, options: BTreeMap<String, String>| Batch {
         at,
         request: MatrixRequest {
             options: options.into_iter().collect(),
@@ -408,20 +409,20 @@ fn group_batches(
     };
     let mut batches = Vec::new();
     if group.subjects.is_none() || !plain.is_empty() {
-        let names = plain.into_iter().map(|one| one.name).collect();
+        let names = plain.into_iter().map(|one| one.subject).collect();
         batches.push(batch(names, BTreeMap::new()));
     }
     batches.extend(
         optioned
             .into_iter()
-            .map(|one| batch(vec![one.name], one.options)),
+            .map(|one| batch(vec![one.subject], one.options)),
     );
     Ok(batches)
 }
 
 fn matrix_request(
     file: &File,
-    subjects: Vec<String>,
+    subjects: Vec<NamedSubject>,
     scenarios: Vec<String>,
     worlds: Vec<WorldName>,
 ) -> MatrixRequest {
@@ -430,6 +431,7 @@ fn matrix_request(
         scenarios,
         worlds: worlds.into_iter().map(Some).collect(),
         options: Vec::new(),
+        overrides: Overrides::default(),
         seeds: 1,
         seed: 1,
         jobs: None,

@@ -7,29 +7,29 @@ use picklock_scenarios::{UnknownWorld, WorldName, catalog};
 use toml::{Spanned, Value};
 
 use crate::exit::Failure;
+use crate::named_subject::{EXEC, NamedSubject};
 use crate::source::Source;
 
 /// A subject as named in the configuration.
 #[derive(Debug, Clone)]
 pub struct Named {
-    /// As given to `--impl`.
-    pub name: String,
+    /// The lock.
+    pub subject: NamedSubject,
     /// Its options.
     pub options: BTreeMap<String, String>,
 }
 
-/// Reads a subject: a name, or `{ impl = NAME, options = { KEY = VALUE } }`.
+/// Reads a subject: a name, or `{ impl = NAME, name = LABEL, options = { KEY = VALUE } }`.
 pub fn subject(source: &Source, value: &Spanned<Value>) -> Result<Named, Failure> {
     let at = value.span().start;
-    let shape =
-        "expected the name of a lock, or { impl = \"NAME\", options = { KEY = \"VALUE\" } }";
+    let shape = "expected the name of a lock, or { impl = \"NAME\", options = { KEY = \"VALUE\" } }; for a program also name = \"LABEL\"";
     let named = match value.get_ref() {
         Value::String(name) => Named {
-            name: name.clone(),
+            subject: NamedSubject::plain(name),
             options: BTreeMap::new(),
         },
         Value::Table(table) => {
-            let known = ["impl", "options"];
+            let known = ["impl", "name", "options"];
             if let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) {
                 let problem = format!("unknown key `{key}`; {shape}");
                 return Err(source.unknown(at, problem, key, known));
@@ -38,15 +38,31 @@ pub fn subject(source: &Source, value: &Spanned<Value>) -> Result<Named, Failure
                 return Err(source.wrong(at, shape, None));
             };
             Named {
-                name: name.to_owned(),
+                subject: labelled(source, at, name, table.get("name"))?,
                 options: options(source, at, table.get("options"))?,
             }
         }
         _ => return Err(source.wrong(at, shape, None)),
     };
-    check_name(source, at, &named.name)?;
+    check_name(source, at, named.subject.given())?;
     check_options(source, at, &named)?;
     Ok(named)
+}
+
+fn labelled(
+    source: &Source,
+    at: usize,
+    given: &str,
+    label: Option<&Value>,
+) -> Result<NamedSubject, Failure> {
+    let Some(label) = label else {
+        return Ok(NamedSubject::plain(given));
+    };
+    let label = label
+        .as_str()
+        .ok_or_else(|| source.wrong(at, "name: expected a label as text", None))?;
+    NamedSubject::labelled(label, given)
+        .map_err(|problem| source.wrong(at, format!("name: {problem}"), None))
 }
 
 fn options(
@@ -74,7 +90,7 @@ fn options(
 
 /// Checks the name of a subject.
 pub fn check_name(source: &Source, at: usize, name: &str) -> Result<(), Failure> {
-    if name.starts_with("exec:") || find(name).is_some() {
+    if name.starts_with(EXEC) || find(name).is_some() {
         return Ok(());
     }
     let known = || {
@@ -90,7 +106,7 @@ pub fn check_name(source: &Source, at: usize, name: &str) -> Result<(), Failure>
 }
 
 fn check_options(source: &Source, at: usize, named: &Named) -> Result<(), Failure> {
-    let Some(strategy) = find(&named.name) else {
+    let Some(strategy) = find(named.subject.given()) else {
         return Ok(());
     };
     for (name, value) in &named.options {

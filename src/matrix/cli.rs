@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use picklock_scenarios::Span;
 
 use crate::cli::{BackendChoice, ServerArgs, key_value, whole};
+use crate::named_subject::NamedSubject;
 
 /// `picklock matrix`.
 #[derive(Debug, Clone, Args)]
@@ -14,6 +16,9 @@ pub struct MatrixArgs {
     /// mutants).
     #[arg(long = "impl", value_name = "NAME|exec:COMMAND")]
     pub subjects: Vec<String>,
+    /// A program, as for `picklock scenario --name`. Repeatable, with different labels.
+    #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedSubject::parse)]
+    pub labelled: Vec<NamedSubject>,
     /// A scenario of the catalog, or the path of a .toml file. Repeatable. Default: the whole
     /// catalog.
     #[arg(long = "scenario", value_name = "NAME|FILE.toml")]
@@ -21,9 +26,16 @@ pub struct MatrixArgs {
     /// Where Redis runs. Repeatable; each world has its own table. Default: `auto`.
     #[arg(long = "backend", value_enum, value_name = "WORLD")]
     pub backends: Vec<BackendChoice>,
-    /// An option for the lock, as KEY=VALUE. Repeatable. Requires exactly one --impl.
+    /// An option for the lock, as KEY=VALUE. Repeatable. Requires exactly one --impl or --name.
     #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
+    /// Number of independent Redis nodes, as for `picklock scenario --nodes`. Cells that do not fit
+    /// are skipped.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
+    pub nodes: Option<usize>,
+    /// Lease time, such as "500ms" or "2s". Default: each scenario's.
+    #[arg(long, value_name = "DURATION")]
+    pub ttl: Option<Span>,
     /// Number of runs of each cell, with consecutive seeds. Gives rates instead of one verdict.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seeds: u64,
@@ -53,7 +65,8 @@ const MATRIX_HELP: &str = "\
 Expectations:
   A scenario states the expected results: [expect.NAME] for one lock, [expect.\"*\"] for every
   built-in lock without its own table. Mutants, your own programs and locks with options are only
-  held to a table with their name. Without one, their cells are shown but not judged.
+  held to a table with their name. Without one, their cells are shown but not judged. Nothing is
+  expected of a built-in lock on another number of nodes (--nodes) than its own.
 
 Exit codes:
   0    every cell is as expected

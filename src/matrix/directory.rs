@@ -35,6 +35,9 @@ pub struct MatrixDirectory(PathBuf);
 struct StoredCell {
     format: String,
     key: RunConditions,
+    /// What was typed to name a program whose cell has a label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
     cell: Cell,
 }
 
@@ -178,6 +181,7 @@ impl MatrixDirectory {
         let stored = StoredCell {
             format: CELL_FORMAT.to_owned(),
             key: key.clone(),
+            program: task.spec.subject.typed.clone(),
             cell: cell.clone(),
         };
         RunDirectory::at(&to).write("cell.json", |file| {
@@ -234,7 +238,10 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
         ),
         (stored.key.seed == key.seed, "the seed"),
         (stored.key.seeds == key.seeds, "the number of seeds"),
-        (cell.subject.name == now.subject.name, "the lock"),
+        (
+            cell.subject.name == now.subject.name && stored.program == now.subject.typed,
+            "the lock",
+        ),
         (cell.options == options, "the lock's options"),
         (cell.scenario_hash == task.scenario_hash, "the scenario"),
         (cell.expected == task.expected.in_words(), "the expectation"),

@@ -8,7 +8,8 @@ use picklock_scenarios::{Scenario, WorldName, catalog};
 
 use super::request::MatrixRequest;
 use crate::exit::Failure;
-use crate::run_request::{RunRequest, load};
+use crate::named_subject::NamedSubject;
+use crate::run_request::{RunRequest, flag_of, load};
 use crate::subject;
 use crate::world_choice::ChosenWorld;
 
@@ -59,11 +60,15 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     }
     if !request.options.is_empty() && request.subjects.len() != 1 {
         return wrong(
-            "--impl-option requires exactly one --impl, because locks differ in their options",
+            "--impl-option requires exactly one --impl or --name, because locks differ in their options",
         );
     }
-    let all = STRATEGIES.iter().map(|strategy| strategy.name.to_owned());
-    let subjects = or_all(&request.subjects, all)
+    let all = STRATEGIES
+        .iter()
+        .map(|strategy| NamedSubject::plain(strategy.name));
+    let subjects = or_all(&request.subjects, all);
+    tell_apart(&subjects)?;
+    let subjects = subjects
         .iter()
         .map(|name| subject::named(name, &request.options))
         .collect::<Result<Vec<_>, _>>()?;
@@ -84,12 +89,29 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     })
 }
 
+/// Two programs with the same label would share their cells and directories.
+fn tell_apart(subjects: &[NamedSubject]) -> Result<(), Failure> {
+    for (index, one) in subjects.iter().enumerate() {
+        if subjects[..index]
+            .iter()
+            .any(|other| other.shown() == one.shown())
+        {
+            let (flag, value) = one.flag();
+            return Err(Failure::Usage(format!(
+                "--{flag} {value}: another program has the label `{}`; the table could not tell them apart",
+                one.shown()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The typed names without duplicates; all names if none was typed.
-fn or_all(typed: &[String], all: impl Iterator<Item = String>) -> Vec<String> {
+fn or_all<T: Clone + PartialEq>(typed: &[T], all: impl Iterator<Item = T>) -> Vec<T> {
     if typed.is_empty() {
         return all.collect();
     }
-    let mut once: Vec<String> = Vec::new();
+    let mut once: Vec<T> = Vec::new();
     for name in typed {
         if !once.contains(name) {
             once.push(name.clone());
@@ -117,7 +139,8 @@ impl Selection {
         for world in worlds {
             for (typed, scenario) in &self.scenarios {
                 for subject in &self.subjects {
-                    if let Some(reason) = left_out(scenario, subject, world) {
+                    let reason = left_out(scenario, subject, request.overrides, world);
+                    if let Some(reason) = reason {
                         skipped.push(SkippedCell {
                             subject: subject.name.clone(),
                             scenario: scenario.name.clone(),
@@ -138,12 +161,21 @@ impl Selection {
 }
 
 /// Why a cell cannot run; `None` if it can.
-fn left_out(scenario: &Scenario, subject: &SubjectSpec, world: &ChosenWorld) -> Option<String> {
+fn left_out(
+    scenario: &Scenario,
+    subject: &SubjectSpec,
+    overrides: Overrides,
+    world: &ChosenWorld,
+) -> Option<String> {
     if world.servers.is_none() && !subject.is_in_process() {
         return Some("a program of your own runs in real time and cannot be simulated".into());
     }
-    if let Err(refused) = resolve_scenario(scenario.clone(), subject, Overrides::default()) {
-        return Some(refused.error.problem);
+    if let Err(refused) = resolve_scenario(scenario.clone(), subject, overrides) {
+        let problem = refused.error.problem;
+        return Some(match refused.culprit {
+            Some(culprit) => format!("{}: {problem}", flag_of(culprit)),
+            None => problem,
+        });
     }
     not_in_this_world(scenario, world.name())
 }
@@ -183,19 +215,29 @@ fn task(
         subject.clone(),
         scenario.clone(),
         ScenarioSource::Named(named.to_owned()),
-        Overrides::default(),
+        request.overrides,
         request.servers.for_world(world),
         request.seed,
     )?
     .in_world(world);
+    Ok(Task {
+        scenario_hash: scenario_hash(&spec.scenario),
+        expected: expected(scenario, subject, request.overrides),
+        spec,
+    })
+}
+
+/// What the scenario expects of the subject. Its author knew how many nodes a built-in lock uses:
+/// nothing is expected of one on another number. How many a program uses, only the user knows.
+fn expected(scenario: &Scenario, subject: &SubjectSpec, overrides: Overrides) -> Expected {
+    let usual = scenario.topology.nodes.unwrap_or(subject.nodes);
+    if subject.is_in_process() && overrides.nodes.is_some_and(|nodes| nodes != usual) {
+        return Expected::default();
+    }
     let is_known = subject.options.is_empty() && STRATEGIES.iter().any(|s| s.name == subject.name);
     let tables = match is_known {
         true => Tables::NamedOrAll,
         false => Tables::NamedOnly,
     };
-    Ok(Task {
-        scenario_hash: scenario_hash(&spec.scenario),
-        expected: Expected::of(&spec.scenario, &subject.name, tables),
-        spec,
-    })
+    Expected::of(scenario, &subject.name, tables)
 }

@@ -64,6 +64,46 @@ fn what_is_expected_comes_out() {
 }
 
 #[test]
+fn lease_time_and_nodes_reach_every_cell_and_the_commands_that_repeat_them() {
+    let line = format!(
+        "{SIM} --impl redlock --scenario calm --scenario quorum-erosion --ttl 700ms --nodes 3 --json --out table"
+    );
+    let outcome = picklock(&line).run().exits(0);
+    let record = record(&outcome);
+    assert!(
+        record.reproduce.ends_with("--nodes 3 --ttl 700ms"),
+        "{}",
+        record.reproduce
+    );
+    // Its faults strike the fourth node.
+    let skipped: Vec<_> = record
+        .skipped
+        .iter()
+        .map(|it| it.scenario.as_str())
+        .collect();
+    assert_eq!(skipped, ["quorum-erosion"]);
+    for cell in &record.skipped {
+        assert!(cell.reason.starts_with("--nodes 3: "), "{}", cell.reason);
+    }
+    for cell in &record.cells {
+        assert!(
+            cell.reproduce.ends_with("--nodes 3 --ttl 700ms"),
+            "{}",
+            cell.reproduce
+        );
+        let dir = cell.run_dir.as_ref().unwrap();
+        let run = outcome.json_file(&format!("table/{dir}/run.json"));
+        assert_eq!((&run["nodes"], &run["ttl_ms"]), (&3.into(), &700.into()));
+        // The catalog knows this lock on five nodes.
+        assert!(!cell.is_bound(), "{}", cell.subject.name);
+    }
+    // The lease time alone leaves the expectations in force, and so does a lock's own number.
+    let line = format!("{SIM} --impl redlock --scenario calm --ttl 700ms --nodes 5 --json");
+    let record = self::record(&picklock(&line).run().exits(0));
+    assert!(record.cells[0].is_bound());
+}
+
+#[test]
 fn the_same_arguments_give_the_same_bytes() {
     let line = |jobs: u32| {
         format!(
@@ -226,6 +266,23 @@ fn what_makes_no_sense_is_said() {
         "exceed the largest seed",
     );
     told("--impl-option a=b", "exactly one --impl");
+    told("--ttl 0ms", "nothing to run: every cell was skipped");
+    told("--ttl soon", "soon");
+    told("--nodes 0", "--nodes 0: ");
+    told("--name mine=redlock", "only a program can have a label");
+    told(
+        "--name redlock=exec:cat",
+        "`redlock` is the name of a built-in lock",
+    );
+    told("--name 'my lock=exec:cat'", "`my lock` is not a label");
+    told(
+        "--name a=exec:cat --name a=exec:tac",
+        "--name a=exec:tac: another program has the label `a`",
+    );
+    told(
+        "--name mine=exec:cat",
+        "nothing to run: every cell was skipped\n  mine × calm × sim: a program of your own",
+    );
     told(
         "--impl exec:cat",
         "nothing to run: every cell was skipped\n  exec:cat × calm × sim: a program of your own",

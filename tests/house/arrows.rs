@@ -121,9 +121,22 @@ fn rooms(of: &Crate) -> Arrows {
 
 #[test]
 fn rooms_import_where_an_arrow_is_drawn_and_only_there() {
-    for folder in ["harness/verdicts", "harness"] {
+    for folder in [
+        "harness/verdicts",
+        "harness/redis-model",
+        "harness",
+        "reports",
+    ] {
         let drawn = table(&format!("The rooms of `{folder}/`"));
-        let told = differences(folder, &drawn, &rooms(&Crate::read(folder)));
+        let mut found = rooms(&Crate::read(folder));
+        if folder == "reports" {
+            // It does not pass the rooms of the verdicts on: those are another crate's.
+            let own: BTreeSet<String> = found.keys().cloned().collect();
+            for others in found.values_mut() {
+                others.retain(|other| own.contains(other));
+            }
+        }
+        let told = differences(folder, &drawn, &found);
         assert!(told.is_empty(), "{}", told.join("\n"));
     }
 }

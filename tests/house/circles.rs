@@ -77,11 +77,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     ),
     (
         "harness/redis-model",
-        &["blocking", "context", "state"],
-        "not cut yet: the state has the waiting clients, and waking them needs the context",
-    ),
-    (
-        "harness/redis-model",
         &[
             "command",
             "dispatch",
@@ -98,37 +93,14 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "scripts call commands, and a command runs scripts",
     ),
     (
-        "harness/redis-model",
-        &[
-            "commands",
-            "commands::connection",
-            "commands::expiry",
-            "commands::keys",
-            "commands::lists",
-            "commands::lists_ends",
-            "commands::scripting",
-            "commands::set_options",
-            "commands::sorted_ranges",
-            "commands::sorted_sets",
-            "commands::strings",
-        ],
-        "not cut yet: the commands use what the file of their table has beside it",
-    ),
-    (
         "harness/verdicts",
         &["timeline::attempt", "timeline::grant_order"],
         "one type and a rule of its own: an attempt keeps what the rule says about it",
     ),
     (
         "scenarios",
-        &[
-            "fault::action",
-            "fault::kind",
-            "fault::plan",
-            "fault::target",
-            "scenario",
-        ],
-        "not cut yet: the check of a kind of fault takes the whole scenario, which has faults",
+        &["fault::kind", "fault::plan"],
+        "a plan names its kind by reference to its row, and the functions in the row take plans",
     ),
 ];
 

@@ -8,33 +8,8 @@ use super::reply::Refusal;
 use super::session::ClientId;
 use super::state::State;
 use super::values::Value;
+use super::waiter::{Wait, Waiter};
 use super::{Now, Reply};
-
-/// What a client waits for.
-#[derive(Debug, Clone)]
-pub(super) enum Wait {
-    /// An element of the first of these lists that has one.
-    Pop { keys: Vec<Vec<u8>>, left: bool },
-    /// An element to move to another list.
-    Move {
-        from: Vec<u8>,
-        to: Vec<u8>,
-        from_left: bool,
-        to_left: bool,
-    },
-    /// This many replicas that have this many of the changes.
-    Replicas { wanted: i64, changes: u64 },
-}
-
-/// One blocked client.
-#[derive(Debug, Clone)]
-pub(super) struct Waiter {
-    client: ClientId,
-    database: usize,
-    wait: Wait,
-    /// `None`: for ever.
-    until: Option<Now>,
-}
 
 /// Reads a timeout in seconds and returns when it expires, `None` for never.
 pub(super) fn deadline(now: Now, timeout: &[u8]) -> Result<Option<Now>, Refusal> {
@@ -141,39 +116,6 @@ pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option
         }
         // It does not wait for a key.
         Wait::Replicas { .. } => Ok(None),
-    }
-}
-
-/// A key has changed: clients that wait for it may be served after the current command.
-pub(super) fn signal(state: &mut State, database: usize, key: &[u8]) {
-    let waited_for = state
-        .waiters
-        .iter()
-        .any(|waiter| waiter.database == database && waiter.wait.takes_from(key));
-    let place = (database, key.to_vec());
-    if waited_for && !state.ready.contains(&place) {
-        state.ready.push(place);
-    }
-}
-
-impl Wait {
-    fn takes_from(&self, key: &[u8]) -> bool {
-        match self {
-            Wait::Pop { keys, .. } => keys.iter().any(|other| other == key),
-            Wait::Move { from, .. } => from == key,
-            Wait::Replicas { .. } => false,
-        }
-    }
-
-    /// The same wait, restricted to this key.
-    fn on(&self, key: &[u8]) -> Wait {
-        match self {
-            Wait::Pop { left, .. } => Wait::Pop {
-                keys: vec![key.to_vec()],
-                left: *left,
-            },
-            Wait::Move { .. } | Wait::Replicas { .. } => self.clone(),
-        }
     }
 }
 

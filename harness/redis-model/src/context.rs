@@ -134,7 +134,7 @@ impl Context<'_> {
         self.changed = true;
         self.state.touch(self.database, key);
         if !self.state.waiters.is_empty() {
-            super::blocking::signal(self.state, self.database, key);
+            self.state.signal(self.database, key);
         }
     }
 

@@ -6,6 +6,7 @@ use super::effect::Effect;
 use super::key_watch::Touched;
 use super::keyspace::Keyspace;
 use super::session::{ClientId, Session, Watched};
+use super::waiter::Waiter;
 use super::{Now, Reply, ServerVersion};
 
 /// Everything except the Lua state.
@@ -38,7 +39,7 @@ pub(super) struct State {
     /// How many changes were recorded.
     pub recorded: u64,
     /// Clients that wait for an element, longest waiting first.
-    pub waiters: Vec<super::blocking::Waiter>,
+    pub waiters: Vec<Waiter>,
     /// Changed keys that clients wait for, database first.
     pub ready: Vec<(usize, Vec<u8>)>,
     /// Source of `SPOP`'s and `SRANDMEMBER`'s choices.
@@ -109,6 +110,17 @@ impl State {
                 Some(watched) if watched.expired && !present => watched.expired = false,
                 _ => session.dirty = true,
             }
+        }
+    }
+
+    /// A key has changed: clients that wait for it may be served after the current command.
+    pub(super) fn signal(&mut self, database: usize, key: &[u8]) {
+        let mut waiters = self.waiters.iter();
+        let waited_for =
+            waiters.any(|waiter| waiter.database == database && waiter.wait.takes_from(key));
+        let place = (database, key.to_vec());
+        if waited_for && !self.ready.contains(&place) {
+            self.ready.push(place);
         }
     }
 

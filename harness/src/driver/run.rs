@@ -22,6 +22,8 @@ pub struct Setup {
     pub plan: Plan,
     /// The name of the subject in the history, unless it reports one itself.
     pub subject: String,
+    /// True if that name is a label, which stands even if the subject reports a name.
+    pub is_labelled: bool,
     /// The run's clock: the one that the wire reads.
     pub clock: Clock,
     /// The triggers of faults, which also watch the wire.
@@ -128,7 +130,8 @@ pub async fn run<W: World>(
     });
     let workload = clock.elapsed();
     let identity = context.identity.take().unwrap_or_default();
-    let subject = identity.name.unwrap_or(setup.subject);
+    let subject = identity.name.filter(|_| !setup.is_labelled);
+    let subject = subject.unwrap_or(setup.subject);
     Ok(Ran {
         history: history(&context, &subject).await,
         subject_version: identity.version,

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_util::future::{join_all, try_join_all};
 
 use picklock_scenarios::Persistence;
+use testcontainers::bollard::Docker;
 
+use super::container_data::DataDirectories;
 use super::error::io_error;
 use super::reaper::ContainerWatch;
 use super::sentinel::{self, Watch};
@@ -20,7 +22,6 @@ pub struct DockerServers {
     sentinels: Vec<ServerContainer>,
     sentinel_watch: Option<Watch>,
     server: record::Redis,
-    persistence: Persistence,
     dir: PathBuf,
     watch: ContainerWatch,
 }
@@ -48,6 +49,7 @@ impl DockerServers {
         image.fetch().await?;
         let program = image.program(&engine).await?;
         let clock_shim = server_arguments::clock_shim(layout, dir)?;
+        let data = data_directories(&engine, layout, dir).await?;
         let run = fresh_run(reaper);
         let watch = reaper.containers(&run)?;
         let owner = reaper.owner().to_string();
@@ -59,6 +61,7 @@ impl DockerServers {
             run: &run,
             owner: &owner,
             clock_shim: clock_shim.as_ref(),
+            data: data.as_ref(),
         };
         let started = async {
             let (nodes, server) = start_nodes(recipe).await?;
@@ -79,7 +82,6 @@ impl DockerServers {
             sentinels,
             sentinel_watch,
             server,
-            persistence: layout.persistence,
             dir: dir.to_owned(),
             watch,
         })
@@ -89,6 +91,21 @@ impl DockerServers {
     pub fn run_id(&self) -> &str {
         self.watch.run()
     }
+}
+
+/// Where the servers keep their data, if a crash is to be a power loss; `None` leaves it in the
+/// containers.
+async fn data_directories(
+    engine: &Docker,
+    layout: Layout,
+    dir: &Path,
+) -> Result<Option<DataDirectories>, WorldError> {
+    if layout.persistence != Persistence::AofEverysec {
+        return Ok(None);
+    }
+    let dir = std::path::absolute(dir).map_err(io_error(format!("use {}", dir.display())))?;
+    let user = engine::user_of_our_files(engine).await;
+    Ok(Some(DataDirectories::below(&dir, user)))
 }
 
 /// An id that is unique among all runs of all processes.
@@ -196,15 +213,7 @@ impl Servers for DockerServers {
         self.nodes[node].master.resume().await
     }
 
-    fn can_crash(&self) -> Result<(), WorldError> {
-        match self.persistence {
-            Persistence::AofEverysec => Err(WorldError::NoPowerLoss),
-            _ => Ok(()),
-        }
-    }
-
     async fn crash(&self, node: usize) -> Result<(), WorldError> {
-        self.can_crash()?;
         self.nodes[node].master.crash().await
     }
 

@@ -52,6 +52,19 @@ pub(super) fn sentence(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// The user that a server must run as so that this process may change its files; `None` for the user
+/// that the image chooses. Root may change every file. In a rootless engine the root of a container is
+/// the user of the engine.
+pub(super) async fn user_of_our_files(engine: &Docker) -> Option<String> {
+    let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
+    if user.is_root() {
+        return None;
+    }
+    let options = engine.info().await.ok()?.security_options;
+    let is_rootless = options.iter().flatten().any(|it| it.contains("rootless"));
+    (!is_rootless).then(|| format!("{}:{}", user.as_raw(), group.as_raw()))
+}
+
 /// Removes all containers of one run, with their volumes. Containers that cannot be removed are
 /// left to the sweep.
 pub(super) async fn remove_run(run: &str) {

@@ -55,11 +55,6 @@ pub enum WorldError {
     /// The node is up, so it cannot be restarted.
     #[error("{0} is up; only a killed node can be restarted")]
     Up(String),
-    /// A power loss cannot be simulated in a container.
-    #[error(
-        "a node with persistence `aof-everysec` loses its last second when it crashes; inside a container that second cannot be cut off its files: choose `--backend process`"
-    )]
-    NoPowerLoss,
     /// The servers were started without the library that shifts their clocks.
     #[error(
         "the wall clock of {0} cannot be shifted: that needs Linux on x86_64 or aarch64, and a temporary directory without blanks and colons in its path"

@@ -13,6 +13,7 @@
 //! reads `/proc` and relies on the parent death signal.
 
 mod binary;
+mod container_data;
 mod detect;
 mod docker;
 mod engine;
@@ -107,8 +108,7 @@ pub trait Servers {
     /// the last second of the append-only file is gone.
     ///
     /// # Errors
-    /// The node is down already, or the engine refuses; and with `aof-everysec` in a
-    /// container, whose files are out of reach: nothing is killed then.
+    /// The node is down already, the engine refuses, or the file cannot be cut.
     async fn crash(&self, node: usize) -> Result<(), WorldError>;
 
     /// Starts the killed node again with the data that it left. It answers when this returns.
@@ -130,14 +130,6 @@ pub trait Servers {
         replica: Option<usize>,
         off_ns: i64,
     ) -> Result<(), WorldError>;
-
-    /// Whether a crash can lose what the node's persistence would lose.
-    ///
-    /// # Errors
-    /// [`WorldError::NoPowerLoss`].
-    fn can_crash(&self) -> Result<(), WorldError> {
-        Ok(())
-    }
 
     /// The last `lines` lines of the node's own log; empty if it cannot be read.
     async fn log_tail(&self, node: usize, lines: usize) -> String;
@@ -208,10 +200,6 @@ impl Servers for RealServers {
         off_ns: i64,
     ) -> Result<(), WorldError> {
         ask!(self, servers => servers.set_clock_off(node, replica, off_ns).await)
-    }
-
-    fn can_crash(&self) -> Result<(), WorldError> {
-        ask!(self, servers => servers.can_crash())
     }
 
     async fn log_tail(&self, node: usize, lines: usize) -> String {

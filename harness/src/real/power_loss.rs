@@ -64,6 +64,10 @@ impl UnsyncedTail {
     /// left as it is.
     pub(super) fn cut(&self, lost_at_ns: u64) -> io::Result<()> {
         let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        if lengths.is_empty() {
+            let problem = "the file was never seen: does the server keep its data elsewhere?";
+            return Err(io::Error::new(io::ErrorKind::NotFound, problem));
+        }
         let Some(measured) = durable(&lengths, lost_at_ns) else {
             return Ok(());
         };

@@ -19,6 +19,7 @@ use testcontainers::{
 use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
+use super::container_data::{ContainerData, DataDirectories};
 use super::engine::{OWNER_LABEL, RUN_LABEL};
 use super::node_log::{last_words, says_ready};
 use super::{
@@ -49,6 +50,8 @@ pub(super) struct Recipe<'a> {
     pub owner: &'a str,
     /// The library that shifts wall clocks, if the run needs it.
     pub clock_shim: Option<&'a WallClockShim>,
+    /// Where the servers keep their data, if a crash is a power loss.
+    pub data: Option<&'a DataDirectories>,
 }
 
 /// One server in a container of its own.
@@ -57,7 +60,14 @@ pub(super) struct ServerContainer {
     engine: Docker,
     container: ContainerAsync<GenericImage>,
     address: Mutex<SocketAddr>,
+    extras: Extras,
+}
+
+/// What only some servers need.
+#[derive(Default)]
+struct Extras {
     wall_clock: Option<ShiftedWallClock>,
+    data: Option<ContainerData>,
 }
 
 impl fmt::Debug for ServerContainer {
@@ -81,15 +91,17 @@ impl ServerContainer {
         // Protected mode would refuse both.
         command.extend(["--protected-mode".to_owned(), "no".to_owned()]);
         command.extend(family_secret(&format!("{}-{family}", recipe.run)));
-        let wall_clock = recipe
-            .clock_shim
-            .map(|shim| shim.clock(&name))
-            .transpose()?;
+        let wall_clock = recipe.clock_shim.map(|shim| shim.clock(&name));
+        let data = recipe.data.map(|directories| directories.create(&name));
+        let extras = Extras {
+            wall_clock: wall_clock.transpose()?,
+            data: data.transpose()?,
+        };
         let (image, tag) = recipe.image.name_and_tag();
         let request = GenericImage::new(image, tag)
             .with_exposed_port(PORT.tcp())
             .with_cmd(command);
-        Self::launch(name, request, wall_clock, recipe).await
+        Self::launch(name, request, extras, recipe).await
     }
 
     /// Starts a Sentinel with this configuration, and waits until it accepts connections.
@@ -105,20 +117,24 @@ impl ServerContainer {
             .with_exposed_port(PORT.tcp())
             .with_copy_to(SENTINEL_FILE, configuration.into_bytes())
             .with_cmd(command);
-        Self::launch(name, request, None, recipe).await
+        Self::launch(name, request, Extras::default(), recipe).await
     }
 
     async fn launch(
         name: String,
         request: ContainerRequest<GenericImage>,
-        wall_clock: Option<ShiftedWallClock>,
+        extras: Extras,
         recipe: Recipe<'_>,
     ) -> Result<Self, WorldError> {
+        let request = match &extras.data {
+            Some(data) => data.mounted(request),
+            None => request,
+        };
         let request = request
             .with_label(RUN_LABEL, recipe.run)
             .with_label(OWNER_LABEL, recipe.owner)
             .with_host_config_modifier(publish_on_loopback);
-        let container = with_wall_clock(request, wall_clock.as_ref())
+        let container = with_wall_clock(request, extras.wall_clock.as_ref())
             .start()
             .await
             .map_err(failed(&name, "start the container"))?;
@@ -128,7 +144,7 @@ impl ServerContainer {
             container,
             // Set when it is ready: a server that dies at start has no port.
             address: Mutex::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
-            wall_clock,
+            extras,
         };
         match timeout(START_PATIENCE, server.is_ready()).await {
             Ok(true) => {}
@@ -142,6 +158,7 @@ impl ServerContainer {
             }
         }
         server.ask_for_the_address().await?;
+        server.extras.data.iter().for_each(ContainerData::begin);
         Ok(server)
     }
 
@@ -217,9 +234,20 @@ impl ServerContainer {
         resumed.map_err(failed(&self.name, "resume the container"))
     }
 
-    /// Kills it, and waits until the engine has noticed its death.
+    /// Kills it, and waits until the engine has noticed its death. Where it is a power loss, what
+    /// was not durable is then removed.
     pub(super) async fn crash(&self) -> Result<(), WorldError> {
         self.must_run().await?;
+        let data = self.extras.data.as_ref();
+        let lost_at_ns = data.and_then(ContainerData::now_ns);
+        self.kill().await?;
+        match (data, lost_at_ns) {
+            (Some(data), Some(lost_at_ns)) => data.cut(lost_at_ns),
+            _ => Ok(()),
+        }
+    }
+
+    async fn kill(&self) -> Result<(), WorldError> {
         let id = self.container.id();
         let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
         let killed = self.engine.kill_container(id, Some(options)).await;
@@ -240,11 +268,13 @@ impl ServerContainer {
         started.map_err(failed(&self.name, "start the container again"))?;
         let address = self.ask_for_the_address().await?;
         server_queries::await_answer(&self.name, address).await?;
+        self.extras.data.iter().for_each(ContainerData::begin);
         Ok(address)
     }
 
     pub(super) async fn set_clock_off(&self, off_ns: i64) -> Result<(), WorldError> {
-        wall_clock_shim::set_off(&self.name, self.address(), self.wall_clock.as_ref(), off_ns).await
+        let wall_clock = self.extras.wall_clock.as_ref();
+        wall_clock_shim::set_off(&self.name, self.address(), wall_clock, off_ns).await
     }
 
     /// Kills it if it is up, and removes it with its volumes.

@@ -239,9 +239,6 @@ impl World for RealWorld {
         if servers.watch().is_none() {
             capabilities.lacks(Capability::Sentinels, NO_SENTINELS);
         }
-        if let Err(error) = servers.can_crash() {
-            capabilities.lacks(Capability::CrashNodes, error.to_string());
-        }
         if let Some(why) = self.why_worker_clocks_are_fixed() {
             capabilities.lacks(Capability::WorkerClocks, why);
         }

@@ -67,6 +67,7 @@ pub(super) async fn run(
     let setup = Setup {
         plan,
         subject: spec.subject.name.clone(),
+        is_labelled: spec.subject.typed.is_some(),
         clock: clock.clone(),
         triggers,
         due,

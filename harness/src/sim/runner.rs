@@ -91,6 +91,7 @@ async fn play(simulation: Simulation, monitor: TurnMonitor) -> Result<History, S
     let setup = Setup {
         plan,
         subject: subject.name().to_owned(),
+        is_labelled: false,
         clock,
         triggers,
         due,

@@ -25,7 +25,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/theme.js"),
     include_str!("../../assets/navigation.js"),
     include_str!("../../assets/track.js"),
-    include_str!("../../assets/paint.js"),
+    include_str!("../../assets/palette.js"),
     include_str!("../../assets/rows.js"),
     include_str!("../../assets/lanes.js"),
     include_str!("../../assets/messages.js"),

@@ -116,7 +116,7 @@ pub(super) fn timeline_data(
     let columns = Columns::of(&pieces, unit_ns);
     let mut dead = downtimes(timeline);
     let faults = fault_bands(timeline);
-    let mut clocks = wrong_clocks(history);
+    let mut clocks = wrong_clocks(timeline);
     let heads = lanes.iter().zip(&pieces);
     let heads = heads.map(|((worker, lane), pieces)| LaneHead {
         worker: *worker,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::history::{ClockShift, Event, History, What};
+use picklock_verdicts::history::ClockShift;
+use picklock_verdicts::timeline::{FaultSpan, Timeline};
 use serde::Serialize;
 
 use super::name::sentence;
@@ -32,18 +33,39 @@ enum Whose {
     Node(usize),
 }
 
+/// A change of some clocks.
+enum Change<'a> {
+    /// This fault sets them off.
+    Set(ClockShift, &'a str),
+    /// This fault is over, and with it its offset.
+    PutRight,
+    /// Another server takes the place of the one with the clock; its own clock is right.
+    Replaced,
+}
+
 /// The changes of each clock. A history that gives offsets only in words has none.
-pub(super) fn wrong_clocks(history: &History) -> WrongClocks {
-    let mut book = Book::default();
-    let mut last = None;
-    for event in &history.events {
-        book.see(event, last);
-        last = Some(&event.what);
+pub(super) fn wrong_clocks(timeline: &Timeline<'_>) -> WrongClocks {
+    let faults = timeline.faults().iter().enumerate();
+    let mut changes: Vec<(u64, usize, Change<'_>)> = faults.flat_map(changes_of).collect();
+    // In the order of time; at the same time, in that of the faults.
+    changes.sort_by_key(|(at_ns, index, _)| (*at_ns, *index));
+    let mut dials: BTreeMap<Whose, Dial> = BTreeMap::new();
+    for (at_ns, index, change) in changes {
+        let fault = &timeline.faults()[index];
+        for whose in whose(fault) {
+            match change {
+                Change::Set(shift, detail) => {
+                    let dial = dials.entry(whose).or_default();
+                    dial.set(at_ns, index, Some((shift, detail)));
+                }
+                Change::PutRight => dials.entry(whose).or_default().set(at_ns, index, None),
+                Change::Replaced => dials.entry(whose).or_default().reset(at_ns),
+            }
+        }
     }
-    let end_ns = history.events.last().map_or(0, |event| event.at_ns);
     let mut clocks = WrongClocks::default();
-    for (whose, mut dial) in book.dials {
-        dial.close(end_ns);
+    for (whose, mut dial) in dials {
+        dial.close(timeline.end_ns());
         match whose {
             Whose::Worker(worker) => clocks.workers.insert(worker, dial.off),
             Whose::Node(node) => clocks.nodes.insert(node, dial.off),
@@ -52,62 +74,26 @@ pub(super) fn wrong_clocks(history: &History) -> WrongClocks {
     clocks
 }
 
-#[derive(Default)]
-struct Book {
-    dials: BTreeMap<Whose, Dial>,
-    /// Clock faults that are not over: their kind, and whether they change clocks permanently.
-    faults: BTreeMap<u32, (String, bool)>,
+fn changes_of<'a>(
+    (index, fault): (usize, &FaultSpan<'a>),
+) -> impl Iterator<Item = (u64, usize, Change<'a>)> + use<'a> {
+    let began = match fault.clock {
+        Some(shift) => Some(Change::Set(shift, fault.detail)),
+        None if fault.fault == "failover" => Some(Change::Replaced),
+        None => None,
+    };
+    // A fault that could not be applied has changed nothing.
+    let is_undone = fault.clock.is_some_and(|shift| !shift.for_good || fault.missed);
+    let ended = fault.ended_ns.filter(|_| is_undone);
+    let began = began.map(|change| (fault.began_ns, index, change));
+    let ended = ended.map(|at_ns| (at_ns, index, Change::PutRight));
+    began.into_iter().chain(ended)
 }
 
-impl Book {
-    fn see(&mut self, event: &Event, last: Option<&What>) {
-        match &event.what {
-            What::FaultBegan {
-                id,
-                fault,
-                detail,
-                workers,
-                nodes,
-                clock: Some(shift),
-            } => {
-                self.faults.insert(*id, (fault.clone(), shift.for_good));
-                let workers = workers.iter().copied().map(Whose::Worker);
-                for whose in workers.chain(nodes.iter().copied().map(Whose::Node)) {
-                    let dial = self.dials.entry(whose).or_default();
-                    dial.set(event.at_ns, *id, Some((*shift, detail)));
-                }
-            }
-            What::FaultEnded { id } => {
-                if let Some((_, false)) = self.faults.get(id) {
-                    self.put_right(event.at_ns, *id);
-                }
-            }
-            // A fault that could not be applied ends where it began, and this event says so.
-            What::FaultMissed { fault, .. } => {
-                if let Some(What::FaultEnded { id }) = last
-                    && self.faults.get(id).is_some_and(|(kind, _)| kind == fault)
-                {
-                    self.put_right(event.at_ns, *id);
-                }
-            }
-            // The new master's clock is right.
-            What::FaultBegan { fault, nodes, .. } if fault == "failover" => {
-                for node in nodes {
-                    if let Some(dial) = self.dials.get_mut(&Whose::Node(*node)) {
-                        dial.close(event.at_ns);
-                        dial.shifts.clear();
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn put_right(&mut self, at_ns: u64, id: u32) {
-        for dial in self.dials.values_mut() {
-            dial.set(at_ns, id, None);
-        }
-    }
+/// The clocks that a fault strikes.
+fn whose(fault: &FaultSpan<'_>) -> impl Iterator<Item = Whose> {
+    let workers = fault.workers.iter().copied().map(Whose::Worker);
+    workers.chain(fault.nodes.iter().copied().map(Whose::Node))
 }
 
 /// One clock.
@@ -115,17 +101,23 @@ impl Book {
 struct Dial {
     since_ns: u64,
     /// By fault: its offset, and its words.
-    shifts: BTreeMap<u32, (i64, String)>,
+    shifts: BTreeMap<usize, (i64, String)>,
     off: Vec<Off>,
 }
 
 impl Dial {
-    fn set(&mut self, at_ns: u64, id: u32, shift: Option<(ClockShift, &String)>) {
+    fn set(&mut self, at_ns: u64, fault: usize, shift: Option<(ClockShift, &str)>) {
         self.close(at_ns);
         match shift {
-            Some((shift, detail)) => self.shifts.insert(id, (shift.by_ns, detail.clone())),
-            None => self.shifts.remove(&id),
+            Some((shift, detail)) => self.shifts.insert(fault, (shift.by_ns, detail.to_owned())),
+            None => self.shifts.remove(&fault),
         };
+    }
+
+    /// Right again, whatever the faults were.
+    fn reset(&mut self, at_ns: u64) {
+        self.close(at_ns);
+        self.shifts.clear();
     }
 
     /// The previous offset ends here.
@@ -164,6 +156,8 @@ fn signed(ns: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use picklock_verdicts::history::What;
+
     use super::*;
     use crate::html::small_history::history;
 
@@ -200,13 +194,13 @@ mod tests {
     #[test]
     fn a_leap_stays_and_a_skew_that_ends_does_not() {
         let (node, worker) = (Whose::Node(1), Whose::Worker(0));
-        let clocks = wrong_clocks(&history(vec![
+        let clocks = wrong_clocks(&Timeline::of(&history(vec![
             (10, began(0, "clock-jump", node, shift(1_500, true))),
             (10, What::FaultEnded { id: 0 }),
             (20, began(1, "clock-skew", worker, shift(-200, false))),
             (50, What::FaultEnded { id: 1 }),
             (90, END),
-        ]));
+        ])));
         assert_eq!(seen(&clocks.nodes[&1]), [(10, 90, "+1.5 s")]);
         assert_eq!(seen(&clocks.workers[&0]), [(20, 50, "−200 ms")]);
         assert_eq!(
@@ -218,7 +212,7 @@ mod tests {
     #[test]
     fn faults_of_one_clock_add_up_until_another_master_comes() {
         let node = Whose::Node(0);
-        let clocks = wrong_clocks(&history(vec![
+        let clocks = wrong_clocks(&Timeline::of(&history(vec![
             (10, began(0, "clock-jump", node, shift(1_000, false))),
             (20, began(1, "clock-jump", node, shift(500, false))),
             (30, began(2, "clock-jump", node, shift(-1_500, false))),
@@ -227,7 +221,7 @@ mod tests {
             (60, began(3, "failover", node, None)),
             (70, What::FaultEnded { id: 1 }),
             (90, END),
-        ]));
+        ])));
         let expected = [
             (10, 20, "+1 s"),
             (20, 30, "+1.5 s"),
@@ -244,13 +238,13 @@ mod tests {
             reason: "no such clock".into(),
             optional: false,
         };
-        let clocks = wrong_clocks(&history(vec![
+        let clocks = wrong_clocks(&Timeline::of(&history(vec![
             (10, began(0, "clock-skew", Whose::Worker(0), shift(5, true))),
             (10, What::FaultEnded { id: 0 }),
             (10, missed),
             (20, began(1, "clock-skew", Whose::Worker(1), None)),
             (90, END),
-        ]));
+        ])));
         assert_eq!(seen(&clocks.workers[&0]), []);
         assert!(!clocks.workers.contains_key(&1));
     }

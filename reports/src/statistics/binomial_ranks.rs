@@ -19,10 +19,7 @@ pub fn enclosing_ranks(count: u64, quantile: f64, tail: f64) -> (Option<u64>, Op
         let high = (mean + reach).ceil() as u64 + 1;
         return ((low > 0).then_some(low), (high <= count).then_some(high));
     }
-    // Beyond twelve deviations, every probability is below floating-point resolution.
-    let reach = 12.0 * deviation + 60.0;
-    let first = (mean - reach).floor().max(0.0) as u64;
-    let last = ((mean + reach).ceil() as u64).min(count);
+    let (first, last) = window(count, quantile);
     let weights = weights(count, quantile, first, last);
     let total: f64 = weights.iter().sum();
     // Below the lower rank lie at most `tail` of all outcomes: B < low.
@@ -48,9 +45,18 @@ pub fn enclosing_ranks(count: u64, quantile: f64, tail: f64) -> (Option<u64>, Op
     ((low > 0).then_some(low), (high <= count).then_some(high))
 }
 
+/// The first and the last outcome that have to be looked at.
+pub(super) fn window(count: u64, quantile: f64) -> (u64, u64) {
+    let mean = count as f64 * quantile;
+    // Beyond twelve deviations, every probability is below floating-point resolution.
+    let reach = 12.0 * (mean * (1.0 - quantile)).sqrt() + 60.0;
+    let first = (mean - reach).floor().max(0.0) as u64;
+    (first, ((mean + reach).ceil() as u64).min(count))
+}
+
 /// Binomial weights of the outcomes `first..=last`, the most likely one 1.
-fn weights(count: u64, quantile: f64, first: u64, last: u64) -> Vec<f64> {
-    let mode = (((count + 1) as f64 * quantile).floor() as u64).clamp(first, last);
+pub(super) fn weights(count: u64, quantile: f64, first: u64, last: u64) -> Vec<f64> {
+    let mode = (((count as f64 + 1.0) * quantile).floor() as u64).clamp(first, last);
     let odds = quantile / (1.0 - quantile);
     let mut weights = vec![1.0; (last - first + 1) as usize];
     for outcome in mode + 1..=last {
@@ -66,7 +72,7 @@ fn weights(count: u64, quantile: f64, first: u64, last: u64) -> Vec<f64> {
 
 /// The deviation that a standard normal variable exceeds with at most the probability `tail`, which
 /// is below one half: Abramowitz and Stegun, 26.2.23, with its largest error added.
-fn normal_deviate(tail: f64) -> f64 {
+pub(super) fn normal_deviate(tail: f64) -> f64 {
     let t = (-2.0 * tail.ln()).sqrt();
     let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);
     let below = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));

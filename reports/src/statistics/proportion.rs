@@ -1,22 +1,16 @@
 //! A proportion with its bounds.
 //!
 //! Bounds have 95 % confidence, and assume that the runs are independent samples, which runs with
-//! different seeds are.
-//!
-//! - Between never and always: the Wilson score interval (Wilson 1927), which also works for rates
-//!   near 0 and 1, where the textbook interval (mean ± 1.96 standard errors) fails.
-//! - Never or always: the exact one-sided bound. A rate of p shows nothing in n runs with a
-//!   probability of (1 - p)^n; the largest rate that is not ruled out makes that 5 %:
-//!   p = 1 - 0.05^(1/n), about 3/n ("rule of three").
+//! different seeds are. They are those of Clopper and Pearson throughout, also for never and always:
+//! after n runs without a violation, a rate of 1 - 0.025^(1/n), about 3.7/n, is not ruled out.
+
+use super::clopper_pearson;
 
 /// The confidence of the bounds, per cent.
 pub const CONFIDENCE_PERCENT: u32 = 95;
 
-/// The probability with which a bound may be wrong.
-const DOUBT: f64 = 0.05;
-
-/// The 97.5 % quantile of the normal distribution: half of that probability on either side.
-const Z: f64 = 1.959_963_984_540_054;
+/// The probability with which each of the two bounds may be wrong.
+const TAIL: f64 = 0.025;
 
 /// A number of runs out of all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,23 +32,10 @@ impl Rate {
 
     /// The bounds of the true rate, 0 to 1.
     pub fn bounds(self) -> (f64, f64) {
-        let runs = self.runs as f64;
-        let rare = || 1.0 - DOUBT.powf(1.0 / runs);
-        if self.seen == 0 {
-            return (0.0, rare());
-        }
-        if self.seen == self.runs {
-            return (1.0 - rare(), 1.0);
-        }
-        let rate = self.observed();
-        let spread = Z * Z / runs;
-        let center = rate + spread / 2.0;
-        let reach = Z * ((rate * (1.0 - rate) + spread / 4.0) / runs).sqrt();
-        let bound = |value: f64| (value / (1.0 + spread)).clamp(0.0, 1.0);
-        (bound(center - reach), bound(center + reach))
+        clopper_pearson::bounds(self.seen, self.runs, TAIL)
     }
 
-    /// `37 of 100 (28.2 – 46.8 %)`, `0 of 1000 (≤ 0.3 %)`, `20 of 20 (≥ 86.1 %)`.
+    /// `37 of 100 (27.5 – 47.3 %)`, `0 of 1000 (≤ 0.37 %)`, `20 of 20 (≥ 83.1 %)`.
     pub fn in_words(self) -> String {
         let (low, high) = self.bounds();
         let bounds = if self.seen == 0 {
@@ -114,40 +95,25 @@ mod tests {
         assert!((found - wanted).abs() < 5e-5, "{found}, not {wanted}");
     }
 
-    /// Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I,
-    /// method 3.
-    #[test]
-    fn wilson_intervals_are_the_published_ones() {
-        for (seen, runs, low, high) in [
-            (81, 263, 0.2553, 0.3662),
-            (15, 148, 0.0624, 0.1605),
-            (1, 29, 0.0061, 0.1718),
-        ] {
-            let (found_low, found_high) = bounds(seen, runs);
-            near(found_low, low);
-            near(found_high, high);
-        }
-    }
-
     #[test]
     fn never_and_always_have_the_exact_bound() {
-        near(bounds(0, 1).1, 0.95);
-        near(bounds(0, 10).1, 0.25887);
-        near(bounds(0, 100).1, 0.02951);
-        near(bounds(0, 1_000).1, 0.002991);
-        near(bounds(100, 100).0, 1.0 - 0.02951);
+        near(bounds(0, 1).1, 0.975);
+        near(bounds(0, 10).1, 0.30850);
+        near(bounds(0, 100).1, 0.03622);
+        near(bounds(0, 1_000).1, 0.003682);
+        near(bounds(100, 100).0, 1.0 - 0.03622);
         assert_eq!((bounds(0, 10).0, bounds(10, 10).1), (0.0, 1.0));
     }
 
     #[test]
     fn rates_read_as_people_write_them() {
         let words = |seen, runs| Rate::new(seen, runs).unwrap().in_words();
-        assert_eq!(words(0, 1_000), "0 of 1000 (≤ 0.3 %)");
-        assert_eq!(words(0, 100), "0 of 100 (≤ 3 %)");
-        assert_eq!(words(81, 263), "81 of 263 (25.5 – 36.7 %)");
-        assert_eq!(words(20, 20), "20 of 20 (≥ 86 %)");
-        assert_eq!(words(0, 1_000_000), "0 of 1000000 (≤ 0.0003 %)");
-        assert_eq!(words(0, 1), "0 of 1 (≤ 95 %)");
+        assert_eq!(words(0, 1_000), "0 of 1000 (≤ 0.37 %)");
+        assert_eq!(words(0, 100), "0 of 100 (≤ 3.7 %)");
+        assert_eq!(words(81, 263), "81 of 263 (25.2 – 36.8 %)");
+        assert_eq!(words(20, 20), "20 of 20 (≥ 83.1 %)");
+        assert_eq!(words(0, 1_000_000), "0 of 1000000 (≤ 0.00037 %)");
+        assert_eq!(words(0, 1), "0 of 1 (≤ 97.5 %)");
     }
 
     #[test]

@@ -25,6 +25,7 @@ fn repro(scenario: Scenario) -> Repro {
         seed: 7,
         scenario_given: scenario.name.clone(),
         subject: ReproSubject {
+            label: None,
             name: "redlock".into(),
             version: "0.1.0".into(),
             options: BTreeMap::from([("retry_delay".into(), "50ms".into())]),

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kind::Strikes;
+use super::strikes::Strikes;
 use crate::shift::Shift;
 use crate::span::Span;
 

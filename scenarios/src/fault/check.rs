@@ -1,8 +1,8 @@
 //! What the types alone cannot say about a fault.
 
-use super::kind::Strikes;
 use super::plan::{FaultPlan, Field};
-use super::target::{Nodes, Who, Workers};
+use super::selection::{Nodes, Who, Workers};
+use super::strikes::Strikes;
 use super::trigger::{EventKind, Trigger};
 use crate::problem::Problem;
 use crate::scenario::Scenario;
@@ -27,7 +27,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem
         trigger(scenario, when)?;
     }
     fields(plan)?;
-    (plan.kind.0.check)(plan, scenario)?;
+    (plan.kind.0.check)(plan, &scenario.topology, &scenario.workload)?;
     if plan.kind.is_replicated() && scenario.topology.replicas == 0 {
         let word = plan.kind.word();
         let text = format!("`{word}` needs a replica, and the nodes have none");

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use super::action::Action;
-use super::kind::{Kind, Lasts, Strikes};
+use super::kind::{Kind, Lasts};
 use super::plan::{FaultPlan, Field};
+use super::strikes::Strikes;
 use crate::problem::Problem;
-use crate::scenario::Scenario;
+use crate::topology::Topology;
+use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
     required: &[Field::By],
@@ -20,7 +22,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 /// For faults of clocks.
-pub(super) fn must_move(plan: &FaultPlan, _: &Scenario) -> Result<(), Problem> {
+pub(super) fn must_move(plan: &FaultPlan, _: &Topology, _: &Workload) -> Result<(), Problem> {
     // A span relative to the lease is zero only if its factor is, whatever the lease.
     let is_zero = |by: crate::Shift| by.span.resolve(Duration::from_secs(1)).is_zero();
     match plan.by {

@@ -2,8 +2,9 @@
 
 use super::action::Action;
 use super::clock_jump::must_move;
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
 use super::plan::Field;
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     required: &[Field::By],

@@ -1,8 +1,9 @@
 //! `crash-client`: the worker's process is killed, and started again after `for`.
 
 use super::action::{Action, WorkerAction};
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
 use super::plan::Field;
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     optional: &[Field::For, Field::Workers],

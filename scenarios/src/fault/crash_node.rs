@@ -1,8 +1,9 @@
 //! `crash-node`: the node is killed, and started again after `for`.
 
 use super::action::{Action, NodeAction};
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
 use super::plan::Field;
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     optional: &[Field::For, Field::Nodes],

@@ -1,7 +1,8 @@
 //! `cut`: the links' open connections are reset.
 
 use super::action::{Action, LinkAction};
-use super::kind::{Kind, Lasts, Strikes};
+use super::kind::{Kind, Lasts};
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     lasts: |_| Lasts::AtOnce,

@@ -2,7 +2,8 @@
 //! reach them.
 
 use super::action::{Action, NodeAction};
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     replicated: true,

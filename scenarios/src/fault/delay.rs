@@ -1,11 +1,13 @@
 //! `delay`: commands or replies arrive later.
 
 use super::action::{Action, LinkAction};
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
 use super::plan::{FaultPlan, Field};
+use super::strikes::Strikes;
 use crate::problem::Problem;
-use crate::scenario::Scenario;
 use crate::span::Span;
+use crate::topology::Topology;
+use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
     required: &[Field::By],
@@ -26,7 +28,7 @@ pub(super) const KIND: Kind = Kind {
     })
 };
 
-fn check(plan: &FaultPlan, _: &Scenario) -> Result<(), Problem> {
+fn check(plan: &FaultPlan, _: &Topology, _: &Workload) -> Result<(), Problem> {
     match plan.by {
         Some(by) if by.back => Err(Problem::at(
             &["by"],

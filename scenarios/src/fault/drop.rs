@@ -1,8 +1,9 @@
 //! `drop`: commands or replies are dropped; the connection stays open.
 
 use super::action::{Action, LinkAction};
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
 use super::plan::Field;
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     optional: &[

@@ -2,10 +2,12 @@
 
 use super::action::{Action, DataAction};
 use super::describe::numbers;
-use super::kind::{Kind, Lasts, Strikes};
+use super::kind::{Kind, Lasts};
 use super::plan::{FaultPlan, Field};
+use super::strikes::Strikes;
 use crate::problem::Problem;
-use crate::scenario::Scenario;
+use crate::topology::Topology;
+use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
     optional: &[Field::Keys, Field::Nodes],
@@ -17,7 +19,7 @@ pub(super) const KIND: Kind = Kind {
     })
 };
 
-fn check(plan: &FaultPlan, scenario: &Scenario) -> Result<(), Problem> {
+fn check(plan: &FaultPlan, _: &Topology, workload: &Workload) -> Result<(), Problem> {
     let Some(keys) = &plan.keys else {
         return Ok(());
     };
@@ -27,7 +29,7 @@ fn check(plan: &FaultPlan, scenario: &Scenario) -> Result<(), Problem> {
                 .hint("name locks by number (`keys = [0]`), or leave `keys` out for all of them"),
         );
     }
-    let count = scenario.workload.keys;
+    let count = workload.keys;
     match keys.iter().find(|key| **key >= count) {
         None => Ok(()),
         Some(key) => Err(Problem::at(

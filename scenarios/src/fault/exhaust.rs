@@ -1,8 +1,9 @@
 //! `exhaust`: the node runs out of memory or connections, and refuses what needs them.
 
 use super::action::{Action, DataAction, Resource};
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
 use super::plan::Field;
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     required: &[Field::What],

@@ -2,10 +2,12 @@
 //! to the new one. It has what had reached it: everything, unless replication was cut before.
 
 use super::action::{Action, NodeAction};
-use super::kind::{Kind, Lasts, Strikes};
+use super::kind::{Kind, Lasts};
 use super::plan::FaultPlan;
+use super::strikes::Strikes;
 use crate::problem::Problem;
-use crate::scenario::Scenario;
+use crate::topology::Topology;
+use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
     replicated: true,
@@ -16,8 +18,8 @@ pub(super) const KIND: Kind = Kind {
     })
 };
 
-fn check(_: &FaultPlan, scenario: &Scenario) -> Result<(), Problem> {
-    if scenario.topology.sentinels == 0 {
+fn check(_: &FaultPlan, topology: &Topology, _: &Workload) -> Result<(), Problem> {
+    if topology.sentinels == 0 {
         return Ok(());
     }
     let text = "`failover` leaves out the Sentinels, who would not know of it";

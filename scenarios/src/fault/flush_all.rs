@@ -1,7 +1,8 @@
 //! `flush-all`: every key of the node is deleted (FLUSHALL).
 
 use super::action::{Action, DataAction};
-use super::kind::{Kind, Lasts, Strikes};
+use super::kind::{Kind, Lasts};
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     lasts: |_| Lasts::AtOnce,

@@ -1,7 +1,8 @@
 //! `flush-scripts`: the node's scripts are deleted (SCRIPT FLUSH). EVALSHA then answers NOSCRIPT.
 
 use super::action::{Action, DataAction};
-use super::kind::{Kind, Lasts, Strikes};
+use super::kind::{Kind, Lasts};
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     lasts: |_| Lasts::AtOnce,

@@ -1,8 +1,9 @@
 //! `hold`: commands or replies are kept back in order, and delivered when the fault ends.
 
 use super::action::{Action, LinkAction};
-use super::kind::{Kind, Lasts, Strikes};
+use super::kind::{Kind, Lasts};
 use super::plan::Field;
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     optional: &[

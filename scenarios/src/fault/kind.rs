@@ -7,9 +7,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::action::{Action, Capability};
 use super::plan::{FaultPlan, Field};
+use super::strikes::Strikes;
 use crate::problem::Problem;
-use crate::scenario::Scenario;
 use crate::span::Span;
+use crate::topology::Topology;
+use crate::workload::Workload;
 
 /// The table of kinds, in the order in which errors list them. A new kind is a file beside this one
 /// and a line here.
@@ -61,8 +63,9 @@ pub(crate) struct Kind {
     pub(super) optional: &'static [Field],
     /// True when it needs nodes that have replicas.
     pub(super) replicated: bool,
-    /// Checks what its fields say. It is called when those that it must have are there.
-    pub(super) check: fn(&FaultPlan, &Scenario) -> Result<(), Problem>,
+    /// Checks what its fields say, beside the servers and the workload of the scenario. It is called
+    /// when those that it must have are there.
+    pub(super) check: fn(&FaultPlan, &Topology, &Workload) -> Result<(), Problem>,
     /// What is done to everything that it strikes, in this order. `None`: a required field is
     /// missing.
     pub(super) actions: fn(&FaultPlan) -> Option<Vec<Action>>,
@@ -90,23 +93,12 @@ impl Kind {
                 Strikes::Links => &[Field::Workers, Field::Nodes],
             },
             replicated: false,
-            check: |_, _| Ok(()),
+            check: |_, _, _| Ok(()),
             actions,
             lasts: FaultPlan::as_given,
             of: |_| None,
         }
     }
-}
-
-/// What a kind of fault strikes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strikes {
-    /// Workers: their processes or clocks.
-    Workers,
-    /// Nodes: their processes, roles, data or clocks.
-    Nodes,
-    /// The links between workers and nodes.
-    Links,
 }
 
 /// When a fault ends.

@@ -1,7 +1,7 @@
 //! Faults: what goes wrong, to whom, and when.
 //!
 //! - [`FaultPlan`]: one `[[fault]]` table of a scenario file
-//! - [`trigger`], [`target`]: when, and to whom
+//! - [`trigger`], [`selection`]: when, and to whom; [`target`]: who that is in a run
 //! - [`kind`]: what a kind of fault is; the table of kinds
 //! - [`action`]: what faults are made of, in terms of what a world can do
 //! - [`check`]: what the types alone cannot say about a fault
@@ -12,6 +12,8 @@ mod check;
 mod describe;
 mod kind;
 mod plan;
+mod selection;
+mod strikes;
 mod target;
 mod trigger;
 
@@ -24,9 +26,11 @@ kind::kinds!(files_of_kinds);
 
 pub use action::{Action, Capability, DataAction, LinkAction, NodeAction, Resource, WorkerAction};
 pub(crate) use check::{check, check_nodes};
-pub use kind::{FaultKind, Lasts, Strikes};
+pub use kind::{FaultKind, Lasts};
 pub use plan::FaultPlan;
 #[cfg(feature = "arbitrary")]
 pub(crate) use plan::Field;
-pub use target::{Nodes, Target, Who, Workers};
+pub use selection::{Nodes, Who, Workers};
+pub use strikes::Strikes;
+pub use target::Target;
 pub use trigger::{Direction, EventKind, Phase, Trigger};

@@ -1,8 +1,9 @@
 //! `partition`: nothing passes between the workers and the nodes; new connections hang.
 
 use super::action::{Action, LinkAction};
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
 use super::plan::Field;
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     optional: &[Field::For, Field::Workers, Field::Nodes, Field::Direction],

@@ -1,8 +1,9 @@
 //! `pause-client`: the worker's process is frozen for a while.
 
 use super::action::{Action, WorkerAction};
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
 use super::plan::Field;
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     required: &[Field::For],

@@ -1,8 +1,9 @@
 //! `pause-node`: the node is frozen for a while.
 
 use super::action::{Action, NodeAction};
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
 use super::plan::Field;
+use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     required: &[Field::For],

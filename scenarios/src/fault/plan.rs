@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::action::Resource;
 use super::kind::FaultKind;
-use super::target::{Nodes, Workers};
+use super::selection::{Nodes, Workers};
 use super::trigger::{Direction, Trigger};
 use crate::shift::Shift;
 use crate::span::Span;

@@ -3,10 +3,12 @@
 //! stays frozen.
 
 use super::action::{Action, NodeAction};
-use super::kind::{Kind, Strikes};
+use super::kind::Kind;
 use super::plan::{FaultPlan, Field};
+use super::strikes::Strikes;
 use crate::problem::Problem;
-use crate::scenario::Scenario;
+use crate::topology::Topology;
+use crate::workload::Workload;
 
 pub(super) const KIND: Kind = Kind {
     optional: &[Field::For, Field::Nodes],
@@ -17,8 +19,8 @@ pub(super) const KIND: Kind = Kind {
     })
 };
 
-fn check(_: &FaultPlan, scenario: &Scenario) -> Result<(), Problem> {
-    if scenario.topology.sentinels > 0 {
+fn check(_: &FaultPlan, topology: &Topology, _: &Workload) -> Result<(), Problem> {
+    if topology.sentinels > 0 {
         return Ok(());
     }
     let text = "`sentinel-failover` needs Sentinels, and there are none";

@@ -1,41 +1,8 @@
-//! The workers and nodes that a fault strikes.
+//! The workers and nodes that a fault strikes in a run.
 
-use serde::{Deserialize, Serialize};
-
-use super::FaultPlan;
-use super::kind::Strikes;
-
-/// Which workers a fault strikes, as a scenario file says it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Workers {
-    /// By number, from 0.
-    List(Vec<usize>),
-    /// `"same"`, `"others"` or `"all"`.
-    Word(Who),
-}
-
-/// Which nodes a fault strikes, as a scenario file says it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Nodes {
-    /// By number, from 0.
-    List(Vec<usize>),
-    /// `"same"`, `"others"` or `"all"`.
-    Word(Who),
-}
-
-/// A group relative to where the fault's event happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Who {
-    /// The one at which the event happened.
-    Same,
-    /// All but that one.
-    Others,
-    /// Every one.
-    All,
-}
+use super::plan::FaultPlan;
+use super::selection::{Nodes, Who, Workers};
+use super::strikes::Strikes;
 
 /// The workers and nodes that a fault strikes, by number. For faults of links: the links between
 /// them.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::problem::Problem;
-use crate::scenario::Workload;
+use crate::workload::Workload;
 
 /// Maximum number of arrivals in one run: a typing error should not block a CI job for a day.
 const MOST_ARRIVALS: u64 = 1_000_000;

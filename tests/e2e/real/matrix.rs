@@ -61,6 +61,61 @@ fn a_small_matrix_of_two_worlds() {
     outcome.left_no_directory();
 }
 
+/// A built-in lock as a program: it reports its own name, which a label replaces.
+#[test]
+fn a_label_replaces_the_command_in_every_report() {
+    let program = env!("CARGO_BIN_EXE_picklock");
+    let named = |lock: &str| format!("'mine=exec:{program} worker --impl {lock}'");
+    let scenario = "name = \"own\"\nsummary = \"Calm.\"\n[expect.mine]\nlease = \"held\"\n";
+    let line = |lock: &str, out: &str| {
+        let name = named(lock);
+        format!(
+            "matrix --backend process --name {name} --nodes 3 --scenario own.toml --json --out {out}"
+        )
+    };
+    let first = picklock(&line("redlock", "table"))
+        .file("own.toml", scenario)
+        .run()
+        .exits(0);
+    let cell = &record(&first).cells[0];
+    assert_eq!(cell.subject.name, "mine");
+    assert!(cell.is_bound(), "[expect.mine] was not read");
+    assert_eq!(cell.run_dir.as_deref(), Some("mine/own/process"));
+    assert!(
+        first.stderr.contains("mine × own × process"),
+        "{}",
+        first.all()
+    );
+    let run = first.json_file("table/mine/own/process/run.json");
+    assert_eq!(run["impl"]["name"], "mine");
+    assert_eq!(run["nodes"], 3);
+    let repro = first.text_file("table/mine/own/process/repro.toml");
+    assert!(repro.contains("label = \"mine\""), "{repro}");
+    // What it says repeats it, under the same label.
+    assert!(
+        cell.reproduce.contains("--name 'mine=exec:"),
+        "{}",
+        cell.reproduce
+    );
+    let kept = first.home().join("table/mine/own/process/repro.toml");
+    let replayed = picklock(&format!("replay {} --json", kept.display()))
+        .run()
+        .exits(0);
+    assert_eq!(replayed.document()["impl"]["name"], "mine");
+    // Another program under the same label is another lock.
+    let home = first.home().display();
+    let again = line("set-nx-px", &format!("{home}/table"))
+        .replace("own.toml", &format!("{home}/own.toml"));
+    let second = picklock(&again).run().exits(0);
+    assert!(
+        second
+            .stderr
+            .contains("runs again, because the lock changed"),
+        "{}",
+        second.all()
+    );
+}
+
 /// Interrupts a matrix of real runs once its first cell is finished, and lets it go on.
 fn interrupted_by(signal: Signal) {
     let line = "matrix --backend process --jobs 1 --impl set-nx-px --scenario calm --scenario gc-pause --scenario holder-crash --json --out table";

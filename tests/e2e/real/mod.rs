@@ -2,6 +2,7 @@
 //! image that `scripts/redis-image` builds.
 //!
 //! - [`worlds`]: simulation, processes and containers agree on the verdicts
+//! - [`agreement`]: what that means, property by property
 //! - [`verdicts`]: what the documents say of runs that went wrong
 //! - [`sentinels`]: failovers that real Sentinels decide
 //! - [`adapters`]: locks of other languages, well and ill behaved
@@ -14,6 +15,7 @@
 //! - [`containers`], [`proc_table`]: what there is on this machine, and whose
 
 mod adapters;
+mod agreement;
 mod choice;
 mod containers;
 #[path = "../../../harness/tests/it/real/exclusive.rs"]

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use picklock_scenarios::{Expectation, catalog};
-use serde_json::{Value, json};
+use picklock_scenarios::{WorldName, catalog};
+use serde_json::Value;
 
-use crate::running::picklock;
-
+use super::agreement::Compared;
 use super::exclusive::Exclusive;
+use crate::running::picklock;
 
 const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
 
@@ -107,90 +107,14 @@ fn run(scenario: &str, lock: &str, backend: &str) -> Verdicts {
     verdicts.collect()
 }
 
-/// Properties of which the catalog itself says that either may come out: what happens hangs on
-/// who is quicker, and that differs from world to world and from seed to seed.
-fn is_open(scenario: &str, lock: &str, property: &str) -> bool {
-    let Ok(scenario) = catalog::named(scenario) else {
-        return false;
-    };
-    let expect = scenario.expect;
-    let expected = expect.get(lock).or_else(|| expect.get("*"));
-    expected.is_some_and(|expected| expected.get(property) == Some(&Expectation::Any))
-}
-
-/// Runs `picklock matrix` in these worlds, and gives its cells by lock, scenario and world.
-///
-/// The simulation goes by itself, first, and is done in seconds: what it would take from the
-/// processors, real servers would miss.
-fn matrix(backends: &[&str], more: &[&str]) -> Cells {
-    let mut cells = BTreeMap::new();
-    for backend in backends {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
-        command.args(["matrix", "--json", "--quiet", "--seed", "7"]);
-        command.args(["--backend", backend]).args(more);
-        if *backend == "docker" {
-            command.args(["--image", "picklock-redis:local"]);
-        }
-        let output = command.output().unwrap();
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-            let said = String::from_utf8_lossy(&output.stderr);
-            panic!("the matrix of the {backend} world: {error}\n{said}")
-        });
-        for cell in document["cells"].as_array().unwrap() {
-            let word = |value: &Value| value.as_str().unwrap().to_owned();
-            let key = (
-                word(&cell["impl"]["name"]),
-                word(&cell["scenario"]),
-                word(&cell["backend"]),
-            );
-            cells.insert(key, cell.clone());
-        }
-    }
-    cells
-}
-
-/// The cells of one matrix, by lock, scenario and world.
-type Cells = BTreeMap<(String, String, String), Value>;
-
-/// Each cell comes out as its scenario expects, and two worlds that both ran it say the same of
-/// every property that is not open.
-fn compare(backends: &[&str], more: &[&str], at_least: usize) {
-    let cells = matrix(backends, more);
-    assert!(cells.len() >= at_least, "only {} cells", cells.len());
-    let wrong = differences(&cells, backends[0]);
+/// Each cell comes out as its scenario expects, and `world` and the simulation say the same of every
+/// property.
+fn compare(world: WorldName, flags: &[&str], at_least: usize) {
+    let compared = Compared::run(world, flags);
+    let cells = compared.cells();
+    assert!(cells >= at_least, "only {cells} cells");
+    let wrong = compared.differences();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// What is not as expected, and what is not as in the first world.
-fn differences(cells: &Cells, first_world: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    for ((lock, scenario, world), cell) in cells {
-        let title = format!("{lock} × {scenario} in the {world} world");
-        if let Some(error) = cell["error"].as_str() {
-            wrong.push(format!("{title}: {error}"));
-            continue;
-        }
-        for surprise in cell["surprises"].as_array().unwrap() {
-            wrong.push(format!("{title}: {surprise}"));
-        }
-        let first = (lock.clone(), scenario.clone(), first_world.to_owned());
-        let Some(first) = cells.get(&first) else {
-            continue;
-        };
-        for (property, verdict) in cell["verdicts"].as_object().unwrap() {
-            let other = &first["verdicts"][property];
-            let same = ["status", "cause"]
-                .iter()
-                .all(|field| verdict[field] == other[field]);
-            if !same && !is_open(scenario, lock, property) {
-                wrong.push(format!(
-                    "{title}: {property} is {} {}, and {} {} in the {first_world} world",
-                    verdict["status"], verdict["cause"], other["status"], other["cause"],
-                ));
-            }
-        }
-    }
-    wrong
 }
 
 /// Two matrices on real servers at a time, each with several runs, would be a crowd.
@@ -235,7 +159,7 @@ fn chosen(locks: &[&'static str]) -> (Vec<&'static str>, usize) {
 fn simulation_and_processes_agree_on_every_verdict() {
     let _alone = alone();
     let (flags, cells) = chosen(&SOME_LOCKS);
-    compare(&["sim", "process"], &flags, cells);
+    compare(WorldName::Process, &flags, cells);
 }
 
 #[test]
@@ -262,7 +186,7 @@ fn simulation_and_processes_agree_on_what_each_fault_does() {
     let scenarios = files.iter().flat_map(|file| ["--scenario", file.as_str()]);
     let locks = LOCKS.iter().flat_map(|lock| ["--impl", lock]);
     let flags: Vec<&str> = scenarios.chain(locks).collect();
-    compare(&["sim", "process"], &flags, 2 * FAULTS.len() * LOCKS.len());
+    compare(WorldName::Process, &flags, 2 * FAULTS.len() * LOCKS.len());
 }
 
 /// What theory says of each lock (single node, quorum, clients' clocks) when a clock is wrong, and
@@ -315,7 +239,7 @@ fn wrong_clocks_break_those_who_believe_them() {
 fn simulation_and_containers_agree_on_every_verdict() {
     let _alone = alone();
     let (flags, cells) = chosen(&["set-nx-px"]);
-    compare(&["sim", "docker"], &flags, cells);
+    compare(WorldName::Docker, &flags, cells);
 }
 
 /// The flags of a matrix of these scenarios with these locks.
@@ -330,7 +254,7 @@ fn cells_of<'a>(scenarios: &[&'a str], locks: &[&'a str]) -> Vec<&'a str> {
 fn simulation_and_processes_agree_on_getset() {
     let _alone = alone();
     let flags = cells_of(&["calm", "holder-crash", "network-delay"], &["getset"]);
-    compare(&["sim", "process"], &flags, 6);
+    compare(WorldName::Process, &flags, 6);
 }
 
 #[test]
@@ -338,7 +262,7 @@ fn simulation_and_containers_agree_on_the_other_locks() {
     let _alone = alone();
     let scenarios = ["calm", "holder-crash", "network-delay", "steady-load"];
     let flags = cells_of(&scenarios, &["redlock", "setnx-expire", "getset"]);
-    compare(&["sim", "docker"], &flags, 24);
+    compare(WorldName::Docker, &flags, 24);
 }
 
 /// The verdicts do not say that everything was sold: a stock that is left over is no violation.
@@ -369,37 +293,4 @@ fn everything_is_sold_where_nothing_goes_wrong() {
             scope.spawn(move || check(cell));
         }
     });
-}
-
-#[test]
-fn a_difference_is_found() {
-    let cell = |lease: &str, cause: Option<&str>, surprises: Value| {
-        json!({
-            "verdicts": {"lease": {"status": lease, "cause": cause}},
-            "surprises": surprises,
-        })
-    };
-    let found = |scenario: &str, lock: &str, process: Value| {
-        let key = |world: &str| (lock.to_owned(), scenario.to_owned(), world.to_owned());
-        let sim = cell("held", None, json!([]));
-        differences(
-            &Cells::from([(key("sim"), sim), (key("process"), process)]),
-            "sim",
-        )
-    };
-    let race = || cell("violated", Some("race"), json!([]));
-    assert_eq!(
-        found("calm", "redlock", race()),
-        [
-            "redlock × calm in the process world: lease is \"violated\" \"race\", \
-             and \"held\" null in the sim world"
-        ]
-    );
-    assert_eq!(found("gc-pause", "getset", race()).len(), 0);
-    let same = cell("held", None, json!([]));
-    assert_eq!(found("calm", "redlock", same).len(), 0);
-    let surprising = cell("held", None, json!(["lease held, expected violated"]));
-    assert_eq!(found("calm", "redlock", surprising).len(), 1);
-    let failed = json!({"error": "no Redis"});
-    assert_eq!(found("calm", "redlock", failed).len(), 1);
 }

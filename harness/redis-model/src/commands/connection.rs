@@ -7,7 +7,7 @@ use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::session::Session;
 use super::super::{Reply, ServerVersion};
-use super::is_word;
+use super::option_word::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::read("ping", -1, ping),

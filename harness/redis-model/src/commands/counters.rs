@@ -5,7 +5,7 @@ use super::super::context::Context;
 use super::super::number::{integer, integer_argument};
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::Value;
-use super::super::{Reply, extended::Extended};
+use super::super::{Reply, long_double::LongDouble};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::grow("incr", 2, |context, args| add(context, args[1], 1)),
@@ -44,8 +44,8 @@ fn incrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Some(bytes) => bytes.clone(),
         None => b"0".to_vec(),
     };
-    let old = Extended::read(context, &old)?.ok_or(Refusal::NOT_FLOAT)?;
-    let step = Extended::read(context, args[2])?.ok_or(Refusal::NOT_FLOAT)?;
+    let old = LongDouble::read(context, &old)?.ok_or(Refusal::NOT_FLOAT)?;
+    let step = LongDouble::read(context, args[2])?.ok_or(Refusal::NOT_FLOAT)?;
     let sum = old.plus(step);
     let text = sum.text(context)?.into_bytes();
     match context.string(key)? {

@@ -5,7 +5,7 @@ use super::super::command::{Args, Spec};
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
-use super::is_word;
+use super::option_word::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::write("expire", -3, |context, args| {

@@ -3,7 +3,7 @@
 use super::super::Reply;
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
-use super::super::extended::Extended;
+use super::super::long_double::LongDouble;
 use super::super::number::{integer, integer_argument};
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::{Hash, Value};
@@ -157,10 +157,10 @@ fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn hincrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let step = Extended::read(context, args[3])?.ok_or(Refusal::NOT_FLOAT)?;
+    let step = LongDouble::read(context, args[3])?.ok_or(Refusal::NOT_FLOAT)?;
     let old = field(context, args[1], args[2])?.unwrap_or_else(|| b"0".to_vec());
     let old =
-        Extended::read(context, &old)?.ok_or(Refusal::fixed("ERR hash value is not a float"))?;
+        LongDouble::read(context, &old)?.ok_or(Refusal::fixed("ERR hash value is not a float"))?;
     let text = old.plus(step).text(context)?.into_bytes();
     hash_or_new(context, args[1])?.set(args[2], text.clone());
     context.touched(args[1]);

@@ -5,7 +5,7 @@ use super::super::command::{Args, Spec};
 use super::super::context::Context;
 use super::super::glob::matches;
 use super::super::reply::{Outcome, Refusal};
-use super::is_word;
+use super::option_word::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::read("exists", -2, count_present),

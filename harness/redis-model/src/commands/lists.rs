@@ -7,7 +7,8 @@ use super::super::command::{Args, Spec};
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
-use super::{is_word, span};
+use super::index_range::index_range;
+use super::option_word::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::read("llen", 2, llen),
@@ -30,7 +31,7 @@ fn lrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(list) = context.list(args[1])? else {
         return Ok(Reply::Array(Vec::new()));
     };
-    Ok(match span(start, end, list.len()) {
+    Ok(match index_range(start, end, list.len()) {
         Some((start, end)) => Reply::bulks(list.range(start..=end)),
         None => Reply::Array(Vec::new()),
     })
@@ -104,7 +105,7 @@ fn ltrim(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(list) = context.list(args[1])? else {
         return Ok(Reply::OK);
     };
-    match span(start, end, list.len()) {
+    match index_range(start, end, list.len()) {
         Some((start, end)) => {
             list.truncate(end + 1);
             list.drain(..start);

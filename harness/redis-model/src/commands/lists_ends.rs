@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 
 use super::super::Reply;
-use super::super::blocking::{Wait, block, deadline, pop_end, try_serve};
+use super::super::blocking::{block, deadline, pop_end, try_serve};
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
 use super::super::number::count_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::Value;
-use super::is_word;
+use super::super::waiter::Wait;
+use super::option_word::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::grow("lpush", -3, |context, args| {

@@ -7,7 +7,7 @@ use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::session::ClientId;
 use super::super::{Now, Reply, Server};
-use super::is_word;
+use super::option_word::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::whole("eval", -3, |server, client, args, now| {

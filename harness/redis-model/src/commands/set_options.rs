@@ -3,7 +3,7 @@
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::Refusal;
-use super::is_word;
+use super::option_word::is_word;
 
 /// When `SET` may write.
 #[derive(Debug, Clone, Copy, PartialEq)]

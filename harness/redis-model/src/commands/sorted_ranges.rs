@@ -6,7 +6,8 @@ use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::{Bound, SortedSet};
-use super::{is_word, span};
+use super::index_range::index_range;
+use super::option_word::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::read("zrange", -4, zrange),
@@ -145,7 +146,7 @@ impl Range {
         };
         let own = |(member, score): (&[u8], f64)| (member.to_vec(), score);
         match self {
-            Range::Rank(start, end) => match span(*start, *end, set.len()) {
+            Range::Rank(start, end) => match index_range(*start, *end, set.len()) {
                 Some((start, end)) => members.skip(start).take(end - start + 1).map(own).collect(),
                 None => Vec::new(),
             },

@@ -6,7 +6,7 @@ use super::super::context::Context;
 use super::super::number::{count_argument, double};
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::{SortedSet, Value};
-use super::is_word;
+use super::option_word::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::grow("zadd", -4, zadd),

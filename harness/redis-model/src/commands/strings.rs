@@ -6,8 +6,9 @@ use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::Value;
 use super::super::{Reply, ServerVersion};
+use super::index_range::index_range;
+use super::option_word::is_word;
 use super::set_options::{Condition, Lease, Unit, deadline_ms, read_getex, read_set};
-use super::{is_word, span};
 
 /// The longest string that a server stores (`proto-max-bulk-len`).
 const MAX_LEN: i64 = 512 * 1024 * 1024;
@@ -221,7 +222,7 @@ fn getrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     } else {
         end
     };
-    Ok(match span(start, end, bytes.len()) {
+    Ok(match index_range(start, end, bytes.len()) {
         Some((start, end)) if !wrong => Reply::bulk(&bytes[start..=end]),
         _ => Reply::Bulk(Vec::new()),
     })

@@ -1,10 +1,11 @@
 //! The server's time, and waiting for its replicas.
 
-use super::super::blocking::{Wait, acknowledged, block};
+use super::super::blocking::{acknowledged, block};
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
+use super::super::waiter::Wait;
 use super::super::{Now, Reply};
 
 pub(super) const COMMANDS: &[Spec] = &[

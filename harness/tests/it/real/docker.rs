@@ -10,6 +10,7 @@ use testcontainers::bollard::query_parameters::{
 use testcontainers::core::client::docker_client_instance;
 
 use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
+use super::power_loss::loses_the_last_second_and_no_more;
 use super::reexecution::reaper;
 
 async fn start(
@@ -137,13 +138,9 @@ async fn a_container_that_syncs_always_comes_back_with_its_data() {
 }
 
 #[tokio::test]
-async fn a_power_loss_that_cannot_be_had_is_refused_and_nothing_is_killed() {
+async fn a_container_loses_the_last_second_with_its_power_and_no_more() {
     let (servers, _dir, _) = start(1, 0, Persistence::AofEverysec).await;
-    assert!(matches!(
-        servers.crash(0).await,
-        Err(WorldError::NoPowerLoss)
-    ));
-    assert_eq!(ask(servers.address(0), &["PING"]).await, "PONG");
+    loses_the_last_second_and_no_more(&servers).await;
     servers.stop().await.unwrap();
 }
 

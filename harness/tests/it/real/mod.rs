@@ -9,6 +9,7 @@ mod docker;
 mod errors;
 mod exclusive;
 mod orphans;
+mod power_loss;
 mod process;
 mod python;
 mod reexecution;

@@ -6,6 +6,7 @@ use picklock_harness::real::{Binary, Layout, ProcessServers, RunDir, Servers, Wo
 use picklock_scenarios::Persistence;
 
 use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
+use super::power_loss::loses_the_last_second_and_no_more;
 use super::reexecution::reaper;
 
 fn layout(nodes: usize, replicas: usize, persistence: Persistence) -> Layout {
@@ -123,27 +124,7 @@ async fn a_node_whose_snapshot_was_not_due_comes_back_empty() {
 #[tokio::test]
 async fn a_power_loss_takes_the_last_second_and_no_more() {
     let (servers, _dir) = start(layout(1, 0, Persistence::AofEverysec)).await;
-    let address = servers.address(0);
-    let second = Duration::from_secs(1);
-    loop {
-        ask(address, &["SET", "old", "kept"]).await;
-        tokio::time::sleep(2 * second).await;
-        let clock = Clock::start();
-        ask(address, &["SET", "young", "lost"]).await;
-        servers.crash(0).await.unwrap();
-        let in_time = clock.elapsed() < second;
-        servers.restart(0).await.unwrap();
-        assert_eq!(ask(address, &["GET", "old"]).await, "kept");
-        // On a machine so busy that the kill took a second the young one was safe by then.
-        if in_time {
-            break;
-        }
-    }
-    assert_eq!(ask(address, &["GET", "young"]).await, "nil");
-    // What it came back with is on the disk: the next loss does not take it.
-    servers.crash(0).await.unwrap();
-    servers.restart(0).await.unwrap();
-    assert_eq!(ask(address, &["GET", "old"]).await, "kept");
+    loses_the_last_second_and_no_more(&servers).await;
     servers.stop().await.unwrap();
 }
 

@@ -44,6 +44,9 @@ pub struct Repro {
 pub struct ReproSubject {
     /// As given after `--impl`: a built-in lock, or `exec:` and the command of its adapter.
     pub name: String,
+    /// The label that the user gave the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// The adapter's own version, or picklock's for built-in locks.
     pub version: String,
     /// Its options, from `--impl-option`.

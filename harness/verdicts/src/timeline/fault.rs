@@ -19,6 +19,8 @@ pub struct FaultSpan<'a> {
     pub nodes: &'a [usize],
     /// What it does to the wall clocks of those that it strikes, if the history says so.
     pub clock: Option<ClockShift>,
+    /// True if it could not be applied: it ended where it began, and the next event says why.
+    pub missed: bool,
 }
 
 /// True for faults that make a node forget, or expire, what it was told. One that has run out of
@@ -46,8 +48,9 @@ pub fn strikes_once(fault: &str) -> bool {
 
 /// All faults of a history, in the order in which they began.
 pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
-    let mut spans = Vec::new();
+    let mut spans: Vec<FaultSpan<'_>> = Vec::new();
     let mut ids = Vec::new();
+    let mut just_ended: Option<usize> = None;
     for event in &history.events {
         match &event.what {
             What::FaultBegan {
@@ -67,15 +70,24 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                     workers,
                     nodes,
                     clock: *clock,
+                    missed: false,
                 });
             }
             What::FaultEnded { id } => {
-                if let Some(index) = ids.iter().rposition(|known| known == id) {
+                just_ended = ids.iter().rposition(|known| known == id);
+                if let Some(index) = just_ended {
                     spans[index].ended_ns = Some(event.at_ns);
+                }
+                continue;
+            }
+            What::FaultMissed { fault, .. } => {
+                if let Some(index) = just_ended.filter(|index| spans[*index].fault == fault) {
+                    spans[index].missed = true;
                 }
             }
             _ => {}
         }
+        just_ended = None;
     }
     spans
 }

@@ -7,7 +7,7 @@ use super::reply::Refusal;
 
 /// A number: mantissa times two to the exponent. The mantissa's top bit is set unless it is zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Extended {
+pub(super) struct LongDouble {
     negative: bool,
     mantissa: u64,
     exponent: i32,
@@ -16,13 +16,13 @@ pub(super) struct Extended {
 /// Digits after the decimal point that Redis writes.
 const DECIMALS: u32 = 17;
 
-impl Extended {
+impl LongDouble {
     /// Reads a decimal number. `None` if the text is not one. Numbers of more than 18 digits are
     /// not modelled.
     pub(super) fn read(
         context: &mut Context<'_>,
         text: &[u8],
-    ) -> Result<Option<Extended>, Refusal> {
+    ) -> Result<Option<LongDouble>, Refusal> {
         let Some(decimal) = Decimal::read(text) else {
             let word = text.to_ascii_lowercase();
             let special = ["inf", "nan", "0x"].iter().any(|part| {
@@ -42,7 +42,7 @@ impl Extended {
     }
 
     /// The sum, rounded once.
-    pub(super) fn plus(self, other: Extended) -> Extended {
+    pub(super) fn plus(self, other: LongDouble) -> LongDouble {
         let (large, small) =
             if self.exponent >= other.exponent && self.mantissa != 0 || other.mantissa == 0 {
                 (self, other)
@@ -123,7 +123,7 @@ impl Decimal {
     }
 
     /// The nearest number with 64 bits, ties to even.
-    fn rounded(&self) -> Option<Extended> {
+    fn rounded(&self) -> Option<LongDouble> {
         let digits = u128::from(self.digits?);
         if digits == 0 {
             return Some(round(self.negative, 0, 0));
@@ -170,9 +170,9 @@ fn shift_right_even(value: u128, shift: u32) -> u128 {
     kept + u128::from(up)
 }
 
-fn round(negative: bool, value: u128, exponent: i32) -> Extended {
+fn round(negative: bool, value: u128, exponent: i32) -> LongDouble {
     if value == 0 {
-        return Extended {
+        return LongDouble {
             negative,
             mantissa: 0,
             exponent: i32::MIN / 2,
@@ -188,13 +188,13 @@ fn round(negative: bool, value: u128, exponent: i32) -> Extended {
         )
     };
     match u64::try_from(mantissa) {
-        Ok(mantissa) => Extended {
+        Ok(mantissa) => LongDouble {
             negative,
             mantissa,
             exponent,
         },
         // Rounding up carried into a 65th bit.
-        Err(_) => Extended {
+        Err(_) => LongDouble {
             negative,
             mantissa: 1 << 63,
             exponent: exponent + 1,

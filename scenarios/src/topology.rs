@@ -1,0 +1,49 @@
+//! The Redis servers of a scenario.
+
+use serde::{Deserialize, Serialize};
+
+/// The Redis servers of a scenario.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Topology {
+    /// Independent nodes. If omitted: as many as the subject wants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<usize>,
+    /// The scenario makes sense only for subjects that use at least this many nodes (for example a
+    /// quorum of which one node forgets). If omitted: for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_nodes: Option<usize>,
+    /// Replicas of each node.
+    #[serde(default)]
+    pub replicas: usize,
+    /// Redis Sentinels that watch every node and fail it over automatically. Workers then ask them
+    /// for a node's master.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sentinels: usize,
+    /// What a node keeps over a restart.
+    #[serde(default)]
+    pub persistence: Persistence,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes every field by reference"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// What a Redis node writes to disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persistence {
+    /// Nothing: a restarted node is empty.
+    #[default]
+    None,
+    /// Snapshots.
+    Rdb,
+    /// Append-only file, synced every second.
+    AofEverysec,
+    /// Append-only file, synced at every write.
+    AofAlways,
+}

@@ -1,0 +1,143 @@
+//! What the buyers of a scenario do.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rate::Rate;
+use crate::span::Span;
+
+/// How a buyer changes the stock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Update {
+    /// Relative: a double sale takes the stock below zero.
+    #[default]
+    Decrement,
+    /// Absolute (the stock that was read, minus one): a double sale loses an update.
+    Write,
+}
+
+/// How a buyer learns that everything is sold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SoldOut {
+    /// By taking the lock and reading the stock itself.
+    #[default]
+    Seen,
+    /// From a shared flag that is set as soon as one buyer has read it, as many shops do. No buyer
+    /// asks for the lock after that.
+    Announced,
+}
+
+/// Where the stock is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StockPlace {
+    /// By the driver.
+    #[default]
+    Driver,
+    /// In a key on a separate Redis server, which no fault strikes. It is read, checked and changed
+    /// by single commands, as an application would do it.
+    Redis,
+}
+
+/// Which buyers start first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Opening {
+    /// All buyers at once: a race.
+    #[default]
+    Together,
+    /// Worker 0 alone. The others start as soon as its first attempt has been answered, or a fault
+    /// that waited for an event has struck. So its first command is the one that takes the lock, on
+    /// every machine.
+    OneFirst,
+}
+
+/// What the buyers do. The `flash-sale` workload: until it is sold out, take the lock, read the
+/// stock, work for `section`, change the stock, release the lock.
+///
+/// In a closed loop, the default, each worker starts its next purchase when the last one is done.
+/// In an open loop (`arrivals`, `duration`) buyers arrive at a fixed rate, whether or not the lock
+/// keeps up with them, and the workers serve them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Workload {
+    /// Which workload. Only `flash-sale` so far.
+    pub kind: WorkloadKind,
+    /// Competing buyers, each a client of its own.
+    pub workers: usize,
+    /// How many locks, each with a stock of its own.
+    pub keys: usize,
+    /// Units in stock at the start, for each key.
+    pub stock: i64,
+    /// How many units one buyer wants. If omitted: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purchases: Option<u32>,
+    /// How many buyers arrive in a unit of time, for one purchase each. If omitted: a closed loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Rate>,
+    /// How long they arrive. Requires `arrivals`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Span>,
+    /// How a sale changes the stock.
+    pub update: Update,
+    /// Where the stock is kept.
+    pub stock_in: StockPlace,
+    /// How a buyer learns that everything is sold.
+    pub sold_out: SoldOut,
+    /// Which buyers start first.
+    pub opening: Opening,
+    /// Lease time requested at every acquisition. Must be absolute.
+    pub ttl: Span,
+    /// How long the work inside the critical section takes.
+    pub section: Span,
+    /// How long a buyer lets the lock try before it counts as refused and asks again.
+    pub wait: Span,
+    /// A buyer that was refused, or failed, asks again after half to one and a half times this
+    /// time. Zero: after 5 to 20 ms. In an open loop zero means that it leaves instead.
+    pub again: Span,
+    /// Pause between two purchases of one buyer.
+    pub think: Span,
+    /// A client's command without an answer fails after this time. It should be less than what
+    /// progress allows after a fault, which is a lease and `judge.progress_within`. Otherwise
+    /// the lock is blamed for a client that waits for a lost answer.
+    pub command_timeout: Span,
+    /// The run ends after this time, sold out or not.
+    pub limit: Span,
+}
+
+/// The workloads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadKind {
+    /// Buyers compete for a limited stock.
+    #[default]
+    FlashSale,
+}
+
+impl Default for Workload {
+    fn default() -> Self {
+        Workload {
+            kind: WorkloadKind::FlashSale,
+            workers: 3,
+            keys: 1,
+            stock: 3,
+            purchases: None,
+            arrivals: None,
+            duration: None,
+            update: Update::Decrement,
+            stock_in: StockPlace::Driver,
+            sold_out: SoldOut::Seen,
+            opening: Opening::Together,
+            ttl: Span::Absolute(Duration::from_secs(1)),
+            section: Span::Ttl(0.1),
+            wait: Span::Ttl(3.0),
+            again: Span::ZERO,
+            think: Span::ZERO,
+            command_timeout: Span::Ttl(3.0),
+            limit: Span::Ttl(30.0),
+        }
+    }
+}

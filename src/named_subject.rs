@@ -1,0 +1,148 @@
+//! A lock as the user names it: a built-in one, a program, or a program with a label.
+//!
+//! A label replaces the command of a program in reports, directory names and expectations, where a
+//! command line of many words would be hard to read.
+
+use picklock_harness::spec::SubjectSpec;
+use picklock_impls::find;
+
+/// The prefix of a command line that names a program.
+pub const EXEC: &str = "exec:";
+
+/// The longest label, in characters: it becomes part of file names and of table columns.
+const LONGEST_LABEL: usize = 40;
+
+/// What stands after `--impl` or `--name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedSubject {
+    given: String,
+    label: Option<String>,
+}
+
+impl NamedSubject {
+    /// A lock without a label: the name of a built-in one, or `exec:COMMAND`. Whether there is such
+    /// a lock is checked later.
+    pub fn plain(given: &str) -> NamedSubject {
+        NamedSubject {
+            given: given.to_owned(),
+            label: None,
+        }
+    }
+
+    /// A program with a label.
+    ///
+    /// # Errors
+    /// In words: `given` is not a program, or the label is not one.
+    pub fn labelled(label: &str, given: &str) -> Result<NamedSubject, String> {
+        if !given.starts_with(EXEC) {
+            return Err(format!(
+                "only a program can have a label: expected LABEL={EXEC}COMMAND"
+            ));
+        }
+        check_label(label)?;
+        Ok(NamedSubject {
+            given: given.to_owned(),
+            label: Some(label.to_owned()),
+        })
+    }
+
+    /// Reads `LABEL=exec:COMMAND`.
+    ///
+    /// # Errors
+    /// As [`NamedSubject::labelled`].
+    pub fn parse(text: &str) -> Result<NamedSubject, String> {
+        match text.split_once('=') {
+            Some((label, given)) => NamedSubject::labelled(label, given),
+            None => Err(format!("expected LABEL={EXEC}COMMAND")),
+        }
+    }
+
+    /// The names that lead to this subject.
+    pub fn of(subject: &SubjectSpec) -> NamedSubject {
+        match &subject.typed {
+            Some(typed) => NamedSubject {
+                given: typed.clone(),
+                label: Some(subject.name.clone()),
+            },
+            None => NamedSubject::plain(&subject.name),
+        }
+    }
+
+    /// The name of a built-in lock, or `exec:COMMAND`.
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The label, if it has one.
+    pub fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
+    /// What it is called in reports.
+    pub fn shown(&self) -> &str {
+        self.label.as_ref().unwrap_or(&self.given)
+    }
+
+    /// The flag that names it, without its dashes, and the flag's value.
+    pub fn flag(&self) -> (&'static str, String) {
+        match &self.label {
+            Some(label) => ("name", format!("{label}={}", self.given)),
+            None => ("impl", self.given.clone()),
+        }
+    }
+}
+
+/// Refuses what could be taken for something else: a built-in lock, a command, a path, a flag.
+fn check_label(label: &str) -> Result<(), String> {
+    let begins_well = label.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_plain = label
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    if !begins_well || !is_plain || label.len() > LONGEST_LABEL {
+        return Err(format!(
+            "`{label}` is not a label: expected letters, digits, `.`, `_` and `-`, the first one a letter or digit, at most {LONGEST_LABEL} of them"
+        ));
+    }
+    match find(label) {
+        Some(_) => Err(format!(
+            "`{label}` is the name of a built-in lock: choose another label"
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_everything_before_the_first_equals_sign() {
+        let named = NamedSubject::parse("mine=exec:python3 a.py --ttl=5").unwrap();
+        assert_eq!(
+            (named.label(), named.given(), named.shown()),
+            (Some("mine"), "exec:python3 a.py --ttl=5", "mine")
+        );
+        assert_eq!(
+            named.flag(),
+            ("name", "mine=exec:python3 a.py --ttl=5".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_could_be_taken_for_something_else_is_no_label() {
+        let longest = "x".repeat(LONGEST_LABEL);
+        assert!(NamedSubject::labelled(&longest, "exec:a").is_ok());
+        let too_long = format!("{longest}x");
+        let labels = [
+            "", "-x", ".x", "a b", "a/b", "exec:a", "锁", "*", "redlock", "no-lock", &too_long,
+        ];
+        for label in labels {
+            let refused = NamedSubject::labelled(label, "exec:a").unwrap_err();
+            assert!(refused.contains(&format!("`{label}`")), "{refused}");
+        }
+        for text in ["mine", "mine=redlock", "exec:python3 a.py"] {
+            let refused = NamedSubject::parse(text).unwrap_err();
+            assert!(refused.contains("LABEL=exec:COMMAND"), "{refused}");
+        }
+    }
+}

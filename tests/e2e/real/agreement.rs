@@ -1,0 +1,299 @@
+//! What two worlds make of the same cells, and where they differ.
+//!
+//! The comparison covers every property of every cell, with its cause. Where the catalog says that
+//! either verdict may come out (`any`), what happens may hang on who is quicker, and that differs from
+//! world to world and from seed to seed. But the simulation knows what may happen: over [`MANY`] seeds
+//! it must have given what the other world gave. If it gives the same verdict for every seed, the other
+//! world has to give that one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use picklock_harness::check::{Cause, Property, Status, Verdict};
+use picklock_harness::record::{Cell, MatrixRecord, Tally};
+use picklock_scenarios::{Expectation, WorldName};
+
+/// How many seeds show what may happen in the simulation: what happens in one run of twenty is missed
+/// in fewer than one comparison of a hundred.
+pub const MANY: u64 = 100;
+
+/// The seed of the runs that are compared.
+const SEED: &str = "7";
+
+/// The cells of a table in two worlds.
+pub struct Compared {
+    /// In the simulation.
+    pub simulated: MatrixRecord,
+    /// On servers.
+    pub real: MatrixRecord,
+}
+
+impl Compared {
+    /// Runs `picklock matrix` with these flags in the simulation and in `world`.
+    ///
+    /// The simulation goes by itself, first, and is done in seconds: what it would take from the
+    /// processors, real servers would miss.
+    pub fn run(world: WorldName, flags: &[&str]) -> Compared {
+        Compared {
+            simulated: matrix(WorldName::Sim, 1, flags),
+            real: matrix(world, 1, flags),
+        }
+    }
+
+    /// How many cells there are, both worlds together.
+    pub fn cells(&self) -> usize {
+        self.simulated.cells.len() + self.real.cells.len()
+    }
+
+    /// What is not as expected, and what is not the same in both worlds.
+    pub fn differences(&self) -> Vec<String> {
+        self.differences_unless(possible)
+    }
+
+    /// The same. `possible` runs a cell in the simulation with [`MANY`] seeds.
+    fn differences_unless(&self, possible: impl Fn(&Cell) -> Cell) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for cell in self.simulated.cells.iter().chain(&self.real.cells) {
+            let title = title(cell);
+            wrong.extend(cell.error.iter().map(|error| format!("{title}: {error}")));
+            let surprises = cell.surprises.iter();
+            wrong.extend(surprises.map(|it| {
+                format!(
+                    "{title}: {} {}, expected {}",
+                    it.property, it.got, it.expected
+                )
+            }));
+        }
+        for cell in &self.simulated.cells {
+            if find(&self.real, cell).is_none() && !is_skipped(&self.real, cell) {
+                wrong.push(format!("{}: only there", title(cell)));
+            }
+        }
+        for cell in self.real.cells.iter().filter(|cell| cell.error.is_none()) {
+            match find(&self.simulated, cell) {
+                Some(simulated) => wrong.extend(disagreements(cell, simulated, &possible)),
+                None if is_skipped(&self.simulated, cell) => {}
+                None => wrong.push(format!("{}: only there", title(cell))),
+            }
+        }
+        wrong
+    }
+}
+
+/// The matrix of these flags in one world.
+fn matrix(world: WorldName, seeds: u64, flags: &[&str]) -> MatrixRecord {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    command
+        .args(["matrix", "--json", "--quiet", "--seed", SEED])
+        .args(["--backend", world.word(), "--seeds", &seeds.to_string()])
+        .args(flags);
+    if world == WorldName::Docker {
+        command.args(["--image", "picklock-redis:local"]);
+    }
+    let output = command.output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        panic!("the matrix of the {world} world: {error}\n{said}")
+    })
+}
+
+/// The cell in the simulation, with many seeds. Only a scenario of the catalog leaves something open.
+fn possible(cell: &Cell) -> Cell {
+    let flags = ["--impl", &cell.subject.name, "--scenario", &cell.scenario];
+    let mut cells = matrix(WorldName::Sim, MANY, &flags).cells;
+    cells.pop().unwrap()
+}
+
+fn title(cell: &Cell) -> String {
+    format!(
+        "{} × {} in the {} world",
+        cell.subject.name, cell.scenario, cell.backend
+    )
+}
+
+/// The same lock under the same scenario in another world.
+fn find<'a>(record: &'a MatrixRecord, cell: &Cell) -> Option<&'a Cell> {
+    let mut cells = record.cells.iter();
+    cells.find(|it| it.subject.name == cell.subject.name && it.scenario == cell.scenario)
+}
+
+/// True if the other world left the cell out, and says why.
+fn is_skipped(record: &MatrixRecord, cell: &Cell) -> bool {
+    let mut skipped = record.skipped.iter();
+    skipped.any(|it| it.subject == cell.subject.name && it.scenario == cell.scenario)
+}
+
+/// The properties of a cell whose verdict is not that of the simulation.
+fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell) -> Vec<String> {
+    let properties: BTreeSet<Property> = [real, simulated]
+        .iter()
+        .flat_map(|cell| cell.verdicts.keys().copied())
+        .collect();
+    let any = String::from(Expectation::Any);
+    let mut wrong = Vec::new();
+    for property in properties {
+        let (found, wanted) = (
+            real.verdicts.get(&property),
+            simulated.verdicts.get(&property),
+        );
+        let (found, wanted) = (in_words(found), in_words(wanted));
+        if found == wanted {
+            continue;
+        }
+        let mut words = format!(
+            "{}: {property} is {found}, and {wanted} in the simulation",
+            title(real)
+        );
+        if real.expected.get(&property) == Some(&any) {
+            let tally = possible(simulated).tally.remove(&property);
+            let outcomes = outcomes(&tally.unwrap_or_default());
+            if outcomes.contains_key(&found) {
+                continue;
+            }
+            words.push_str(&format!(" ({MANY} seeds: {outcomes:?})"));
+        }
+        wrong.push(words);
+    }
+    wrong
+}
+
+fn in_words(verdict: Option<&Verdict>) -> String {
+    match verdict {
+        Some(verdict) => picklock_harness::expectation::in_words(verdict),
+        None => "not judged".to_owned(),
+    }
+}
+
+/// What came out in many runs, in the words of a verdict, and how often.
+fn outcomes(tally: &Tally) -> BTreeMap<String, u64> {
+    let plain = [
+        (Status::Held, tally.held),
+        (Status::Unknown, tally.unknown),
+        (Status::NotApplicable, tally.not_applicable),
+    ];
+    let plain = plain.map(|(status, runs)| (status.word().to_owned(), runs));
+    let violated = tally.causes.iter();
+    let violated = violated.map(|(cause, runs)| (format!("{}: {cause}", Status::Violated), *runs));
+    plain
+        .into_iter()
+        .chain(violated)
+        .filter(|(_, runs)| *runs > 0)
+        .collect()
+}
+
+/// One cell of calm in two worlds, `lease` being the property in question.
+fn sample(expected: &str, real: Verdict) -> Compared {
+    let record = |backend: WorldName, verdict: Verdict| MatrixRecord {
+        cells: vec![Cell {
+            expected: BTreeMap::from([(Property::Lease, expected.to_owned())]),
+            verdicts: BTreeMap::from([(Property::Lease, verdict)]),
+            ..blank(backend)
+        }],
+        ..MatrixRecord::default()
+    };
+    Compared {
+        simulated: record(WorldName::Sim, Verdict::held()),
+        real: record(WorldName::Process, real),
+    }
+}
+
+/// The differences if many seeds gave this.
+fn found(compared: &Compared, lease: &Tally) -> Vec<String> {
+    compared.differences_unless(|cell| Cell {
+        tally: BTreeMap::from([(Property::Lease, lease.clone())]),
+        ..cell.clone()
+    })
+}
+
+fn blank(backend: WorldName) -> Cell {
+    let text = format!(
+        r#"{{"impl": {{"name": "redlock", "version": ""}}, "scenario": "calm", "summary": "",
+            "scenario_hash": "", "backend": "{backend}", "runs": 1, "seed": 7, "verdicts": {{}},
+            "tally": {{}}, "expected": {{}}, "surprises": [], "counts": {{"granted": 0, "refused": 0,
+            "failed": 0, "extended": 0, "released": 0, "sold": 0, "stock_start": 0, "stock_left": 0}},
+            "latency": {{}}, "reproduce": ""}}"#
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+fn race() -> Verdict {
+    Verdict {
+        status: Status::Violated,
+        cause: Some(Cause::Race),
+        ..Verdict::held()
+    }
+}
+
+fn always_held() -> Tally {
+    Tally {
+        held: MANY,
+        ..Tally::default()
+    }
+}
+
+fn sometimes_a_race() -> Tally {
+    Tally {
+        held: MANY - 1,
+        violated: 1,
+        causes: BTreeMap::from([("race".to_owned(), 1)]),
+        ..Tally::default()
+    }
+}
+
+#[test]
+fn a_difference_is_found_also_where_nothing_is_expected() {
+    let words = "redlock × calm in the process world: lease is violated: race, and held in the \
+                 simulation";
+    let open = sample("any", race());
+    let told = [format!("{words} (100 seeds: {{\"held\": 100}})")];
+    assert_eq!(found(&open, &always_held()), told);
+    assert_eq!(found(&open, &sometimes_a_race()), [""; 0]);
+    // What the scenario expects does not depend on the seed.
+    let bound = sample("held", race());
+    assert_eq!(found(&bound, &sometimes_a_race()), [words]);
+    // A cause is part of the verdict.
+    let evicted = Verdict {
+        cause: Some(Cause::Evicted),
+        ..race()
+    };
+    let other = found(&sample("any", evicted), &sometimes_a_race());
+    assert_eq!(other.len(), 1, "{other:?}");
+    let same = found(&sample("any", Verdict::held()), &always_held());
+    assert_eq!(same, [""; 0]);
+}
+
+#[test]
+fn what_is_missing_surprising_or_failed_is_found() {
+    let held = || sample("held", Verdict::held());
+    let differences = |compared: &Compared| found(compared, &always_held());
+    let mut surprising = held();
+    surprising.real.cells[0].surprises = vec![picklock_harness::record::Surprise {
+        property: Property::Lease,
+        expected: "violated".into(),
+        got: "held".into(),
+        runs: 1,
+    }];
+    assert_eq!(differences(&surprising).len(), 1);
+    let mut failed = held();
+    failed.real.cells[0].error = Some("no Redis".into());
+    assert_eq!(differences(&failed).len(), 1);
+    let mut missing = held();
+    let cell = missing.real.cells.pop().unwrap();
+    assert_eq!(
+        differences(&missing),
+        ["redlock × calm in the sim world: only there"]
+    );
+    missing
+        .real
+        .skipped
+        .push(picklock_harness::record::SkippedCell {
+            subject: cell.subject.name,
+            scenario: cell.scenario,
+            backend: WorldName::Process,
+            reason: "it needs Sentinels".into(),
+        });
+    assert_eq!(differences(&missing).len(), 0);
+    let mut unjudged = held();
+    unjudged.real.cells[0].verdicts.clear();
+    assert_eq!(differences(&unjudged).len(), 1);
+}
