@@ -2,6 +2,8 @@
 
 mod open_loop;
 
+use std::time::Duration;
+
 use crate::cause::CAUSES;
 use crate::fault::{self, FaultPlan};
 use crate::nearest::nearest;
@@ -129,6 +131,7 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
             "the ttl must be at least 20ms: a shorter lease is lost in the machine's own jitter",
         ));
     }
+    extend(workload.extend, workload.section, ttl)?;
     if workload.limit.resolve(ttl).is_zero() {
         return Err(Problem::at(
             &["workload", "limit"],
@@ -136,6 +139,23 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
         ));
     }
     Ok(())
+}
+
+/// Holders can extend only while they work, and not all the time.
+fn extend(extend: Option<Span>, section: Span, ttl: Duration) -> Result<(), Problem> {
+    let wrong =
+        |problem: &str, hint: &str| Err(Problem::at(&["workload", "extend"], problem).hint(hint));
+    match extend.map(|extend| extend.resolve(ttl)) {
+        Some(extend) if extend.is_zero() => wrong(
+            "holders would extend all the time, and never work",
+            "such as `extend = \"0.4ttl\"`, or leave it out",
+        ),
+        Some(extend) if extend >= section.resolve(ttl) => wrong(
+            "`extend` is not shorter than `section`: no holder would ever extend",
+            "make `section` longer",
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Sentinels need a replica to promote, a majority, and a world that has them.

@@ -62,6 +62,31 @@ impl AttemptTracker {
                 let reported = attempt.reported(at_ns, *valid_ms, *elapsed_ms);
                 attempt.deadline().extended_to(reported)
             }),
+            What::Extend { worker, op, .. } => {
+                if let Some(attempt) = self.find(*worker, *op) {
+                    attempt.extend_ns = Some(at_ns);
+                }
+            }
+            What::ExtendGranted {
+                worker,
+                op,
+                valid_ms,
+                elapsed_ms,
+                ..
+            } => self.move_lease(*worker, *op, see, |attempt| {
+                let deadline = attempt.deadline();
+                let extended = attempt.extended(at_ns, *valid_ms, *elapsed_ms);
+                extended.map_or(deadline, |extended| deadline.extended_to(extended))
+            }),
+            What::ExtendFailed { worker, op, .. } => {
+                if let Some(attempt) = self.find(*worker, *op) {
+                    attempt.extend_ns = None;
+                }
+            }
+            What::ExtendRefused { worker, op } => self.move_lease(*worker, *op, see, |attempt| {
+                attempt.extend_ns = None;
+                attempt.deadline().lost(at_ns)
+            }),
             What::Lost { worker, op } => {
                 self.move_lease(*worker, *op, see, |attempt| attempt.deadline().lost(at_ns));
             }
@@ -174,7 +199,7 @@ impl AttemptTracker {
         worker: usize,
         op: u64,
         mut see: impl FnMut(&Attempt, Step),
-        to: impl FnOnce(&Attempt) -> LeaseDeadline,
+        to: impl FnOnce(&mut Attempt) -> LeaseDeadline,
     ) {
         if let Some(attempt) = self.find(worker, op)
             && attempt.begin_ns.is_some()
