@@ -37,6 +37,21 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 /// Extends without checking the key.
 struct WritesAnew(SetNxPx);
 
+/// A renewal that writes the key instead of extending it.
+pub(crate) fn renewal_by_set(
+    lock: &SetNxPx,
+    key: &str,
+    grant: &Grant,
+    lease: Lease,
+) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static {
+    let mut redis = lock.redis.apart();
+    let command = write_anew(key, grant, lease);
+    async move || {
+        redis.ask::<()>(command.clone()).await?;
+        Ok(Some(lease.duration()))
+    }
+}
+
 fn write_anew(key: &str, grant: &Grant, lease: Lease) -> Cmd {
     let options = SetOptions::default().with_expiration(SetExpiry::PX(lease.millis()));
     Cmd::set_options(key, &grant.token, options)
@@ -53,12 +68,7 @@ impl Renewable for WritesAnew {
         grant: &Grant,
         lease: Lease,
     ) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static {
-        let mut redis = self.0.redis.apart();
-        let command = write_anew(key, grant, lease);
-        async move || {
-            redis.ask::<()>(command.clone()).await?;
-            Ok(Some(lease.duration()))
-        }
+        renewal_by_set(&self.0, key, grant, lease)
     }
 }
 
