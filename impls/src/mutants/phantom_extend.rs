@@ -35,22 +35,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 };
 
 /// Extends without checking the key.
-struct WritesAnew(SetNxPx);
-
-/// A renewal that writes the key instead of extending it.
-pub(crate) fn renewal_by_set(
-    lock: &SetNxPx,
-    key: &str,
-    grant: &Grant,
-    lease: Lease,
-) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static {
-    let mut redis = lock.redis.apart();
-    let command = write_anew(key, grant, lease);
-    async move || {
-        redis.ask::<()>(command.clone()).await?;
-        Ok(Some(lease.duration()))
-    }
-}
+pub(crate) struct WritesAnew(pub(crate) SetNxPx);
 
 fn write_anew(key: &str, grant: &Grant, lease: Lease) -> Cmd {
     let options = SetOptions::default().with_expiration(SetExpiry::PX(lease.millis()));
@@ -68,7 +53,12 @@ impl Renewable for WritesAnew {
         grant: &Grant,
         lease: Lease,
     ) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static {
-        renewal_by_set(&self.0, key, grant, lease)
+        let mut redis = self.0.redis.apart();
+        let command = write_anew(key, grant, lease);
+        async move || {
+            redis.ask::<()>(command.clone()).await?;
+            Ok(Some(lease.duration()))
+        }
     }
 }
 
