@@ -54,8 +54,8 @@ impl<W: World> Buyer<W> {
             token: hold.token.clone(),
             ttl_ms,
         };
-        context.extensions.note_asked();
         self.write(What::Extend { worker, op, ttl_ms })?;
+        context.extensions.note_asked();
         self.event(EventKind::Extend, None).await;
         context.world.set_phase(worker, op, Phase::Extend);
         let answer = self

@@ -140,7 +140,7 @@ fn a_lock_that_cannot_be_extended_makes_the_run_unknown() {
 
 #[test]
 fn a_run_in_which_no_holder_comes_to_extend_is_unknown() {
-    // Everything is sold from the beginning of the second section on, and the first one is killed.
+    // The first holder is killed as it begins to work, and all others with it.
     let text = format!(
         "{SHORT}\n[[fault]]\nkind = \"crash-client\"\nwhen = {{ on = \"stock-read\" }}\nworkers = \"all\""
     );

@@ -53,6 +53,43 @@ impl AttemptTracker {
                 let definite = *definite;
                 self.denied(*worker, *op, Denial::Failed { definite }, see);
             }
+            What::Release { worker, op } => {
+                if let Some(attempt) = self.find(*worker, *op) {
+                    end(attempt, at_ns, HoldEnd::Released, &mut see);
+                }
+            }
+            What::Released {
+                worker,
+                op,
+                released,
+                last_command_ns,
+            } => self.answered(
+                at_ns,
+                (*worker, *op),
+                Some(*released),
+                *last_command_ns,
+                see,
+            ),
+            What::ReleaseFailed { worker, op, .. } => {
+                self.answered(at_ns, (*worker, *op), None, None, see);
+            }
+            What::WorkerDown { worker, .. } => {
+                self.down(at_ns, *worker, see);
+                return false;
+            }
+            What::FaultBegan { fault, .. } => {
+                self.fault(at_ns, fault);
+                return false;
+            }
+            _ => return self.lease_event(event, see),
+        }
+        true
+    }
+
+    /// What the subject says about the lease of a hold. False if the event is about something else.
+    fn lease_event(&mut self, event: &Event, see: impl FnMut(&Attempt, Step)) -> bool {
+        let at_ns = event.at_ns;
+        match &event.what {
             What::Extended {
                 worker,
                 op,
@@ -89,34 +126,6 @@ impl AttemptTracker {
             }),
             What::Lost { worker, op } => {
                 self.move_lease(*worker, *op, see, |attempt| attempt.deadline().lost(at_ns));
-            }
-            What::Release { worker, op } => {
-                if let Some(attempt) = self.find(*worker, *op) {
-                    end(attempt, at_ns, HoldEnd::Released, &mut see);
-                }
-            }
-            What::Released {
-                worker,
-                op,
-                released,
-                last_command_ns,
-            } => self.answered(
-                at_ns,
-                (*worker, *op),
-                Some(*released),
-                *last_command_ns,
-                see,
-            ),
-            What::ReleaseFailed { worker, op, .. } => {
-                self.answered(at_ns, (*worker, *op), None, None, see);
-            }
-            What::WorkerDown { worker, .. } => {
-                self.down(at_ns, *worker, see);
-                return false;
-            }
-            What::FaultBegan { fault, .. } => {
-                self.fault(at_ns, fault);
-                return false;
             }
             _ => return false,
         }
