@@ -9,7 +9,7 @@ use crate::fault::{self, FaultPlan};
 use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::property::PROPERTIES;
-use crate::scenario::{Expectation, Scenario};
+use crate::scenario::{Expectation, Scenario, Workload};
 use crate::span::Span;
 use crate::world_name::WorldName;
 
@@ -25,6 +25,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
         ));
     }
     workload(scenario)?;
+    extend(&scenario.workload)?;
     open_loop::arrivals(&scenario.workload)?;
     sentinels(scenario)?;
     each_fault(scenario, |plan| fault::check(scenario, plan))?;
@@ -131,7 +132,6 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
             "the ttl must be at least 20ms: a shorter lease is lost in the machine's own jitter",
         ));
     }
-    extend(workload.extend, workload.section, ttl)?;
     if workload.limit.resolve(ttl).is_zero() {
         return Err(Problem::at(
             &["workload", "limit"],
@@ -142,15 +142,17 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
 }
 
 /// Holders can extend only while they work, and not all the time.
-fn extend(extend: Option<Span>, section: Span, ttl: Duration) -> Result<(), Problem> {
+fn extend(workload: &Workload) -> Result<(), Problem> {
+    // Any lease will do: a relative ttl has been refused.
+    let ttl = workload.ttl.resolve(Duration::from_secs(1));
     let wrong =
         |problem: &str, hint: &str| Err(Problem::at(&["workload", "extend"], problem).hint(hint));
-    match extend.map(|extend| extend.resolve(ttl)) {
+    match workload.extend.map(|extend| extend.resolve(ttl)) {
         Some(extend) if extend.is_zero() => wrong(
             "holders would extend all the time, and never work",
             "such as `extend = \"0.4ttl\"`, or leave it out",
         ),
-        Some(extend) if extend >= section.resolve(ttl) => wrong(
+        Some(extend) if extend >= workload.section.resolve(ttl) => wrong(
             "`extend` is not shorter than `section`: no holder would ever extend",
             "make `section` longer",
         ),
