@@ -162,8 +162,12 @@ fn workload_in_words(workload: &Workload) -> String {
         1 => String::new(),
         keys => format!(" of each of {keys} locks"),
     };
+    let extend = match &workload.extend {
+        Some(extend) => format!(", extended every {}", in_word(extend)),
+        None => String::new(),
+    };
     format!(
-        "{what}{each}; lease {}, critical section {}.",
+        "{what}{each}; lease {}{extend}, critical section {}.",
         in_word(&workload.ttl),
         in_word(&workload.section)
     )

@@ -50,6 +50,10 @@ pub enum LockError {
     /// The call itself was wrong (a TTL of zero, an unknown token); nothing was sent.
     #[error("bad call: {0}")]
     BadCall(String),
+    /// The lock has no such operation; nothing was sent. Only an extension may be answered so: a
+    /// run in which holders should extend then says that it did not test it.
+    #[error("not supported: {0}")]
+    Unsupported(String),
 }
 
 impl LockError {
@@ -89,7 +93,8 @@ pub trait Lock {
         wait: Duration,
     ) -> impl Future<Output = Result<Option<Grant>, LockError>>;
 
-    /// Extends the lease to `ttl` from now. `Ok(None)`: the lock was no longer ours.
+    /// Extends the lease to `ttl` from now. `Ok(None)`: the lock was no longer ours. A lock that
+    /// cannot be extended answers [`LockError::Unsupported`].
     fn extend(
         &mut self,
         key: &str,

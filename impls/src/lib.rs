@@ -69,6 +69,23 @@ strategies! {
     renews_in_doubt,
     fence_per_client,
     twice_as_slow,
+    retry_without_token,
+    token_per_client,
+    whole_seconds,
+    seconds_as_millis,
+    error_is_grant,
+    timeout_is_release,
+    stale_hold_count,
+    half_quorum,
+    truncated_key,
+    one_key_for_all,
+    releases_every_key,
+    validity_underflow,
+    validity_by_wall_clock,
+    renews_by_set,
+    extend_recreates,
+    extend_without_token,
+    sleeps_until_notified,
 }
 
 pub use context::{Context, WallClock};

@@ -351,6 +351,14 @@ fn instant(at_ns: u64, what: &What) -> Option<TraceEvent<'_>> {
         What::Extended { op, valid_ms, .. } => {
             ("extended", json!({ "op": op, "valid_ms": valid_ms }))
         }
+        What::ExtendGranted { op, valid_ms, .. } => {
+            ("extended", json!({ "op": op, "valid_ms": valid_ms }))
+        }
+        What::ExtendRefused { op, .. } => ("extension refused", json!({ "op": op })),
+        What::ExtendFailed { op, message, .. } => (
+            "extension failed",
+            json!({ "op": op, "message": visible(message) }),
+        ),
         What::Lost { op, .. } => ("lost", json!({ "op": op })),
         What::StockRead { op, stock, .. } => ("read", json!({ "op": op, "stock": stock })),
         What::StockChanged { op, from, to, .. } => {

@@ -39,6 +39,8 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
     let on = prop_oneof![
         Just(EventKind::Acquire),
         Just(EventKind::Granted),
+        Just(EventKind::Extend),
+        Just(EventKind::Extended),
         Just(EventKind::StockRead),
         Just(EventKind::StockChanged),
         Just(EventKind::Release),
@@ -49,7 +51,11 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
         Just("SET".to_owned()),
         Just("expire".to_owned())
     ]);
-    let during = option::of(prop_oneof![Just(Phase::Acquire), Just(Phase::Release)]);
+    let during = option::of(prop_oneof![
+        Just(Phase::Acquire),
+        Just(Phase::Extend),
+        Just(Phase::Release)
+    ]);
     (
         on,
         option::of(0..workers),
@@ -175,11 +181,24 @@ pub fn arrivals() -> impl Strategy<Value = (Rate, Span)> {
     (per, duration)
 }
 
+/// How often a holder extends during a section of this length. `None`: it never does, because
+/// there is no time for it.
+fn extend_within(section: Span, times: u32) -> Option<Span> {
+    match section {
+        Span::Absolute(length) => {
+            let extend = length / (times + 1);
+            (!extend.is_zero()).then_some(Span::Absolute(extend))
+        }
+        Span::Ttl(factor) => (factor > 0.0).then(|| Span::Ttl(factor / f64::from(times + 1))),
+    }
+}
+
 /// A valid scenario with up to `faults` faults on `nodes` nodes.
 pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> {
     let open = option::weighted(0.3, arrivals());
-    (2usize..5, 1usize..3, 1i64..6, any::<bool>(), span(), open).prop_flat_map(
-        move |(workers, keys, stock, write, section, open)| {
+    let section = (span(), option::weighted(0.3, 1u32..4));
+    (2usize..5, 1usize..3, 1i64..6, any::<bool>(), section, open).prop_flat_map(
+        move |(workers, keys, stock, write, (section, extensions), open)| {
             vec(fault(workers, nodes), 0..=faults).prop_map(move |faults| Scenario {
                 name: "generated".into(),
                 summary: "A generated plan.".into(),
@@ -205,6 +224,7 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                         Update::Decrement
                     },
                     section,
+                    extend: extensions.and_then(|times| extend_within(section, times)),
                     ..Workload::default()
                 },
                 faults,

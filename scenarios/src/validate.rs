@@ -2,12 +2,14 @@
 
 mod open_loop;
 
+use std::time::Duration;
+
 use crate::cause::CAUSES;
 use crate::fault::{self, FaultPlan};
 use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::property::PROPERTIES;
-use crate::scenario::{Expectation, Scenario};
+use crate::scenario::{Expectation, Scenario, Workload};
 use crate::span::Span;
 use crate::world_name::WorldName;
 
@@ -23,6 +25,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
         ));
     }
     workload(scenario)?;
+    extend(&scenario.workload)?;
     open_loop::arrivals(&scenario.workload)?;
     sentinels(scenario)?;
     each_fault(scenario, |plan| fault::check(scenario, plan))?;
@@ -136,6 +139,25 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
         ));
     }
     Ok(())
+}
+
+/// Holders can extend only while they work, and not all the time.
+fn extend(workload: &Workload) -> Result<(), Problem> {
+    // Any lease will do: a relative ttl has been refused.
+    let ttl = workload.ttl.resolve(Duration::from_secs(1));
+    let wrong =
+        |problem: &str, hint: &str| Err(Problem::at(&["workload", "extend"], problem).hint(hint));
+    match workload.extend.map(|extend| extend.resolve(ttl)) {
+        Some(extend) if extend.is_zero() => wrong(
+            "holders would extend all the time, and never work",
+            "such as `extend = \"0.4ttl\"`, or leave it out",
+        ),
+        Some(extend) if extend >= workload.section.resolve(ttl) => wrong(
+            "`extend` is not shorter than `section`: no holder would ever extend",
+            "make `section` longer",
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Sentinels need a replica to promote, a majority, and a world that has them.

@@ -93,6 +93,11 @@ pub struct Workload {
     pub ttl: Span,
     /// How long the work inside the critical section takes.
     pub section: Span,
+    /// Holders ask the lock to extend their lease whenever they have worked for this long. If
+    /// omitted: never. A holder whose extension is refused or fails stops at once, and buys
+    /// nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extend: Option<Span>,
     /// How long a buyer lets the lock try before it counts as refused and asks again.
     pub wait: Span,
     /// A buyer that was refused, or failed, asks again after half to one and a half times this
@@ -133,6 +138,7 @@ impl Default for Workload {
             opening: Opening::Together,
             ttl: Span::Absolute(Duration::from_secs(1)),
             section: Span::Ttl(0.1),
+            extend: None,
             wait: Span::Ttl(3.0),
             again: Span::ZERO,
             think: Span::ZERO,

@@ -66,7 +66,7 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `opening`, `ttl`, `section`, `wait`, `again`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `workers`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `opening`, `ttl`, `section`, `extend`, `wait`, `again`, `think`, `command_timeout`, `limit`
        |
      4 | workrs = 3
        | ^
@@ -129,6 +129,29 @@ fn what_the_types_cannot_say_is_said_with_its_place() {
      4 | exclusoin = "held"
        |             ^
       = help: did you mean `exclusion`?
+    "#);
+}
+
+#[test]
+fn an_extension_falls_into_the_section_and_takes_time() {
+    let extending = |extend: &str| {
+        let text = format!("{HEAD}[workload]\nsection = \"0.5ttl\"\nextend = \"{extend}\"\n");
+        Scenario::parse(&text, "mine.toml").map_err(|error| error.to_string())
+    };
+    assert!(extending("0.2ttl").is_ok());
+    insta::assert_snapshot!(extending("0ms").unwrap_err(), @r#"
+    mine.toml:5:10: holders would extend all the time, and never work
+       |
+     5 | extend = "0ms"
+       |          ^
+      = help: such as `extend = "0.4ttl"`, or leave it out
+    "#);
+    insta::assert_snapshot!(extending("0.5ttl").unwrap_err(), @r#"
+    mine.toml:5:10: `extend` is not shorter than `section`: no holder would ever extend
+       |
+     5 | extend = "0.5ttl"
+       |          ^
+      = help: make `section` longer
     "#);
 }
 

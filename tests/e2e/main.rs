@@ -2,6 +2,7 @@
 //!
 //! - [`running`]: how the tests start the binary, few at a time, and what they get back
 //! - [`truth_table`]: the page of the truth table is what the simulation gives
+//! - [`mutants`]: each mutant is caught by a scenario, and the page that says by which
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
 //! - [`matrix`]: many cells, what is expected of them, and what stays
 //! - [`gate`]: what comes out, held against what the user wants
@@ -25,6 +26,7 @@ mod gate;
 mod input;
 mod manual;
 mod matrix;
+mod mutants;
 mod real;
 mod replay;
 mod report;

@@ -48,7 +48,7 @@ pub enum Ask {
         /// How long to try, in milliseconds; 0: once.
         wait_ms: u64,
     },
-    /// Extend the lease. Answered by `granted`, `refused` or `error`.
+    /// Extend the lease. Answered by `granted`, `refused`, `unsupported` or `error`.
     Extend {
         /// The lock's name.
         key: String,
@@ -115,6 +115,12 @@ pub enum Answer {
     },
     /// Another client has the lock.
     Refused,
+    /// To `extend`: the lock cannot be extended. Nothing was done.
+    Unsupported {
+        /// Why not, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     /// The lock was released.
     Released {
         /// True: the lock was still held, and is now free. False: it was no longer held.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
-use picklock_impls::{DynLock, Grant, Notice};
+use picklock_impls::{DynLock, Grant, LockError, Notice};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
 use super::line_reader::{Line, LineReader};
@@ -304,6 +304,10 @@ where
                 self.granted(id, grant, read_at, acquired_at)
             }
             Ok(None) => AnswerWithoutId(Answer::Refused).to(id),
+            Err(LockError::Unsupported(message)) => {
+                let message = Some(message);
+                AnswerWithoutId(Answer::Unsupported { message }).to(id)
+            }
             Err(error) => failed(&error).to(id),
         }
     }

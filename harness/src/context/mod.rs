@@ -1,6 +1,7 @@
 //! What the driver and the nemesis of a run share. It is their only connection.
 
 mod arrivals;
+mod extensions;
 mod plan;
 mod recorder;
 mod roster;
@@ -10,6 +11,7 @@ mod stock;
 mod triggers;
 
 pub use arrivals::{Arrivals, Turn};
+pub use extensions::Extensions;
 pub use plan::{Plan, millis};
 pub use recorder::{Listener, Recorder};
 pub use roster::Roster;

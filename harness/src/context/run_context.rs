@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::arrivals::Arrivals;
+use super::extensions::Extensions;
 use super::plan::Plan;
 use super::recorder::Recorder;
 use super::roster::Roster;
@@ -31,6 +32,8 @@ pub struct RunContext<W> {
     pub start_gate: StartGate,
     /// The buyers that arrive, in an open loop.
     pub arrivals: Option<Arrivals>,
+    /// What became of the extensions that the scenario asks for.
+    pub extensions: Extensions,
     /// The protected resource.
     pub stock: RefCell<Stock>,
     /// The name and version that the subject reported.
@@ -79,6 +82,7 @@ impl<W> RunContext<W> {
             roster: Roster::new(workload.workers),
             start_gate: StartGate::of(workload.opening),
             arrivals: Arrivals::of(workload, plan.ttl),
+            extensions: Extensions::default(),
             stock: RefCell::new(stock),
             world,
             plan,

@@ -9,5 +9,6 @@ mod section;
 mod stall;
 mod start;
 mod stock_store;
+mod work;
 
 pub use run::{Ran, RunError, Setup, run};

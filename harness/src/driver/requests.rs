@@ -140,7 +140,7 @@ impl<W: World> Buyer<W> {
         Ok(())
     }
 
-    fn patience(&self, wait: Duration) -> Duration {
+    pub(super) fn patience(&self, wait: Duration) -> Duration {
         let plan = &self.context.plan;
         wait + plan.command_timeout() * 2 + plan.longest_fault() + GRACE
     }
@@ -171,7 +171,7 @@ impl<W: World> Buyer<W> {
         Ok(())
     }
 
-    fn out_of_turn(&self, asked: &str, answer: &Answer) {
+    pub(super) fn out_of_turn(&self, asked: &str, answer: &Answer) {
         self.context.recorder.write(What::Misbehaved {
             worker: self.worker,
             kind: Misbehaviour::OutOfTurn,

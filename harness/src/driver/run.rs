@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::buyer::Buyer;
 use super::probe::probe;
+use super::work::note_untested_extensions;
 use super::{stall, stock_store};
 use crate::clock::Clock;
 use crate::context::{DueFault, Listener, Plan, Recorder, RunContext, Triggers, millis};
@@ -105,6 +106,7 @@ pub async fn run<W: World>(
             unserved: arrivals.waiting(),
         });
     }
+    note_untested_extensions(&context);
     faults.abort();
     nemesis.end_all().await;
     for worker in 0..context.plan.scenario.workload.workers {

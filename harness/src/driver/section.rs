@@ -4,27 +4,21 @@ use picklock_scenarios::EventKind;
 
 use super::buyer::{Broken, Buyer, Hold};
 use super::stock_store::{self, Access};
+use super::work::Work;
 use crate::history::What;
 use crate::world::World;
 
 impl<W: World> Buyer<W> {
     /// The critical section. Between its steps the worker must answer a ping, so that a frozen
-    /// worker really stops in the middle. The work itself is a wait, as for a payment service.
-    pub(super) async fn critical_section(&mut self, hold: Hold) -> Result<(), Broken> {
-        let section = self
-            .context
-            .plan
-            .scenario
-            .workload
-            .section
-            .resolve(self.context.plan.ttl);
+    /// worker really stops in the middle.
+    pub(super) async fn critical_section(&mut self, mut hold: Hold) -> Result<(), Broken> {
         self.ping(&hold).await?;
         match self.read_stock(&hold).await? {
             Some(stock) if stock > 0 => {
-                tokio::time::sleep(section).await;
+                let work = self.work(&mut hold).await?;
                 self.ping(&hold).await?;
                 // A holder that learnt of the loss of its lease in time must not use the resource.
-                if !self.talk.has_lost(hold.op) {
+                if work == Work::Whole && !self.talk.has_lost(hold.op) {
                     self.change_stock(&hold, stock).await?;
                     self.ping(&hold).await?;
                 }

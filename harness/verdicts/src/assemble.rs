@@ -76,8 +76,10 @@ pub fn counts(history: &History) -> Counts {
         match &event.what {
             What::Granted { .. } => counts.granted += 1,
             What::Refused { .. } => counts.refused += 1,
-            What::AcquireFailed { .. } | What::ReleaseFailed { .. } => counts.failed += 1,
-            What::Extended { .. } => counts.extended += 1,
+            What::AcquireFailed { .. } | What::ExtendFailed { .. } | What::ReleaseFailed { .. } => {
+                counts.failed += 1
+            }
+            What::Extended { .. } | What::ExtendGranted { .. } => counts.extended += 1,
             What::Released { released: true, .. } => counts.released += 1,
             What::Arrivals { came, unserved } => {
                 counts.arrived = Some(*came);

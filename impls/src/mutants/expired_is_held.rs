@@ -17,7 +17,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     build: |nodes, context| {
         let rules = Rules {
             nodes_timed: false,
-            validity_checked: false,
+            validity: |lease, spent| Some(lease.saturating_sub(spent)),
             ..Rules::PUBLISHED
         };
         Box::new(Redlock::new(nodes, context, rules))

@@ -35,7 +35,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 };
 
 /// Extends without checking the key.
-struct WritesAnew(SetNxPx);
+pub(crate) struct WritesAnew(pub(crate) SetNxPx);
 
 fn write_anew(key: &str, grant: &Grant, lease: Lease) -> Cmd {
     let options = SetOptions::default().with_expiration(SetExpiry::PX(lease.millis()));

@@ -65,8 +65,9 @@ pub(crate) struct Rules {
     pub(crate) quorum: fn(usize) -> usize,
     /// A node that takes too long counts as failed.
     pub(crate) nodes_timed: bool,
-    /// A grant whose validity is used up is refused.
-    pub(crate) validity_checked: bool,
+    /// What is left of a lease of the first duration after the second, which includes the allowance
+    /// for clock drift. `None`: nothing, so the grant is refused.
+    pub(crate) validity: fn(Duration, Duration) -> Option<Duration>,
 }
 
 impl Rules {
@@ -74,7 +75,7 @@ impl Rules {
     pub(crate) const PUBLISHED: Rules = Rules {
         quorum: |nodes| nodes / 2 + 1,
         nodes_timed: true,
-        validity_checked: true,
+        validity: |lease, spent| lease.checked_sub(spent).filter(|left| !left.is_zero()),
     };
 }
 
@@ -85,15 +86,14 @@ pub(crate) struct Terms {
     quorum: usize,
     node_timeout: Option<Duration>,
     drift: Duration,
-    validity_checked: bool,
+    validity: fn(Duration, Duration) -> Option<Duration>,
 }
 
 impl Terms {
     /// The validity that is left after `elapsed`, minus the allowance for clock drift. `None` if
     /// nothing is left.
     fn validity(self, elapsed: Duration) -> Option<Duration> {
-        let left = self.lease.left_after(elapsed + self.drift);
-        (!self.validity_checked || !left.is_zero()).then_some(left)
+        (self.validity)(self.lease.duration(), elapsed + self.drift)
     }
 
     /// Extends on all nodes. Returns the new validity, or `None` if a majority says that the key is
@@ -150,7 +150,7 @@ impl Redlock {
             quorum: (self.rules.quorum)(self.nodes.len()),
             node_timeout: self.rules.nodes_timed.then_some(node_timeout),
             drift: whole.mul_f64(factor) + Duration::from_millis(2),
-            validity_checked: self.rules.validity_checked,
+            validity: self.rules.validity,
         }
     }
 

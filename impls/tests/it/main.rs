@@ -14,6 +14,7 @@ mod cancelled;
 mod commands;
 mod contract;
 mod errors;
+mod mutant_commands;
 mod mutants;
 mod redlock;
 mod renewing;

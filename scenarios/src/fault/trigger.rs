@@ -56,6 +56,10 @@ pub enum EventKind {
     Acquire,
     /// A grant arrived at the driver.
     Granted,
+    /// A holder is about to be told to extend its lease.
+    Extend,
+    /// An extension was granted, and the answer arrived at the driver.
+    Extended,
     /// A holder read the stock.
     StockRead,
     /// A holder changed the stock.

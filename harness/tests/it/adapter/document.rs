@@ -59,6 +59,10 @@ fn every_line_of_the_examples_is_a_message() {
     assert!(answers(|answer| matches!(answer, Answer::Ready { .. })));
     assert!(answers(|answer| matches!(answer, Answer::Granted { .. })));
     assert!(answers(|answer| matches!(answer, Answer::Refused)));
+    assert!(answers(|answer| matches!(
+        answer,
+        Answer::Unsupported { .. }
+    )));
     assert!(answers(|answer| matches!(answer, Answer::Released { .. })));
     assert!(answers(|answer| matches!(answer, Answer::Pong)));
     assert!(answers(|answer| matches!(answer, Answer::Error { .. })));

@@ -19,7 +19,8 @@ use tokio::sync::mpsc;
 use super::redis_server::RedisServer;
 use super::talk::{acquire, extend, init, release};
 
-/// Grants `steady` after 31 ms, fails for other keys, and says what it is told to say.
+/// Grants `steady` after 31 ms, cannot extend `silent`, fails for other keys, and says what it is
+/// told to say.
 struct Scripted {
     notices: mpsc::UnboundedReceiver<Notice>,
     releases: u32,
@@ -52,10 +53,13 @@ impl Lock for Scripted {
 
     async fn extend(
         &mut self,
-        _key: &str,
+        key: &str,
         grant: &Grant,
         ttl: Duration,
     ) -> Result<Option<Grant>, LockError> {
+        if key == "silent" {
+            return Err(LockError::Unsupported("it has no extension".into()));
+        }
         tokio::time::sleep(Duration::from_millis(5)).await;
         Ok(Some(Grant {
             token: format!("{}+", grant.token),
@@ -200,6 +204,27 @@ async fn errors_keep_their_certainty() {
                 "{key}"
             );
         }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_cannot_be_extended_says_so_and_keeps_its_grant() {
+    with_worker(async |driver| {
+        driver.ask(init(vec![])).await;
+        driver.ask(acquire("silent", 1000)).await;
+        let extended = driver.ask(extend("silent", "t2", 2000)).await;
+        let message = Some("it has no extension".to_owned());
+        assert_eq!(extended, Answer::Unsupported { message });
+        let failed = driver.ask(release("silent", "t2")).await;
+        let known = matches!(
+            failed,
+            Answer::Error {
+                definite: false,
+                ..
+            }
+        );
+        assert!(known, "{failed:?}");
     })
     .await;
 }

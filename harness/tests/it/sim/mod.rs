@@ -5,6 +5,7 @@
 //! - [`data`]: faults of keys, scripts, memory and connections
 //! - [`commands`]: Redis through simulated connections
 //! - [`determinism`]: the same seed, the same bytes, and the verdicts that the catalog expects
+//! - [`extensions`]: holders that extend their lease while they work
 //! - [`replicas`]: WAIT, beside real servers
 //! - [`wire_log`]: what is kept of what passed
 //! - [`undo`]: how faults end, and that some do not
@@ -20,6 +21,7 @@ mod clocks;
 mod commands;
 mod data;
 mod determinism;
+mod extensions;
 mod links;
 mod moments;
 mod nodes;

@@ -116,6 +116,9 @@ impl LostClaim<'_> {
     fn cause_of_end(&self, span: &ValueSpan, earlier: &Hold, later: &Hold) -> Cause {
         match &span.end {
             SpanEnd::ClockLeapt => Cause::ClockJump,
+            // An extension was granted when the value was gone already: only since then do the leases
+            // overlap. It wrote nothing of its own, and perhaps extended the other client's value.
+            SpanEnd::RanOut if !share_first_leases(earlier, later) => Cause::PhantomExtend,
             // It went away as it had been written, so the lock promised more than it had written.
             SpanEnd::RanOut => Cause::WrongExpiry,
             SpanEnd::Removed(by) => of_removal(by, earlier, later),

@@ -74,6 +74,31 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
+    /// The request to extend the lease is about to be sent to the worker.
+    Extend { worker: usize, op: u64, ttl_ms: u64 },
+    /// The extension was granted.
+    ExtendGranted {
+        worker: usize,
+        op: u64,
+        /// The name under which the lock is held from now on.
+        token: String,
+        /// How long the client may rely on the lock, as it reported.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        valid_ms: Option<u64>,
+        /// How long after reading the request to extend the worker wrote this, on its own monotonic
+        /// clock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        elapsed_ms: Option<u64>,
+    },
+    /// The extension was refused: the lock was no longer the holder's.
+    ExtendRefused { worker: usize, op: u64 },
+    /// The extension ended in an error. `definite`: it certainly changed nothing.
+    ExtendFailed {
+        worker: usize,
+        op: u64,
+        message: String,
+        definite: bool,
+    },
     /// The subject reported that the lease is lost.
     Lost { worker: usize, op: u64 },
     /// The holder read the stock.
@@ -205,6 +230,10 @@ impl What {
             | What::Refused { worker, .. }
             | What::AcquireFailed { worker, .. }
             | What::Extended { worker, .. }
+            | What::Extend { worker, .. }
+            | What::ExtendGranted { worker, .. }
+            | What::ExtendRefused { worker, .. }
+            | What::ExtendFailed { worker, .. }
             | What::Lost { worker, .. }
             | What::StockRead { worker, .. }
             | What::StockChanged { worker, .. }

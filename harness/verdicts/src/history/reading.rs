@@ -83,6 +83,36 @@ fn asking() -> impl Strategy<Value = What> {
     ]
 }
 
+fn extending() -> impl Strategy<Value = What> {
+    let worker_op = || (0..WORKERS, 0..6_u64);
+    let times = (option::of(any::<u64>()), option::of(any::<u64>()));
+    prop_oneof![
+        (worker_op(), any::<u64>()).prop_map(|((worker, op), ttl_ms)| What::Extend {
+            worker,
+            op,
+            ttl_ms
+        }),
+        (worker_op(), any::<String>(), times).prop_map(
+            |((worker, op), token, (valid_ms, elapsed_ms))| What::ExtendGranted {
+                worker,
+                op,
+                token,
+                valid_ms,
+                elapsed_ms
+            }
+        ),
+        worker_op().prop_map(|(worker, op)| What::ExtendRefused { worker, op }),
+        (worker_op(), any::<String>(), any::<bool>()).prop_map(
+            |((worker, op), message, definite)| What::ExtendFailed {
+                worker,
+                op,
+                message,
+                definite
+            }
+        ),
+    ]
+}
+
 fn working() -> impl Strategy<Value = What> {
     let worker_op = || (0..WORKERS, 0..6_u64);
     prop_oneof![
@@ -231,8 +261,14 @@ fn arrivals() -> impl Strategy<Value = What> {
 /// Any events at all in order of time; they need not make sense together.
 fn histories() -> impl Strategy<Value = History> {
     let time = prop_oneof![4 => 0..3_000_000_000_u64, 1 => any::<u64>()];
-    let what =
-        prop_oneof![6 => asking(), 6 => working(), 2 => around(), 1 => loss(), 1 => arrivals()];
+    let what = prop_oneof![
+        6 => asking(),
+        3 => extending(),
+        6 => working(),
+        2 => around(),
+        1 => loss(),
+        1 => arrivals(),
+    ];
     vec((time, what), 0..40).prop_map(|mut timed| {
         timed.sort_by_key(|(at_ns, _)| *at_ns);
         let events = timed.into_iter();

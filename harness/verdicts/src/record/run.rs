@@ -84,9 +84,9 @@ pub struct Counts {
     pub granted: u64,
     /// Refusals.
     pub refused: u64,
-    /// Attempts and releases that ended in an error.
+    /// Attempts, extensions and releases that ended in an error.
     pub failed: u64,
-    /// Renewals.
+    /// Renewals in the background, and extensions that a holder asked for and got.
     pub extended: u64,
     /// Releases that claimed success.
     pub released: u64,

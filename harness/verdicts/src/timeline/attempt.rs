@@ -30,6 +30,8 @@ pub struct Attempt {
     pub latest_deadline_ns: u64,
     /// True when the deadline is the subject's own word.
     pub told: bool,
+    /// When the holder's last request to extend was sent, while it is unanswered.
+    pub extend_ns: Option<u64>,
     /// Every other grant that had arrived before this time was made before this one. The rule
     /// stands in `grant_order.rs`.
     pub follows_ns: u64,
@@ -119,6 +121,7 @@ impl Attempt {
             deadline_ns: 0,
             latest_deadline_ns: 0,
             told: false,
+            extend_ns: None,
             follows_ns: at_ns,
             fence: None,
             ended: None,
@@ -154,6 +157,28 @@ impl Attempt {
             elapsed_ms,
         };
         LeaseDeadline::reported(self.acquire_ns, report)
+    }
+
+    /// What the answer to the request to extend says about the lease. An answer that nothing asked
+    /// for says nothing.
+    pub(super) fn extended(
+        &mut self,
+        arrived_ns: u64,
+        valid_ms: Option<u64>,
+        elapsed_ms: Option<u64>,
+    ) -> Option<LeaseDeadline> {
+        let asked_ns = self.extend_ns.take()?;
+        Some(match valid_ms {
+            Some(valid_ms) => {
+                let report = Report {
+                    arrived_ns,
+                    valid_ms,
+                    elapsed_ms,
+                };
+                LeaseDeadline::reported(asked_ns, report)
+            }
+            None => LeaseDeadline::of_ttl(asked_ns, arrived_ns, self.ttl_ns),
+        })
     }
 
     pub(super) fn deadline(&self) -> LeaseDeadline {

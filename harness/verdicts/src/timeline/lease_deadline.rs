@@ -7,8 +7,9 @@
 //! between computing the time and writing the line.) A subject that reports nothing may believe
 //! at least until `acquire + ttl`, because the server cannot have set the key before it was asked.
 //!
-//! An extension moves the deadline by the same sum, and only forwards. `lost` moves it back to its
-//! arrival.
+//! An extension moves the deadline by the same sum, and only forwards. If the holder asked for it,
+//! the sum begins when that request was sent, because its answer counts from when the subject read
+//! it. `lost`, and a refused extension, move the deadline back to their arrival.
 //!
 //! Verdicts use [`LeaseDeadline::earliest_ns`] alone. Where the subject does not say for how much
 //! of its wait the lease had been running, the client may believe longer, until
@@ -32,18 +33,16 @@ pub(super) struct Report {
     pub(super) arrived_ns: u64,
     /// How long the client may believe that it holds.
     pub(super) valid_ms: u64,
-    /// How long after reading the acquire request the subject said so.
+    /// How long after reading the request (to acquire, or to extend) the subject said so.
     pub(super) elapsed_ms: Option<u64>,
 }
 
 impl LeaseDeadline {
-    /// What a subject reported about the lease that was asked for at `acquire_ns`.
-    pub(super) fn reported(acquire_ns: u64, report: Report) -> Self {
+    /// What a subject reported about the lease that was asked for at `asked_ns`.
+    pub(super) fn reported(asked_ns: u64, report: Report) -> Self {
         let valid_ns = ms(report.valid_ms);
         let elapsed_ns = ms(report.elapsed_ms.unwrap_or(0));
-        let earliest_ns = acquire_ns
-            .saturating_add(elapsed_ns)
-            .saturating_add(valid_ns);
+        let earliest_ns = asked_ns.saturating_add(elapsed_ns).saturating_add(valid_ns);
         let latest_ns = match report.elapsed_ms {
             // How long the request was on its way is unknown, but too short to be drawn.
             Some(_) => earliest_ns,

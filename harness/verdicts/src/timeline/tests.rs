@@ -133,6 +133,81 @@ fn an_extension_that_does_not_say_since_when_leaves_the_end_open() {
     assert_eq!(found, expected);
 }
 
+const EXTEND: What = What::Extend {
+    worker: 0,
+    op: 1,
+    ttl_ms: 100,
+};
+
+fn extend_granted(valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> What {
+    What::ExtendGranted {
+        worker: 0,
+        op: 1,
+        token: String::new(),
+        valid_ms,
+        elapsed_ms,
+    }
+}
+
+/// Not from the request to acquire, as a renewal in the background does.
+#[test]
+fn an_extension_that_was_asked_for_counts_from_its_own_request() {
+    let expected = [(0, 145, LeaseState::Running), (145, 200, LeaseState::Over)];
+    let found = phases(vec![
+        (0, acquire(0, 1)),
+        (0, granted(Some(100), Some(0))),
+        (50, EXTEND),
+        (60, extend_granted(Some(90), Some(5))),
+        (200, RELEASE),
+    ]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn an_extension_without_a_report_lasts_one_ttl_from_its_request() {
+    let expected = [
+        (0, 150, LeaseState::Running),
+        (150, 160, LeaseState::PerhapsOver),
+        (160, 200, LeaseState::Over),
+    ];
+    let found = phases(vec![
+        (0, acquire(0, 1)),
+        (0, granted(Some(100), Some(0))),
+        (50, EXTEND),
+        (60, extend_granted(None, None)),
+        (200, RELEASE),
+    ]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_refused_extension_ends_the_lease_and_a_failed_one_does_not() {
+    let (worker, op) = (0, 1);
+    let refused = What::ExtendRefused { worker, op };
+    let failed = What::ExtendFailed {
+        worker,
+        op,
+        message: "no answer".into(),
+        definite: false,
+    };
+    for (answer, lease_ms) in [(refused, 60), (failed, 100)] {
+        let found = phases(vec![
+            (0, acquire(0, 1)),
+            (0, granted(Some(100), Some(0))),
+            (50, EXTEND),
+            (60, answer),
+            // Nothing asked for this one, so it says nothing.
+            (70, extend_granted(Some(500), Some(0))),
+            (110, RELEASE),
+        ]);
+        let expected = [
+            (0, lease_ms, LeaseState::Running),
+            (lease_ms, 110, LeaseState::Over),
+        ];
+        assert_eq!(found, expected);
+    }
+}
+
 #[test]
 fn a_lost_lease_is_over_at_once() {
     let expected = [(0, 40, LeaseState::Running), (40, 50, LeaseState::Over)];

@@ -53,18 +53,6 @@ impl AttemptTracker {
                 let definite = *definite;
                 self.denied(*worker, *op, Denial::Failed { definite }, see);
             }
-            What::Extended {
-                worker,
-                op,
-                valid_ms,
-                elapsed_ms,
-            } => self.move_lease(*worker, *op, see, |attempt| {
-                let reported = attempt.reported(at_ns, *valid_ms, *elapsed_ms);
-                attempt.deadline().extended_to(reported)
-            }),
-            What::Lost { worker, op } => {
-                self.move_lease(*worker, *op, see, |attempt| attempt.deadline().lost(at_ns));
-            }
             What::Release { worker, op } => {
                 if let Some(attempt) = self.find(*worker, *op) {
                     end(attempt, at_ns, HoldEnd::Released, &mut see);
@@ -92,6 +80,52 @@ impl AttemptTracker {
             What::FaultBegan { fault, .. } => {
                 self.fault(at_ns, fault);
                 return false;
+            }
+            _ => return self.lease_event(event, see),
+        }
+        true
+    }
+
+    /// What the subject says about the lease of a hold. False if the event is about something else.
+    fn lease_event(&mut self, event: &Event, see: impl FnMut(&Attempt, Step)) -> bool {
+        let at_ns = event.at_ns;
+        match &event.what {
+            What::Extended {
+                worker,
+                op,
+                valid_ms,
+                elapsed_ms,
+            } => self.move_lease(*worker, *op, see, |attempt| {
+                let reported = attempt.reported(at_ns, *valid_ms, *elapsed_ms);
+                attempt.deadline().extended_to(reported)
+            }),
+            What::Extend { worker, op, .. } => {
+                if let Some(attempt) = self.find(*worker, *op) {
+                    attempt.extend_ns = Some(at_ns);
+                }
+            }
+            What::ExtendGranted {
+                worker,
+                op,
+                valid_ms,
+                elapsed_ms,
+                ..
+            } => self.move_lease(*worker, *op, see, |attempt| {
+                let deadline = attempt.deadline();
+                let extended = attempt.extended(at_ns, *valid_ms, *elapsed_ms);
+                extended.map_or(deadline, |extended| deadline.extended_to(extended))
+            }),
+            What::ExtendFailed { worker, op, .. } => {
+                if let Some(attempt) = self.find(*worker, *op) {
+                    attempt.extend_ns = None;
+                }
+            }
+            What::ExtendRefused { worker, op } => self.move_lease(*worker, *op, see, |attempt| {
+                attempt.extend_ns = None;
+                attempt.deadline().lost(at_ns)
+            }),
+            What::Lost { worker, op } => {
+                self.move_lease(*worker, *op, see, |attempt| attempt.deadline().lost(at_ns));
             }
             _ => return false,
         }
@@ -174,7 +208,7 @@ impl AttemptTracker {
         worker: usize,
         op: u64,
         mut see: impl FnMut(&Attempt, Step),
-        to: impl FnOnce(&Attempt) -> LeaseDeadline,
+        to: impl FnOnce(&mut Attempt) -> LeaseDeadline,
     ) {
         if let Some(attempt) = self.find(worker, op)
             && attempt.begin_ns.is_some()

@@ -102,6 +102,22 @@ pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)>
             Weight::Background,
             format!("worker {worker} said that its lease was extended by {valid_ms} ms"),
         ),
+        What::ExtendGranted {
+            worker,
+            valid_ms: Some(valid_ms),
+            ..
+        } => (
+            Weight::Background,
+            format!("worker {worker} extended its lease, by its own account by {valid_ms} ms"),
+        ),
+        What::ExtendGranted { worker, .. } => (
+            Weight::Background,
+            format!("worker {worker} extended its lease"),
+        ),
+        What::ExtendRefused { worker, .. } => (
+            Weight::Reason,
+            format!("worker {worker} was refused an extension: the lock was no longer its own"),
+        ),
         What::Lost { worker, .. } => (
             Weight::Reason,
             format!("worker {worker} said that its lease was lost"),
@@ -134,6 +150,12 @@ fn answer(what: &What) -> Option<(Weight, String)> {
             Weight::Detail,
             format!("the release of worker {worker} failed: {message}"),
         ),
+        What::ExtendFailed {
+            worker, message, ..
+        } => (
+            Weight::Reason,
+            format!("the extension of worker {worker} failed: {message}"),
+        ),
         What::AcquireFailed {
             worker, message, ..
         } => (
@@ -157,6 +179,10 @@ pub(super) fn op_of(what: &What) -> Option<u64> {
         | What::Refused { op, .. }
         | What::AcquireFailed { op, .. }
         | What::Extended { op, .. }
+        | What::Extend { op, .. }
+        | What::ExtendGranted { op, .. }
+        | What::ExtendRefused { op, .. }
+        | What::ExtendFailed { op, .. }
         | What::Lost { op, .. }
         | What::StockRead { op, .. }
         | What::StockChanged { op, .. }

@@ -1,0 +1,119 @@
+//! The work inside the critical section, and the extensions that holders ask for meanwhile.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use picklock_scenarios::{EventKind, Phase};
+
+use super::buyer::{Broken, Buyer, Hold};
+use crate::adapter::message::{Answer, Ask};
+use crate::context::RunContext;
+use crate::history::What;
+use crate::world::World;
+
+/// Whether a holder goes on with its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    /// It has done, or may go on with, all of it.
+    Whole,
+    /// It stopped, because it may not have the lock any more.
+    Stopped,
+}
+
+impl<W: World> Buyer<W> {
+    /// Works for the length of a section. The work itself is a wait, as for a payment service. A
+    /// holder that extends does so each time that it has worked for so long; what the extension
+    /// takes is not work.
+    pub(super) async fn work(&mut self, hold: &mut Hold) -> Result<Work, Broken> {
+        let (workload, ttl) = (&self.context.plan.scenario.workload, self.context.plan.ttl);
+        let mut left = workload.section.resolve(ttl);
+        let extend = workload.extend.map(|extend| extend.resolve(ttl));
+        // The scenario's check refuses an extension at once; this would never end.
+        if let Some(extend) = extend.filter(|extend| !extend.is_zero()) {
+            while left > extend {
+                tokio::time::sleep(extend).await;
+                left -= extend;
+                if self.extend(hold).await? == Work::Stopped {
+                    return Ok(Work::Stopped);
+                }
+            }
+        }
+        tokio::time::sleep(left).await;
+        Ok(Work::Whole)
+    }
+
+    /// Asks for an extension. A holder stops when it is refused: it has lost the lock. It also stops
+    /// when the extension fails, as a program does that an exception ends. A lock that cannot be
+    /// extended has neither lost nor failed anything, so its holder goes on.
+    async fn extend(&mut self, hold: &mut Hold) -> Result<Work, Broken> {
+        let context = Rc::clone(&self.context);
+        let (worker, op) = (self.worker, hold.op);
+        let ttl_ms = context.plan.ttl_ms();
+        let ask = Ask::Extend {
+            key: context.plan.keys[hold.key as usize].clone(),
+            token: hold.token.clone(),
+            ttl_ms,
+        };
+        self.write(What::Extend { worker, op, ttl_ms })?;
+        context.extensions.note_asked();
+        self.event(EventKind::Extend, None).await;
+        context.world.set_phase(worker, op, Phase::Extend);
+        let answer = self
+            .talk
+            .ask(&context, op, ask, self.patience(Duration::ZERO))
+            .await?;
+        context.world.set_phase(worker, op, Phase::Idle);
+        let failed = |message, definite| What::ExtendFailed {
+            worker,
+            op,
+            message,
+            definite,
+        };
+        match answer {
+            Answer::Granted {
+                token,
+                valid_ms,
+                elapsed_ms,
+                ..
+            } => {
+                hold.token.clone_from(&token);
+                self.write(What::ExtendGranted {
+                    worker,
+                    op,
+                    token,
+                    valid_ms,
+                    elapsed_ms,
+                })?;
+                self.event(EventKind::Extended, None).await;
+                return Ok(Work::Whole);
+            }
+            Answer::Unsupported { message } => {
+                let message = message.unwrap_or_else(|| "it does not say why".into());
+                context.extensions.note_unsupported(&message);
+                self.write(failed(format!("not supported: {message}"), true))?;
+                return Ok(Work::Whole);
+            }
+            Answer::Refused => self.write(What::ExtendRefused { worker, op })?,
+            Answer::Error { message, definite } => self.write(failed(message, definite))?,
+            other => {
+                self.out_of_turn("extend", &other);
+                self.write(failed(format!("answered `extend` with {other:?}"), false))?;
+            }
+        }
+        Ok(Work::Stopped)
+    }
+}
+
+/// Holders were to extend their leases, and none could: the run did not do what its scenario says.
+pub(super) fn note_untested_extensions<W>(context: &RunContext<W>) {
+    if context.plan.scenario.workload.extend.is_none() {
+        return;
+    }
+    if let Some(reason) = context.extensions.why_untested() {
+        context.recorder.write(What::FaultMissed {
+            fault: "extend".into(),
+            reason,
+            optional: false,
+        });
+    }
+}

@@ -1,0 +1,160 @@
+//! Holders that extend their lease while they work.
+
+use std::time::Duration;
+
+use picklock_harness::Trial;
+use picklock_harness::check::{Property, Status};
+use picklock_harness::history::What;
+use picklock_harness::trial::{Outcome, TrialRun};
+use picklock_impls::{Context, Grant, Lock, LockError, Node, STRATEGIES, find};
+
+use picklock_harness::sim::Subject;
+
+fn trial(workload: &str) -> Trial {
+    let text =
+        format!("name = \"extending\"\nsummary = \"Holders extend.\"\n[workload]\n{workload}");
+    Trial::of_toml(&text).unwrap().seeds(0..3)
+}
+
+fn events(run: &TrialRun) -> impl Iterator<Item = &What> {
+    run.history.events.iter().map(|event| &event.what)
+}
+
+fn granted(run: &TrialRun) -> usize {
+    events(run)
+        .filter(|what| matches!(what, What::ExtendGranted { .. }))
+        .count()
+}
+
+/// Two sections of 1.7 leases, each with four extensions that are 0.4 leases apart.
+#[test]
+fn every_built_in_lock_extends_as_often_as_its_holder_asks() {
+    let long = trial("workers = 2\nstock = 2\nsection = \"1.7ttl\"\nextend = \"0.4ttl\"");
+    for strategy in STRATEGIES {
+        let ran = long.run_subject(&Subject::of(strategy)).unwrap();
+        for property in [Property::Exclusion, Property::Lease, Property::Resource] {
+            ran.assert_held(property);
+        }
+        for run in ran.runs() {
+            assert_eq!(granted(run), 8, "{}", strategy.name);
+            assert!(!events(run).any(|what| matches!(
+                what,
+                What::ExtendRefused { .. } | What::ExtendFailed { .. }
+            )));
+        }
+    }
+}
+
+/// Without the extensions the same work outlives its lease.
+#[test]
+fn a_holder_that_does_not_extend_outlives_the_same_lease() {
+    let long = trial("workers = 2\nstock = 2\nsection = \"1.7ttl\"");
+    let ran = long.run_subject(&Subject::of(find("set-nx-px").unwrap()));
+    let ran = ran.unwrap();
+    assert!(ran.violation(Property::Exclusion).is_some());
+}
+
+#[test]
+fn a_holder_that_is_refused_stops_and_buys_nothing() {
+    let ran = Trial::of("late-extend").unwrap().seeds(0..3);
+    let ran = ran.run_subject(&Subject::of(find("set-nx-px").unwrap()));
+    for run in ran.unwrap().runs() {
+        let refused = events(run).find_map(|what| match what {
+            What::ExtendRefused { op, .. } => Some(*op),
+            _ => None,
+        });
+        let refused = refused.expect("its extension came too late");
+        let about = |what: &&What| match what {
+            What::StockChanged { op, .. } | What::Release { op, .. } => *op == refused,
+            _ => false,
+        };
+        let after: Vec<&What> = events(run).filter(about).collect();
+        assert!(matches!(after[..], [What::Release { .. }]), "{after:?}");
+    }
+}
+
+/// A lock whose extension ends as `answer` says.
+struct Extending(Node, fn() -> Result<Option<Grant>, LockError>);
+
+impl Lock for Extending {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        _wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let mut command = redis::cmd("SET");
+        command.arg(key).arg("me").arg("NX").arg("PX");
+        command.arg(u64::try_from(ttl.as_millis()).unwrap());
+        let taken: bool = command.query_async(&mut self.0).await?;
+        Ok(taken.then(|| Grant {
+            token: "me".into(),
+            fence: None,
+            valid_for: None,
+        }))
+    }
+
+    async fn extend(
+        &mut self,
+        _: &str,
+        _: &Grant,
+        _: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        self.1()
+    }
+
+    async fn release(&mut self, key: &str, _: &Grant) -> Result<bool, LockError> {
+        Ok(redis::Cmd::del(key).query_async(&mut self.0).await?)
+    }
+}
+
+fn answering(answer: fn() -> Result<Option<Grant>, LockError>, workload: &str) -> Outcome {
+    let build =
+        move |nodes: Vec<Node>, _: Context| Extending(nodes.into_iter().next().unwrap(), answer);
+    trial(workload).run("extending", 1, build).unwrap()
+}
+
+fn unknown_because(ran: &Outcome, reason: &str) {
+    for run in ran.runs() {
+        let verdict = &run.verdicts[&Property::Exclusion];
+        assert_eq!(verdict.status, Status::Unknown);
+        let story = verdict.story.join("\n");
+        assert!(story.contains(reason), "{story}");
+    }
+}
+
+const SHORT: &str =
+    "workers = 2\nstock = 4\nsection = \"0.5ttl\"\nextend = \"0.2ttl\"\nlimit = \"4ttl\"";
+
+/// Its holder goes on, and the run says that it tested nothing of what it should.
+#[test]
+fn a_lock_that_cannot_be_extended_makes_the_run_unknown() {
+    let refuse = || Err(LockError::Unsupported("it never could".into()));
+    let ran = answering(refuse, SHORT);
+    unknown_because(&ran, "the lock cannot be extended: it never could");
+    for run in ran.runs() {
+        let bought = events(run).filter(|what| matches!(what, What::StockChanged { .. }));
+        assert_eq!(bought.count(), 4);
+    }
+}
+
+#[test]
+fn a_run_in_which_no_holder_comes_to_extend_is_unknown() {
+    // The first holder is killed as it begins to work, and all others with it.
+    let text = format!(
+        "{SHORT}\n[[fault]]\nkind = \"crash-client\"\nwhen = {{ on = \"stock-read\" }}\nworkers = \"all\""
+    );
+    let ran = answering(|| Ok(None), &text);
+    unknown_because(&ran, "no holder came to extend its lease");
+}
+
+/// As an exception ends the work of a program.
+#[test]
+fn a_holder_whose_extension_fails_stops_and_buys_nothing() {
+    let fail = || Err(LockError::Ambiguous("no answer".into()));
+    for run in answering(fail, SHORT).runs() {
+        let failed = events(run).filter(|what| matches!(what, What::ExtendFailed { .. }));
+        assert!(failed.count() > 2);
+        assert!(!events(run).any(|what| matches!(what, What::StockChanged { .. })));
+    }
+}

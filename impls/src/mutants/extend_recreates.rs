@@ -1,0 +1,51 @@
+//! `extend-recreates`: `set-nx-px` whose extension takes the lock anew if its key is gone.
+//!
+//! The holder never learns of the gap in which another client had the lock and changed what it
+//! protects (S3: RedLock.net#48, redis-semaphore#175, redlock-rb#36). Caught by `resource` when a holder
+//! freezes between two extensions until its successor has come and gone.
+
+use std::time::Duration;
+
+use crate::Strategy;
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::patience::RETRY;
+use crate::stopwatch::Stopwatch;
+use crate::strategies::set_nx_px::{SetNxPx, set_nx_px};
+use crate::variation::Variation;
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "extend-recreates",
+    summary: "mutant: set-nx-px whose extension takes a lost lock anew",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(ExtendRecreates(SetNxPx::new(nodes, context))),
+};
+
+struct ExtendRecreates(SetNxPx);
+
+impl Variation for ExtendRecreates {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let extended = Lock::extend(&mut self.0, key, grant, ttl).await?;
+        if extended.is_some() {
+            return Ok(extended);
+        }
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        let command = set_nx_px(key, &grant.token, lease);
+        let taken: bool = self.0.redis.ask(command).await?;
+        Ok(taken.then(|| lease.extended(grant, asked)))
+    }
+}

@@ -1,0 +1,22 @@
+//! `half-quorum`: redlock on four nodes that accepts two of them.
+//!
+//! Two halves have no node in common (L10: node-redlock#313, even numbers of nodes). Caught by `lease`,
+//! cause `unbacked-grant`, when the network splits the nodes between two clients.
+
+use crate::Strategy;
+use crate::strategies::redlock::{OPTIONS, Redlock, Rules};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "half-quorum",
+    summary: "mutant: redlock on four nodes that treats two as a majority",
+    nodes: 4,
+    replicas: 0,
+    options: OPTIONS,
+    build: |nodes, context| {
+        let rules = Rules {
+            quorum: |nodes| nodes / 2,
+            ..Rules::PUBLISHED
+        };
+        Box::new(Redlock::new(nodes, context, rules))
+    },
+};

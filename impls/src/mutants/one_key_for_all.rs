@@ -1,0 +1,55 @@
+//! `one-key-for-all`: `set-nx-px` that ignores the name of the lock and always takes the same key.
+//!
+//! Every lock blocks every other one. With a single lock nothing is wrong. Caught by `claims`, cause
+//! `shared-key`, and by `progress`, when two locks have different holders that work for long.
+
+use std::time::Duration;
+
+use crate::Strategy;
+use crate::contract::{Grant, Lock, LockError};
+use crate::patience::RETRY;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::variation::Variation;
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "one-key-for-all",
+    summary: "mutant: set-nx-px that uses the same key for every lock",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(OneKeyForAll(SetNxPx::new(nodes, context))),
+};
+
+struct OneKeyForAll(SetNxPx);
+
+const KEY: &str = "lock";
+
+impl Variation for OneKeyForAll {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
+    async fn acquire(
+        &mut self,
+        _key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::acquire(&mut self.0, KEY, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        _key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::extend(&mut self.0, KEY, grant, ttl).await
+    }
+
+    async fn release(&mut self, _key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(&mut self.0, KEY, grant).await
+    }
+}

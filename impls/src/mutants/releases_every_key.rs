@@ -1,0 +1,47 @@
+//! `releases-every-key`: `set-nx-px` whose release deletes every key of the server.
+//!
+//! It compares the token of its own lock and then clears the whole table, as the clean-up of a test
+//! does. With a single lock nothing is wrong. Caught by `lease`, cause `stolen-release`, when two locks
+//! have different holders.
+
+use std::sync::LazyLock;
+
+use redis::Script;
+
+use crate::Strategy;
+use crate::contract::{Grant, LockError};
+use crate::patience::RETRY;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::variation::Variation;
+
+/// Deletes everything if the key holds the token.
+static DELETE_EVERY_KEY: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("delete_every_key.lua")));
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "releases-every-key",
+    summary: "mutant: set-nx-px whose release deletes the keys of all locks",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(ReleasesEveryKey(SetNxPx::new(nodes, context))),
+};
+
+struct ReleasesEveryKey(SetNxPx);
+
+impl Variation for ReleasesEveryKey {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let deleted: u64 = DELETE_EVERY_KEY
+            .key(key)
+            .arg(&grant.token)
+            .invoke_async(self.0.redis.connection()?)
+            .await?;
+        Ok(deleted > 0)
+    }
+}

@@ -1,0 +1,25 @@
+//! `renews-by-set`: a watchdog that renews and extends by a plain `SET key token PX ms`.
+//!
+//! Unlike `phantom-extend` it minds its own lease and stops when that is over. But when the key was
+//! lost early (evicted, or gone with a failover) it writes it again, over the lock of the client that
+//! took it meanwhile (S3, S4). Caught by `resource` when a holder works on after its key was evicted,
+//! and is never told.
+
+use crate::Strategy;
+use crate::mutants::phantom_extend::WritesAnew;
+use crate::renewal::Habits;
+use crate::renewing::Renewing;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::strategies::watchdog::OPTIONS;
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "renews-by-set",
+    summary: "mutant: a watchdog whose renewals write the key without looking",
+    nodes: 1,
+    replicas: 0,
+    options: OPTIONS,
+    build: |nodes, context| {
+        let lock = WritesAnew(SetNxPx::new(nodes, context));
+        Box::new(Renewing::new(lock, Habits::SOUND))
+    },
+};

@@ -1,0 +1,79 @@
+//! `stale-hold-count`: a re-entrant `set-nx-px` whose count of holds survives the loss of the lock.
+//!
+//! A client that has the lock already only counts. A release that finds the lock lost, or gets no
+//! answer, leaves the count as it was, so every later acquisition of this client is granted without
+//! asking Redis (redisson#7367, #4178: S11). Caught by `exclusion`, cause `unbacked-grant`, when a holder
+//! loses its lock before it releases it, and asks again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::Strategy;
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::patience::RETRY;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::variation::Variation;
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "stale-hold-count",
+    summary: "mutant: re-entrant set-nx-px that goes on counting after it lost the lock",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| {
+        Box::new(StaleHoldCount {
+            lock: SetNxPx::new(nodes, context),
+            held: BTreeMap::new(),
+        })
+    },
+};
+
+struct StaleHoldCount {
+    lock: SetNxPx,
+    /// By key: how often this client has it, and the grant.
+    held: BTreeMap<String, (u32, Grant)>,
+}
+
+impl Variation for StaleHoldCount {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.lock
+    }
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        if let Some((count, grant)) = self.held.get_mut(key) {
+            *count += 1;
+            return Ok(Some(Grant {
+                valid_for: Some(Lease::new(ttl)?.duration()),
+                ..grant.clone()
+            }));
+        }
+        let granted = Lock::acquire(&mut self.lock, key, ttl, wait).await?;
+        if let Some(grant) = &granted {
+            self.held.insert(key.to_owned(), (1, grant.clone()));
+        }
+        Ok(granted)
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        if let Some((count, _)) = self.held.get_mut(key)
+            && *count > 1
+        {
+            *count -= 1;
+            return Ok(true);
+        }
+        let released = Lock::release(&mut self.lock, key, grant).await?;
+        // Here it is forgotten that a lost lock is not held either.
+        if released {
+            self.held.remove(key);
+        }
+        Ok(released)
+    }
+}

@@ -1,0 +1,71 @@
+//! `token-per-client`: `set-nx-px` with one token for all acquisitions of a client.
+//!
+//! The token tells clients apart, and not the acquisitions of one client (S12): a release that is
+//! late on its way ends the sender's own next hold. Caught by `lease` when the network holds a
+//! release back until its sender has the lock again.
+
+use std::time::Duration;
+
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::patience::RETRY;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::token::random_token;
+use crate::variation::Variation;
+use crate::{Context, Strategy};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "token-per-client",
+    summary: "mutant: set-nx-px with one token for all acquisitions of a client",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, mut context| {
+        Box::new(TokenPerClient {
+            token: random_token(&mut context.entropy),
+            lock: SetNxPx::new(nodes, context),
+        })
+    },
+};
+
+struct TokenPerClient {
+    lock: SetNxPx,
+    token: String,
+}
+
+impl Attempts for TokenPerClient {
+    fn context(&mut self) -> &mut Context {
+        &mut self.lock.context
+    }
+
+    fn name(&mut self) -> String {
+        self.token.clone()
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        self.lock.attempt(key, name, lease).await
+    }
+}
+
+impl Variation for TokenPerClient {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.lock
+    }
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        attempts::acquire(self, key, ttl, wait).await
+    }
+}

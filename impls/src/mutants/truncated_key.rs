@@ -1,0 +1,61 @@
+//! `truncated-key`: `set-nx-px` that keeps only the first 16 bytes of the key.
+//!
+//! Locks whose names begin alike are one lock: each blocks the others. With a single lock nothing is
+//! wrong. Caught by `claims`, cause `shared-key`, and by `progress`, when two locks have different
+//! holders that work for long.
+
+use std::time::Duration;
+
+use crate::Strategy;
+use crate::contract::{Grant, Lock, LockError};
+use crate::patience::RETRY;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::variation::Variation;
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "truncated-key",
+    summary: "mutant: set-nx-px that keeps the first 16 bytes of the key",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(TruncatedKey(SetNxPx::new(nodes, context))),
+};
+
+struct TruncatedKey(SetNxPx);
+
+/// Its column for names is that wide.
+const LONGEST: usize = 16;
+
+fn cut(key: &str) -> &str {
+    &key[..key.floor_char_boundary(LONGEST)]
+}
+
+impl Variation for TruncatedKey {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::acquire(&mut self.0, cut(key), ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::extend(&mut self.0, cut(key), grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(&mut self.0, cut(key), grant).await
+    }
+}

@@ -1,0 +1,35 @@
+//! `validity-underflow`: redlock that computes its validity in unsigned milliseconds.
+//!
+//! When the replies take longer than the lease, `lease - elapsed - drift` wraps around, and the client
+//! is told that it holds the lock for about 2^64 ms (S6: redlock-rs#20). A check that something is left
+//! never fails. Like `expired-is-held` it does not limit the time of a single node, because that would
+//! refuse such replies by accident. Caught by `lease` when a client freezes as the grant's replies
+//! arrive, and by `claims`, cause `wrong-expiry`.
+
+use std::time::Duration;
+
+use crate::Strategy;
+use crate::strategies::redlock::{OPTIONS, Redlock, Rules};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "validity-underflow",
+    summary: "mutant: redlock whose validity wraps around below zero",
+    nodes: 5,
+    replicas: 0,
+    options: OPTIONS,
+    build: |nodes, context| {
+        let rules = Rules {
+            nodes_timed: false,
+            validity: |lease, spent| {
+                let left = millis(lease).wrapping_sub(millis(spent));
+                (left > 0).then_some(Duration::from_millis(left))
+            },
+            ..Rules::PUBLISHED
+        };
+        Box::new(Redlock::new(nodes, context, rules))
+    },
+};
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

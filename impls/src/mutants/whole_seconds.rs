@@ -1,0 +1,64 @@
+//! `whole-seconds`: `SET key token NX EX seconds`, with the lease rounded down to whole seconds.
+//!
+//! The client is told the lease that it asked for, and the key expires up to a second earlier (S6).
+//! Every lease of whole seconds is right. Caught with a lease of 1,500 ms: by `lease` when the work
+//! takes longer than a second, and by `claims`, cause `wrong-expiry`, in any case.
+
+use std::time::Duration;
+
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::patience::RETRY;
+use crate::stopwatch::Stopwatch;
+use crate::strategies::set_nx_px::SetNxPx;
+use crate::variation::Variation;
+use crate::{Context, Strategy};
+
+pub(crate) const STRATEGY: Strategy = Strategy {
+    name: "whole-seconds",
+    summary: "mutant: SET NX EX with the whole seconds of the lease, rounded down",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(WholeSeconds(SetNxPx::new(nodes, context))),
+};
+
+struct WholeSeconds(SetNxPx);
+
+impl Attempts for WholeSeconds {
+    fn context(&mut self) -> &mut Context {
+        &mut self.0.context
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let asked = Stopwatch::start();
+        let seconds = (lease.millis() / 1000).max(1);
+        let mut set = redis::cmd("SET");
+        set.arg(key).arg(name).arg("NX").arg("EX").arg(seconds);
+        let taken: bool = self.0.redis.ask(set).await?;
+        Ok(taken.then(|| lease.grant(name, asked)))
+    }
+}
+
+impl Variation for WholeSeconds {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        attempts::acquire(self, key, ttl, wait).await
+    }
+}
