@@ -9,7 +9,7 @@ use super::double_sale::{is_interleaved, overlapping_sellers};
 use super::evidence::Evidence;
 use super::finding::{Finding, ForeignRelease, Seen, StaleToken, Stall};
 use super::verdict::Cause;
-use crate::timeline::{FaultSpan, Hold, Lease, ms};
+use crate::timeline::{FaultSpan, Hold, ms, overlap};
 
 /// The cause of a violation.
 pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
@@ -39,10 +39,10 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     if shared && !share_first_leases(first, second) {
         return Cause::PhantomExtend;
     }
-    let outlived = !shared && !first.leases.iter().any(|lease| meets(lease, second));
-    // If a subject reported no lease and waited for the lock, its lease may have been longer than
-    // is known. Then any other explanation of the overlap comes first.
-    if outlived && !first.leases.is_empty() {
+    // The client may have held it for longer than it certainly did. Then nobody knows.
+    let outlived = !shared
+        && !(first.possible_leases.iter()).any(|lease| overlap(lease.span(), second.span()));
+    if outlived {
         return Cause::OutlivedLease;
     }
     let took_it = |release: &ForeignRelease| {
@@ -55,19 +55,16 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     }
     let workers = [first.worker, second.worker];
     let from_ns = earliest_lease_ns(evidence, first);
-    match of_faults(evidence, from_ns, second.begin_ns, &workers) {
-        Cause::Undetermined if outlived => Cause::OutlivedLease,
-        cause => cause,
-    }
+    of_faults(evidence, from_ns, second.begin_ns, &workers)
 }
 
-fn meets(lease: &Lease, hold: &Hold) -> bool {
-    lease.from_ns.max(hold.begin_ns) < lease.until_ns.min(hold.end_ns)
-}
-
-/// True if the leases that the two were granted with overlap, without any extension.
+/// True if the leases that the two were granted with overlap, without any extension of a lease that
+/// had certainly expired.
 fn share_first_leases(first: &Hold, second: &Hold) -> bool {
-    match (first.leases.first(), second.leases.first()) {
+    match (
+        first.possible_leases.first(),
+        second.possible_leases.first(),
+    ) {
         (Some(mine), Some(theirs)) => {
             mine.from_ns == first.begin_ns
                 && theirs.from_ns == second.begin_ns
