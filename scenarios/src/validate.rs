@@ -9,7 +9,8 @@ use crate::fault::{self, FaultPlan};
 use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::property::PROPERTIES;
-use crate::scenario::{Expectation, Scenario, Workload};
+use crate::scenario::{Expectation, Scenario};
+use crate::workload::Workload;
 use crate::span::Span;
 use crate::world_name::WorldName;
 

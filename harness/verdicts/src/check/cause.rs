@@ -15,7 +15,7 @@ use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Stall};
 use super::lost_claim::LostClaim;
 use super::verdict::Cause;
 use crate::custody::{SpanEnd, ValueSpan};
-use crate::timeline::{Hold, Lease};
+use crate::timeline::{Hold, overlap};
 
 /// The cause of a violation.
 pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
@@ -43,13 +43,13 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     if !shared && (evidence.arrived_late(first) || evidence.arrived_late(second)) {
         return Cause::ExpiredGrant;
     }
-    let outlived = !shared && !first.leases.iter().any(|lease| meets(lease, second));
+    // The client may have held it for longer than it certainly did. Then the servers decide.
+    let outlived = !shared
+        && !(first.possible_leases.iter()).any(|lease| overlap(lease.span(), second.span()));
     let Some(spans) = evidence.custody() else {
         return bare_cause::of_overlap(evidence, first, second, outlived);
     };
-    // If a subject reported no lease and waited for the lock, its lease may have been longer than
-    // is known. Then the servers decide.
-    if outlived && !first.leases.is_empty() {
+    if outlived {
         return Cause::OutlivedLease;
     }
     let lost = LostClaim {
@@ -58,13 +58,10 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
         faults: evidence.faults(),
     };
     match lost.cause(first, second) {
-        Cause::WrongExpiry if outlived => Cause::OutlivedLease,
+        // The value ran out when it was to, and nothing shows that the client was told more.
+        Cause::WrongExpiry if !shared => Cause::OutlivedLease,
         cause => cause,
     }
-}
-
-fn meets(lease: &Lease, hold: &Hold) -> bool {
-    lease.from_ns.max(hold.begin_ns) < lease.until_ns.min(hold.end_ns)
 }
 
 /// Why a release took another client's lock. If it was sent before the other client was granted

@@ -95,9 +95,8 @@ impl AttemptTracker {
                 op,
                 valid_ms,
                 elapsed_ms,
-            } => self.move_lease(*worker, *op, see, |attempt| {
-                let reported = attempt.reported(at_ns, *valid_ms, *elapsed_ms);
-                attempt.deadline().extended_to(reported)
+            } => self.move_lease(at_ns, (*worker, *op), see, |attempt| {
+                attempt.reported(at_ns, *valid_ms, *elapsed_ms)
             }),
             What::Extend { worker, op, .. } => {
                 if let Some(attempt) = self.find(*worker, *op) {
@@ -110,22 +109,26 @@ impl AttemptTracker {
                 valid_ms,
                 elapsed_ms,
                 ..
-            } => self.move_lease(*worker, *op, see, |attempt| {
+            } => self.move_lease(at_ns, (*worker, *op), see, |attempt| {
                 let deadline = attempt.deadline();
                 let extended = attempt.extended(at_ns, *valid_ms, *elapsed_ms);
-                extended.map_or(deadline, |extended| deadline.extended_to(extended))
+                extended.unwrap_or(deadline)
             }),
             What::ExtendFailed { worker, op, .. } => {
                 if let Some(attempt) = self.find(*worker, *op) {
                     attempt.extend_ns = None;
                 }
             }
-            What::ExtendRefused { worker, op } => self.move_lease(*worker, *op, see, |attempt| {
-                attempt.extend_ns = None;
-                attempt.deadline().lost(at_ns)
-            }),
+            What::ExtendRefused { worker, op } => {
+                self.move_lease(at_ns, (*worker, *op), see, |attempt| {
+                    attempt.extend_ns = None;
+                    attempt.deadline().lost(at_ns)
+                });
+            }
             What::Lost { worker, op } => {
-                self.move_lease(*worker, *op, see, |attempt| attempt.deadline().lost(at_ns));
+                self.move_lease(at_ns, (*worker, *op), see, |attempt| {
+                    attempt.deadline().lost(at_ns)
+                });
             }
             _ => return false,
         }
@@ -205,8 +208,8 @@ impl AttemptTracker {
 
     fn move_lease(
         &mut self,
-        worker: usize,
-        op: u64,
+        at_ns: u64,
+        (worker, op): (usize, u64),
         mut see: impl FnMut(&Attempt, Step),
         to: impl FnOnce(&mut Attempt) -> LeaseDeadline,
     ) {
@@ -216,13 +219,10 @@ impl AttemptTracker {
         {
             let was = attempt.deadline();
             let now = to(attempt);
-            if now != was {
-                attempt.set_deadline(now);
-                let step = Step::LeaseMoved {
-                    was_ns: was.earliest_ns,
-                    was_latest_ns: was.latest_ns,
-                };
-                see(attempt, step);
+            if (now.earliest_ns, now.latest_ns) != (was.earliest_ns, was.latest_ns) {
+                attempt.set_deadline(at_ns, now);
+                let said_ns = now.said_ns;
+                see(attempt, Step::LeaseMoved { said_ns });
             }
         }
     }

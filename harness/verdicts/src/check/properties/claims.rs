@@ -327,7 +327,7 @@ impl Checker for Claims {
         }
         match step {
             Step::Begun => self.granted(at_ns, attempt),
-            Step::LeaseMoved { was_ns, .. } if attempt.deadline_ns > was_ns => {
+            Step::LeaseMoved { .. } => {
                 if let Some(written) = self.written.get(&attempt.op).cloned() {
                     self.judge_validity(at_ns, attempt, &written);
                 }
