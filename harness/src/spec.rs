@@ -187,10 +187,16 @@ impl RunSpec {
         let workload = &self.scenario.workload;
         // All of the same length, so that no key is a prefix of another.
         let keys = (0..workload.keys).map(|key| format!("picklock:stock:{key:04}"));
+        let nodes = self.scenario.topology.nodes.unwrap_or(self.subject.nodes);
+        // A lock whose code is here and that wants one node uses one, however many there are. Which
+        // of them is not known here, so it counts as needing them all. What a program does with
+        // several nodes it does not say.
+        let uses_one = self.subject.is_in_process() && self.subject.nodes == 1 && nodes > 1;
         Plan {
             // A checked scenario has an absolute lease time.
             ttl: workload.ttl.resolve(Duration::ZERO),
-            nodes: self.scenario.topology.nodes.unwrap_or(self.subject.nodes),
+            nodes,
+            quorum: uses_one.then_some(nodes),
             keys: keys.collect(),
             seed: self.seed,
             options: self.subject.options_by_name(),

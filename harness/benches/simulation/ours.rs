@@ -68,6 +68,7 @@ pub fn crowd(strategy: &str, runs: u64) {
         plan: Plan {
             ttl: scenario.workload.ttl.resolve(Duration::ZERO),
             nodes: strategy.nodes,
+            quorum: None,
             keys: vec![key()],
             seed,
             options: BTreeMap::new(),

@@ -87,6 +87,7 @@ impl Shape {
             scenario: self.scenario(),
             ttl: TTL,
             nodes: self.nodes,
+            quorum: None,
             keys: vec![key()],
             seed: 0,
             options: BTreeMap::new(),

@@ -14,6 +14,8 @@ pub struct Plan {
     pub ttl: Duration,
     /// Independent nodes.
     pub nodes: usize,
+    /// How many of them the lock needs; `None`: a majority.
+    pub quorum: Option<usize>,
     /// Names of the locks' keys.
     pub keys: Vec<String>,
     /// Seed of the run.

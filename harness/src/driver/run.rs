@@ -260,6 +260,7 @@ fn header<W: World>(world: &W, plan: &Plan, subject: &str) -> Header {
         seed: plan.seed,
         workers: scenario.workload.workers,
         nodes: plan.nodes,
+        quorum: plan.quorum,
         keys: plan.keys.clone(),
         ttl_ms: plan.ttl_ms(),
         stock_start: scenario.workload.stock,

@@ -37,8 +37,7 @@ pub(super) async fn read(address: SocketAddr) -> io::Result<Stored> {
     let asked = async {
         let client = redis::Client::open(format!("redis://{address}"))?;
         let mut connection = client.get_multiplexed_async_connection().await?;
-        let (seconds, micros): (i64, i64) =
-            redis::cmd("TIME").query_async(&mut connection).await?;
+        let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(&mut connection).await?;
         let all: Vec<(Vec<u8>, String, i64, Vec<Value>)> = redis::cmd("EVAL")
             .arg(READ_ALL)
             .arg(0)
@@ -47,11 +46,13 @@ pub(super) async fn read(address: SocketAddr) -> io::Result<Stored> {
         Ok::<_, redis::RedisError>((seconds * 1_000_000 + micros, all))
     };
     let (wall_us, all) = asked.await.map_err(io::Error::other)?;
-    let keys = all.into_iter().map(|(name, kind, ttl_ms, value)| StoredKey {
-        name,
-        value: stored(&kind, value.iter().map(bytes).collect()),
-        ttl_ms,
-    });
+    let keys = all
+        .into_iter()
+        .map(|(name, kind, ttl_ms, value)| StoredKey {
+            name,
+            value: stored(&kind, value.iter().map(bytes).collect()),
+            ttl_ms,
+        });
     Ok(Stored {
         keys: keys.collect(),
         wall_us,

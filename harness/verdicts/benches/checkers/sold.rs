@@ -153,6 +153,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         seed: 1,
         workers,
         nodes: 5,
+        quorum: None,
         keys: (0..keys).map(|key| format!("stock:{key}")).collect(),
         ttl_ms: TTL_MS,
         stock_start,

@@ -11,7 +11,7 @@ use super::verdict::Cause;
 use crate::timeline::{FaultSpan, Hold, ms};
 
 /// Why two holds of one key overlap, whose lateness was looked at before; `first` is the one that
-/// began first. `outlived`: its known leases were over when the second began.
+/// began first. `outlived`: all its leases were certainly over when the second began.
 pub(super) fn of_overlap(
     evidence: &Evidence<'_>,
     first: &Hold,
@@ -21,9 +21,7 @@ pub(super) fn of_overlap(
     if first.shares_lease_with(second) && !share_first_leases(first, second) {
         return Cause::PhantomExtend;
     }
-    // If a subject reported no lease and waited for the lock, its lease may have been longer than
-    // is known. Then any other explanation of the overlap comes first.
-    if outlived && !first.leases.is_empty() {
+    if outlived {
         return Cause::OutlivedLease;
     }
     let took_it = |release: &ForeignRelease| {
@@ -36,10 +34,7 @@ pub(super) fn of_overlap(
     }
     let workers = [first.worker, second.worker];
     let from_ns = earliest_lease_ns(evidence, first);
-    match of_faults(evidence, from_ns, second.begin_ns, &workers) {
-        Cause::Undetermined if outlived => Cause::OutlivedLease,
-        cause => cause,
-    }
+    of_faults(evidence, from_ns, second.begin_ns, &workers)
 }
 
 /// Why a counter of tokens started again after this hold.

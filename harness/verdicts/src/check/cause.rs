@@ -15,7 +15,7 @@ use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Stall};
 use super::lost_claim::LostClaim;
 use super::verdict::Cause;
 use crate::custody::{SpanEnd, ValueSpan};
-use crate::timeline::{Hold, Lease};
+use crate::timeline::{Hold, Lease, overlap};
 
 /// The cause of a violation.
 pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
@@ -43,13 +43,17 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     if !shared && (evidence.arrived_late(first) || evidence.arrived_late(second)) {
         return Cause::ExpiredGrant;
     }
-    let outlived = !shared && !first.leases.iter().any(|lease| meets(lease, second));
+    let over = |leases: &[Lease]| {
+        let meets = |lease: &Lease| overlap(lease.span(), second.span());
+        !shared && !leases.iter().any(meets)
+    };
+    let outlived = over(&first.possible_leases);
     let Some(spans) = evidence.custody() else {
         return bare_cause::of_overlap(evidence, first, second, outlived);
     };
-    // If a subject reported no lease and waited for the lock, its lease may have been longer than
-    // is known. Then the servers decide.
-    if outlived && !first.leases.is_empty() {
+    // If a subject does not say how long its lease runs, it may have been longer than is known. Then
+    // the servers decide.
+    if outlived {
         return Cause::OutlivedLease;
     }
     let lost = LostClaim {
@@ -58,13 +62,9 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
         faults: evidence.faults(),
     };
     match lost.cause(first, second) {
-        Cause::WrongExpiry if outlived => Cause::OutlivedLease,
+        Cause::WrongExpiry if over(&first.leases) => Cause::OutlivedLease,
         cause => cause,
     }
-}
-
-fn meets(lease: &Lease, hold: &Hold) -> bool {
-    lease.from_ns.max(hold.begin_ns) < lease.until_ns.min(hold.end_ns)
 }
 
 /// Why a release took another client's lock. If it was sent before the other client was granted

@@ -22,7 +22,7 @@ pub(super) fn overlapping_sellers<'a>(
     };
     let seller = of_key().find(|hold| Some(hold.op) == stock.op);
     if let Some(seller) = seller
-        && let Some(other) = of_key().find(|hold| hold.op != seller.op && overlap(hold, seller))
+        && let Some(other) = of_key().find(|hold| hold.op != seller.op && hold.overlaps(seller))
     {
         return evidence.pair(other.op, seller.op);
     }
@@ -30,7 +30,7 @@ pub(super) fn overlapping_sellers<'a>(
     let mut longest: Option<&Hold> = None;
     for hold in of_key() {
         if let Some(before) = longest
-            && overlap(before, hold)
+            && before.overlaps(hold)
         {
             return Some((before, hold));
         }
@@ -39,10 +39,6 @@ pub(super) fn overlapping_sellers<'a>(
         }
     }
     None
-}
-
-fn overlap(one: &Hold, other: &Hold) -> bool {
-    one.begin_ns.max(other.begin_ns) < one.end_ns.min(other.end_ns)
 }
 
 fn sellers(evidence: &Evidence<'_>, of_key: u32, at_ns: u64) -> impl Iterator<Item = u64> {

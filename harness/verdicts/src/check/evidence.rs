@@ -91,7 +91,7 @@ impl<'a> Evidence<'a> {
             .leases
             .first()
             .is_some_and(|lease| lease.from_ns == hold.begin_ns);
-        if fresh || hold.end_ns == hold.begin_ns {
+        if fresh {
             return false;
         }
         hold.told

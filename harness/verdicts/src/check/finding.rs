@@ -52,7 +52,7 @@ pub enum Seen {
 pub struct WrongStock {
     /// The stock's key.
     pub key: u32,
-    /// The attempt that changed it; `None` if the count at the end is wrong.
+    /// The attempt that changed or read it; `None` if the count at the end is wrong.
     pub op: Option<u64>,
     /// Units sold until then.
     pub sold: i64,
@@ -111,7 +111,7 @@ pub struct StaleToken {
     pub op: u64,
     /// The token.
     pub fence: u64,
-    /// The highest token before it.
+    /// The highest token before it, or the same one.
     pub highest: u64,
 }
 

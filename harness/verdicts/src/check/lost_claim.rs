@@ -177,9 +177,10 @@ fn phase(span: &ValueSpan) -> Option<Phase> {
     span.author.as_ref().map(|author| author.phase)
 }
 
-/// True if the leases that the two were granted with overlap, without any extension.
+/// True if the leases that the two were granted with overlap, without any extension of a lease that
+/// had certainly expired.
 pub(super) fn share_first_leases(one: &Hold, other: &Hold) -> bool {
-    match (one.leases.first(), other.leases.first()) {
+    match (one.possible_leases.first(), other.possible_leases.first()) {
         (Some(mine), Some(theirs)) => {
             mine.from_ns == one.begin_ns
                 && theirs.from_ns == other.begin_ns

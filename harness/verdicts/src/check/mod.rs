@@ -23,12 +23,15 @@ mod judge;
 mod lost_claim;
 #[cfg(test)]
 mod oracle;
+mod outstanding;
 mod overlap;
 mod properties;
+mod reach;
 mod story;
 mod sufficiency;
+mod token_set;
 mod verdict;
-mod wants;
+mod waiters;
 
 pub use checker::Checker;
 pub use description::Description;

@@ -1,15 +1,17 @@
 //! Overlaps among the intervals of one key, found as their ends arrive, in order of time.
 //!
-//! Overlap is strict: `[b1, c1]` and `[b2, c2]` overlap only if `max(b1, b2) < min(c1, c2)`. Times
-//! come from one clock with a finite step, so equal times prove no order: a release and a grant at
-//! the same nanosecond may have happened in either order, and an interval without length overlaps
-//! nothing.
+//! `[b1, c1]` and `[b2, c2]` overlap if `b1 < c2` and `b2 < c1` (see
+//! [`overlap`](crate::timeline::overlap)). Times come from one clock with a finite step, so equal
+//! times prove no order: a release and a grant at the same nanosecond may have happened in either
+//! order. An interval without length overlaps those that began before it and end after it.
 //!
-//! Every pair is counted exactly once, when its first end arrives. All other intervals that are
-//! still open then, and began strictly before that end, overlap with it. Because times never
-//! decrease, the ones that did not begin before are those with the latest begin, so two counters
-//! are enough, and each event costs O(1). Open intervals are remembered by name only until the
-//! first overlap of their key is known.
+//! Every pair is counted exactly once. When an interval with length ends, all others that are still
+//! open, and began strictly before that end, overlap with it. Because times never decrease, the ones
+//! that did not begin before are those with the latest begin, so two counters are enough. An interval
+//! without length waits until time moves on: those that are open then, and began before it, overlap
+//! with it. All that wait have the same time, which is the latest begin, so one more counter is
+//! enough, and each event costs O(1). Open intervals are remembered by name only until the first
+//! overlap of their key is known.
 
 use picklock_scenarios::Property;
 
@@ -33,20 +35,26 @@ pub(super) struct Pair {
     pub onset_ns: u64,
 }
 
+/// What an event shows: how many more pairs overlap, and the key's first pair if it is among them.
+pub(super) type Shown = (u64, Option<Pair>);
+
 /// The intervals of one key.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Overlaps {
     open: u64,
     latest_begin_ns: u64,
     begun_latest: u64,
+    /// Intervals without length at the latest begin, and the name of the first one.
+    points: u64,
+    point_op: u64,
     named: Vec<Open>,
     found: bool,
 }
 
 impl Overlaps {
-    /// An interval begins. Returns the key's first overlap, when this shows it.
-    pub fn begin(&mut self, at_ns: u64, op: u64) -> Option<Pair> {
-        let pair = self.first_overlap(at_ns);
+    /// An interval begins.
+    pub fn begin(&mut self, at_ns: u64, op: u64) -> Shown {
+        let shown = self.shown_by(at_ns);
         if self.open == 0 || self.latest_begin_ns != at_ns {
             self.latest_begin_ns = at_ns;
             self.begun_latest = 0;
@@ -59,13 +67,12 @@ impl Overlaps {
                 begin_ns: at_ns,
             });
         }
-        pair
+        shown
     }
 
-    /// An interval ends. Returns how many others it overlapped that are still open, and the key's
-    /// first overlap, when this shows it.
-    pub fn end(&mut self, at_ns: u64, op: u64, begin_ns: u64) -> (u64, Option<Pair>) {
-        let pair = self.first_overlap(at_ns);
+    /// An interval ends.
+    pub fn end(&mut self, at_ns: u64, op: u64, begin_ns: u64) -> Shown {
+        let (mut pairs, pair) = self.shown_by(at_ns);
         self.open = self.open.saturating_sub(1);
         if begin_ns == self.latest_begin_ns {
             self.begun_latest = self.begun_latest.saturating_sub(1);
@@ -75,31 +82,47 @@ impl Overlaps {
         {
             self.named.remove(index);
         }
-        let overlapped = if begin_ns >= at_ns {
-            0
+        if begin_ns >= at_ns {
+            if self.points == 0 {
+                self.point_op = op;
+            }
+            self.points += 1;
         } else if self.latest_begin_ns == at_ns {
-            self.open.saturating_sub(self.begun_latest)
+            pairs += self.open.saturating_sub(self.begun_latest);
         } else {
-            self.open
-        };
-        (overlapped, pair)
+            pairs += self.open;
+        }
+        (pairs, pair)
     }
 
-    /// The key's first overlap, if `at_ns` shows it: two open intervals that began before it.
-    pub fn first_overlap(&mut self, at_ns: u64) -> Option<Pair> {
-        if self.found || self.open < 2 || at_ns <= self.latest_begin_ns {
-            return None;
+    /// What is shown by the time alone: the key's first overlap, if two open intervals began before
+    /// it; and the pairs of which one interval has no length.
+    pub fn shown_by(&mut self, at_ns: u64) -> Shown {
+        if at_ns <= self.latest_begin_ns {
+            return (0, None);
         }
-        self.found = true;
-        let named = std::mem::take(&mut self.named);
-        let [earlier, later, ..] = named[..] else {
-            return None;
+        let around = self.open.saturating_sub(self.begun_latest);
+        let points = std::mem::take(&mut self.points);
+        let pair = match self.named[..] {
+            _ if self.found => None,
+            [earlier, later, ..] => Some((earlier.op, later)),
+            [earlier] if points > 0 && around > 0 => {
+                let begin_ns = self.latest_begin_ns;
+                let op = self.point_op;
+                Some((earlier.op, Open { op, begin_ns }))
+            }
+            _ => None,
         };
-        Some(Pair {
-            earlier: earlier.op,
+        let pair = pair.map(|(earlier, later)| Pair {
+            earlier,
             later: later.op,
             onset_ns: later.begin_ns,
-        })
+        });
+        if pair.is_some() {
+            self.found = true;
+            self.named = Vec::new();
+        }
+        (points * around, pair)
     }
 }
 
@@ -113,21 +136,16 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Adds a result of [`Overlaps::begin`].
-    pub fn begun(&mut self, pair: Option<Pair>) {
-        if let Some(pair) = pair
+    /// Adds what an event has shown.
+    pub fn add(&mut self, (pairs, first): Shown) {
+        self.pairs += pairs;
+        if let Some(pair) = first
             && self
                 .first
                 .is_none_or(|first| pair.onset_ns < first.onset_ns)
         {
             self.first = Some(pair);
         }
-    }
-
-    /// Adds a result of [`Overlaps::end`].
-    pub fn ended(&mut self, (pairs, first): (u64, Option<Pair>)) {
-        self.pairs += pairs;
-        self.begun(first);
     }
 
     /// The judgement on a property that demands that there are no overlaps.

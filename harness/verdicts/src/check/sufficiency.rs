@@ -46,7 +46,7 @@ impl Sufficiency {
         let name = attempt.worker as u64;
         let over_already = attempt.ended.is_some() && !matches!(step, Step::Ended(_));
         self.competed = match step {
-            Step::Asked => key.begin(at_ns, name).is_some(),
+            Step::Asked => key.begin(at_ns, name) != (0, None),
             Step::Denied { .. } | Step::Ended(_) | Step::Gone if !over_already => {
                 key.end(at_ns, name, attempt.acquire_ns).0 > 0
             }
@@ -80,7 +80,7 @@ impl Sufficiency {
     /// `end_ns` is when the history ends. Two workers that are still asking then have competed.
     pub fn reasons(mut self, end_ns: u64) -> Vec<String> {
         let mut keys = self.keys.iter_mut();
-        self.competed |= keys.any(|key| key.first_overlap(end_ns).is_some());
+        self.competed |= keys.any(|key| key.shown_by(end_ns) != (0, None));
         if self.grants < self.min_grants {
             self.reasons.push(format!(
                 "too little to judge: the lock was granted {} times, and the scenario asks for at least {}",

@@ -23,6 +23,9 @@ pub struct Header {
     pub workers: usize,
     /// How many independent nodes.
     pub nodes: usize,
+    /// How many of them the lock needs. Left out: a majority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<usize>,
     /// Names of the locks' keys; events call them by position.
     pub keys: Vec<String>,
     /// Lease time, milliseconds.

@@ -22,6 +22,7 @@ fn header() -> Header {
         seed: u64::MAX,
         workers: WORKERS,
         nodes: 5,
+        quorum: None,
         keys: vec!["a".into(), "b".into()],
         ttl_ms: 1000,
         stock_start: 3,

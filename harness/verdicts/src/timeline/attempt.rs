@@ -1,6 +1,7 @@
 //! Attempts: what is known of one attempt to buy, and the steps that it can make.
 
 use super::grant_order;
+use super::last_answer::LastAnswer;
 use super::lease_deadline::{LeaseDeadline, Report};
 use super::nanoseconds::ms;
 
@@ -28,6 +29,9 @@ pub struct Attempt {
     pub deadline_ns: u64,
     /// The lease runs no longer than until here; 0 before the grant.
     pub latest_deadline_ns: u64,
+    /// What the attempt may leave behind in the servers when it ends runs out after this time: the
+    /// TTL, or the longest lease that was reported, counted from the report.
+    pub longest_lease_ns: u64,
     /// True when the deadline is the subject's own word.
     pub told: bool,
     /// Every other grant that had arrived before this time was made before this one. The rule
@@ -35,6 +39,7 @@ pub struct Attempt {
     pub follows_ns: u64,
     /// The fencing token.
     pub fence: Option<u64>,
+    pub(super) last_answer: LastAnswer,
     /// When and how the hold ended, if it has.
     pub ended: Option<(u64, HoldEnd)>,
 }
@@ -63,8 +68,8 @@ pub enum Step {
     LeaseMoved {
         /// The deadline until now.
         was_ns: u64,
-        /// The latest deadline until now.
-        was_latest_ns: u64,
+        /// Between which times the subject said so.
+        said_ns: (u64, u64),
     },
     /// Its hold ended.
     Ended(HoldEnd),
@@ -118,9 +123,11 @@ impl Attempt {
             begin_ns: None,
             deadline_ns: 0,
             latest_deadline_ns: 0,
+            longest_lease_ns: ms(ttl_ms),
             told: false,
             follows_ns: at_ns,
             fence: None,
+            last_answer: LastAnswer::after_request(at_ns, ms(ttl_ms)),
             ended: None,
         }
     }
@@ -134,38 +141,61 @@ impl Attempt {
     ) {
         self.begin_ns = Some(at_ns);
         self.told = valid_ms.is_some();
-        self.set_deadline(match valid_ms {
+        let deadline = match valid_ms {
             Some(valid_ms) => self.reported(at_ns, valid_ms, elapsed_ms),
-            None => LeaseDeadline::of_ttl(self.acquire_ns, at_ns, self.ttl_ns),
-        });
+            None => {
+                self.answered(at_ns, elapsed_ms);
+                LeaseDeadline::of_ttl(self.acquire_ns, at_ns, self.ttl_ns)
+            }
+        };
+        self.set_deadline(at_ns, deadline);
         self.follows_ns = grant_order::follows_ns(self, at_ns, valid_ms, forgot);
     }
 
     /// What an answer to this attempt says about its lease.
     pub(super) fn reported(
-        &self,
+        &mut self,
         arrived_ns: u64,
         valid_ms: u64,
         elapsed_ms: Option<u64>,
     ) -> LeaseDeadline {
+        let not_before_ns = self.answered(arrived_ns, elapsed_ms);
+        let since_ns = match elapsed_ms {
+            Some(_) => self.acquire_ns,
+            None => not_before_ns,
+        };
         let report = Report {
             arrived_ns,
             valid_ms,
             elapsed_ms,
         };
-        LeaseDeadline::reported(self.acquire_ns, report)
+        LeaseDeadline::reported(since_ns, report)
+    }
+
+    /// The worker answered. Returns the earliest time at which it can have written that.
+    fn answered(&mut self, arrived_ns: u64, elapsed_ms: Option<u64>) -> u64 {
+        let not_before_ns = self.last_answer.arrived(arrived_ns);
+        if let Some(elapsed_ms) = elapsed_ms {
+            let written_ns = self.acquire_ns.saturating_add(ms(elapsed_ms));
+            self.last_answer.written(written_ns.min(arrived_ns));
+        }
+        not_before_ns
     }
 
     pub(super) fn deadline(&self) -> LeaseDeadline {
         LeaseDeadline {
             earliest_ns: self.deadline_ns,
             latest_ns: self.latest_deadline_ns,
+            said_ns: (self.acquire_ns, self.acquire_ns),
         }
     }
 
-    pub(super) fn set_deadline(&mut self, deadline: LeaseDeadline) {
+    /// The lease ends then, as is known since `at_ns`.
+    pub(super) fn set_deadline(&mut self, at_ns: u64, deadline: LeaseDeadline) {
         self.deadline_ns = deadline.earliest_ns;
         self.latest_deadline_ns = deadline.latest_ns;
+        let lease_ns = deadline.latest_ns.saturating_sub(at_ns);
+        self.longest_lease_ns = self.longest_lease_ns.max(lease_ns);
     }
 
     /// When the hold began, for steps that only a hold can make.

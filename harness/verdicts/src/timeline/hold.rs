@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::history::{Event, History, What};
 
 use super::attempt::{Attempt, HoldEnd, Step};
+use super::lease::{Lease, Leases, overlap};
 use super::tracker::AttemptTracker;
 
 /// A hold: from the grant's arrival until the release was sent, the worker was gone, or the
@@ -30,7 +31,7 @@ pub struct Hold {
     pub deadline_ns: u64,
     /// The stretches of time in which the lease certainly ran, by what the client was told: one,
     /// none if it was granted too late, more if it was extended after it had run out. Cut at
-    /// `end_ns`.
+    /// `end_ns`, and at what the holder said last.
     pub leases: Vec<Lease>,
     /// The stretches in which it may have run; they contain `leases`.
     pub possible_leases: Vec<Lease>,
@@ -44,15 +45,6 @@ pub struct Hold {
     pub fence: Option<u64>,
     /// How it ended.
     pub ended: HoldEnd,
-}
-
-/// A stretch of time in which a lease ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lease {
-    /// From the grant's arrival, or the extension's.
-    pub from_ns: u64,
-    /// Until the deadline, or the end of the hold.
-    pub until_ns: u64,
 }
 
 /// A part of a hold in which its lease was in one state. Never empty.
@@ -77,38 +69,20 @@ pub enum LeaseState {
     Over,
 }
 
-impl Lease {
-    /// Strict overlap: equal times prove nothing.
-    pub fn overlaps(self, other: Lease) -> bool {
-        self.from_ns.max(other.from_ns) < self.until_ns.min(other.until_ns)
-    }
-
-    /// The stretch between two times, if it has length.
-    fn between(from_ns: u64, until_ns: u64) -> Option<Lease> {
-        (from_ns < until_ns).then_some(Lease { from_ns, until_ns })
-    }
-
-    /// The deadline moved at `at_ns`. An expired lease starts again.
-    fn moved(leases: &mut Vec<Lease>, at_ns: u64, was_ns: u64, deadline_ns: u64) {
-        match leases.last_mut() {
-            Some(last) if was_ns > at_ns => last.until_ns = deadline_ns,
-            _ => leases.extend(Lease::between(at_ns, deadline_ns)),
-        }
-    }
-
-    fn cut(leases: &mut Vec<Lease>, end_ns: u64) {
-        for lease in leases.iter_mut() {
-            lease.until_ns = lease.until_ns.min(end_ns);
-        }
-        leases.retain(|lease| lease.from_ns < lease.until_ns);
-    }
-}
-
 impl Hold {
     /// True when leases of the two ran at the same time.
     pub fn shares_lease_with(&self, other: &Hold) -> bool {
-        let mut leases = self.leases.iter();
-        leases.any(|mine| other.leases.iter().any(|theirs| mine.overlaps(*theirs)))
+        Lease::shared(&self.leases, &other.leases).0 > 0
+    }
+
+    /// True when the two overlap as a whole; see [`overlap`].
+    pub fn overlaps(&self, other: &Hold) -> bool {
+        overlap(self.span(), other.span())
+    }
+
+    /// From and to.
+    pub fn span(&self) -> (u64, u64) {
+        (self.begin_ns, self.end_ns)
     }
 
     /// The whole hold by the state of its lease, in the order of time.
@@ -140,7 +114,6 @@ impl Hold {
 
     fn begun(attempt: &Attempt, token: String) -> Hold {
         let begin_ns = attempt.begun_ns();
-        let lease = |until_ns| Lease::between(begin_ns, until_ns).into_iter().collect();
         Hold {
             worker: attempt.worker,
             op: attempt.op,
@@ -150,8 +123,8 @@ impl Hold {
             end_ns: u64::MAX,
             first_deadline_ns: attempt.deadline_ns,
             deadline_ns: attempt.deadline_ns,
-            leases: lease(attempt.deadline_ns),
-            possible_leases: lease(attempt.latest_deadline_ns),
+            leases: Vec::new(),
+            possible_leases: Vec::new(),
             told: attempt.told,
             could_wait: attempt.wait_ns > 0,
             token,
@@ -162,21 +135,8 @@ impl Hold {
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         match step {
-            Step::LeaseMoved {
-                was_ns,
-                was_latest_ns,
-            } => {
-                let (now_ns, latest_ns) = (attempt.deadline_ns, attempt.latest_deadline_ns);
-                self.deadline_ns = now_ns;
-                Lease::moved(&mut self.leases, at_ns, was_ns, now_ns);
-                Lease::moved(&mut self.possible_leases, at_ns, was_latest_ns, latest_ns);
-            }
-            Step::Ended(how) => {
-                self.end_ns = at_ns;
-                self.ended = how;
-                Lease::cut(&mut self.leases, at_ns);
-                Lease::cut(&mut self.possible_leases, at_ns);
-            }
+            Step::LeaseMoved { .. } => self.deadline_ns = attempt.deadline_ns,
+            Step::Ended(how) => (self.end_ns, self.ended) = (at_ns, how),
             _ => {}
         }
     }
@@ -208,28 +168,34 @@ pub(super) fn holds(history: &History) -> Vec<Hold> {
 #[derive(Default)]
 struct Reader {
     holds: Vec<Hold>,
-    /// Where in `holds` each hold is that has not ended, by attempt.
-    open: HashMap<u64, usize>,
+    /// Where in `holds` each hold is that has not ended, with its leases, by attempt.
+    open: HashMap<u64, (usize, Leases)>,
 }
 
 impl Reader {
     fn step(&mut self, event: &Event, attempt: &Attempt, step: Step) {
-        if step != Step::Begun {
-            return self.follow(event.at_ns, attempt, step);
+        if step == Step::Begun {
+            let token = match &event.what {
+                What::Granted { token, .. } => token.clone(),
+                _ => String::new(),
+            };
+            let opened = (self.holds.len(), Leases::default());
+            self.open.insert(attempt.op, opened);
+            self.holds.push(Hold::begun(attempt, token));
         }
-        let token = match &event.what {
-            What::Granted { token, .. } => token.clone(),
-            _ => String::new(),
-        };
-        self.open.insert(attempt.op, self.holds.len());
-        self.holds.push(Hold::begun(attempt, token));
+        self.follow(event.at_ns, attempt, step);
     }
 
     fn follow(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        if let Some(&index) = self.open.get(&attempt.op) {
-            self.holds[index].step(at_ns, attempt, step);
-        }
+        let Some((index, leases)) = self.open.get_mut(&attempt.op) else {
+            return;
+        };
+        let hold = &mut self.holds[*index];
+        hold.step(at_ns, attempt, step);
+        leases.step(at_ns, attempt, step);
         if matches!(step, Step::Ended(_)) {
+            let leases = std::mem::take(leases);
+            (hold.leases, hold.possible_leases) = (leases.certain, leases.possible);
             self.open.remove(&attempt.op);
         }
     }

@@ -2,17 +2,25 @@
 //!
 //! A subject that reports how long its client may believe that it holds (`valid_ms`) did so
 //! `elapsed_ms` after it had read the request, and it read the request after the driver had sent
-//! it. So the lease runs at least until `acquire + elapsed + valid`, which is never later than
-//! what the client believes. (`granted + valid` would be too late where the worker was frozen
-//! between computing the time and writing the line.) A subject that reports nothing may believe
-//! at least until `acquire + ttl`, because the server cannot have set the key before it was asked.
+//! it. So the lease runs until `acquire + elapsed + valid`, which is never later than what the
+//! client believes. (`granted + valid` would be too late where the worker was frozen between
+//! computing the time and writing the line.) No report is younger than its arrival: a subject that
+//! claims so has counted `elapsed_ms` wrongly.
 //!
-//! An extension moves the deadline by the same sum, and only forwards. `lost` moves it back to its
-//! arrival.
+//! What a subject leaves out is bounded by the driver's clock. The end is then known only as a
+//! span, from [`LeaseDeadline::earliest_ns`] to [`LeaseDeadline::latest_ns`]:
 //!
-//! Verdicts use [`LeaseDeadline::earliest_ns`] alone. Where the subject does not say for how much
-//! of its wait the lease had been running, the client may believe longer, until
-//! [`LeaseDeadline::latest_ns`]. Pictures show the time between the two as undecided.
+//! - a report without `elapsed_ms` is no older than the answer before it (see `last_answer.rs`) and
+//!   no younger than its arrival;
+//! - a grant without `valid_ms` is worth the TTL, counted from a time between the request and the
+//!   arrival: the server cannot have set the key before it was asked.
+//!
+//! The holder's last word counts: an extension may end earlier than the lease before it. One that was
+//! made before the lease had expired continues it, even if it arrives later; any other one starts a
+//! new lease when it arrives. `lost` ends the lease when it arrives.
+//!
+//! What happens before `earliest_ns` happened while the lease was running, and what happens after
+//! `latest_ns` did not. What happens in between decides nothing.
 
 use super::nanoseconds::ms;
 
@@ -23,6 +31,8 @@ pub(super) struct LeaseDeadline {
     pub(super) earliest_ns: u64,
     /// And no longer than until here.
     pub(super) latest_ns: u64,
+    /// Between which times the subject said so.
+    pub(super) said_ns: (u64, u64),
 }
 
 /// What a grant or an extension says about its lease.
@@ -37,21 +47,22 @@ pub(super) struct Report {
 }
 
 impl LeaseDeadline {
-    /// What a subject reported about the lease that was asked for at `acquire_ns`.
-    pub(super) fn reported(acquire_ns: u64, report: Report) -> Self {
+    /// What a subject reported. `since_ns`: when the request was sent that it counts `elapsed_ms`
+    /// from; without `elapsed_ms`, the earliest time at which it can have reported.
+    pub(super) fn reported(since_ns: u64, report: Report) -> Self {
         let valid_ns = ms(report.valid_ms);
-        let elapsed_ns = ms(report.elapsed_ms.unwrap_or(0));
-        let earliest_ns = acquire_ns
-            .saturating_add(elapsed_ns)
-            .saturating_add(valid_ns);
-        let latest_ns = match report.elapsed_ms {
-            // How long the request was on its way is unknown, but too short to be drawn.
-            Some(_) => earliest_ns,
-            None => report.arrived_ns.saturating_add(valid_ns),
+        let said_ns = match report.elapsed_ms {
+            Some(elapsed_ms) => {
+                let said_ns = since_ns.saturating_add(ms(elapsed_ms));
+                let said_ns = said_ns.min(report.arrived_ns);
+                (said_ns, said_ns)
+            }
+            None => (since_ns, report.arrived_ns),
         };
         LeaseDeadline {
-            earliest_ns,
-            latest_ns,
+            earliest_ns: said_ns.0.saturating_add(valid_ns),
+            latest_ns: said_ns.1.saturating_add(valid_ns),
+            said_ns,
         }
     }
 
@@ -60,14 +71,7 @@ impl LeaseDeadline {
         LeaseDeadline {
             earliest_ns: acquire_ns.saturating_add(ttl_ns),
             latest_ns: arrived_ns.saturating_add(ttl_ns),
-        }
-    }
-
-    /// After an extension that reported `extended`.
-    pub(super) fn extended_to(self, extended: LeaseDeadline) -> Self {
-        LeaseDeadline {
-            earliest_ns: self.earliest_ns.max(extended.earliest_ns),
-            latest_ns: self.latest_ns.max(extended.latest_ns),
+            said_ns: (acquire_ns, arrived_ns),
         }
     }
 
@@ -76,6 +80,7 @@ impl LeaseDeadline {
         LeaseDeadline {
             earliest_ns: self.earliest_ns.min(at_ns),
             latest_ns: self.latest_ns.min(at_ns),
+            said_ns: (at_ns, at_ns),
         }
     }
 }

@@ -58,12 +58,13 @@ impl AttemptTracker {
                 op,
                 valid_ms,
                 elapsed_ms,
-            } => self.move_lease(*worker, *op, see, |attempt| {
-                let reported = attempt.reported(at_ns, *valid_ms, *elapsed_ms);
-                attempt.deadline().extended_to(reported)
+            } => self.move_lease(at_ns, (*worker, *op), see, |attempt| {
+                attempt.reported(at_ns, *valid_ms, *elapsed_ms)
             }),
             What::Lost { worker, op } => {
-                self.move_lease(*worker, *op, see, |attempt| attempt.deadline().lost(at_ns));
+                self.move_lease(at_ns, (*worker, *op), see, |attempt| {
+                    attempt.deadline().lost(at_ns)
+                });
             }
             What::Release { worker, op } => {
                 if let Some(attempt) = self.find(*worker, *op) {
@@ -171,10 +172,10 @@ impl AttemptTracker {
 
     fn move_lease(
         &mut self,
-        worker: usize,
-        op: u64,
+        at_ns: u64,
+        (worker, op): (usize, u64),
         mut see: impl FnMut(&Attempt, Step),
-        to: impl FnOnce(&Attempt) -> LeaseDeadline,
+        to: impl FnOnce(&mut Attempt) -> LeaseDeadline,
     ) {
         if let Some(attempt) = self.find(worker, op)
             && attempt.begin_ns.is_some()
@@ -182,11 +183,11 @@ impl AttemptTracker {
         {
             let was = attempt.deadline();
             let now = to(attempt);
-            if now != was {
-                attempt.set_deadline(now);
+            if (now.earliest_ns, now.latest_ns) != (was.earliest_ns, was.latest_ns) {
+                attempt.set_deadline(at_ns, now);
                 let step = Step::LeaseMoved {
                     was_ns: was.earliest_ns,
-                    was_latest_ns: was.latest_ns,
+                    said_ns: now.said_ns,
                 };
                 see(attempt, step);
             }

@@ -19,38 +19,47 @@ pub(super) fn histories(most: usize) -> impl Strategy<Value = History> {
         1..3_u32,
         any::<bool>(),
     )
-        .prop_map(|(choices, keys, fenced)| play(&choices, keys, fenced, false))
+        .prop_map(|(choices, keys, fenced)| play(&choices, keys, fenced, Mode::Any))
 }
 
-/// One key; every grant is released with success, after some time; no worker is killed.
+/// One key; every grant is released with success; no worker is killed.
 pub(super) fn complete_histories(most: usize) -> impl Strategy<Value = History> {
     vec((0..WORKERS, any::<u8>(), any::<u8>(), 0..3_u64), 0..most)
-        .prop_map(|choices| play(&choices, 1, false, true))
+        .prop_map(|choices| play(&choices, 1, false, Mode::Complete))
 }
 
 /// Complete histories with long pauses, and two keys to choose from.
 pub(super) fn slow_histories(most: usize) -> impl Strategy<Value = History> {
     let later = prop_oneof![3 => 0..4_u64, 1 => Just(11), 1 => Just(17)];
     vec((0..WORKERS, any::<u8>(), any::<u8>(), later), 0..most)
-        .prop_map(|choices| play(&choices, 2, false, true))
+        .prop_map(|choices| play(&choices, 2, false, Mode::Complete))
+}
+
+/// Histories with long pauses on three nodes. Faults come and go, which keep some workers from some
+/// nodes; attempts and releases end in doubt, and workers are killed.
+pub(super) fn faulty_histories(most: usize) -> impl Strategy<Value = History> {
+    let later = prop_oneof![3 => 0..4_u64, 1 => Just(11), 1 => Just(17)];
+    vec((0..WORKERS, any::<u8>(), any::<u8>(), later), 0..most)
+        .prop_map(|choices| play(&choices, 2, false, Mode::Faulty))
+}
+
+/// What a history may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Anything, with failovers.
+    Any,
+    /// Every grant is released with success, and no worker is killed.
+    Complete,
+    /// Anything, with partitions of three nodes.
+    Faulty,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum State {
     Idle,
-    Asking {
-        op: u64,
-        since_ns: u64,
-    },
-    Holding {
-        op: u64,
-        since_ns: u64,
-        asked_ns: u64,
-    },
-    Releasing {
-        op: u64,
-        since_ns: u64,
-    },
+    Asking { op: u64, since_ns: u64 },
+    Holding { op: u64, asked_ns: u64 },
+    Releasing { op: u64, since_ns: u64 },
 }
 
 struct Player {
@@ -59,18 +68,18 @@ struct Player {
     next_fence: u64,
     keys: u32,
     fenced: bool,
-    complete: bool,
+    mode: Mode,
     events: Vec<Event>,
 }
 
-fn play(choices: &[Choice], keys: u32, fenced: bool, complete: bool) -> History {
+fn play(choices: &[Choice], keys: u32, fenced: bool, mode: Mode) -> History {
     let mut player = Player {
         now_ns: 0,
         next_op: 0,
         next_fence: 1,
         keys,
         fenced,
-        complete,
+        mode,
         events: Vec::new(),
     };
     let mut states = [State::Idle; WORKERS];
@@ -78,18 +87,18 @@ fn play(choices: &[Choice], keys: u32, fenced: bool, complete: bool) -> History 
         player.now_ns += later * MS;
         states[worker] = player.act(worker, states[worker], what, how);
     }
-    if complete {
+    if mode == Mode::Complete {
         for (worker, state) in states.into_iter().enumerate() {
             player.wind_up(worker, state);
         }
     }
     History {
-        header: header(keys),
+        header: header(keys, if mode == Mode::Faulty { 3 } else { 1 }),
         events: player.events,
     }
 }
 
-fn header(keys: u32) -> Header {
+fn header(keys: u32, nodes: usize) -> Header {
     Header {
         format: FORMAT.into(),
         scenario: "generated".into(),
@@ -97,7 +106,8 @@ fn header(keys: u32) -> Header {
         backend: picklock_scenarios::WorldName::Sim,
         seed: 0,
         workers: WORKERS,
-        nodes: 1,
+        nodes,
+        quorum: None,
         keys: (0..keys).map(|key| format!("k{key}")).collect(),
         ttl_ms: TTL_MS,
         stock_start: 3,
@@ -116,24 +126,21 @@ impl Player {
         });
     }
 
+    fn complete(&self) -> bool {
+        self.mode == Mode::Complete
+    }
+
     fn act(&mut self, worker: usize, state: State, what: u8, how: u8) -> State {
-        if !self.complete && what % 16 == 15 {
+        if !self.complete() && what % 16 == 15 {
             return self.mishap(worker, state, how);
         }
         match state {
             State::Idle => self.ask(worker, how),
             State::Asking { op, since_ns } => self.answer(worker, op, since_ns, what, how),
-            State::Holding {
-                op,
-                since_ns,
-                asked_ns,
-            } => {
-                if self.complete && self.now_ns == since_ns {
-                    return state;
-                }
+            State::Holding { op, asked_ns } => {
                 match what % 8 {
-                    0 if !self.complete => self.extend(worker, op, asked_ns, how),
-                    1 if !self.complete => self.push(What::Lost { worker, op }),
+                    0 if !self.complete() => self.extend(worker, op, asked_ns, how),
+                    1 if !self.complete() => self.push(What::Lost { worker, op }),
                     _ => {
                         self.push(What::Release { worker, op });
                         let since_ns = self.now_ns;
@@ -167,7 +174,7 @@ impl Player {
     fn answer(&mut self, worker: usize, op: u64, asked_ns: u64, what: u8, how: u8) -> State {
         match what % 8 {
             0 => self.push(What::Refused { worker, op }),
-            1 if !self.complete => self.push(What::AcquireFailed {
+            1 | 2 if !self.complete() => self.push(What::AcquireFailed {
                 worker,
                 op,
                 message: "timeout".into(),
@@ -175,11 +182,7 @@ impl Player {
             }),
             _ => {
                 self.grant(worker, op, asked_ns, how);
-                return State::Holding {
-                    op,
-                    since_ns: self.now_ns,
-                    asked_ns,
-                };
+                return State::Holding { op, asked_ns };
             }
         }
         State::Idle
@@ -215,7 +218,7 @@ impl Player {
     }
 
     fn released(&mut self, worker: usize, op: u64, sent_ns: u64, what: u8, how: u8) -> State {
-        if !self.complete && what.is_multiple_of(8) {
+        if !self.complete() && what.is_multiple_of(8) {
             self.push(What::ReleaseFailed {
                 worker,
                 op,
@@ -228,7 +231,7 @@ impl Player {
         self.push(What::Released {
             worker,
             op,
-            released: self.complete || what % 8 != 1,
+            released: self.complete() || what % 8 != 1,
             last_command_ns: (how >= 64).then_some(sent_ns + u64::from(how) % span_ms * MS),
         });
         State::Idle
@@ -236,6 +239,10 @@ impl Player {
 
     /// A worker is killed, or a fault strikes.
     fn mishap(&mut self, worker: usize, state: State, how: u8) -> State {
+        if self.mode == Mode::Faulty && how % 8 < 6 {
+            self.partition(how);
+            return state;
+        }
         match how % 8 {
             0 => {
                 self.push(What::FaultBegan {
@@ -261,6 +268,23 @@ impl Player {
                 State::Idle
             }
         }
+    }
+
+    /// One of two partitions begins, or ends. Each names some workers and nodes, or none.
+    fn partition(&mut self, how: u8) {
+        let id = u32::from(how % 2);
+        if how & 32 != 0 {
+            return self.push(What::FaultEnded { id });
+        }
+        let some = |bits: u8, of: usize| (0..of).filter(|one| bits >> one & 1 == 1).collect();
+        self.push(What::FaultBegan {
+            id,
+            fault: "partition".into(),
+            detail: "partition".into(),
+            workers: some(how >> 3, 2),
+            nodes: some(how >> 6, 2),
+            clock: None,
+        });
     }
 
     /// Ends what is under way, with success.

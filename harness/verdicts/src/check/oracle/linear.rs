@@ -8,18 +8,18 @@
 //!
 //! What is true, and why:
 //!
-//! - **Overlap implies that no order exists.** Let holds i and j overlap strictly, with t between
-//!   the later begin and the earlier end. Both acquisitions took effect before t, because they
-//!   had returned. Neither release took effect before t, because it was not yet called, and
-//!   nothing but an attempt's own release frees what it owns. So both own the lock at t.
+//! - **Overlap implies that no order exists.** Let holds i and j overlap. If both have length, let t
+//!   be between the later begin and the earlier end; if i has none, let t be its only moment. Both
+//!   acquisitions took effect no later than t, because they had returned by then. Neither release took
+//!   effect earlier than t, because it was not yet called, and nothing but an attempt's own release
+//!   frees what it owns. j, whose hold contains t strictly, owns the lock before and after t as well.
+//!   So i cannot have owned it at t.
 //! - **The converse needs more.** An order may also be missing where no holds overlap: a killed
 //!   owner never frees a lock that does not expire, and a release of unknown outcome, or one that
-//!   reports "no longer mine", says nothing that this register could say. A hold without length
-//!   inside another has no order either, although its equal times prove no overlap. But let every
-//!   grant be released with success, and every hold have length: then holds that do not overlap
-//!   can be sorted so that each ends no later than the next begins, and letting every operation
-//!   take effect at that end of its hold explains the history. Hence, for such histories,
-//!   exclusion is violated exactly if no order exists.
+//!   reports "no longer mine", says nothing that this register could say. But let every grant be
+//!   released with success: then holds that do not overlap can be sorted so that each ends no later
+//!   than the next begins, and letting every operation take effect at that end of its hold explains
+//!   the history. Hence, for such histories, exclusion is violated exactly if no order exists.
 
 use crate::history::{History, What};
 

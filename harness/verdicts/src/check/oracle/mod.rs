@@ -34,6 +34,20 @@ proptest! {
         prop_assert_eq!(count(&history, Property::Lease), pairs::lease(&history));
     }
 
+    /// Leases that only may have overlapped decide nothing.
+    #[test]
+    fn lease_is_undecided_exactly_where_leases_may_have_overlapped(
+        history in generate::histories(60)
+    ) {
+        let verdict = &judge(&history)[&Property::Lease];
+        let certain = pairs::lease(&history).0 > 0;
+        let possible = pairs::possible_lease(&history).0 > 0;
+        prop_assert!(possible || !certain);
+        prop_assert_eq!(certain, verdict.status == Status::Violated);
+        let undecided = verdict.story.iter().any(|line| line.contains("may have been running"));
+        prop_assert_eq!(possible && !certain, undecided);
+    }
+
     #[test]
     fn ownership_finds_exactly_the_stolen_locks(history in generate::histories(80)) {
         let (lease, ownership) = (pairs::lease(&history), pairs::ownership(&history));
@@ -86,8 +100,7 @@ proptest! {
         }
     }
 
-    /// The converse holds if every hold has length and was released with success: see [`linear`]
-    /// for the argument.
+    /// The converse holds if every hold was released with success: see [`linear`] for the argument.
     #[test]
     fn a_complete_history_that_is_not_linearizable_violates_exclusion(
         history in generate::complete_histories(24)
@@ -98,6 +111,12 @@ proptest! {
 
     #[test]
     fn progress_finds_exactly_the_stalls(history in generate::slow_histories(40)) {
+        prop_assert_eq!(count(&history, Property::Progress).0, stalls::stalls(&history));
+    }
+
+    /// Faults that keep some workers from some nodes, attempts in doubt and killed workers included.
+    #[test]
+    fn progress_excuses_only_what_a_fault_takes_away(history in generate::faulty_histories(50)) {
         prop_assert_eq!(count(&history, Property::Progress).0, stalls::stalls(&history));
     }
 }

@@ -18,9 +18,20 @@ pub(super) struct Hold {
     fence: Option<u64>,
     /// Stretches in which the lease ran, cut at the end of the hold.
     leases: Vec<(u64, u64)>,
+    /// Stretches in which it may have run.
+    possible_leases: Vec<(u64, u64)>,
     /// When the release that claimed success was sent, and when its last command went out.
     claimed_ns: Option<u64>,
     forgotten: bool,
+}
+
+/// What the holder said about its lease: when that arrived, between which times it was said, and
+/// between which times the lease ends by it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word {
+    pub(super) arrived_ns: u64,
+    said_ns: (u64, u64),
+    pub(super) until_ns: (u64, u64),
 }
 
 /// All holds in the order of their grants.
@@ -38,23 +49,14 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         op,
         fence,
         valid_ms,
-        elapsed_ms,
         ..
     } = granted.what
     else {
         return None;
     };
-    let (acquire_ns, key, ttl_ms) = events.iter().find_map(|event| match event.what {
-        What::Acquire {
-            op: asked,
-            key,
-            ttl_ms,
-            ..
-        } if asked == op => Some((event.at_ns, key, ttl_ms)),
-        _ => None,
-    })?;
-    let sum = |elapsed: Option<u64>, valid: u64| acquire_ns + (elapsed.unwrap_or(0) + valid) * MS;
-    let deadline_ns = valid_ms.map_or(acquire_ns + ttl_ms * MS, |valid| sum(elapsed_ms, valid));
+    let (acquire_ns, key, ttl_ms) = asked(events, op)?;
+    let words = words(events, op);
+    let deadline_ns = words.first()?.until_ns.0;
     let later = &events[index..];
     let end_ns = later
         .iter()
@@ -64,12 +66,12 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
             _ => None,
         })
         .unwrap_or(events.last()?.at_ns);
-    let mut hold = Hold {
+    Some(Hold {
         op,
         key,
         begin_ns: granted.at_ns,
         end_ns,
-        deadline_ns,
+        deadline_ns: words.last()?.until_ns.0,
         acquire_ns,
         first_deadline_ns: match valid_ms {
             // Expired at an unknown time.
@@ -79,56 +81,112 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         },
         told: valid_ms.is_some(),
         fence,
-        leases: vec![(granted.at_ns, deadline_ns)],
-        claimed_ns: None,
+        leases: stretches(&words, end_ns, |word| (word.said_ns.1, word.until_ns.0)),
+        possible_leases: stretches(&words, end_ns, |word| (word.said_ns.0, word.until_ns.1)),
+        claimed_ns: later.iter().find_map(|event| match event.what {
+            What::Released {
+                op: released_op,
+                released: true,
+                last_command_ns,
+                ..
+            } if released_op == op => Some(last_command_ns.unwrap_or(end_ns)),
+            _ => None,
+        }),
         forgotten: events[..index].iter().any(|event| {
             event.at_ns >= acquire_ns && matches!(event.what, What::FaultBegan { .. })
         }),
-    };
-    for event in later {
-        hold.take(event, sum);
-    }
-    for lease in &mut hold.leases {
-        lease.1 = lease.1.min(end_ns);
-    }
-    Some(hold)
+    })
 }
 
-impl Hold {
-    fn take(&mut self, event: &Event, sum: impl Fn(Option<u64>, u64) -> u64) {
-        match event.what {
+/// When the attempt asked for which key, and for how long.
+pub(super) fn asked(events: &[Event], of: u64) -> Option<(u64, u32, u64)> {
+    events.iter().find_map(|event| match event.what {
+        What::Acquire {
+            op, key, ttl_ms, ..
+        } if op == of => Some((event.at_ns, key, ttl_ms)),
+        _ => None,
+    })
+}
+
+/// What was said about the lease of an attempt, in the order in which it arrived.
+pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
+    let Some((acquire_ns, _, ttl_ms)) = asked(events, of) else {
+        return Vec::new();
+    };
+    let mut words: Vec<Word> = Vec::new();
+    // When each report arrived, and the earliest time at which it was written by its own account.
+    let mut reports: Vec<(u64, u64)> = Vec::new();
+    for event in events {
+        let (valid_ms, elapsed_ms) = match event.what {
+            What::Granted {
+                op,
+                valid_ms,
+                elapsed_ms,
+                ..
+            } if op == of => (valid_ms, elapsed_ms),
             What::Extended {
                 op,
                 valid_ms,
                 elapsed_ms,
                 ..
-            } if op == self.op => {
-                let deadline_ns = sum(elapsed_ms, valid_ms);
-                if deadline_ns > self.deadline_ns {
-                    if self.deadline_ns > event.at_ns {
-                        self.leases.last_mut().unwrap().1 = deadline_ns;
-                    } else {
-                        self.leases.push((event.at_ns, deadline_ns));
-                    }
-                    self.deadline_ns = deadline_ns;
-                }
+            } if op == of => (Some(valid_ms), elapsed_ms),
+            What::Lost { op, .. } if op == of => {
+                let at_ns = event.at_ns;
+                let (early, late) = words.last().map_or((at_ns, at_ns), |word| word.until_ns);
+                words.push(Word {
+                    arrived_ns: at_ns,
+                    said_ns: (at_ns, at_ns),
+                    until_ns: (early.min(at_ns), late.min(at_ns)),
+                });
+                continue;
             }
-            What::Lost { op, .. } if op == self.op && event.at_ns < self.deadline_ns => {
-                self.deadline_ns = event.at_ns;
-                self.leases.last_mut().unwrap().1 = event.at_ns;
-            }
-            What::Released {
-                op,
-                released: true,
-                last_command_ns,
-                ..
-            } if op == self.op => {
-                self.claimed_ns = Some(last_command_ns.unwrap_or(self.end_ns));
-            }
-            _ => {}
+            _ => continue,
+        };
+        let at_ns = event.at_ns;
+        let earlier = reports.iter();
+        let not_before_ns = earlier
+            .flat_map(|(arrived, written)| [(arrived < &at_ns).then_some(*arrived), Some(*written)])
+            .flatten()
+            .fold(acquire_ns, u64::max);
+        let own_ns = elapsed_ms.map(|elapsed| (acquire_ns + elapsed * MS).min(at_ns));
+        reports.push((at_ns, own_ns.unwrap_or(acquire_ns)));
+        let said_ns = match (valid_ms, own_ns) {
+            (None, _) => (acquire_ns, at_ns),
+            (_, Some(own_ns)) => (own_ns, own_ns),
+            (_, None) => (not_before_ns, at_ns),
+        };
+        let valid_ns = valid_ms.unwrap_or(ttl_ms) * MS;
+        words.push(Word {
+            arrived_ns: at_ns,
+            said_ns,
+            until_ns: (said_ns.0 + valid_ns, said_ns.1 + valid_ns),
+        });
+    }
+    words
+}
+
+/// The stretches that these words leave. `pick`: when a word counts as said, and its deadline.
+fn stretches(words: &[Word], end_ns: u64, pick: impl Fn(&Word) -> (u64, u64)) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for word in words {
+        let (said_ns, until_ns) = pick(word);
+        // Whatever was said before about later times is void.
+        all.retain(|(from_ns, _)| *from_ns <= until_ns);
+        let ran_until_ns = all.last().map(|last| last.1);
+        for stretch in &mut all {
+            stretch.1 = stretch.1.min(until_ns);
+        }
+        if ran_until_ns.is_some_and(|ran| ran > said_ns) {
+            all.last_mut().unwrap().1 = until_ns;
+        } else if until_ns > word.arrived_ns {
+            all.push((word.arrived_ns, until_ns));
         }
     }
+    let cut = |(from_ns, until_ns): (u64, u64)| (from_ns, until_ns.min(end_ns));
+    all.into_iter().map(cut).collect()
+}
 
+impl Hold {
     /// True when this hold was provably granted after one that began at `begin_ns`.
     fn came_after(&self, begin_ns: u64) -> bool {
         let ttl_ns = 5 * MS;
@@ -139,8 +197,11 @@ impl Hold {
     }
 }
 
-fn strict((b1, c1): (u64, u64), (b2, c2): (u64, u64)) -> bool {
-    b1.max(b2) < c1.min(c2)
+/// They share more than one moment, or one of them is a moment strictly inside the other.
+fn overlapping((b1, c1): (u64, u64), (b2, c2): (u64, u64)) -> bool {
+    let inside = |moment: u64, from: u64, to: u64| from < moment && moment < to;
+    let share = b1.max(b2) < c1.min(c2);
+    share || (b1 == c1 && inside(b1, b2, c2)) || (b2 == c2 && inside(b2, b1, c1))
 }
 
 fn overlaps<'a>(
@@ -153,7 +214,7 @@ fn overlaps<'a>(
         for other in &holds[index + 1..] {
             for mine in intervals(one) {
                 for theirs in intervals(other) {
-                    if one.key == other.key && strict(mine, theirs) {
+                    if one.key == other.key && overlapping(mine, theirs) {
                         count += 1;
                         let began = mine.0.max(theirs.0);
                         onset = Some(onset.map_or(began, |onset| onset.min(began)));
@@ -171,6 +232,11 @@ pub(super) fn exclusion(history: &History) -> (u64, Option<u64>) {
 
 pub(super) fn lease(history: &History) -> (u64, Option<u64>) {
     overlaps(&holds(history), |hold| hold.leases.clone())
+}
+
+/// The same by leases that may have run.
+pub(super) fn possible_lease(history: &History) -> (u64, Option<u64>) {
+    overlaps(&holds(history), |hold| hold.possible_leases.clone())
 }
 
 pub(super) fn ownership(history: &History) -> (u64, Option<u64>) {
@@ -192,9 +258,12 @@ pub(super) fn ownership(history: &History) -> (u64, Option<u64>) {
 
 pub(super) fn fencing(history: &History) -> (u64, Option<u64>) {
     let holds = holds(history);
-    let stale: Vec<u64> = holds
-        .iter()
-        .filter(|hold| {
+    let numbered = holds.iter().enumerate();
+    let stale: Vec<u64> = numbered
+        .filter(|(index, hold)| {
+            let again = holds[..*index]
+                .iter()
+                .any(|other| other.key == hold.key && other.fence == hold.fence);
             let no_higher = |other: &Hold| other.fence.is_some() && other.fence >= hold.fence;
             let before = |other: &Hold| {
                 let asked_after = other.begin_ns < hold.acquire_ns;
@@ -205,14 +274,15 @@ pub(super) fn fencing(history: &History) -> (u64, Option<u64>) {
                 asked_after || (fresh && other.end_ns < hold.begin_ns)
             };
             hold.fence.is_some()
-                && holds.iter().any(|other| {
-                    other.op != hold.op
-                        && other.key == hold.key
-                        && no_higher(other)
-                        && before(other)
-                })
+                && (again
+                    || holds.iter().any(|other| {
+                        other.op != hold.op
+                            && other.key == hold.key
+                            && no_higher(other)
+                            && before(other)
+                    }))
         })
-        .map(|hold| hold.begin_ns)
+        .map(|(_, hold)| hold.begin_ns)
         .collect();
     (stale.len() as u64, stale.into_iter().min())
 }

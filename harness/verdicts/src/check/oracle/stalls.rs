@@ -1,28 +1,33 @@
 //! Stalls, found by examining every moment from the beginning of the history.
 //!
-//! Only for complete histories: no unknown outcomes, no killed workers, no faults. There a lock is
-//! free from the answer to a release until the next grant.
+//! Not for histories with wrong clocks, and nothing is known here of what was found after the run.
 
 use std::collections::HashSet;
 
+use super::pairs::{asked, words};
 use crate::history::{Event, History, What};
 
-/// How many times a free lock was wanted for longer than the bound, and not granted.
+/// How many times a lock was wanted for longer than the bound by a worker that reached what the lock
+/// needs, while no client could hold it, and was not granted.
 pub(super) fn stalls(history: &History) -> u64 {
-    let bound_ns = history.header.progress_within_ms * 1_000_000;
+    let header = &history.header;
+    let bound_ns = header.progress_within_ms * 1_000_000;
     let end_ns = history.events.last().map_or(0, |event| event.at_ns);
     let mut found: HashSet<(u32, usize)> = HashSet::new();
     for now in 0..=history.events.len() {
         let past = &history.events[..now];
         let next = history.events.get(now);
         let at_ns = next.map_or(end_ns, |event| event.at_ns);
-        for key in 0..history.header.keys.len() as u32 {
-            let Some(free_since_ns) = free_since(past, key) else {
+        let calm_ns =
+            last_fault_ns(past).map_or(0, |fault_ns| fault_ns + header.ttl_ms * 1_000_000);
+        for key in 0..header.keys.len() as u32 {
+            let Some(free_since_ns) = free_since(history, past, key) else {
                 continue;
             };
-            for worker in 0..history.header.workers {
+            for worker in 0..header.workers {
                 if let Some(since_ns) = asking_since(past, key, worker, bound_ns / 4)
-                    && at_ns > since_ns.max(free_since_ns) + bound_ns
+                    && at_ns > since_ns.max(free_since_ns).max(calm_ns) + bound_ns
+                    && reaches(past, header.nodes, worker)
                 {
                     found.insert((key, grants(past, key)));
                 }
@@ -30,6 +35,41 @@ pub(super) fn stalls(history: &History) -> u64 {
         }
     }
     found.len() as u64
+}
+
+fn last_fault_ns(past: &[Event]) -> Option<u64> {
+    let faults = past.iter().rev();
+    let mut faults = faults.filter(|event| {
+        matches!(
+            event.what,
+            What::FaultBegan { .. } | What::FaultEnded { .. }
+        )
+    });
+    faults.next().map(|event| event.at_ns)
+}
+
+/// True if the worker reaches more than half of the nodes.
+fn reaches(past: &[Event], nodes: usize, worker: usize) -> bool {
+    let reached = (0..nodes).filter(|node| {
+        !past.iter().enumerate().any(|(index, event)| {
+            let What::FaultBegan {
+                id,
+                fault,
+                workers,
+                nodes,
+                ..
+            } = &event.what
+            else {
+                return false;
+            };
+            let over = |event: &Event| matches!(event.what, What::FaultEnded { id: ended } if ended == *id);
+            fault != "crash-client"
+                && (workers.is_empty() || workers.contains(&worker))
+                && (nodes.is_empty() || nodes.contains(node))
+                && !past[index..].iter().any(over)
+        })
+    });
+    reached.count() * 2 > nodes
 }
 
 fn ops(past: &[Event], of_key: u32) -> Vec<u64> {
@@ -47,22 +87,96 @@ fn grants(past: &[Event], key: u32) -> usize {
     past.iter().filter(granted).count()
 }
 
-/// `None`: a worker holds it.
-fn free_since(past: &[Event], key: u32) -> Option<u64> {
-    let ops = ops(past, key);
-    let mut holding = 0;
-    let mut since_ns = 0;
-    for event in past {
+/// Since when no client can hold the lock any more. `None`: one can.
+fn free_since(history: &History, past: &[Event], key: u32) -> Option<u64> {
+    let mut free_ns = 0;
+    for op in ops(past, key) {
+        free_ns = free_ns.max(left_until(history, past, key, op)?);
+    }
+    Some(free_ns)
+}
+
+/// Until when an attempt may have the lock. `None`: it is not known.
+fn left_until(history: &History, past: &[Event], key: u32, op: u64) -> Option<u64> {
+    let asked_at = past
+        .iter()
+        .position(|event| matches!(event.what, What::Acquire { op: asked, .. } if asked == op))?;
+    let What::Acquire { worker: of, .. } = past[asked_at].what else {
+        return None;
+    };
+    let (_, _, ttl_ms) = asked(past, op)?;
+    let told = words(past, op).into_iter();
+    let longest_ns = told
+        .map(|word| word.until_ns.1.saturating_sub(word.arrived_ns))
+        .fold(ttl_ms * 1_000_000, u64::max);
+    let mut granted = false;
+    let mut release_ns = None;
+    for (index, event) in past.iter().enumerate().skip(asked_at) {
+        let lease_over_ns = event.at_ns + longest_ns;
         match event.what {
-            What::Granted { op, .. } if ops.contains(&op) => holding += 1,
-            What::Released { op, .. } if ops.contains(&op) => {
-                holding -= 1;
-                since_ns = event.at_ns;
+            What::Granted { op: o, .. } if o == op => granted = true,
+            What::Refused { op: o, .. } if o == op => return Some(0),
+            What::AcquireFailed {
+                op: o, definite, ..
+            } if o == op => {
+                let again = || {
+                    is_own_doubt(history, past, index) && {
+                        (0..index)
+                            .rev()
+                            .take_while(|before| !breaks(past, *before, key))
+                            .any(|before| {
+                                is_of(past, before, key) && is_own_doubt(history, past, before)
+                            })
+                    }
+                };
+                return Some(if definite || again() {
+                    0
+                } else {
+                    lease_over_ns
+                });
             }
+            What::Release { op: o, .. } if o == op => release_ns = Some(event.at_ns),
+            What::Released { op: o, .. } if o == op => return Some(event.at_ns),
+            What::ReleaseFailed { op: o, .. } if o == op => return Some(lease_over_ns),
+            What::WorkerDown { worker, .. } if worker == of => return Some(lease_over_ns),
             _ => {}
         }
     }
-    (holding == 0).then_some(since_ns)
+    match release_ns {
+        Some(sent_ns) if reaches(past, history.header.nodes, of) => Some(sent_ns + longest_ns),
+        Some(_) => None,
+        None => (!granted).then_some(0),
+    }
+}
+
+/// A grant of the key, or a fault: doubts before it do not count any more.
+fn breaks(past: &[Event], index: usize, key: u32) -> bool {
+    match past[index].what {
+        What::Granted { op, .. } => ops(past, key).contains(&op),
+        What::FaultBegan { .. } | What::FaultEnded { .. } => true,
+        _ => false,
+    }
+}
+
+fn is_of(past: &[Event], index: usize, key: u32) -> bool {
+    matches!(past[index].what, What::AcquireFailed { op, .. } if ops(past, key).contains(&op))
+}
+
+/// An attempt that ended in doubt although nothing kept its worker from the nodes.
+fn is_own_doubt(history: &History, past: &[Event], index: usize) -> bool {
+    let What::AcquireFailed {
+        op,
+        worker,
+        definite: false,
+        ..
+    } = past[index].what
+    else {
+        return false;
+    };
+    let before = &past[..index];
+    let since_ns = asked(past, op).map_or(0, |(asked_ns, _, _)| asked_ns);
+    last_fault_ns(before).is_none_or(|fault_ns| fault_ns < since_ns)
+        && reaches(before, history.header.nodes, worker)
 }
 
 /// Since when a worker that is asking for the key has wanted it without a long break.
@@ -91,11 +205,15 @@ fn asking_since(past: &[Event], of_key: u32, of_worker: usize, patience_ns: u64)
                 };
                 denied_ns = None;
             }
-            What::Refused { worker, .. } if worker == of_worker => {
+            What::Refused { worker, .. } | What::AcquireFailed { worker, .. }
+                if worker == of_worker =>
+            {
                 asking = false;
                 denied_ns = Some(event.at_ns);
             }
-            What::Granted { worker, .. } if worker == of_worker => {
+            What::Granted { worker, .. } | What::WorkerDown { worker, .. }
+                if worker == of_worker =>
+            {
                 asking = false;
                 denied_ns = None;
                 since_ns = None;

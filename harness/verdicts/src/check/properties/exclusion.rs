@@ -6,7 +6,9 @@
 //! two clients were inside at once. Leases do not matter here. A worker that dies by itself holds
 //! until the driver sees its output close, which is when the process ends.
 //!
-//! [`Overlaps`] explains why overlap is strict, and why counting every pair costs O(1) per event.
+//! Holds that only touch do not overlap. A hold without length strictly inside another one does: a
+//! client that takes the lock, finds nothing to do and releases it needs no time in the simulation.
+//! [`Overlaps`] explains why counting every pair costs O(1) per event.
 
 use picklock_scenarios::Property;
 
@@ -45,10 +47,10 @@ impl Checker for Exclusion {
             return;
         };
         match step {
-            Step::Begun => self.tally.begun(key.begin(at_ns, attempt.op)),
+            Step::Begun => self.tally.add(key.begin(at_ns, attempt.op)),
             Step::Ended(_) => {
-                let ended = key.end(at_ns, attempt.op, attempt.begun_ns());
-                self.tally.ended(ended);
+                let shown = key.end(at_ns, attempt.op, attempt.begun_ns());
+                self.tally.add(shown);
             }
             _ => {}
         }

@@ -1,17 +1,19 @@
-//! Fencing: tokens strictly increase in the order of holds.
+//! Fencing: tokens strictly increase in the order of holds, and no two grants have the same one.
 //!
 //! Tokens are made at the grant, and grants may arrive out of order. So a token is compared only
 //! with tokens of holds that were provably granted before it: those whose grant had arrived when
 //! this attempt was sent; and, if the lease of this grant had not expired when it arrived
 //! ([`Attempt::follows_ns`] is then the arrival itself), those whose hold had ended by then. The
-//! highest token of each group is enough. Overlapping holds are not compared with each other: it
-//! is not known which of them was granted first, and other properties judge the overlap.
+//! highest token of each group is enough. Of holds that overlap it is not known which was granted
+//! first. But whatever their order, two grants must not have the same token: the resource could not
+//! tell one holder from the other.
 
 use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::Description;
 use crate::check::finding::{Finding, Judgement, Seen, StaleToken};
+use crate::check::token_set::TokenSet;
 use crate::history::Header;
 use crate::timeline::{Attempt, Step};
 
@@ -24,12 +26,13 @@ struct Highest {
     now: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct KeyTokens {
     /// All tokens that have arrived.
     arrived: Highest,
     /// The tokens of all holds that have ended.
     ended: Highest,
+    granted: TokenSet,
 }
 
 impl Highest {
@@ -72,9 +75,9 @@ impl Fencing {
         let ended = tokens.ended.before(at_ns);
         let ended = ended.filter(|_| attempt.follows_ns == at_ns);
         tokens.arrived.add(at_ns, fence);
-        if let Some(highest) = before.max(ended)
-            && fence <= highest
-        {
+        let repeated = (!tokens.granted.insert(fence)).then_some(fence);
+        let higher = before.max(ended).filter(|highest| fence <= *highest);
+        if let Some(highest) = higher.max(repeated) {
             self.violations += 1;
             self.first.get_or_insert(Finding {
                 property: Property::Fencing,

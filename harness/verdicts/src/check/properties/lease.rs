@@ -8,81 +8,98 @@
 //! does not count. A client that was let in during the gap, and left before the extension, met no
 //! running lease. The message `lost` ends the lease when it arrives; the holder knew no later.
 //!
-//! Each event costs a binary search among the leases that are running. A working lock has one of
-//! them; a broken one has at most one per worker.
+//! Where the subject does not say enough, it is only known when a lease certainly ran, and when it
+//! may have run. Two leases that certainly ran at the same time prove a violation. If two may have
+//! done so, the history does not decide it.
+//!
+//! A holder may take back what it said, so its leases are known when its hold has ended. They are
+//! then compared with those of the holds that ended beside it, and kept while a hold is open that
+//! began before. Under a working lock none is kept. Under a broken one the end of a hold costs as much
+//! as there are holds beside it.
 
 use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
-use crate::check::overlap::{Overlaps, Tally};
+use crate::check::overlap::{Pair, Tally};
 use crate::history::Header;
-use crate::timeline::{Attempt, Step};
+use crate::timeline::{self, Attempt, Leases, Step};
 
-/// A running lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct RunningLease {
-    until_ns: u64,
+/// A hold with its leases.
+#[derive(Debug, Clone, Default)]
+struct HeldLease {
     op: u64,
-    from_ns: u64,
+    begin_ns: u64,
+    end_ns: u64,
+    leases: Leases,
 }
 
+/// The holds of one key.
 #[derive(Debug, Clone, Default)]
 struct KeyLeases {
-    overlaps: Overlaps,
-    /// By deadline. A working lock has at most one, so a sorted vector is cheaper than a tree.
-    running: Vec<RunningLease>,
+    /// Those that have not ended, by begin.
+    open: Vec<HeldLease>,
+    /// Those that have ended beside one that has not, by end.
+    ended: Vec<HeldLease>,
+    /// Memory to be used again.
+    spare: Vec<HeldLease>,
 }
 
 /// The checker.
 pub(in crate::check) struct Lease {
     keys: Vec<KeyLeases>,
-    tally: Tally,
+    certain: Tally,
+    possible: Tally,
 }
 
 impl KeyLeases {
-    /// Ends the leases that have expired by now, in order.
-    fn settle(&mut self, at_ns: u64, tally: &mut Tally) {
-        let over = self.running.iter().take_while(|run| run.until_ns <= at_ns);
-        let over = over.count();
-        for run in self.running.drain(..over) {
-            tally.ended(self.overlaps.end(run.until_ns, run.op, run.from_ns));
-        }
+    fn begin(&mut self, at_ns: u64, attempt: &Attempt) {
+        let mut held = self.spare.pop().unwrap_or_default();
+        (held.op, held.begin_ns) = (attempt.op, at_ns);
+        held.leases.step(at_ns, attempt, Step::Begun);
+        self.open.push(held);
     }
 
-    fn begin(&mut self, at_ns: u64, attempt: &Attempt, tally: &mut Tally) {
-        if attempt.deadline_ns > at_ns {
-            tally.begun(self.overlaps.begin(at_ns, attempt.op));
-            self.insert(RunningLease {
-                until_ns: attempt.deadline_ns,
-                op: attempt.op,
-                from_ns: at_ns,
-            });
-        }
+    fn of(&mut self, op: u64) -> Option<usize> {
+        self.open.iter().rposition(|held| held.op == op)
     }
 
-    fn insert(&mut self, run: RunningLease) {
-        let index = self.running.partition_point(|other| *other < run);
-        self.running.insert(index, run);
+    fn end(&mut self, at_ns: u64, op: u64, mut meet: impl FnMut(&HeldLease, &HeldLease)) {
+        let Some(index) = self.of(op) else { return };
+        let mut held = self.open.remove(index);
+        held.end_ns = at_ns;
+        let beside = self.ended.iter().rev();
+        // One that ended no later than this one began was not beside it.
+        beside
+            .take_while(|before| before.end_ns >= held.begin_ns)
+            .for_each(|before| meet(before, &held));
+        self.ended.push(held);
+        let oldest_ns = self.open.first().map_or(u64::MAX, |held| held.begin_ns);
+        let over = self.ended.partition_point(|held| held.end_ns < oldest_ns);
+        self.spare.extend(self.ended.drain(..over));
     }
+}
 
-    fn take(&mut self, until_ns: u64, op: u64) -> Option<RunningLease> {
-        let position = |run: &RunningLease| (run.until_ns, run.op).cmp(&(until_ns, op));
-        let index = self.running.binary_search_by(position).ok()?;
-        Some(self.running.remove(index))
-    }
-
-    fn moved(&mut self, at_ns: u64, attempt: &Attempt, was_ns: u64, tally: &mut Tally) {
-        match self.take(was_ns, attempt.op) {
-            Some(run) if attempt.deadline_ns > at_ns => self.insert(RunningLease {
-                until_ns: attempt.deadline_ns,
-                ..run
-            }),
-            Some(run) => tally.ended(self.overlaps.end(at_ns, run.op, run.from_ns)),
-            None => self.begin(at_ns, attempt, tally),
-        }
-    }
+/// What two holds that have ended show in one kind of leases.
+fn meet(
+    one: &HeldLease,
+    other: &HeldLease,
+    leases: impl Fn(&HeldLease) -> &[timeline::Lease],
+    tally: &mut Tally,
+) {
+    let (pairs, since_ns) = timeline::Lease::shared(leases(one), leases(other));
+    let (earlier, later) = if one.begin_ns <= other.begin_ns {
+        (one.op, other.op)
+    } else {
+        (other.op, one.op)
+    };
+    let pair = since_ns.map(|onset_ns| Pair {
+        earlier,
+        later,
+        onset_ns,
+    });
+    tally.add((pairs, pair));
 }
 
 impl Checker for Lease {
@@ -98,7 +115,8 @@ impl Checker for Lease {
     fn new(header: &Header) -> Self {
         Lease {
             keys: vec![KeyLeases::default(); header.keys.len()],
-            tally: Tally::default(),
+            certain: Tally::default(),
+            possible: Tally::default(),
         }
     }
 
@@ -106,27 +124,32 @@ impl Checker for Lease {
         let Some(key) = self.keys.get_mut(attempt.key as usize) else {
             return;
         };
-        let tally = &mut self.tally;
         match step {
-            Step::Begun => {
-                key.settle(at_ns, tally);
-                key.begin(at_ns, attempt, tally);
-            }
-            Step::LeaseMoved { was_ns, .. } => {
-                key.settle(at_ns, tally);
-                key.moved(at_ns, attempt, was_ns, tally);
-            }
-            Step::Ended(_) => {
-                key.settle(at_ns, tally);
-                if let Some(run) = key.take(attempt.deadline_ns, attempt.op) {
-                    tally.ended(key.overlaps.end(at_ns, run.op, run.from_ns));
+            Step::Begun => key.begin(at_ns, attempt),
+            Step::LeaseMoved { .. } | Step::Ended(_) => {
+                if let Some(index) = key.of(attempt.op) {
+                    key.open[index].leases.step(at_ns, attempt, step);
                 }
             }
             _ => {}
         }
+        if matches!(step, Step::Ended(_)) {
+            let (certain, possible) = (&mut self.certain, &mut self.possible);
+            key.end(at_ns, attempt.op, |one, other| {
+                meet(one, other, |held| &held.leases.certain, certain);
+                meet(one, other, |held| &held.leases.possible, possible);
+            });
+        }
     }
 
     fn finish(self) -> Judgement {
-        self.tally.judgement(Property::Lease)
+        if self.certain.pairs == 0 && self.possible.pairs > 0 {
+            return Judgement::Unknown(
+                "a client got the lock while another's lease may have been running: how long it ran \
+                 is not known, because the lock did not say"
+                    .into(),
+            );
+        }
+        self.certain.judgement(Property::Lease)
     }
 }

@@ -1,21 +1,21 @@
-//! Progress: after faults and leases end, a client that wants the lock gets it.
+//! Progress: a client that wants the lock gets it, as long as it reaches what the lock needs.
 //!
 //! A violation is a period, longer than the bound, in which some worker wanted a lock that no
-//! client could hold any more. The period begins at the latest of
+//! client could hold any more, and reached the nodes that the lock needs. The period begins at the
+//! latest of
 //!
-//! - the time since which that worker wants the lock (see [`crate::check::wants`]);
-//! - the last time at which a client held the lock or was releasing it;
-//! - the end of every lease that could be outstanding: a hold that was killed, or whose release
-//!   failed, or an attempt without a certain answer may have left a key. The server drops it at
-//!   most one TTL later, since no command of that attempt can have set or renewed it afterwards. An
-//!   attempt that was refused, or a release that was answered, left nothing: the lock says so, and
-//!   it is judged by that;
+//! - the time since which that worker wants the lock (see [`crate::check::waiters`]);
+//! - the end of every lease that could be outstanding (see [`crate::check::outstanding`]);
 //! - one TTL after any fault began or ended: until then a command that the fault delayed may have
-//!   set a key. Nothing is judged while a fault is active.
+//!   set a key.
 //!
 //! The period ends with the next grant, when no client wants the lock any more, with the next
 //! fault, or with the run, at the first event that tells what was found afterwards. Waiting
-//! exactly as long as the bound is allowed.
+//! exactly as long as the bound is allowed. How the attempts end does not matter: a lock that
+//! refuses, fails or hangs although it has all that it needs is not available.
+//!
+//! A fault that is on excuses only the workers that it keeps from a quorum of the nodes (see
+//! [`crate::check::reach`]). If none but these wait at the end of the run, the property is `unknown`.
 //!
 //! After the run, a probe that waited for the bound and was not granted counts like one more
 //! client. A key without expiry that was left behind is a violation if the probe did not get past
@@ -23,28 +23,25 @@
 //!
 //! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
 //! If a clock was wrong, waiting too long is `unknown`. The same holds if the machine stood still
-//! while a client waited, and if a fault that never ended may be the reason: no lock can be
-//! granted while its Redis is out of reach.
+//! while a client waited, and if attempts of workers that a fault struck left the lock in doubt for
+//! so long.
 
 use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Stall};
-use crate::check::wants::Wants;
+use crate::check::outstanding::Outstanding;
+use crate::check::reach::Reach;
+use crate::check::waiters::Waiters;
 use crate::history::{Event, Header, Misbehaviour, What};
-use crate::timeline::{Attempt, HoldEnd, Step, ms, spoils_clocks, strikes_once};
+use crate::timeline::{Attempt, Step, ms, spoils_clocks};
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct KeyState {
-    holding: u32,
-    releasing: u32,
-    /// All leases have certainly expired by then.
-    clear_ns: u64,
+    outstanding: Outstanding,
     /// The current stall has been reported.
     stalled: bool,
-    /// See [`Stall::doubt`].
-    doubt: Option<(usize, u64)>,
     /// When a key without expiry was found.
     unexpiring_ns: Option<u64>,
     /// A key was found after the run.
@@ -52,13 +49,22 @@ struct KeyState {
     probe_granted: Option<bool>,
 }
 
+/// A client that wants a lock.
+#[derive(Debug, Clone, Copy)]
+struct Waiter {
+    /// The worker, or the number after the last one for the probe.
+    worker: usize,
+    since_ns: u64,
+}
+
 /// The checker.
 pub(in crate::check) struct Progress {
     bound_ns: u64,
     ttl_ns: u64,
+    workers: usize,
     keys: Vec<KeyState>,
-    wants: Wants,
-    faults_on: Vec<u32>,
+    waiters: Waiters,
+    reach: Reach,
     faults_clear_ns: u64,
     /// A clock was set wrong, or set right again.
     clocks_spoilt: bool,
@@ -66,12 +72,18 @@ pub(in crate::check) struct Progress {
     latest_ns: u64,
     violations: u64,
     first: Option<Stall>,
-    undecided: Option<String>,
+    undecided: Option<&'static str>,
     /// A node that failed by itself, and how.
     lost_node: Option<String>,
     /// When the machine stood still: from, until.
     machine_stalls: Vec<(u64, u64)>,
 }
+
+const OUT_OF_REACH: &str = "no client got the lock for longer than the bound, but a fault that was still active took away nodes that the lock needs";
+const WRONG_CLOCK: &str = "no client got the lock for longer than the bound, but a clock was wrong, and a key may have lived longer by as much";
+const IN_DOUBT: &str = "no client got the lock for longer than the bound, but the attempts of workers that a fault struck may have taken it again and again";
+const PROBE_BLOCKED: &str =
+    "the probe after the run did not get the lock, but a lease or a fault may have blocked it";
 
 impl Progress {
     /// Why the first violation may be due to the machine and not to the lock.
@@ -90,39 +102,57 @@ impl Progress {
         ))
     }
 
-    /// A client wanted the key from `since_ns` until now: was that too long?
-    fn look(&mut self, at_ns: u64, key: u32, since_ns: u64, worker: Option<usize>) {
-        let state = &mut self.keys[key as usize];
-        let from_ns = since_ns.max(state.clear_ns).max(self.faults_clear_ns);
+    /// A client has wanted the key until now: was that too long?
+    fn look(&mut self, at_ns: u64, key: u32, waiter: Waiter) {
+        let Waiter { worker, since_ns } = waiter;
+        let state = &self.keys[key as usize];
+        let Some(clear_ns) = state.outstanding.clear_since_ns(&self.reach) else {
+            return;
+        };
+        let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
         let limit_ns = from_ns.saturating_add(self.bound_ns);
-        if at_ns <= limit_ns || state.holding + state.releasing > 0 || state.stalled {
+        if state.stalled {
             return;
         }
-        if !self.faults_on.is_empty() {
+        if at_ns <= limit_ns {
+            if self.run_over && self.was_in_doubt(at_ns, key, since_ns) {
+                let reaches = self.reach.has_quorum(worker);
+                let reason = if reaches { IN_DOUBT } else { OUT_OF_REACH };
+                self.undecided.get_or_insert(reason);
+            }
+            return;
+        }
+        if !self.reach.has_quorum(worker) {
             // During the run the fault may still end, and then the period starts again.
             if self.run_over {
-                self.undecided.get_or_insert_with(|| {
-                    "no client got the lock for longer than the bound, but a fault was still active".into()
-                });
+                self.undecided.get_or_insert(OUT_OF_REACH);
             }
             return;
         }
         if self.clocks_spoilt {
-            self.undecided.get_or_insert_with(|| {
-                "no client got the lock for longer than the bound, but a clock was wrong, and a key may have lived longer by as much".into()
-            });
+            self.undecided.get_or_insert(WRONG_CLOCK);
             return;
         }
-        state.stalled = true;
-        let doubt = state.doubt;
+        let doubt = state.outstanding.doubt_before(from_ns);
+        self.keys[key as usize].stalled = true;
         self.violated(Stall {
             key,
             from_ns,
             until_ns: limit_ns,
-            worker,
-            doubt,
+            worker: (worker < self.workers).then_some(worker),
+            doubt: doubt.map(|doubt| (doubt.worker, doubt.at_ns)),
             has_unexpiring_key: false,
         });
+    }
+
+    /// Only attempts without a certain answer kept the client from being judged, and more than one.
+    fn was_in_doubt(&self, at_ns: u64, key: u32, since_ns: u64) -> bool {
+        let outstanding = &self.keys[key as usize].outstanding;
+        outstanding.idle_since_ns().is_some_and(|idle_ns| {
+            let from_ns = since_ns.max(idle_ns).max(self.faults_clear_ns);
+            let one_lease_ns = self.bound_ns.saturating_add(self.ttl_ns);
+            outstanding.is_in_doubt() && at_ns > from_ns.saturating_add(one_lease_ns)
+        })
     }
 
     fn violated(&mut self, stall: Stall) {
@@ -135,14 +165,25 @@ impl Progress {
         }
     }
 
-    /// Looks at all clients that are asking for this key. Cheap unless the key was idle for long.
+    /// Looks at the clients that are asking for this key: at the one that has waited longest of those
+    /// that reach what the lock needs, and after the run also of the others. Cheap unless the key was
+    /// idle for long.
     fn look_at_key(&mut self, at_ns: u64, key: u32) {
-        let idle_since_ns = self.keys[key as usize].clear_ns.max(self.faults_clear_ns);
-        if at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
+        let outstanding = &self.keys[key as usize].outstanding;
+        let idle_since_ns = outstanding.clear_ns().max(self.faults_clear_ns);
+        if !self.run_over && at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
             return;
         }
-        if let Some((worker, since_ns)) = self.wants.longest(key) {
-            self.look(at_ns, key, since_ns, Some(worker));
+        let reach = &self.reach;
+        let reaching = self.waiters.longest(key, |worker| reach.has_quorum(worker));
+        let kept_away = match self.run_over {
+            true => self
+                .waiters
+                .longest(key, |worker| !reach.has_quorum(worker)),
+            false => None,
+        };
+        for (worker, since_ns) in reaching.into_iter().chain(kept_away) {
+            self.look(at_ns, key, Waiter { worker, since_ns });
         }
     }
 
@@ -152,20 +193,11 @@ impl Progress {
         }
     }
 
-    fn occupied_until(&mut self, key: u32, until_ns: u64) {
-        let state = &mut self.keys[key as usize];
-        state.clear_ns = state.clear_ns.max(until_ns);
-    }
-
-    fn fault_at(&mut self, at_ns: u64) {
-        self.faults_clear_ns = at_ns.saturating_add(self.ttl_ns);
-    }
-
     fn run_over(&mut self, at_ns: u64) {
         if !self.run_over {
             self.run_over = true;
             self.look_at_all(at_ns);
-            self.wants.forget_all();
+            self.waiters.forget_all();
         }
     }
 
@@ -179,34 +211,31 @@ impl Progress {
         let stalled = self.keys[key as usize].stalled;
         if ms(waited_ms) >= self.bound_ns {
             // The probe's bound is met when it is reached, hence one nanosecond more.
-            self.look(
-                at_ns.saturating_add(1),
-                key,
-                at_ns.saturating_sub(ms(waited_ms)),
-                None,
-            );
+            let waiter = Waiter {
+                worker: self.workers,
+                since_ns: at_ns.saturating_sub(ms(waited_ms)),
+            };
+            self.look(at_ns.saturating_add(1), key, waiter);
         }
         if self.violations == before && !stalled {
-            self.undecided.get_or_insert_with(|| {
-                "the probe after the run did not get the lock, but a lease or a fault may have blocked it"
-                    .into()
-            });
+            self.undecided.get_or_insert(PROBE_BLOCKED);
         }
     }
 
     fn count_unexpiring_keys(&mut self) {
         for key in 0..self.keys.len() {
-            let state = self.keys[key];
+            let state = &self.keys[key];
             if let Some(at_ns) = state.unexpiring_ns
                 && state.probe_granted != Some(true)
                 && !state.stalled
             {
+                let doubt = state.outstanding.doubt_before(u64::MAX);
                 self.violated(Stall {
                     key: key as u32,
                     from_ns: at_ns,
                     until_ns: at_ns,
                     worker: None,
-                    doubt: state.doubt,
+                    doubt: doubt.map(|doubt| (doubt.worker, doubt.at_ns)),
                     has_unexpiring_key: true,
                 });
             }
@@ -229,9 +258,10 @@ impl Checker for Progress {
         Progress {
             bound_ns,
             ttl_ns: ms(header.ttl_ms),
+            workers: header.workers,
             keys: vec![KeyState::default(); header.keys.len()],
-            wants: Wants::new(header.workers, header.keys.len(), bound_ns),
-            faults_on: Vec::new(),
+            waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
+            reach: Reach::new(header),
             faults_clear_ns: 0,
             clocks_spoilt: false,
             run_over: false,
@@ -251,73 +281,55 @@ impl Checker for Progress {
         }
         self.latest_ns = at_ns;
         self.ttl_ns = self.ttl_ns.max(attempt.ttl_ns);
-        // A subject may extend by more than it was asked to take.
-        let longest_ns = attempt.deadline_ns.saturating_sub(attempt.begun_ns());
-        let until_ns = at_ns.saturating_add(attempt.ttl_ns.max(longest_ns));
         match step {
-            Step::Asked => self.wants.asked(at_ns, attempt),
+            Step::Asked => self.waiters.asked(at_ns, attempt),
             Step::Denied(denial) => {
-                if let Some(since_ns) = self.wants.denied(at_ns, attempt) {
-                    self.look(at_ns, key, since_ns, Some(attempt.worker));
+                let worker = attempt.worker;
+                if let Some(since_ns) = self.waiters.denied(at_ns, attempt) {
+                    self.look(at_ns, key, Waiter { worker, since_ns });
                 }
                 if !denial.is_definite() {
                     self.look_at_key(at_ns, key);
-                    self.occupied_until(key, until_ns);
-                    self.keys[key as usize].doubt = Some((attempt.worker, at_ns));
                 }
             }
             Step::Begun => {
                 self.look_at_key(at_ns, key);
-                self.wants.satisfied(attempt);
-                let state = &mut self.keys[key as usize];
-                state.holding += 1;
-                (state.stalled, state.doubt) = (false, None);
-            }
-            Step::LeaseMoved { .. } => {}
-            Step::Ended(how) => {
-                self.occupied_until(key, at_ns);
-                let state = &mut self.keys[key as usize];
-                state.holding = state.holding.saturating_sub(1);
-                state.releasing += u32::from(how == HoldEnd::Released);
-            }
-            Step::Answered { released, .. } => {
-                let state = &mut self.keys[key as usize];
-                state.releasing = state.releasing.saturating_sub(1);
-                let gone = released.is_some();
-                self.occupied_until(key, if gone { at_ns } else { until_ns });
+                self.waiters.satisfied(attempt);
+                self.keys[key as usize].stalled = false;
             }
             Step::Gone => {
                 self.look_at_key(at_ns, key);
-                let releasing = matches!(attempt.ended, Some((_, HoldEnd::Released)));
-                let state = &mut self.keys[key as usize];
-                state.releasing = state.releasing.saturating_sub(u32::from(releasing));
-                self.occupied_until(key, until_ns);
-                self.wants.satisfied(attempt);
+                self.waiters.satisfied(attempt);
             }
+            // The lock may have been free before its release was answered.
+            Step::Answered { .. } => self.look_at_key(at_ns, key),
+            Step::LeaseMoved { .. } | Step::Ended(_) => {}
         }
+        let outstanding = &mut self.keys[key as usize].outstanding;
+        outstanding.step(at_ns, attempt, step, &self.reach);
     }
 
     fn event(&mut self, event: &Event) {
         let at_ns = event.at_ns;
         self.latest_ns = at_ns;
+        if matches!(
+            event.what,
+            What::FaultBegan { .. } | What::FaultEnded { .. }
+        ) {
+            self.look_at_all(at_ns);
+        }
+        if self.reach.event(at_ns, &event.what) {
+            self.faults_clear_ns = at_ns.saturating_add(self.ttl_ns);
+            for state in &mut self.keys {
+                state.outstanding.forgive();
+            }
+        }
         match &event.what {
-            What::WorkerDown { worker, .. } => self.wants.forget(*worker),
+            What::WorkerDown { worker, .. } => self.waiters.forget(*worker),
             What::Misbehaved { worker, kind, .. } if *kind != Misbehaviour::Hung => {
-                self.wants.forget(*worker);
+                self.waiters.forget(*worker);
             }
-            What::FaultBegan { id, fault, .. } => {
-                self.look_at_all(at_ns);
-                self.clocks_spoilt |= spoils_clocks(fault);
-                if !strikes_once(fault) {
-                    self.faults_on.push(*id);
-                }
-                self.fault_at(at_ns);
-            }
-            What::FaultEnded { id } => {
-                self.look_at_all(at_ns);
-                self.faults_on.retain(|on| on != id);
-                self.fault_at(at_ns);
-            }
+            What::FaultBegan { fault, .. } => self.clocks_spoilt |= spoils_clocks(fault),
             What::Probe {
                 key,
                 granted,
@@ -351,9 +363,12 @@ impl Checker for Progress {
         self.run_over(self.latest_ns);
         self.count_unexpiring_keys();
         let Some(mut first) = self.first else {
-            return self.undecided.map_or(Judgement::Held, Judgement::Unknown);
+            let undecided = self
+                .undecided
+                .map(|reason| Judgement::Unknown(reason.into()));
+            return undecided.unwrap_or(Judgement::Held);
         };
-        let state = self.keys[first.key as usize];
+        let state = &self.keys[first.key as usize];
         first.has_unexpiring_key = state.unexpiring_ns.is_some();
         // If the probe found no key and was not granted either, an attempt in doubt explains
         // nothing.

@@ -1,16 +1,17 @@
 //! Resource: the stock is never below zero, and what was sold and what is left add up.
 //!
-//! Each key is judged by itself, from the changes as they happen and from the count at the end:
+//! Each key is judged by itself, from the accesses as they happen and from the count at the end:
 //!
-//! - a change that leaves the stock below zero, or sells more units than there were, is a
-//!   violation at that moment (one violation if it does both);
+//! - a change that leaves the stock below zero, or sells more units than there were, is a violation at
+//!   that moment (one violation if it does both); so is an access that finds the stock lower than
+//!   anyone has seen it, and below zero;
 //! - at the end, `sold + left` must equal the stock at the start, and `sold` must not exceed it.
 //!   An absolute update (`write`) that overwrites another one shows only here.
 //!
-//! A history without an end is judged by its changes alone. The lowest stock after any change
-//! shows how many units are gone at least; more sales than that mean a lost update. The last
-//! change is not enough, because changes at the same time may be recorded in either order. An
-//! access that the resource refused (`fenced-off`) changed nothing.
+//! A history without a count of each key at its end does not decide the property, unless it shows a
+//! violation. The lowest stock that was seen shows how many units are gone at least; more sales than
+//! that mean a lost update. The last change is not enough, because changes at the same time may be
+//! recorded in either order. An access that the resource refused (`fenced-off`) changed nothing.
 
 use picklock_scenarios::Property;
 
@@ -24,6 +25,7 @@ struct Stock {
     sold: i64,
     lowest: i64,
     violated: bool,
+    counted: bool,
 }
 
 /// The checker.
@@ -32,12 +34,34 @@ pub(in crate::check) struct Resource {
     keys: Vec<Stock>,
     violations: u64,
     first: Option<Finding>,
-    ended: bool,
     latest_ns: u64,
 }
 
 impl Resource {
-    fn changed(&mut self, at_ns: u64, op: u64, key: u32, to: i64) {
+    /// An access showed this stock. A stock below zero is a violation once, not at every access.
+    fn seen(&mut self, at_ns: u64, op: u64, key: u32, left: i64) {
+        let Some(stock) = self.keys.get_mut(key as usize) else {
+            return;
+        };
+        let news = left < stock.lowest;
+        stock.lowest = stock.lowest.min(left);
+        if left < 0 && news {
+            let sold = stock.sold;
+            let op = Some(op);
+            self.violated(
+                at_ns,
+                WrongStock {
+                    key,
+                    op,
+                    sold,
+                    left,
+                },
+            );
+        }
+    }
+
+    fn changed(&mut self, at_ns: u64, op: u64, key: u32, from: i64, to: i64) {
+        self.seen(at_ns, op, key, from);
         let start = self.start;
         let Some(stock) = self.keys.get_mut(key as usize) else {
             return;
@@ -58,7 +82,10 @@ impl Resource {
     /// The count of one key at the end.
     fn count(&mut self, at_ns: u64, key: u32, sold: i64, left: i64) {
         let wrong = left < 0 || sold > self.start || sold.saturating_add(left) != self.start;
-        let known = self.keys.get(key as usize).is_none_or(|key| key.violated);
+        let known = self.keys.get_mut(key as usize).is_none_or(|key| {
+            key.counted = true;
+            key.violated
+        });
         if wrong && !known {
             let op = None;
             let wrong = WrongStock {
@@ -81,13 +108,20 @@ impl Resource {
         });
     }
 
-    fn count_without_end(&mut self) {
+    /// The keys without a count at the end. Returns how many are left undecided.
+    fn count_the_uncounted(&mut self) -> usize {
+        let mut undecided = 0;
         for key in 0..self.keys.len() {
-            let Stock { sold, lowest, .. } = self.keys[key];
-            if sold.saturating_add(lowest) > self.start {
-                self.count(self.latest_ns, key as u32, sold, lowest);
+            let stock = self.keys[key];
+            if stock.counted {
+                continue;
+            }
+            undecided += 1;
+            if stock.sold.saturating_add(stock.lowest) > self.start {
+                self.count(self.latest_ns, key as u32, stock.sold, stock.lowest);
             }
         }
+        undecided
     }
 }
 
@@ -107,13 +141,13 @@ impl Checker for Resource {
             sold: 0,
             lowest: start,
             violated: false,
+            counted: false,
         };
         Resource {
             start,
             keys: vec![stock; header.keys.len()],
             violations: 0,
             first: None,
-            ended: false,
             latest_ns: 0,
         }
     }
@@ -121,11 +155,15 @@ impl Checker for Resource {
     fn event(&mut self, event: &Event) {
         self.latest_ns = event.at_ns;
         match &event.what {
-            What::StockChanged { op, key, to, .. } => self.changed(event.at_ns, *op, *key, *to),
+            What::StockRead { op, key, stock, .. } => {
+                self.seen(event.at_ns, *op, *key, *stock);
+            }
+            What::StockChanged {
+                op, key, from, to, ..
+            } => self.changed(event.at_ns, *op, *key, *from, *to),
             What::End {
                 stock_left, sold, ..
             } => {
-                self.ended = true;
                 for (key, (sold, left)) in sold.iter().zip(stock_left).enumerate() {
                     self.count(event.at_ns, key as u32, *sold, *left);
                 }
@@ -135,8 +173,12 @@ impl Checker for Resource {
     }
 
     fn finish(mut self) -> Judgement {
-        if !self.ended {
-            self.count_without_end();
+        let undecided = self.count_the_uncounted();
+        if self.first.is_none() && undecided > 0 {
+            return Judgement::Unknown(
+                "the history has no count of the stock at its end, so it is not known whether it adds up"
+                    .into(),
+            );
         }
         Judgement::of(self.first, self.violations)
     }

@@ -56,9 +56,10 @@ impl Draft {
         self.tell(hold.begin_ns, Weight::Plot, text);
     }
 
-    /// An extension after the lease had expired.
+    /// An extension after the lease had certainly expired.
     pub fn tell_resumed_lease(&mut self, hold: &Hold) {
-        let resumed = hold.leases.iter().find(|l| l.from_ns > hold.begin_ns);
+        let leases = &hold.possible_leases;
+        let resumed = leases.iter().find(|l| l.from_ns > hold.begin_ns);
         if let Some(lease) = resumed {
             let text = format!(
                 "worker {} extended an expired lease, as if the lock were still its own",

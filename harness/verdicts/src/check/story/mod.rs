@@ -79,6 +79,9 @@ fn lease_at(hold: &Hold, at_ns: u64) -> String {
             };
             format!("worker {worker}'s lease ran until {}", clock(until_ns))
         }
+        _ if (hold.possible_leases.iter()).any(|l| l.from_ns <= at_ns && l.until_ns > at_ns) => {
+            format!("how long worker {worker}'s lease ran is not known")
+        }
         Some(lease) => {
             let ago = length(at_ns - lease.until_ns);
             format!("worker {worker}'s lease had expired {ago} earlier")

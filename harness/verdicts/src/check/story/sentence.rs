@@ -61,7 +61,11 @@ pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)>
         What::StockRead {
             worker, key, stock, ..
         } => (
-            Weight::Detail,
+            if *stock < 0 {
+                Weight::Plot
+            } else {
+                Weight::Detail
+            },
             format!("worker {worker} read {} {stock}", bare_stock(header, *key)),
         ),
         What::StockChanged {

@@ -1,4 +1,4 @@
-//! Who wants which lock, and since when.
+//! Which workers wait for which lock, and since when.
 //!
 //! A worker wants the lock while it is asking. Refused or failed, it still wants it if it asks for
 //! the same one again soon: within a quarter of the bound on progress, so that it asks several
@@ -27,18 +27,18 @@ struct Want {
     denied_ns: Option<u64>,
 }
 
-/// The wants of all workers.
+/// The workers that wait.
 #[derive(Debug)]
-pub(super) struct Wants {
+pub(super) struct Waiters {
     workers: Vec<Option<Want>>,
     /// How many are asking, for each key.
     asking: Vec<u32>,
     patience_ns: u64,
 }
 
-impl Wants {
+impl Waiters {
     pub(super) fn new(workers: usize, keys: usize, bound_ns: u64) -> Self {
-        Wants {
+        Waiters {
             workers: vec![None; workers],
             asking: vec![0; keys],
             patience_ns: bound_ns / ATTEMPTS_WITHIN_BOUND,
@@ -107,16 +107,16 @@ impl Wants {
         }
     }
 
-    /// Of the workers that are asking for this key, the one that has wanted it longest, and since
-    /// when.
-    pub(super) fn longest(&self, key: u32) -> Option<(usize, u64)> {
+    /// Of the workers that are asking for this key, and that count, the one that has wanted it
+    /// longest, and since when.
+    pub(super) fn longest(&self, key: u32, counts: impl Fn(usize) -> bool) -> Option<(usize, u64)> {
         if self.asking[key as usize] == 0 {
             return None;
         }
         let workers = self.workers.iter().enumerate();
         workers
             .filter_map(|(worker, want)| Some((worker, (*want)?)))
-            .filter(|(_, want)| want.key == key && want.denied_ns.is_none())
+            .filter(|(worker, want)| want.key == key && want.denied_ns.is_none() && counts(*worker))
             .map(|(worker, want)| (worker, want.since_ns))
             .min_by_key(|(_, since_ns)| *since_ns)
     }

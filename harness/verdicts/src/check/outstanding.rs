@@ -1,0 +1,147 @@
+//! Until when a lease of a lock may be outstanding.
+//!
+//! While a client holds the lock it may renew its lease. Afterwards the lock is free
+//!
+//! - when its release has been answered: the lock says so, and it is judged by that;
+//! - when the longest lease that its holder can have left has run out: the holder was killed, its
+//!   release failed or is not answered. No command of that attempt can have set or renewed the key
+//!   later than that. If a fault keeps the releasing worker from its nodes, the release is waited for;
+//! - when the same time has passed after an attempt without a certain answer: it may have taken the
+//!   lock. If nothing kept that worker from its nodes, the doubt is of the lock's own making. It
+//!   counts once: a lock whose every attempt ends in doubt must not excuse itself for ever.
+//!
+//! An attempt that was refused left nothing.
+
+use super::reach::Reach;
+use crate::timeline::{Attempt, Denial, HoldEnd, Step};
+
+/// A release that is not answered.
+#[derive(Debug, Clone, Copy)]
+struct Release {
+    worker: usize,
+    op: u64,
+    clear_ns: u64,
+}
+
+/// An attempt without a certain answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Doubt {
+    pub(super) worker: usize,
+    pub(super) at_ns: u64,
+    /// What it may have taken has run out then.
+    clear_ns: u64,
+}
+
+/// What may be outstanding of one lock.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Outstanding {
+    holding: u32,
+    releases: Vec<Release>,
+    /// All other leases have certainly expired by then.
+    clear_ns: u64,
+    /// When the lock was last held.
+    held_ns: u64,
+    /// The last attempt without a certain answer since the last grant.
+    doubt: Option<Doubt>,
+    /// The lock has been excused for a doubt of its own making.
+    excused: bool,
+}
+
+impl Outstanding {
+    /// A step of an attempt to get this lock.
+    pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step, reach: &Reach) {
+        let clear_ns = at_ns.saturating_add(attempt.longest_lease_ns);
+        match step {
+            Step::Asked | Step::LeaseMoved { .. } => {}
+            Step::Denied(denial) => self.denied(at_ns, attempt, denial, reach),
+            Step::Begun => {
+                self.holding += 1;
+                (self.doubt, self.excused) = (None, false);
+            }
+            Step::Ended(how) => {
+                self.holding = self.holding.saturating_sub(1);
+                self.held(at_ns);
+                if how == HoldEnd::Released {
+                    let Attempt { worker, op, .. } = *attempt;
+                    self.releases.push(Release {
+                        worker,
+                        op,
+                        clear_ns,
+                    });
+                }
+            }
+            Step::Answered { released, .. } => {
+                self.releases.retain(|release| release.op != attempt.op);
+                self.held(at_ns);
+                if released.is_none() {
+                    self.clear_ns = self.clear_ns.max(clear_ns);
+                }
+            }
+            Step::Gone => {
+                self.releases.retain(|release| release.op != attempt.op);
+                self.clear_ns = self.clear_ns.max(clear_ns);
+            }
+        }
+    }
+
+    fn denied(&mut self, at_ns: u64, attempt: &Attempt, denial: Denial, reach: &Reach) {
+        if denial.is_definite() {
+            return;
+        }
+        let clear_ns = at_ns.saturating_add(attempt.longest_lease_ns);
+        self.doubt = Some(Doubt {
+            worker: attempt.worker,
+            at_ns,
+            clear_ns,
+        });
+        let own = reach.had_quorum_since(attempt.worker, attempt.acquire_ns);
+        if !own || !self.excused {
+            self.clear_ns = self.clear_ns.max(clear_ns);
+            self.excused |= own;
+        }
+    }
+
+    fn held(&mut self, at_ns: u64) {
+        self.held_ns = self.held_ns.max(at_ns);
+        self.clear_ns = self.clear_ns.max(at_ns);
+    }
+
+    /// A fault began or ended: from now on the lock is judged anew.
+    pub(super) fn forgive(&mut self) {
+        self.excused = false;
+    }
+
+    /// Since when no client can hold the lock any more. `None`: a client holds it, or is releasing it
+    /// while a fault keeps it from its nodes.
+    pub(super) fn clear_since_ns(&self, reach: &Reach) -> Option<u64> {
+        let mut clear_ns = self.clear_ns;
+        for release in &self.releases {
+            if !reach.has_quorum(release.worker) {
+                return None;
+            }
+            clear_ns = clear_ns.max(release.clear_ns);
+        }
+        (self.holding == 0).then_some(clear_ns)
+    }
+
+    /// Since when no client has held the lock. `None`: a client holds it.
+    pub(super) fn idle_since_ns(&self) -> Option<u64> {
+        (self.holding == 0).then_some(self.held_ns)
+    }
+
+    /// It is no earlier than this that no client can hold the lock any more.
+    pub(super) fn clear_ns(&self) -> u64 {
+        self.clear_ns
+    }
+
+    /// True if an attempt has ended without a certain answer since the last grant.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.doubt.is_some()
+    }
+
+    /// The last attempt without a certain answer since the last grant, if what it may have taken had
+    /// run out by then. If it blocks the lock later than that, something keeps it alive.
+    pub(super) fn doubt_before(&self, at_ns: u64) -> Option<Doubt> {
+        self.doubt.filter(|doubt| doubt.clear_ns <= at_ns)
+    }
+}
