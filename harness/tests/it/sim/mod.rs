@@ -1,6 +1,8 @@
 //! The simulated world, from the outside.
 //!
 //! - [`actor`]: clients that play a part and write down what they saw
+//! - [`availability`]: locks that need more of their nodes than a majority
+//! - [`cases`]: scenarios that once came out wrong
 //! - [`clients`], [`clocks`], [`links`], [`nodes`], [`moments`]: every fault, by what it does
 //! - [`data`]: faults of keys, scripts, memory and connections
 //! - [`commands`]: Redis through simulated connections
@@ -15,6 +17,8 @@
 //! - [`verdicts`]: what the catalog expects of a history
 
 mod actor;
+mod availability;
+mod cases;
 mod clients;
 mod clocks;
 mod commands;
@@ -46,6 +50,7 @@ pub fn plan(scenario: Scenario, nodes: usize, seed: u64) -> Plan {
     Plan {
         ttl,
         nodes: scenario.topology.nodes.unwrap_or(nodes),
+        quorum: None,
         keys: keys.map(|key| format!("picklock:stock:{key:04}")).collect(),
         seed,
         options: std::collections::BTreeMap::new(),
