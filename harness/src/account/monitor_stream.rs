@@ -161,10 +161,11 @@ fn told(line: &[u8]) -> Result<Told, String> {
 /// `1700000000.123456 [0 127.0.0.1:51234] "SET" "k" "v"`.
 fn executed(line: &[u8]) -> Option<MonitorLine> {
     let open = memchr::memchr(b'[', line)?;
-    let close = open + memchr::memmem::find(&line[open..], b"] ").or_else(|| {
-        // A command without a word does not exist, but an address may contain a bracket.
-        line[open..].iter().rposition(|byte| *byte == b']')
-    })?;
+    let close = open
+        + memchr::memmem::find(&line[open..], b"] ").or_else(|| {
+            // A command without a word does not exist, but an address may contain a bracket.
+            line[open..].iter().rposition(|byte| *byte == b']')
+        })?;
     // `[0 [::1]:51234]` has two closing brackets.
     let time = std::str::from_utf8(&line[..open]).ok()?.trim();
     let (seconds, micros) = time.split_once('.')?;
@@ -263,8 +264,10 @@ mod tests {
             key: b"j".to_vec(),
         };
         assert_eq!(told[3], expired);
-        assert!(matches!(&told[4], Told::Executed(line) if line.database == 3
-            && line.source == Source::Client("[::1]:37198".into())));
+        assert!(
+            matches!(&told[4], Told::Executed(line) if line.database == 3
+            && line.source == Source::Client("[::1]:37198".into()))
+        );
         assert_eq!(told.len(), 5);
     }
 

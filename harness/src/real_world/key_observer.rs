@@ -148,7 +148,10 @@ impl ObservedNode {
 
     /// The changes of the node's keys, and why the account has a gap, if it has one.
     pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<String>) {
-        let mut gaps = self.servers.iter().map(|server| server.gap.borrow().clone());
+        let mut gaps = self
+            .servers
+            .iter()
+            .map(|server| server.gap.borrow().clone());
         let gap = gaps.find_map(|gap| gap);
         (self.replay.borrow_mut().take(), gap)
     }
@@ -174,7 +177,11 @@ impl ObservedNode {
         let (mut answers, writer) = TcpStream::connect(address).await?.into_split();
         let drain = tokio::task::spawn_local(async move {
             let mut nothing = [0; 512];
-            while answers.read(&mut nothing).await.is_ok_and(|count| count > 0) {}
+            while answers
+                .read(&mut nothing)
+                .await
+                .is_ok_and(|count| count > 0)
+            {}
         });
         *observed.marker.lock().await = Some(Marker {
             writer,
@@ -354,7 +361,10 @@ async fn told_to_report(address: SocketAddr) -> io::Result<(OwnedReadHalf, Owned
     timeout(ANSWER, set_up)
         .await
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    match answers.iter().all(|told| *told == Told::Answer("OK".into())) {
+    match answers
+        .iter()
+        .all(|told| *told == Told::Answer("OK".into()))
+    {
         true => Ok((reader, writer)),
         false => Err(io::Error::other(format!(
             "the server at {address} does not report what it executes: {answers:?}"

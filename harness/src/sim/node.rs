@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use picklock_scenarios::{Persistence, Resource};
 
 use super::frame::Frame;
-use crate::account::{KeyRecord, KeyWatch, LookTime};
 use super::wall_clock::SimWallClock;
+use crate::account::{KeyRecord, KeyWatch, LookTime};
 use crate::clock::Clock;
 use crate::history::KeyChange;
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};

@@ -280,7 +280,11 @@ impl Proxy {
     }
 
     pub(super) fn upstream(&self, server_link: ServerLink) -> Option<SocketAddr> {
-        self.registry().upstreams.get(&server_link).copied().flatten()
+        self.registry()
+            .upstreams
+            .get(&server_link)
+            .copied()
+            .flatten()
     }
 
     pub(super) fn cut_notice(&self, conn: u64) -> Arc<Notify> {

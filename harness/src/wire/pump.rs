@@ -204,8 +204,7 @@ impl<'a> Pump<'a> {
         let unrequested = || FrameMeta::unrequested(now_ns, operation, extent.shape);
         let kind = match extent.shape {
             Shape::Command | Shape::Inline => {
-                let mut request =
-                    command::read(frame, extent.shape, self.shared.keys(), operation);
+                let mut request = command::read(frame, extent.shape, self.shared.keys(), operation);
                 if self.shared.keeps_requests() {
                     request.digest = command::digest_of(frame, extent.shape);
                 }

@@ -181,8 +181,12 @@ mod tests {
         let link = LinkId { worker: 2, node: 1 };
         requests.opened(7, link);
         // The first SET was refused: there was no memory.
-        let sent: [(&str, &[u8]); 4] =
-            [("CLIENT", b"x"), ("SET", b"one"), ("SET", b"two"), ("GET", b"k")];
+        let sent: [(&str, &[u8]); 4] = [
+            ("CLIENT", b"x"),
+            ("SET", b"one"),
+            ("SET", b"two"),
+            ("GET", b"k"),
+        ];
         for (number, (name, argument)) in sent.into_iter().enumerate() {
             requests.sent(7, &request(name.as_bytes(), argument, number as u64));
         }

@@ -11,7 +11,7 @@ use super::verdict::Cause;
 use crate::timeline::{FaultSpan, Hold, ms};
 
 /// Why two holds of one key overlap, whose lateness was looked at before; `first` is the one that
-/// began first. `outlived`: its lease was certainly over when the second began.
+/// began first. `outlived`: all its leases were certainly over when the second began.
 pub(super) fn of_overlap(
     evidence: &Evidence<'_>,
     first: &Hold,

@@ -176,4 +176,3 @@ impl KeyOwners {
         Some(self.claims.swap_remove(index))
     }
 }
-

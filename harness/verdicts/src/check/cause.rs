@@ -15,7 +15,7 @@ use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Stall};
 use super::lost_claim::LostClaim;
 use super::verdict::Cause;
 use crate::custody::{SpanEnd, ValueSpan};
-use crate::timeline::{Hold, overlap};
+use crate::timeline::{Hold, Lease, overlap};
 
 /// The cause of a violation.
 pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
@@ -43,12 +43,16 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     if !shared && (evidence.arrived_late(first) || evidence.arrived_late(second)) {
         return Cause::ExpiredGrant;
     }
-    // The client may have held it for longer than it certainly did. Then the servers decide.
-    let outlived = !shared
-        && !(first.possible_leases.iter()).any(|lease| overlap(lease.span(), second.span()));
+    let over = |leases: &[Lease]| {
+        let meets = |lease: &Lease| overlap(lease.span(), second.span());
+        !shared && !leases.iter().any(meets)
+    };
+    let outlived = over(&first.possible_leases);
     let Some(spans) = evidence.custody() else {
         return bare_cause::of_overlap(evidence, first, second, outlived);
     };
+    // If a subject does not say how long its lease runs, it may have been longer than is known. Then
+    // the servers decide.
     if outlived {
         return Cause::OutlivedLease;
     }
@@ -58,8 +62,7 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
         faults: evidence.faults(),
     };
     match lost.cause(first, second) {
-        // The value ran out when it was to, and nothing shows that the client was told more.
-        Cause::WrongExpiry if !shared => Cause::OutlivedLease,
+        Cause::WrongExpiry if over(&first.leases) => Cause::OutlivedLease,
         cause => cause,
     }
 }

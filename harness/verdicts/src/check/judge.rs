@@ -65,8 +65,8 @@ fn doubt_bare_ownership(judgements: &mut [(Property, Judgement)]) {
     let (lease_ns, ownership_ns) = (shown_ns(Property::Lease), shown_ns(Property::Ownership));
     if let (Some(lease_ns), Some(ownership_ns)) = (lease_ns, ownership_ns)
         && lease_ns <= ownership_ns
-        && let Some((_, ownership)) = (judgements.iter_mut())
-            .find(|(property, _)| *property == Property::Ownership)
+        && let Some((_, ownership)) =
+            (judgements.iter_mut()).find(|(property, _)| *property == Property::Ownership)
     {
         *ownership = Judgement::Unknown(
             "two leases had overlapped before, and without the custody of the key nobody can say whose \

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-
 use crate::history::{Event, KeyChange, KeyCommand, KeyName, What};
 
 /// What a key holds.
@@ -139,4 +138,3 @@ fn same_attempt(one: Option<&KeyCommand>, other: Option<&KeyCommand>) -> bool {
         _ => false,
     }
 }
-

@@ -68,6 +68,8 @@ pub enum Step {
     Begun,
     /// Its lease was extended or cut.
     LeaseMoved {
+        /// The deadline until now.
+        was_ns: u64,
         /// Between which times the subject said so.
         said_ns: (u64, u64),
     },

@@ -91,7 +91,7 @@ impl Leases {
                 Lease::start(&mut self.certain, at_ns, deadline_ns);
                 Lease::start(&mut self.possible, at_ns, latest_ns);
             }
-            Step::LeaseMoved { said_ns } => {
+            Step::LeaseMoved { said_ns, .. } => {
                 Lease::moved(&mut self.certain, said_ns.1, at_ns, deadline_ns);
                 Lease::moved(&mut self.possible, said_ns.0, at_ns, latest_ns);
             }

@@ -221,8 +221,11 @@ impl AttemptTracker {
             let now = to(attempt);
             if (now.earliest_ns, now.latest_ns) != (was.earliest_ns, was.latest_ns) {
                 attempt.set_deadline(at_ns, now);
-                let said_ns = now.said_ns;
-                see(attempt, Step::LeaseMoved { said_ns });
+                let step = Step::LeaseMoved {
+                    was_ns: was.earliest_ns,
+                    said_ns: now.said_ns,
+                };
+                see(attempt, step);
             }
         }
     }

@@ -177,7 +177,9 @@ impl Claims {
             .holdings()
             .filter(|(_, _, holding)| {
                 let author = holding.author.as_ref();
-                author.is_some_and(|author| author.op == attempt.op && author.worker == attempt.worker)
+                author.is_some_and(|author| {
+                    author.op == attempt.op && author.worker == attempt.worker
+                })
             })
             // A counter stays, and so does what has no expiry and another name.
             .filter(|(_, key, holding)| holding.ttl_ms.is_some() || matches!(key, KeyName::Lock(_)))

@@ -214,9 +214,8 @@ impl Checker for Ownership {
         });
         // It wrote the value once more: the first one was not what it was granted the lock with.
         if let Some((node, key, owner)) = written {
-            self.waiting.retain(|taken| {
-                (taken.node, &taken.key, taken.owner) != (node, &key, owner)
-            });
+            self.waiting
+                .retain(|taken| (taken.node, &taken.key, taken.owner) != (node, &key, owner));
         }
         let Some(taken) = now_taken else {
             return;
