@@ -17,6 +17,7 @@ impl<W: World> Nemesis<W> {
         match action {
             WorkerAction::Freeze => {
                 self.context.world.freeze_worker(worker).await?;
+                self.begin_silence(fault, worker);
                 self.ongoing.record(fault, Undo::ThawWorker(worker));
             }
             WorkerAction::Kill => self.kill(fault, worker).await?,
@@ -35,6 +36,8 @@ impl<W: World> Nemesis<W> {
             by_fault: true,
             reason: "killed by the nemesis".into(),
         });
-        self.context.world.kill_worker(worker).await
+        self.context.world.kill_worker(worker).await?;
+        self.begin_silence(fault, worker);
+        Ok(())
     }
 }

@@ -25,6 +25,7 @@ mod lost_claim;
 mod oracle;
 mod overlap;
 mod properties;
+mod standstill;
 mod story;
 mod sufficiency;
 mod verdict;
