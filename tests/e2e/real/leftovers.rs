@@ -78,7 +78,7 @@ fn directories(temp: &Path) -> Vec<String> {
     clippy::disallowed_methods,
     reason = "there is no event to wait for: the one who could tell is dead"
 )]
-fn becomes(what: &str, look: impl Fn() -> Result<(), String>) {
+pub fn becomes(what: &str, look: impl Fn() -> Result<(), String>) {
     let mut left = PATIENCE;
     let pause = Duration::from_millis(50);
     loop {
