@@ -1,17 +1,21 @@
-"""The polite adapter, with thirty connections to its first node that it does not need."""
+"""The polite adapter. With its first grant it opens thirty connections to its first node that it does
+not need, and never closes them."""
 
 import socket
 from urllib.parse import urlsplit
 
 import polite
 
+nodes = []
 connections = []
 
 
 def answer(request):
     if request["op"] == "init":
-        for url in request["nodes"][:1] * 30:
-            node = urlsplit(url)
+        nodes.extend(request["nodes"])
+    if request["op"] == "acquire" and not connections:
+        node = urlsplit(nodes[0])
+        for _ in range(30):
             connections.append(socket.create_connection((node.hostname, node.port)))
     return polite_answer(request)
 

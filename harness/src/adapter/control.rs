@@ -88,7 +88,7 @@ impl WorkerControl {
             if condition == Condition::Dead {
                 return Err(ProcessError::Gone(self.exited().await));
             }
-            let table = self.table()?;
+            let table = self.table().await?;
             let stopped = self.group.reap_guard().stop(&table);
             let stopped = stopped.map_err(ProcessError::Signal)?;
             let stopped = stopped.filter(|_| condition == Condition::Stopped);
@@ -111,7 +111,7 @@ impl WorkerControl {
     /// [`ProcessError::Gone`] if the process has ended.
     pub async fn thaw(&self) -> Result<(), ProcessError> {
         let sent = self.signal(Signal::CONT).await;
-        let table = self.table()?;
+        let table = self.table().await?;
         let others = self.group.reap_guard().signal_all(&table, Signal::CONT);
         others.map_err(ProcessError::Signal)?;
         sent
@@ -134,7 +134,7 @@ impl WorkerControl {
         }
         let clock = Clock::start();
         let (mut before, mut seen) = (None, BTreeSet::new());
-        while let Some(table) = table_since(controls) {
+        while let Some(table) = table_since(controls).await {
             let stopped = stop_all(controls, &table);
             seen.extend(stopped.iter().flatten().flat_map(|(_, all)| all).copied());
             if (stopped.is_some() && stopped == before) || clock.elapsed() > STOP_WITHIN {
@@ -148,7 +148,7 @@ impl WorkerControl {
         for control in controls {
             let _ = control.group.reap_guard().signal(Signal::KILL);
         }
-        while let Some(table) = table_since(controls) {
+        while let Some(table) = table_since(controls).await {
             let alive = controls.iter();
             let alive = alive.filter(|control| !control.group.reap_guard().kill(&table));
             if alive.count() == 0 || clock.elapsed() > STOP_WITHIN * 2 {
@@ -180,9 +180,10 @@ impl WorkerControl {
         }
     }
 
-    fn table(&self) -> Result<ProcessTable, ProcessError> {
+    async fn table(&self) -> Result<ProcessTable, ProcessError> {
         let since_ticks = self.group.reap_guard().since_ticks();
-        ProcessTable::read(since_ticks).map_err(ProcessError::Signal)
+        let table = ProcessTable::look(since_ticks).await;
+        table.map_err(ProcessError::Signal)
     }
 }
 
@@ -206,11 +207,11 @@ fn stop_all(
 }
 
 /// The processes among which the descendants of these workers are; `None`: they cannot be seen.
-fn table_since(controls: &[WorkerControl]) -> Option<ProcessTable> {
+async fn table_since(controls: &[WorkerControl]) -> Option<ProcessTable> {
     let since = controls
         .iter()
         .map(|one| one.group.reap_guard().since_ticks());
-    ProcessTable::read(since.min()?).ok()
+    ProcessTable::look(since.min()?).await.ok()
 }
 
 /// Kills the worker with its descendants when the last handle is dropped.

@@ -29,9 +29,9 @@ impl Silences {
 
 impl<W: World> Nemesis<W> {
     /// The fault has frozen or killed the worker: nothing may come from it now.
-    pub(super) fn begin_silence(&self, fault: u32, worker: usize) {
+    pub(super) async fn begin_silence(&self, fault: u32, worker: usize) {
         self.silences.add(fault, worker);
-        self.context.world.begin_silence(worker);
+        self.context.world.begin_silence(worker).await;
     }
 
     /// The worker is about to continue, or to be started again, as far as this fault is concerned.

@@ -17,8 +17,8 @@ impl<W: World> Nemesis<W> {
         match action {
             WorkerAction::Freeze => {
                 self.context.world.freeze_worker(worker).await?;
-                self.begin_silence(fault, worker);
                 self.ongoing.record(fault, Undo::ThawWorker(worker));
+                self.begin_silence(fault, worker).await;
             }
             WorkerAction::Kill => self.kill(fault, worker).await?,
         }
@@ -37,7 +37,7 @@ impl<W: World> Nemesis<W> {
             reason: "killed by the nemesis".into(),
         });
         self.context.world.kill_worker(worker).await?;
-        self.begin_silence(fault, worker);
+        self.begin_silence(fault, worker).await;
         Ok(())
     }
 }

@@ -25,6 +25,16 @@ pub(super) struct Entry {
 }
 
 impl ProcessTable {
+    /// Reads the table on a thread of its own: with many processes it takes a while, and the harness
+    /// must not stand still meanwhile. See [`ProcessTable::read`].
+    ///
+    /// # Errors
+    /// As [`ProcessTable::read`].
+    pub(crate) async fn look(since_ticks: u64) -> io::Result<ProcessTable> {
+        let reading = tokio::task::spawn_blocking(move || ProcessTable::read(since_ticks));
+        reading.await.map_err(io::Error::other)?
+    }
+
     /// Reads the table. A process that started before `since_ticks` cannot carry a mark that was
     /// given later, so its environment is not read.
     ///

@@ -35,8 +35,8 @@ impl Links for RealWorld {
         self.wire.has_spoken(worker)
     }
 
-    fn begin_silence(&self, worker: usize) {
-        if let Err(error) = self.wire.begin_silence(worker) {
+    async fn begin_silence(&self, worker: usize) {
+        if let Err(error) = self.wire.begin_silence(worker).await {
             self.wire.note_shortage(format!(
                 "it is not known whether a fault of worker {worker} has struck, because the                  kernel's table of connections cannot be read: {error}"
             ));

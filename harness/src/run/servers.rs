@@ -77,7 +77,10 @@ pub(super) async fn run(
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
     let down = world.take_down().await;
-    let ran = ran.map_err(|error| with_log(error, dir.path()))?;
+    let ran = ran.map_err(|error| match wire.take_shortages().join("; ") {
+        none if none.is_empty() => with_log(error, dir.path()),
+        shortages => RunFailure::Shortage(shortages),
+    })?;
     down?;
     Ok(RunOutput {
         history: ran.history,

@@ -266,8 +266,8 @@ impl Wire {
     ///
     /// # Errors
     /// The kernel does not say what may still come. Then nothing can be proved.
-    pub fn begin_silence(&self, worker: usize) -> io::Result<()> {
-        self.proxy.silences.begin(worker)
+    pub async fn begin_silence(&self, worker: usize) -> io::Result<()> {
+        self.proxy.silences.begin(worker).await
     }
 
     /// What has come from the worker since its silence began; `None`: nothing.

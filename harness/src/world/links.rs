@@ -1,5 +1,7 @@
 //! The links between workers and nodes.
 
+use std::future::Future;
+
 use picklock_scenarios::Phase;
 
 use crate::wire::{Escape, ImposedId, LinkFault};
@@ -26,7 +28,9 @@ pub trait Links {
 
     /// From now on nothing may come from this worker: it was frozen or killed. A world in which a
     /// worker is frozen and killed by definition need not look.
-    fn begin_silence(&self, _worker: usize) {}
+    fn begin_silence(&self, _worker: usize) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
     /// What has come from the worker since its silence began; `None`: nothing.
     fn escape(&self, _worker: usize) -> Option<Escape> {
         None

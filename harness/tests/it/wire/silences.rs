@@ -14,7 +14,7 @@ async fn what_was_written_before_is_no_escape_and_what_comes_later_is() {
     let mut client = Client::connect(wire.open(LINK, stage.address()).await.unwrap()).await;
     let mut node = stage.accept().await;
     client.send("PING").await;
-    wire.begin_silence(0).unwrap();
+    wire.begin_silence(0).await.unwrap();
     assert_eq!(node.exactly(14).await, b"*1\r\n$4\r\nPING\r\n");
     assert!(wire.has_spoken(0) && !wire.has_spoken(1));
     assert_eq!(wire.escape(0), None);
@@ -44,7 +44,7 @@ async fn the_first_command_after_an_answer_is_an_escape() {
     node.exactly(14).await;
     node.write(b"+PONG\r\n").await;
     client.reply().await;
-    wire.begin_silence(0).unwrap();
+    wire.begin_silence(0).await.unwrap();
     client.send("PING").await;
     node.exactly(14).await;
     assert!(matches!(wire.escape(0), Some(Escape { node: Some(0), .. })));
@@ -58,7 +58,7 @@ async fn a_new_connection_is_an_escape() {
     let wire = wire();
     let address = wire.open(LINK, stage.address()).await.unwrap();
     let _before = Client::connect(address).await;
-    wire.begin_silence(0).unwrap();
+    wire.begin_silence(0).await.unwrap();
     stage.accept().await;
     assert_eq!(wire.escape(0), None);
     let _after = Client::connect(address).await;
