@@ -113,7 +113,7 @@ impl<W: World> Nemesis<W> {
         while let Some(id) = self.ongoing.last() {
             self.end(id).await;
         }
-        self.end_all_silences();
+        self.silences.end_all(&self.context);
         let settled = self.settled.borrow().clone();
         let timed = self.plans().iter().enumerate();
         let too_late = timed.filter(|(index, plan)| plan.at.is_some() && !settled.contains(index));

@@ -13,13 +13,13 @@ impl<W: World> Nemesis<W> {
             // history.
             Undo::ThawWorker(worker) => {
                 // Where another fault has frozen it too, it stays frozen until that one ends.
-                if self.end_silence(fault, worker) {
+                if self.silences.end(&self.context, fault, worker) {
                     world.thaw_worker(worker).await.unwrap_or_default();
                 }
             }
             Undo::ResumeNode(node) => world.resume_node(node).await.unwrap_or_default(),
             Undo::ReviveWorker(worker) => {
-                self.end_silence(fault, worker);
+                self.silences.end(&self.context, fault, worker);
                 self.context.roster.revive(worker);
             }
             Undo::RestartNode(node) => {

@@ -18,7 +18,7 @@ impl<W: World> Nemesis<W> {
             WorkerAction::Freeze => {
                 self.context.world.freeze_worker(worker).await?;
                 self.ongoing.record(fault, Undo::ThawWorker(worker));
-                self.begin_silence(fault, worker).await;
+                self.silences.begin(&self.context, fault, worker).await;
             }
             WorkerAction::Kill => self.kill(fault, worker).await?,
         }
@@ -37,7 +37,7 @@ impl<W: World> Nemesis<W> {
             reason: "killed by the nemesis".into(),
         });
         self.context.world.kill_worker(worker).await?;
-        self.begin_silence(fault, worker).await;
+        self.silences.begin(&self.context, fault, worker).await;
         Ok(())
     }
 }

@@ -4,12 +4,17 @@
 //! workers, and nothing passes on the wire. A run in which that happened during a fault or a hold did
 //! not do to the lock what its scenario says.
 
-use crate::history::{Event, What};
+use crate::history::{Event, Header, What};
 use crate::timeline::{Attempt, Step, ms};
 
+/// Shortest stall that matters, as a fraction of the lease: as long as Redlock waits for a node. The
+/// driver records no shorter ones.
+const PART_OF_LEASE: u64 = 10;
+
 /// Watches what was going on when the harness stood still.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Standstill {
+    shortest_ms: u64,
     holding: u64,
     /// When the last hold ended that has ended.
     held_until_ns: Option<u64>,
@@ -29,6 +34,19 @@ struct Stall {
 }
 
 impl Standstill {
+    /// For a history with this header.
+    pub(super) fn new(header: &Header) -> Self {
+        Standstill {
+            shortest_ms: header.ttl_ms / PART_OF_LEASE,
+            holding: 0,
+            held_until_ns: None,
+            faults: Vec::new(),
+            faulty_until_ns: None,
+            first: None,
+            count: 0,
+        }
+    }
+
     /// An attempt made a step.
     pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         match step {
@@ -55,6 +73,9 @@ impl Standstill {
     }
 
     fn stalled(&mut self, at_ns: u64, late_ms: u64) {
+        if late_ms < self.shortest_ms {
+            return;
+        }
         let from_ns = at_ns.saturating_sub(ms(late_ms));
         let reaches = |until_ns: Option<u64>| until_ns.is_some_and(|until_ns| until_ns >= from_ns);
         let touched = if !self.faults.is_empty() || reaches(self.faulty_until_ns) {
@@ -95,6 +116,7 @@ impl Standstill {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::read_history;
 
     const S: u64 = 1_000_000_000;
 
@@ -114,7 +136,9 @@ mod tests {
     }
 
     fn after(events: &[Event]) -> Option<String> {
-        let mut standstill = Standstill::default();
+        let text = include_bytes!("../../tests/histories/calm.jsonl");
+        let header = read_history(&text[..]).unwrap().header;
+        let mut standstill = Standstill::new(&header);
         events.iter().for_each(|event| standstill.event(event));
         standstill.reason()
     }
@@ -131,6 +155,8 @@ mod tests {
         let began_and_ended_in_it = [event(S, began(1)), ended(S), stalled(S + S / 4)];
         assert!(after(&began_and_ended_in_it).is_some());
         assert_eq!(after(&[stalled(S)]), None);
+        let short = event(2 * S, What::Stalled { late_ms: 99 });
+        assert_eq!(after(&[event(S, began(1)), short]), None);
         assert_eq!(after(&[event(S, began(1)), ended(S), stalled(2 * S)]), None);
     }
 

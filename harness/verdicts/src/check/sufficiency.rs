@@ -43,7 +43,7 @@ impl Sufficiency {
             keys: vec![Overlaps::default(); header.keys.len()],
             competed: false,
             reasons: Vec::new(),
-            standstill: Standstill::default(),
+            standstill: Standstill::new(header),
             void: None,
         }
     }
