@@ -2,13 +2,15 @@
 //! uses other servers.
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::adapters::{exec, project, python_with_redis};
-use super::leftovers::becomes;
+use super::containers::docker;
+use super::leftovers::{becomes, image};
 use crate::running::{Outcome, picklock};
 
 /// `exec:` with the watchdog behind a wrapper of `tests/adapters`, or behind a program.
@@ -112,6 +114,29 @@ fn a_daemon_that_hides_is_heard() {
         .file("history.jsonl", &history)
         .run();
     assert!(again.stdout.contains("is a wrapper"), "{}", again.all());
+}
+
+/// The client of the engine is frozen, and the container goes on.
+#[test]
+fn a_container_is_heard() {
+    let binary = Path::new(env!("CARGO_BIN_EXE_picklock"));
+    let label = format!("picklock.test={}", std::process::id());
+    let program = format!(
+        "exec:docker run -i --rm --network host --label {label} -v /usr:/usr:ro -v /lib:/lib:ro \
+         -v /lib64:/lib64:ro -v {}:/picklock:ro --entrypoint /picklock {} worker --impl watchdog",
+        binary.display(),
+        image()
+    );
+    let lock = shell_words::quote(&program);
+    let line = format!("scenario gc-pause --impl {lock} --backend process --json");
+    let outcome = picklock(&line).run();
+    assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
+    undecided(&outcome, "the fault escaped");
+    becomes("no container", || {
+        let filter = format!("label={label}");
+        let left = docker(&["ps", "-q", "--filter", &filter]);
+        left.is_empty().then_some(()).ok_or(left)
+    });
 }
 
 #[test]
