@@ -72,6 +72,13 @@ fn words(what: &What) -> Option<String> {
         } => format!("worker {worker} {}: {detail}", did(*kind)),
         What::FaultMissed { fault, reason, .. } => format!("fault {fault} never struck: {reason}"),
         What::NodeLost { node, reason } => format!("node {node} failed on its own: {reason}"),
+        What::FaultEscaped { worker, .. } => format!(
+            "worker {worker} went on although it was frozen or dead: the lock is in another process"
+        ),
+        What::GrantWithoutCommand { worker, .. } => format!(
+            "worker {worker} got the lock without a command: the lock does not use the servers that it was given"
+        ),
+        What::Shortage { reason } => format!("the harness ran short: {reason}"),
         What::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
         What::KeyLeft {
             node, ttl_ms: -1, ..

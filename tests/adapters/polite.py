@@ -5,12 +5,24 @@
 """
 
 import json
+import socket
 import sys
+from urllib.parse import urlsplit
+
+
+def greet(nodes):
+    """Sends a command to the first node: who grants without any is not judged."""
+    for url in nodes[:1]:
+        node = urlsplit(url)
+        with socket.create_connection((node.hostname, node.port)) as connection:
+            connection.sendall(b"PING\r\n")
+            connection.recv(64)
 
 
 def answer(request):
     op = request["op"]
     if op == "init":
+        greet(request["nodes"])
         return {"reply": "ready", "name": "polite", "version": "1"}
     if op in ("acquire", "extend"):
         return {"reply": "granted", "token": request.get("token", f"grant-{request['id']}")}

@@ -67,6 +67,27 @@ impl Call {
         self
     }
 
+    /// Lets it have no more than this many open files.
+    pub fn with_descriptors(mut self, limit: u64) -> Self {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")])
+            .arg(self.command.get_program())
+            .args(self.command.get_args())
+            .current_dir(self.home.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.command = command;
+        self
+    }
+
     /// Puts a file into its directory.
     pub fn file(self, name: &str, text: &str) -> Self {
         std::fs::write(self.home.path().join(name), text).unwrap();

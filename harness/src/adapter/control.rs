@@ -1,20 +1,27 @@
 //! Control of a worker process: freeze, thaw and kill it, even while other tasks wait for it.
+//!
+//! A worker may be a wrapper around the process that has the lock, and that process may have a
+//! session of its own, or another parent. So all descendants are frozen and killed: those that
+//! `/proc` shows below the worker, and those that carry its mark.
 
-use std::future::{Future, poll_fn};
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use tokio::process::Child;
 use tokio::sync::watch;
 
-use super::exit;
 use super::process_error::{ProcessError, STOP_WITHIN};
-use super::process_group::{self, Condition};
+use super::process_group::Condition;
+use super::reap_guard::{ReapGuard, Sent, reap_orphan};
 use crate::clock::Clock;
+use crate::process_stat::{Member, ProcessTable};
+
+/// Pause between two looks at processes that are about to stop or to end.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Freezes, thaws and kills a worker with all processes that it started, even while other tasks
 /// wait for it.
@@ -25,16 +32,9 @@ pub struct WorkerControl {
 }
 
 impl WorkerControl {
-    pub(super) fn of(child: Child) -> io::Result<Self> {
-        let pid = child
-            .id()
-            .and_then(|id| Pid::from_raw(id.cast_signed()))
-            .ok_or_else(|| io::Error::other("it has no process number"))?;
-        let reap_guard = Arc::new(Mutex::new(ReapGuard {
-            child,
-            pid,
-            reaped: false,
-        }));
+    /// `mark`: what its descendants inherit; see `MARK_VARIABLE`.
+    pub(super) fn of(child: Child, mark: String) -> io::Result<Self> {
+        let reap_guard = Arc::new(Mutex::new(ReapGuard::of(child, mark)?));
         let (tell, how_it_ended) = watch::channel(None);
         let reaper = reap_guard.clone();
         tokio::spawn(async move {
@@ -50,45 +50,115 @@ impl WorkerControl {
 
     /// The id of its process.
     pub fn pid(&self) -> u32 {
-        self.group
-            .reap_guard()
-            .pid
-            .as_raw_nonzero()
-            .get()
-            .cast_unsigned()
+        let pid = self.group.reap_guard().pid();
+        pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Sends SIGSTOP to the whole group and returns when every process in it has stopped, all
-    /// threads included: SIGSTOP itself is asynchronous.
+    /// The value of the environment variable `PICKLOCK_WORKER` of all its descendants. No other
+    /// worker has the same one.
+    pub fn mark(&self) -> String {
+        self.group.reap_guard().mark().to_owned()
+    }
+
+    /// Sends SIGSTOP to the worker and all its descendants, and returns when every one of them has
+    /// stopped, all threads included: SIGSTOP itself is asynchronous. Where this fails, they
+    /// continue.
     ///
     /// # Errors
-    /// [`ProcessError::Gone`] if the process has ended.
+    /// [`ProcessError::Gone`] if the process has ended, [`ProcessError::DidNotStop`] if one of
+    /// them did not stop in time, [`ProcessError::Signal`] if one of them cannot be stopped.
     pub async fn freeze(&self) -> Result<(), ProcessError> {
+        let frozen = self.stop().await;
+        if frozen.is_err() {
+            // One that has ended need not continue.
+            self.thaw().await.unwrap_or_default();
+        }
+        frozen
+    }
+
+    /// Two looks in a row must show the same processes, all stopped. What a look may have missed
+    /// because it was just being started is in the second one, and what has stopped starts nothing.
+    async fn stop(&self) -> Result<(), ProcessError> {
         self.signal(Signal::STOP).await?;
         let clock = Clock::start();
-        while !self.stands_still().await? {
+        let mut before = None;
+        loop {
+            let condition = self.group.reap_guard().condition();
+            let condition = condition.map_err(ProcessError::Signal)?;
+            if condition == Condition::Dead {
+                return Err(ProcessError::Gone(self.exited().await));
+            }
+            let table = self.table().await?;
+            let stopped = self.group.reap_guard().stop(&table);
+            let stopped = stopped.map_err(ProcessError::Signal)?;
+            let stopped = stopped.filter(|_| condition == Condition::Stopped);
+            if stopped.is_some() && stopped == before {
+                return Ok(());
+            }
             if clock.elapsed() > STOP_WITHIN {
                 return Err(ProcessError::DidNotStop);
             }
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            before = stopped;
+            if before.is_none() {
+                tokio::time::sleep(LOOK).await;
+            }
         }
-        Ok(())
     }
 
-    /// Lets it run again (SIGCONT).
+    /// Lets it and all its descendants run again (SIGCONT).
     ///
     /// # Errors
     /// [`ProcessError::Gone`] if the process has ended.
     pub async fn thaw(&self) -> Result<(), ProcessError> {
-        self.signal(Signal::CONT).await
+        let sent = self.signal(Signal::CONT).await;
+        let table = self.table().await?;
+        let others = self.group.reap_guard().signal_all(&table, Signal::CONT);
+        others.map_err(ProcessError::Signal)?;
+        sent
     }
 
-    /// Kills the whole group (SIGKILL), frozen or not, and waits until it is reaped. Returns how it
-    /// ended, by this signal or before it.
+    /// Kills it and all its descendants (SIGKILL), frozen or not, and waits until it is reaped.
+    /// Returns how it ended, by this signal or before it.
     pub async fn kill(&self) -> String {
-        // A process that has already ended needs no signal. Other failures show in how it ended.
-        let _ = self.signal(Signal::KILL).await;
+        WorkerControl::kill_all(std::slice::from_ref(self)).await;
         self.exited().await
+    }
+
+    /// Kills these workers and all their descendants, and waits until none of them lives.
+    ///
+    /// They are stopped first: what stands still starts nothing that could get away.
+    pub async fn kill_all(controls: &[WorkerControl]) {
+        for control in controls {
+            // A process that has already ended needs no signal.
+            let _ = control.group.reap_guard().signal(Signal::STOP);
+        }
+        let clock = Clock::start();
+        let (mut before, mut seen) = (None, BTreeSet::new());
+        while let Some(table) = table_since(controls).await {
+            let stopped = stop_all(controls, &table);
+            seen.extend(stopped.iter().flatten().flat_map(|(_, all)| all).copied());
+            if (stopped.is_some() && stopped == before) || clock.elapsed() > STOP_WITHIN {
+                break;
+            }
+            before = stopped;
+            if before.is_none() {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        for control in controls {
+            let _ = control.group.reap_guard().signal(Signal::KILL);
+        }
+        while let Some(table) = table_since(controls).await {
+            let alive = controls.iter();
+            let alive = alive.filter(|control| !control.group.reap_guard().kill(&table));
+            if alive.count() == 0 || clock.elapsed() > STOP_WITHIN * 2 {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        let leaders: BTreeSet<u32> = controls.iter().map(WorkerControl::pid).collect();
+        let orphans = seen.into_iter().filter(|(pid, _)| !leaders.contains(pid));
+        orphans.for_each(reap_orphan);
     }
 
     /// Waits until it has ended, and returns how, in words.
@@ -110,17 +180,41 @@ impl WorkerControl {
         }
     }
 
-    async fn stands_still(&self) -> Result<bool, ProcessError> {
-        let condition = self.group.reap_guard().condition();
-        match condition.map_err(ProcessError::Signal)? {
-            Condition::Stopped => Ok(true),
-            Condition::Running => Ok(false),
-            Condition::Dead => Err(ProcessError::Gone(self.exited().await)),
-        }
+    async fn table(&self) -> Result<ProcessTable, ProcessError> {
+        let since_ticks = self.group.reap_guard().since_ticks();
+        let table = ProcessTable::look(since_ticks).await;
+        table.map_err(ProcessError::Signal)
     }
 }
 
-/// Kills the group when the last handle is dropped.
+/// Stops what still runs of each worker. Returns the members of each if none did; else `None`.
+fn stop_all(
+    controls: &[WorkerControl],
+    table: &ProcessTable,
+) -> Option<BTreeMap<u32, BTreeSet<Member>>> {
+    let mut all = Some(BTreeMap::new());
+    for control in controls {
+        // One that cannot be stopped can perhaps be killed.
+        let stopped = control.group.reap_guard().stop(table).unwrap_or_default();
+        match (&mut all, stopped) {
+            (Some(all), Some(members)) => {
+                all.insert(control.pid(), members);
+            }
+            _ => all = None,
+        }
+    }
+    all
+}
+
+/// The processes among which the descendants of these workers are; `None`: they cannot be seen.
+async fn table_since(controls: &[WorkerControl]) -> Option<ProcessTable> {
+    let since = controls
+        .iter()
+        .map(|one| one.group.reap_guard().since_ticks());
+    ProcessTable::look(since.min()?).await.ok()
+}
+
+/// Kills the worker with its descendants when the last handle is dropped.
 struct Group(Arc<Mutex<ReapGuard>>);
 
 impl Group {
@@ -131,62 +225,10 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let _ = self.reap_guard().signal(Signal::KILL);
+        self.reap_guard().abandon();
     }
 }
 
 fn lock(reap_guard: &Mutex<ReapGuard>) -> MutexGuard<'_, ReapGuard> {
     reap_guard.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether a process received a signal.
-enum Sent {
-    Delivered,
-    TooLate,
-}
-
-/// The child, under one lock for signals and for reaping. After a process is reaped, its id may
-/// belong to an unrelated process, which must never be signalled.
-struct ReapGuard {
-    child: Child,
-    pid: Pid,
-    reaped: bool,
-}
-
-impl ReapGuard {
-    fn signal(&self, signal: Signal) -> io::Result<Sent> {
-        if self.reaped || process_group::condition(self.pid)? == Condition::Dead {
-            return Ok(Sent::TooLate);
-        }
-        process_group::signal(self.pid, signal)?;
-        Ok(Sent::Delivered)
-    }
-
-    /// [`Condition::Stopped`] only if the whole group has stopped.
-    fn condition(&self) -> io::Result<Condition> {
-        if self.reaped {
-            return Ok(Condition::Dead);
-        }
-        let condition = process_group::condition(self.pid)?;
-        if condition == Condition::Stopped && !process_group::all_stopped(self.pid)? {
-            return Ok(Condition::Running);
-        }
-        Ok(condition)
-    }
-
-    fn poll_reap(&mut self, context: &mut Context<'_>) -> Poll<String> {
-        // Until the dead leader is reaped, no other group can have its number. So this is the time
-        // to kill what it left behind.
-        if matches!(process_group::condition(self.pid), Ok(Condition::Dead)) {
-            let _ = process_group::signal(self.pid, Signal::KILL);
-        }
-        let waited = pin!(self.child.wait()).poll(context);
-        waited.map(|status| {
-            self.reaped = true;
-            match status {
-                Ok(status) => exit::in_words(status),
-                Err(error) => format!("ended, nobody knows how: {error}"),
-            }
-        })
-    }
 }

@@ -4,7 +4,7 @@
 //! - [`line_reader`]: one message a line, with a limit on its length
 //! - [`local_channel`]: messages between tasks, if the worker is not a process
 //! - [`process`]: the driver's end of a worker process
-//! - [`control`]: freezes, thaws and kills it
+//! - [`control`]: freezes, thaws and kills it with all its descendants
 //! - [`command_line`]: its command line, for `exec:` subjects
 //! - [`serve`]: the worker's end, for built-in subjects
 //! - [`connect`]: the worker's connections to real Redis nodes
@@ -19,6 +19,7 @@ pub mod message;
 pub mod process;
 mod process_error;
 mod process_group;
+mod reap_guard;
 mod reconnecting;
 pub mod serve;
 mod unsent_message;

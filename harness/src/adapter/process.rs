@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, BufReader};
@@ -12,6 +13,7 @@ use super::control::WorkerControl;
 use super::line_reader::{Line, LineReader};
 use super::message::{Request, WorkerMessage};
 pub use super::process_error::ProcessError;
+use crate::process_stat::{MARK_VARIABLE, ProcessStat};
 
 /// How much of a line that is not a message is kept, in characters.
 const GARBAGE_KEPT: usize = 200;
@@ -43,7 +45,10 @@ impl WorkerProcess {
     /// error is appended to `stderr_log`. `prepare` can change the command before it starts: its
     /// environment, its working directory.
     ///
-    /// Must be called inside a tokio runtime. When all handles are dropped, the group is killed.
+    /// The process and its descendants carry a mark in their environment, by which they are found
+    /// again wherever they go.
+    ///
+    /// Must be called inside a tokio runtime. When all handles are dropped, they are killed.
     ///
     /// # Errors
     /// The log cannot be opened, or the program cannot be started.
@@ -61,9 +66,11 @@ impl WorkerProcess {
                 path: stderr_log.to_owned(),
                 source,
             })?;
+        let mark = new_mark();
         let mut command = Command::new(program);
         command
             .args(arguments)
+            .env(MARK_VARIABLE, &mark)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -74,7 +81,7 @@ impl WorkerProcess {
             let missing = || io::Error::other("its standard streams are not piped");
             let stdin = child.stdin.take().ok_or_else(missing)?;
             let stdout = child.stdout.take().ok_or_else(missing)?;
-            Ok((WorkerControl::of(child)?, stdin, stdout))
+            Ok((WorkerControl::of(child, mark)?, stdin, stdout))
         });
         let (control, stdin, stdout) = started.map_err(|source| ProcessError::Start {
             program: program.clone(),
@@ -112,6 +119,15 @@ impl WorkerProcess {
     pub fn into_parts(self) -> (WorkerControl, WorkerStdin, WorkerStdout) {
         (self.control, self.requests, self.stdout)
     }
+}
+
+/// A mark that no other worker of this machine has: this process, and a number.
+fn new_mark() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let pid = std::process::id();
+    let started_ticks = ProcessStat::of(pid).map_or(0, |stat| stat.started_ticks);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{pid}:{started_ticks}:{number}")
 }
 
 /// Writes requests.

@@ -42,3 +42,14 @@ pub enum ProcessError {
     #[error("cannot send to the worker: {0}")]
     Send(#[source] io::Error),
 }
+
+impl ProcessError {
+    /// What the system said, if it is the reason.
+    pub fn source_io(&self) -> Option<&io::Error> {
+        match self {
+            ProcessError::Log { source, .. } | ProcessError::Start { source, .. } => Some(source),
+            ProcessError::Signal(source) | ProcessError::Send(source) => Some(source),
+            ProcessError::NoProgram | ProcessError::Gone(_) | ProcessError::DidNotStop => None,
+        }
+    }
+}

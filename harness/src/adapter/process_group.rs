@@ -1,11 +1,10 @@
-//! Signals to a worker and all processes that it started, and a check that all of them are stopped.
+//! Signals to a process and to the group that it leads.
 
 use std::io;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-
-#[cfg(target_os = "linux")]
-use crate::process_stat::{ProcessStat, all_processes, threads_of};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 
 /// What the kernel says about a child that has not been reaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,27 +38,13 @@ pub(super) fn signal(leader: Pid, signal: Signal) -> io::Result<()> {
     }
 }
 
-/// True when no thread of any process in the group runs. It reads `/proc`, because only children
-/// can be waited for, and a client behind a wrapper script is a grandchild.
-#[cfg(target_os = "linux")]
-pub(super) fn all_stopped(leader: Pid) -> io::Result<bool> {
-    let group = leader.as_raw_nonzero().get().unsigned_abs();
-    for process in all_processes()? {
-        if !ProcessStat::of(process).is_ok_and(|stat| stat.group == group) {
-            continue;
-        }
-        // A process or thread that has disappeared in the meantime no longer runs.
-        let mut threads = threads_of(process).unwrap_or_default().into_iter();
-        let runs = |stat: ProcessStat| !stat.is_stopped();
-        if threads.any(|thread| ProcessStat::of_thread(process, thread).is_ok_and(runs)) {
-            return Ok(false);
-        }
+/// Signals one process. It is not an error if it has ended.
+pub(super) fn signal_one(pid: u32, signal: Signal) -> io::Result<()> {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    match kill_process(pid, signal) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
     }
-    Ok(true)
-}
-
-/// On other systems only the leader can be examined.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn all_stopped(leader: Pid) -> io::Result<bool> {
-    Ok(condition(leader)? == Condition::Stopped)
 }

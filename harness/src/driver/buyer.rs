@@ -40,6 +40,10 @@ pub struct Buyer<W> {
     pub(super) entropy: StdRng,
     /// Keys that this buyer has not yet seen sold out.
     pub(super) open_keys: Vec<u32>,
+    /// The addresses of the nodes, as its worker was given them.
+    pub(super) nodes: Vec<String>,
+    /// True when its worker was seen to use them, or the history says that it does not.
+    pub(super) uses_nodes: bool,
     /// Units that it bought so far.
     pub(super) bought: u32,
 }

@@ -55,6 +55,7 @@ impl<W: World> Buyer<W> {
                     valid_ms,
                     elapsed_ms,
                 })?;
+                self.must_use_nodes(op);
                 self.event(EventKind::Granted, None).await;
                 return Ok(Some(Hold {
                     op,
@@ -81,6 +82,18 @@ impl<W: World> Buyer<W> {
             }
         }
         Ok(None)
+    }
+
+    /// A lock that grants without a command to its nodes does not use them. Told once.
+    fn must_use_nodes(&mut self, op: u64) {
+        if !self.uses_nodes && !self.context.world.has_spoken(self.worker) {
+            self.context.recorder.write(What::GrantWithoutCommand {
+                worker: self.worker,
+                op,
+                nodes: self.nodes.clone(),
+            });
+        }
+        self.uses_nodes = true;
     }
 
     pub(super) async fn release(&mut self, hold: Hold) -> Result<(), Broken> {

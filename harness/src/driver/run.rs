@@ -109,10 +109,8 @@ pub async fn run<W: World>(
     note_untested_extensions(&context);
     faults.abort();
     nemesis.end_all().await;
-    for worker in 0..context.plan.scenario.workload.workers {
-        // Most workers have ended. The others must not hold a lock during the probe.
-        context.world.kill_worker(worker).await.ok();
-    }
+    // Most workers have ended. The others must not hold a lock during the probe.
+    context.world.kill_all_workers().await;
     stock_store::count(&context).await;
     let (stock_left, sold) = {
         let stock = context.stock.borrow();
@@ -125,6 +123,7 @@ pub async fn run<W: World>(
     if let Some(watch) = watch {
         watch.abort();
     }
+    stall::note_shortages(&context);
     context.recorder.write(What::End {
         reason,
         stock_left,

@@ -1,15 +1,19 @@
-//! Detects stalls of the machine.
+//! Detects what keeps the harness itself from doing its part: stalls of the machine, and shortages.
 //!
 //! If the host takes the processors away, or the machine swaps, everything stalls for a while:
 //! buyers, nodes, the wire and the driver. Leases expire in the meantime, and the lock is not
 //! responsible. A sleep of the driver that ends late shows such a stall. A stall of other processes
 //! alone is not detected.
+//!
+//! Where the harness runs out of file descriptors, processes or memory, the world says so, and the
+//! history gets it at about the time at which it happened.
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use crate::context::{RunContext, millis};
 use crate::history::What;
+use crate::world::World;
 
 /// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(10);
@@ -17,8 +21,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Shortest stall that matters, as a fraction of the lease: as long as Redlock waits for a node.
 const PART_OF_LEASE: u32 = 10;
 
-/// Records each stall, for as long as it is polled. Not needed in a world whose time cannot stall.
-pub(super) async fn watch<W>(context: Rc<RunContext<W>>) {
+/// Records each stall and each shortage, for as long as it is polled. Not needed in a world whose
+/// time cannot stall.
+pub(super) async fn watch<W: World>(context: Rc<RunContext<W>>) {
     let clock = &context.clock;
     let long = context.plan.ttl / PART_OF_LEASE;
     loop {
@@ -29,5 +34,13 @@ pub(super) async fn watch<W>(context: Rc<RunContext<W>>) {
             let late_ms = millis(late);
             context.recorder.write(What::Stalled { late_ms });
         }
+        note_shortages(&context);
+    }
+}
+
+/// Records the shortages that the world has not told yet.
+pub(super) fn note_shortages<W: World>(context: &RunContext<W>) {
+    for reason in context.world.take_shortages() {
+        context.recorder.write(What::Shortage { reason });
     }
 }

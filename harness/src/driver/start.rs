@@ -36,7 +36,7 @@ impl<W: World> Buyer<W> {
         let init = Ask::Init {
             protocol: PROTOCOL,
             worker,
-            nodes,
+            nodes: nodes.clone(),
             timeout_ms: millis(plan.command_timeout()),
             seed: entropy::derive(plan.seed, &purpose, u64::from(incarnation)),
             options: plan.options.clone(),
@@ -83,6 +83,8 @@ impl<W: World> Buyer<W> {
                 u64::from(incarnation),
             ),
             open_keys: (0..).take(plan.keys.len()).collect(),
+            nodes,
+            uses_nodes: false,
             bought: 0,
         })
     }

@@ -4,6 +4,7 @@
 //! - `apply`: the actions of a fault, to everything that it strikes
 //! - `workers`, `nodes`, `links`, `clocks`, `data`: one action to one target each
 //! - `sentinels`: the failover that the Sentinels decide
+//! - `silences`: the proof that a worker was frozen or dead
 //! - `ongoing`: the faults that have started, and what must be undone
 
 mod apply;
@@ -14,6 +15,7 @@ mod nodes;
 mod ongoing;
 mod schedule;
 mod sentinels;
+mod silences;
 mod undo;
 mod workers;
 

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use super::clocks::ClockShifts;
 use super::ongoing::{Ongoing, Undo};
+use super::silences::Silences;
 use crate::context::{DueFault, Location, RunContext};
 use crate::history::{ClockShift, What};
 use crate::world::{Capabilities, World};
@@ -24,6 +25,7 @@ pub struct Nemesis<W> {
     pub(super) context: Rc<RunContext<W>>,
     pub(super) ongoing: Ongoing,
     pub(super) clocks: ClockShifts,
+    pub(super) silences: Silences,
     next_id: Cell<u32>,
     /// The links whose faults never end.
     endless: RefCell<Vec<Target>>,
@@ -39,6 +41,7 @@ impl<W: World> Nemesis<W> {
             context: Rc::clone(context),
             ongoing: Ongoing::default(),
             clocks: ClockShifts::default(),
+            silences: Silences::default(),
             next_id: Cell::new(0),
             endless: RefCell::default(),
             settled: RefCell::default(),
@@ -110,6 +113,7 @@ impl<W: World> Nemesis<W> {
         while let Some(id) = self.ongoing.last() {
             self.end(id).await;
         }
+        self.silences.end_all(&self.context);
         let settled = self.settled.borrow().clone();
         let timed = self.plans().iter().enumerate();
         let too_late = timed.filter(|(index, plan)| plan.at.is_some() && !settled.contains(index));

@@ -11,9 +11,17 @@ impl<W: World> Nemesis<W> {
         match step {
             // A worker or node that died in the meantime cannot continue; its death is in the
             // history.
-            Undo::ThawWorker(worker) => world.thaw_worker(worker).await.unwrap_or_default(),
+            Undo::ThawWorker(worker) => {
+                // Where another fault has frozen it too, it stays frozen until that one ends.
+                if self.silences.end(&self.context, fault, worker) {
+                    world.thaw_worker(worker).await.unwrap_or_default();
+                }
+            }
             Undo::ResumeNode(node) => world.resume_node(node).await.unwrap_or_default(),
-            Undo::ReviveWorker(worker) => self.context.roster.revive(worker),
+            Undo::ReviveWorker(worker) => {
+                self.silences.end(&self.context, fault, worker);
+                self.context.roster.revive(worker);
+            }
             Undo::RestartNode(node) => {
                 if let Err(refusal) = world.restart_node(node).await {
                     self.not_undone(format!("restart of node {node}"), &refusal);

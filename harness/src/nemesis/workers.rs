@@ -18,6 +18,7 @@ impl<W: World> Nemesis<W> {
             WorkerAction::Freeze => {
                 self.context.world.freeze_worker(worker).await?;
                 self.ongoing.record(fault, Undo::ThawWorker(worker));
+                self.silences.begin(&self.context, fault, worker).await;
             }
             WorkerAction::Kill => self.kill(fault, worker).await?,
         }
@@ -35,6 +36,8 @@ impl<W: World> Nemesis<W> {
             by_fault: true,
             reason: "killed by the nemesis".into(),
         });
-        self.context.world.kill_worker(worker).await
+        self.context.world.kill_worker(worker).await?;
+        self.silences.begin(&self.context, fault, worker).await;
+        Ok(())
     }
 }

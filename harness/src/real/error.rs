@@ -49,6 +49,20 @@ pub enum WorldError {
         /// The end of its log.
         log: String,
     },
+    /// The run opens more files and connections than this process may have.
+    #[error(
+        "this process may have at most {limit} open files and connections, and a run with {workers} workers and {nodes} nodes needs at least {need}; raise the limit (`ulimit -n`, as far as `ulimit -Hn` allows), or choose fewer workers or nodes"
+    )]
+    TooFewDescriptors {
+        /// The limit.
+        limit: u64,
+        /// How many are needed, those that are open already included.
+        need: u64,
+        /// Workers of the run.
+        workers: usize,
+        /// Nodes of the run.
+        nodes: usize,
+    },
     /// The node is down, so it cannot be frozen, thawed or killed.
     #[error("{0} is down")]
     Down(String),

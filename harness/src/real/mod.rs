@@ -5,7 +5,8 @@
 //!   [`DockerServers`] implement it, [`RealServers`] is either of them
 //! - [`detect`]: which of the two this machine supports, and why
 //! - [`parent_death_signal`]: every child dies with this process; [`signals`]: freezes children and
-//!   waits until they have stopped
+//!   waits until they have stopped; [`adopt_orphans`]: what workers leave behind comes to this process
+//! - [`DescriptorNeed`]: whether a run fits into the limit of this process
 //! - [`Reaper`]: the helper process that cleans up when this process ends, even by SIGKILL;
 //!   [`sweep`]: the next run removes what the helper could not
 //!
@@ -13,6 +14,8 @@
 //! reads `/proc` and relies on the parent death signal.
 
 mod binary;
+mod child_subreaper;
+mod descriptor_limit;
 mod container_data;
 mod detect;
 mod docker;
@@ -41,6 +44,8 @@ use std::net::SocketAddr;
 use picklock_scenarios::Persistence;
 
 pub use binary::Binary;
+pub use child_subreaper::adopt_orphans;
+pub use descriptor_limit::DescriptorNeed;
 pub use detect::{Detection, World, detect};
 pub use docker::DockerServers;
 pub use error::WorldError;

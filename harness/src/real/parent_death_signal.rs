@@ -13,15 +13,18 @@
 
 use std::io;
 
-use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    Resource, Signal, getpid, getppid, set_parent_process_death_signal, setrlimit,
+};
 use tokio::process::Command;
 
-use super::ProcessIdentity;
+use super::{ProcessIdentity, descriptor_limit};
 
 /// Environment variable that marks a child and its descendants as started by this process.
 pub const OWNER_VARIABLE: &str = "PICKLOCK_OWNER";
 
-/// Prepares a command so that its process dies with this one. Used for servers and workers.
+/// Prepares a command so that its process dies with this one, and has the limits that this one was
+/// started with. Used for servers and workers.
 pub fn prepare(command: &mut Command) {
     command.process_group(0);
     if let Ok(owner) = ProcessIdentity::this_process() {
@@ -36,7 +39,11 @@ pub fn prepare(command: &mut Command) {
 )]
 fn die_with_parent(command: &mut Command) {
     let parent = getpid();
+    let limit = descriptor_limit::inherited();
     let ask = move || {
+        if let Some(limit) = limit {
+            setrlimit(Resource::Nofile, limit)?;
+        }
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // If the parent died before the request was made, no signal follows.
         if getppid() != Some(parent) {
@@ -44,7 +51,7 @@ fn die_with_parent(command: &mut Command) {
         }
         Ok(())
     };
-    // SAFETY: the closure makes two system calls, allocates nothing and takes no lock.
+    // SAFETY: the closure makes three system calls, allocates nothing and takes no lock.
     unsafe {
         command.pre_exec(ask);
     }

@@ -3,7 +3,7 @@
 use picklock_scenarios::Phase;
 
 use super::RealWorld;
-use crate::wire::{ImposedId, LinkFault};
+use crate::wire::{Escape, ImposedId, LinkFault};
 use crate::world::Links;
 
 impl Links for RealWorld {
@@ -29,5 +29,25 @@ impl Links for RealWorld {
 
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
         self.wire.log().last_request_naming(worker, op, phase, key)
+    }
+
+    fn has_spoken(&self, worker: usize) -> bool {
+        self.wire.has_spoken(worker)
+    }
+
+    async fn begin_silence(&self, worker: usize) {
+        if let Err(error) = self.wire.begin_silence(worker).await {
+            self.wire.note_shortage(format!(
+                "it is not known whether a fault of worker {worker} has struck, because the                  kernel's table of connections cannot be read: {error}"
+            ));
+        }
+    }
+
+    fn escape(&self, worker: usize) -> Option<Escape> {
+        self.wire.escape(worker)
+    }
+
+    fn end_silence(&self, worker: usize) {
+        self.wire.end_silence(worker);
     }
 }

@@ -40,8 +40,8 @@ const YIELDS: usize = 1000;
 /// A worker process that is running.
 struct RunningWorker {
     control: WorkerControl,
-    // Dropped when the process is gone: only then may the reaper forget it.
-    _registration: Registration,
+    // Dropped when the processes are gone: only then may the reaper forget them.
+    _registrations: [Registration; 2],
 }
 
 /// Redis servers, the wire, and worker processes.
@@ -119,11 +119,7 @@ impl RealWorld {
     /// # Errors
     /// A server could not be ended. Everything else is ended nevertheless.
     pub async fn take_down(&self) -> Result<(), WorldError> {
-        let running: Vec<RunningWorker> = self.workers.take().into_values().collect();
-        for worker in running {
-            // A worker that has already ended needs no kill.
-            worker.control.kill().await;
-        }
+        self.end_workers().await;
         self.wire.close().await;
         let Some(mut servers) = self.servers.take() else {
             return Ok(());
@@ -190,7 +186,7 @@ impl RealWorld {
                 announced: *announced,
             })
             .collect();
-        let opened = self.wire.open_sentinels(&sentinels, &book).await;
+        let opened = self.wire.open_sentinels(worker, &sentinels, &book).await;
         let hosts: Vec<String> = opened
             .map_err(failed)?
             .iter()
@@ -198,6 +194,16 @@ impl RealWorld {
             .collect();
         let url = |node| format!("redis+sentinel://{}/{}", hosts.join(","), master_name(node));
         Ok((0..self.nodes).map(url).collect())
+    }
+
+    /// Kills all workers, with all that they started.
+    async fn end_workers(&self) {
+        let running: Vec<RunningWorker> = self.workers.take().into_values().collect();
+        let controls: Vec<WorkerControl> = running
+            .iter()
+            .map(|worker| worker.control.clone())
+            .collect();
+        WorkerControl::kill_all(&controls).await;
     }
 
     fn control(&self, worker: usize) -> Result<WorkerControl, Refusal> {
@@ -246,6 +252,10 @@ impl World for RealWorld {
             capabilities.lacks(Capability::NodeClocks, why);
         }
         capabilities
+    }
+
+    fn take_shortages(&self) -> Vec<String> {
+        self.wire.take_shortages()
     }
 }
 

@@ -6,6 +6,7 @@ use super::{RealWorld, RunningWorker, failed};
 use crate::adapter::message::Request;
 use crate::adapter::process::{WorkerOutput, WorkerProcess};
 use crate::real::parent_death_signal;
+use crate::wire::is_shortage;
 use crate::world::{Refusal, Session, Workers};
 
 /// The driver's connection to a worker process.
@@ -43,15 +44,21 @@ impl Workers for RealWorld {
                 command.envs(wall_clock.environment());
             }
         };
-        let process = WorkerProcess::spawn(&self.argv, &log, prepare)
-            .map_err(|error| Refusal::Failed(format!("worker {worker}: {error}")))?;
+        let process = WorkerProcess::spawn(&self.argv, &log, prepare).map_err(|error| {
+            let failure = format!("worker {worker}: {error}");
+            if error.source_io().is_some_and(is_shortage) {
+                self.wire.note_shortage(failure.clone());
+            }
+            Refusal::Failed(failure)
+        })?;
         let control = process.control();
-        let registration = self.reaper.group(control.pid()).map_err(failed)?;
+        let group = self.reaper.group(control.pid()).map_err(failed)?;
+        let marked = self.reaper.marked(&control.mark()).map_err(failed)?;
         self.workers.borrow_mut().insert(
             worker,
             RunningWorker {
                 control,
-                _registration: registration,
+                _registrations: [group, marked],
             },
         );
         Ok((ProcessSession(process), urls))
@@ -70,5 +77,9 @@ impl Workers for RealWorld {
         control.kill().await;
         self.workers.borrow_mut().remove(&worker);
         Ok(())
+    }
+
+    async fn kill_all_workers(&self) {
+        self.end_workers().await;
     }
 }

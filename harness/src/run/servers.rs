@@ -15,8 +15,8 @@ use crate::clock::Clock;
 use crate::context::{Plan, Triggers, millis};
 use crate::driver::{self, RunError, Setup};
 use crate::real::{
-    DockerServers, Layout, ProcessServers, RealServers, Reaper, RunDir, Servers, WallClockShim,
-    World, WorldError, sweep,
+    DescriptorNeed, DockerServers, Layout, ProcessServers, RealServers, Reaper, RunDir, Servers,
+    WallClockShim, World, WorldError, adopt_orphans, sweep,
 };
 use crate::real_world::{Parts, RealWorld};
 use crate::record::{Phases, Redis};
@@ -78,7 +78,10 @@ pub(super) async fn run(
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
     let down = world.take_down().await;
-    let ran = ran.map_err(|error| with_log(error, dir.path()))?;
+    let ran = ran.map_err(|error| match wire.take_shortages().join("; ") {
+        none if none.is_empty() => with_log(error, dir.path()),
+        shortages => RunFailure::Shortage(shortages),
+    })?;
     down?;
     Ok(RunOutput {
         history: ran.history,
@@ -101,6 +104,7 @@ async fn prepare(
     (wire, clock): (&Wire, &Clock),
 ) -> Result<(RealWorld, Redis, RunDir), RunFailure> {
     let nodes = plan.nodes;
+    adopt_orphans();
     let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
     // Removes what an earlier run left behind.
     sweep().await;
@@ -116,6 +120,17 @@ async fn prepare(
         persistence: scenario.topology.persistence,
         clocks_shift: needs(Capability::NodeClocks),
     };
+    let servers_of_a_node = match layout.sentinels {
+        0 => 1,
+        _ => 1 + layout.replicas,
+    };
+    DescriptorNeed {
+        workers: scenario.workload.workers,
+        nodes,
+        servers: layout.nodes * (1 + layout.replicas) + layout.sentinels,
+        links: nodes * servers_of_a_node + layout.sentinels,
+    }
+    .ensure()?;
     let name = match &backend.servers {
         World::Docker(_) => WorldName::Docker,
         World::Process(_) => WorldName::Process,

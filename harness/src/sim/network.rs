@@ -259,6 +259,11 @@ impl Network {
         self.state.borrow_mut().set_phase(worker, op, phase);
     }
 
+    /// True when the worker has sent a command.
+    pub(super) fn has_spoken(&self, worker: usize) -> bool {
+        self.state.borrow().has_spoken(worker)
+    }
+
     pub(super) fn last_command_ns(
         &self,
         worker: usize,

@@ -28,6 +28,8 @@ type LastCommand = (Phase, u32, usize, u64);
 struct Worker {
     op: u64,
     phase: Phase,
+    /// True when it has sent a command.
+    has_spoken: bool,
     /// For each attempt, the last commands that named a key; attempts in order.
     last: VecDeque<(u64, Vec<LastCommand>)>,
 }
@@ -36,6 +38,7 @@ impl Worker {
     const IDLE: Worker = Worker {
         op: 0,
         phase: Phase::Idle,
+        has_spoken: false,
         last: VecDeque::new(),
     };
 
@@ -152,9 +155,17 @@ impl NetworkState {
         matching.map(|last| last.3).min()
     }
 
+    /// True when the worker has sent a command.
+    pub(super) fn has_spoken(&self, worker: usize) -> bool {
+        let worker = self.workers.get(worker);
+        worker.is_some_and(|worker| worker.has_spoken)
+    }
+
     /// What the links know about a command that the worker sends now.
     pub(super) fn tag(&mut self, worker: usize, args: &Args) -> CommandTag {
-        let &mut Worker { op, phase, .. } = self.worker(worker);
+        let worker = self.worker(worker);
+        worker.has_spoken = true;
+        let &mut Worker { op, phase, .. } = worker;
         let mut keys = self.keys.iter();
         // It is nearly always a whole word, which is found sooner.
         let named = keys.position(|key| {

@@ -26,6 +26,7 @@ use super::proxy::Proxy;
 use super::pump::Pump;
 use super::scan::Shape;
 use super::sent_requests::introduction;
+use super::silence::Received;
 use crate::clock::Clock;
 
 /// What both directions of a connection share.
@@ -39,10 +40,18 @@ pub(super) struct Shared<'a> {
     /// True once bytes have come that are not RESP.
     raw: AtomicBool,
     raw_notice: Notify,
+    /// What has come from the client.
+    received: Arc<Received>,
 }
 
 /// Carries one connection from its first byte to its last.
-pub(super) async fn carry(proxy: &Proxy, server_link: ServerLink, conn: u64, client: TcpStream) {
+pub(super) async fn carry(
+    proxy: &Proxy,
+    server_link: ServerLink,
+    conn: u64,
+    client: TcpStream,
+    received: Arc<Received>,
+) {
     let ServerLink { link, server } = server_link;
     let shared = Shared {
         proxy,
@@ -53,6 +62,7 @@ pub(super) async fn carry(proxy: &Proxy, server_link: ServerLink, conn: u64, cli
         pending: Mutex::default(),
         raw: AtomicBool::new(false),
         raw_notice: Notify::new(),
+        received,
     };
     let cut = proxy.cut_notice(conn);
     let upstream = tokio::select! {
@@ -95,6 +105,8 @@ impl Shared<'_> {
             Ok(stream) => return Some(stream),
             Err(error) => error,
         };
+        let what = format!("{} cannot be connected", self.link);
+        self.proxy.shortages.note(&what, &error);
         let meta = FrameMeta::unrequested(self.clock().now_ns(), self.operation(), Shape::Blank);
         let text = match upstream {
             Some(upstream) => format!("{upstream}: {error}"),
@@ -161,6 +173,11 @@ impl Shared<'_> {
 
     pub(super) fn clock(&self) -> &Clock {
         &self.proxy.clock
+    }
+
+    /// What has come from the client.
+    pub(super) fn received(&self) -> &Received {
+        &self.received
     }
 
     pub(super) fn keys(&self) -> &Keys {

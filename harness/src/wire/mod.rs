@@ -42,6 +42,9 @@
 //! and all count as that node. The links to the Sentinels themselves are different
 //! (`sentinel_link`): they replace addresses in what the Sentinels send, and do nothing else.
 //!
+//! The wire also knows whether something came from a worker that was frozen or dead (`silence`), and
+//! what it could not do for want of file descriptors (`shortage`).
+//!
 //! What a fault means for a link (`fault_rules`, `link_state`) knows neither sockets nor time. The
 //! simulated network drives the same code, and writes the same log.
 
@@ -74,6 +77,9 @@ mod scan_proptests;
 mod send_queue;
 mod sent_requests;
 mod sentinel_link;
+mod shortage;
+mod silence;
+mod tcp_queues;
 
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use interceptor::{Gate, InterceptedFrame, Interceptor, NoInterceptor};
@@ -83,9 +89,11 @@ pub use log_entry::{LogEntry, Outcome};
 pub use proxy::Wire;
 pub use sent_requests::ExecutedRequest;
 pub use sentinel_link::SentinelAddresses;
+pub use silence::Escape;
 
 pub(crate) use command::CommandName;
 pub(crate) use fault_rules::{Terms, Verdict};
 pub(crate) use fault_table::FaultTable;
 pub(crate) use link_state::{LinkState, Step, is_handshake_blocked};
 pub(crate) use log_record::{LogRecord, preview_of_command, preview_of_reply};
+pub(crate) use shortage::is_shortage;

@@ -21,6 +21,8 @@ use super::link::ServerLink;
 use super::log::WireLog;
 use super::operation::{CurrentOperation, Operation};
 use super::sent_requests::{ExecutedRequest, SentRequests, introduced};
+use super::shortage::Shortages;
+use super::silence::{Escape, Received, Silences};
 use crate::clock::Clock;
 use crate::entropy;
 
@@ -43,6 +45,8 @@ pub(super) struct Proxy {
     pub log: WireLog,
     seed: u64,
     pub faults: Arc<FaultTable>,
+    pub silences: Silences,
+    pub shortages: Shortages,
     registry: Mutex<Registry>,
     /// What was sent, if the servers' own account is to be joined with it.
     sent: OnceLock<SentRequests>,
@@ -86,6 +90,8 @@ impl Wire {
                 log,
                 seed,
                 faults: Arc::new(FaultTable::new()),
+                silences: Silences::default(),
+                shortages: Shortages::default(),
                 registry: Mutex::default(),
                 sent: OnceLock::new(),
                 closed: watch::Sender::new(false),
@@ -130,9 +136,16 @@ impl Wire {
             }
             registry.upstreams.insert(server_link, Some(upstream));
         }
+        self.listens(link.worker, address.port());
         let proxy = Arc::clone(&self.proxy);
-        tokio::spawn(listen(self.register_task()?, listener, move |client| {
-            spawn_connection(&proxy, server_link, client);
+        let listening = Listening {
+            task: self.register_task()?,
+            listener,
+            worker: link.worker,
+            node: Some(link.node),
+        };
+        tokio::spawn(listening.run(move |client, received| {
+            spawn_connection(&proxy, server_link, client, received);
         }));
         Ok(address)
     }
@@ -202,6 +215,16 @@ impl Wire {
         }
     }
 
+    /// A link of the worker listens on this port.
+    pub(super) fn listens(&self, worker: usize, port: u16) {
+        self.proxy.silences.listens(worker, port);
+    }
+
+    /// The run's clock.
+    pub(super) fn clock(&self) -> Clock {
+        self.proxy.clock.clone()
+    }
+
     /// Says what the driver is about to ask a worker for. What the worker sends from now on is
     /// tagged with it, and so are the answers. Call it before the worker is asked.
     pub fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
@@ -236,6 +259,41 @@ impl Wire {
         open.filter(|open| lists(workers, open.link.worker) && lists(nodes, open.link.node))
             .map(|open| open.cut.notify_one())
             .count()
+    }
+
+    /// From now on nothing may come from this worker on any of its links: it has stopped, or is
+    /// dead. Of what it wrote before, what has not arrived or was not read may still come.
+    ///
+    /// # Errors
+    /// The kernel does not say what may still come. Then nothing can be proved.
+    pub async fn begin_silence(&self, worker: usize) -> io::Result<()> {
+        self.proxy.silences.begin(worker).await
+    }
+
+    /// What has come from the worker since its silence began; `None`: nothing.
+    pub fn escape(&self, worker: usize) -> Option<Escape> {
+        self.proxy.silences.escape(worker)
+    }
+
+    /// The worker may speak again.
+    pub fn end_silence(&self, worker: usize) {
+        self.proxy.silences.end(worker);
+    }
+
+    /// True when anything has come from the worker on a link to a node.
+    pub fn has_spoken(&self, worker: usize) -> bool {
+        self.proxy.silences.has_spoken(worker)
+    }
+
+    /// What the wire could not do for want of something that this process ran out of, in words;
+    /// each only once.
+    pub fn take_shortages(&self) -> Vec<String> {
+        self.proxy.shortages.take()
+    }
+
+    /// Adds such a sentence about another part of the harness, unless it is known.
+    pub fn note_shortage(&self, sentence: String) {
+        self.proxy.shortages.add(sentence);
     }
 
     /// The command log.
@@ -338,34 +396,66 @@ impl Drop for TaskGuard {
     }
 }
 
-/// Accepts the connections of one link until the wire is closed.
-pub(super) async fn listen(task: TaskGuard, listener: TcpListener, accept: impl Fn(TcpStream)) {
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            () = task.closed() => break,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((client, _)) => {
-                // Small replies must not wait for acknowledgements. It fails only on dead sockets.
-                let _ = client.set_nodelay(true);
-                accept(client);
-            }
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
-        }
-    }
-    // The port is free before the wire counts as closed.
-    drop(listener);
+/// The listener of one link.
+pub(super) struct Listening {
+    pub(super) task: TaskGuard,
+    pub(super) listener: TcpListener,
+    pub(super) worker: usize,
+    /// `None`: the link leads to a Sentinel.
+    pub(super) node: Option<usize>,
 }
 
-fn spawn_connection(proxy: &Arc<Proxy>, server_link: ServerLink, client: TcpStream) {
+impl Listening {
+    /// Accepts connections until the wire is closed.
+    pub(super) async fn run(self, accept: impl Fn(TcpStream, Arc<Received>)) {
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = self.task.closed() => break,
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((client, peer)) => {
+                    // Small replies must not wait for acknowledgements. It fails only on dead
+                    // sockets.
+                    let _ = client.set_nodelay(true);
+                    let received = self.received(peer);
+                    accept(client, received);
+                }
+                Err(error) => {
+                    let worker = self.worker;
+                    let what = format!("the wire cannot accept a connection of worker {worker}");
+                    self.task.0.shortages.note(&what, &error);
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+        // The port is free before the wire counts as closed.
+        drop(self.listener);
+    }
+
+    fn received(&self, peer: SocketAddr) -> Arc<Received> {
+        // A socket that listens has an address.
+        let port = self.listener.local_addr().map_or(0, |ours| ours.port());
+        let Proxy {
+            silences, clock, ..
+        } = &*self.task.0;
+        silences.accepted(self.worker, self.node, (port, peer.port()), clock.now_ns())
+    }
+}
+
+fn spawn_connection(
+    proxy: &Arc<Proxy>,
+    server_link: ServerLink,
+    client: TcpStream,
+    received: Arc<Received>,
+) {
     let guard = ConnectionGuard {
         conn: proxy.add_connection(server_link.link),
         proxy: Arc::clone(proxy),
     };
     tokio::spawn(async move {
-        carry(&guard.proxy, server_link, guard.conn, client).await;
+        carry(&guard.proxy, server_link, guard.conn, client, received).await;
     });
 }
 

@@ -76,17 +76,19 @@ impl<'a> Pump<'a> {
 
     /// Reads the next chunk, and writes waiting frames meanwhile.
     async fn read_chunk(&mut self) -> io::Result<ReadOutcome> {
+        let (shared, direction) = (self.shared, self.direction);
         loop {
             let stuck = self.reader.is_partial() && !self.shared.is_raw();
             if self.queue.is_empty() && !stuck {
-                return Ok(read(&mut self.socket, &mut self.reader).await);
+                return Ok(read(shared, direction, &mut self.socket, &mut self.reader).await);
             }
             tokio::select! {
                 biased;
                 flushed = self.queue.flush(), if !self.queue.is_empty() => flushed?,
                 // The other direction found that this is not RESP: what is here goes on as it is.
                 () = self.shared.turned_raw(), if stuck => return Ok(ReadOutcome::Bytes),
-                outcome = read(&mut self.socket, &mut self.reader), if self.queue.has_room() => {
+                outcome = read(shared, direction, &mut self.socket, &mut self.reader),
+                    if self.queue.has_room() => {
                     return Ok(outcome);
                 }
             }
@@ -258,8 +260,19 @@ enum ReadOutcome {
     End { reset: bool },
 }
 
-async fn read(socket: &mut ReadHalf<'_>, reader: &mut FrameReader) -> ReadOutcome {
-    match socket.read(reader.room()).await {
+/// Reads what there is. What comes from the client is counted.
+async fn read(
+    shared: &Shared<'_>,
+    direction: Direction,
+    socket: &mut ReadHalf<'_>,
+    reader: &mut FrameReader,
+) -> ReadOutcome {
+    let room = reader.room();
+    let read = match direction {
+        Direction::Request => shared.received().read(socket, room, shared.clock()).await,
+        Direction::Reply => socket.read(room).await,
+    };
+    match read {
         Ok(0) => ReadOutcome::End { reset: false },
         Ok(count) => {
             reader.filled(count);

@@ -1,9 +1,9 @@
 //! The links between a worker and the Sentinels.
 //!
 //! No lock command passes here, so there is no log, no gate and no fault: a worker that is
-//! partitioned from a node still reaches the Sentinels. The link only replaces the addresses in
-//! what the Sentinels send, so that their clients reach the servers through the wire. Any client
-//! that speaks to Sentinels works unchanged.
+//! partitioned from a node still reaches the Sentinels. The link counts what the worker sends, and
+//! replaces the addresses in what the Sentinels send, so that their clients reach the servers
+//! through the wire. Any client that speaks to Sentinels works unchanged.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,7 +16,12 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::address_rewrite::{AddressMap, rewrite_addresses};
 use super::frame_reader::{FrameReader, NextFrame};
-use super::proxy::{TaskGuard, Wire, listen, only_loopback};
+use super::proxy::{Listening, TaskGuard, Wire, only_loopback};
+use super::silence::Received;
+use crate::clock::Clock;
+
+/// How much of a client's request is read at once, bytes.
+const CHUNK: usize = 4 << 10;
 
 /// The two addresses of a Sentinel.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +41,7 @@ impl Wire {
     /// When a Sentinel is not on loopback, the wire is closed, or no port is free.
     pub async fn open_sentinels(
         &self,
+        worker: usize,
         sentinels: &[SentinelAddresses],
         servers: &[(SocketAddr, SocketAddr)],
     ) -> io::Result<Vec<SocketAddr>> {
@@ -50,13 +56,24 @@ impl Wire {
         let map = Arc::new(map);
         let mut addresses = Vec::new();
         for (listener, upstream) in listeners {
-            addresses.push(listener.local_addr()?);
-            let task = self.register_task()?;
+            let address = listener.local_addr()?;
+            addresses.push(address);
+            self.listens(worker, address.port());
+            let listening = Listening {
+                task: self.register_task()?,
+                listener,
+                worker,
+                node: None,
+            };
             let (wire, map) = (self.clone(), Arc::clone(&map));
-            tokio::spawn(listen(task, listener, move |client| {
+            tokio::spawn(listening.run(move |client, received| {
                 // A wire that was closed meanwhile accepts no more connections.
                 if let Ok(task) = wire.register_task() {
-                    tokio::spawn(carry(task, client, upstream, Arc::clone(&map)));
+                    let requests = Requests {
+                        received,
+                        clock: wire.clock(),
+                    };
+                    tokio::spawn(carry(task, client, upstream, Arc::clone(&map), requests));
                 }
             }));
         }
@@ -65,14 +82,20 @@ impl Wire {
 }
 
 /// Carries one connection until either side ends it, or the wire is closed.
-async fn carry(task: TaskGuard, mut client: TcpStream, upstream: SocketAddr, map: Arc<AddressMap>) {
+async fn carry(
+    task: TaskGuard,
+    mut client: TcpStream,
+    upstream: SocketAddr,
+    map: Arc<AddressMap>,
+    requests: Requests,
+) {
     let both_ways = async {
         let mut sentinel = TcpStream::connect(upstream).await?;
         sentinel.set_nodelay(true)?;
         let (mut from_client, mut to_client) = client.split();
         let (mut from_sentinel, mut to_sentinel) = sentinel.split();
         tokio::select! {
-            copied = tokio::io::copy(&mut from_client, &mut to_sentinel) => copied.map(drop),
+            forwarded = requests.forward(&mut from_client, &mut to_sentinel) => forwarded,
             ended = forward_replies(&mut from_sentinel, &mut to_client, &map) => ended,
         }
     };
@@ -81,6 +104,30 @@ async fn carry(task: TaskGuard, mut client: TcpStream, upstream: SocketAddr, map
         () = task.closed() => {}
         // Both sides see their connection closed, whatever the reason was.
         _ = both_ways => {}
+    }
+}
+
+/// What a client sends to a Sentinel.
+struct Requests {
+    received: Arc<Received>,
+    clock: Clock,
+}
+
+impl Requests {
+    /// Forwards it as it is, and counts it.
+    async fn forward(
+        &self,
+        socket: &mut ReadHalf<'_>,
+        writer: &mut WriteHalf<'_>,
+    ) -> io::Result<()> {
+        let mut chunk = [0; CHUNK];
+        loop {
+            let read = self.received.read(socket, &mut chunk, &self.clock);
+            match read.await? {
+                0 => return Ok(()),
+                count => writer.write_all(&chunk[..count]).await?,
+            }
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The links between workers and nodes.
 
+use std::future::Future;
+
 use picklock_scenarios::Phase;
 
-use crate::wire::{ImposedId, LinkFault};
+use crate::wire::{Escape, ImposedId, LinkFault};
 
 /// Faults of links, and what links have seen.
 pub trait Links {
@@ -21,4 +23,18 @@ pub trait Links {
     /// a node; `None`: none was. With several nodes, the node whose last command was the earliest
     /// counts: a quorum may have let the lock go while the command to another node still waited.
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
+    /// True when anything has come from the worker on a link to a node.
+    fn has_spoken(&self, worker: usize) -> bool;
+
+    /// From now on nothing may come from this worker: it was frozen or killed. A world in which a
+    /// worker is frozen and killed by definition need not look.
+    fn begin_silence(&self, _worker: usize) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
+    /// What has come from the worker since its silence began; `None`: nothing.
+    fn escape(&self, _worker: usize) -> Option<Escape> {
+        None
+    }
+    /// The worker may speak again.
+    fn end_silence(&self, _worker: usize) {}
 }

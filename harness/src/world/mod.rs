@@ -55,4 +55,10 @@ pub trait World:
     /// What it can do in this run. It is asked when the workers have been started, and before the
     /// first of them takes the lock: it may try things out that leave no trace.
     fn capabilities(&self) -> impl Future<Output = Capabilities>;
+
+    /// What the harness itself could not do since this was last asked, in words, because it ran out
+    /// of file descriptors, processes or memory. A simulation does not run out of anything.
+    fn take_shortages(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

@@ -35,4 +35,6 @@ pub trait Workers {
     fn thaw_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
     /// Kills the whole worker.
     fn kill_worker(&self, worker: usize) -> impl Future<Output = Result<(), Refusal>>;
+    /// Kills all workers that still run.
+    fn kill_all_workers(&self) -> impl Future<Output = ()>;
 }

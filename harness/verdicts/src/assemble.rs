@@ -165,6 +165,13 @@ fn trouble(history: &History) -> Vec<String> {
             reason,
         } => Some(format!("worker {worker} died on its own: {reason}")),
         What::NodeLost { node, reason } => Some(format!("node {node} failed on its own: {reason}")),
+        What::FaultEscaped { worker, .. } => Some(format!(
+            "worker {worker} went on although it was frozen or dead"
+        )),
+        What::GrantWithoutCommand { worker, .. } => Some(format!(
+            "worker {worker} got the lock without a command to the servers that it was given"
+        )),
+        What::Shortage { reason } => Some(format!("the harness ran short: {reason}")),
         What::Stalled { late_ms } => Some(format!("the machine stalled for {late_ms} ms")),
         _ => None,
     };

@@ -1,4 +1,7 @@
-//! `no-lock`: grants every request, and never talks to Redis.
+//! `no-lock`: asks the server whether it is there, and grants every request whatever the answer is.
+//!
+//! **Commands.** `PING` before each grant; nothing that takes the lock. It must send something: a lock
+//! that never talks to the servers that it was given is not judged.
 //!
 //! The extreme case of a fail-open wrapper (S15): every exclusion checker must catch it, in every
 //! scenario in which two buyers meet.
@@ -7,19 +10,26 @@ use std::time::Duration;
 
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
+use crate::single_node::SingleNode;
 use crate::token::random_token;
 use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "no-lock",
-    summary: "mutant: grants every request, never asks Redis",
+    summary: "mutant: grants every request, whatever Redis says",
     nodes: 1,
     replicas: 0,
     options: &[],
-    build: |_nodes, context| Box::new(NoLock { context }),
+    build: |nodes, context| {
+        Box::new(NoLock {
+            redis: SingleNode::first_of(nodes),
+            context,
+        })
+    },
 };
 
 struct NoLock {
+    redis: SingleNode,
     context: Context,
 }
 
@@ -30,6 +40,8 @@ impl Lock for NoLock {
         ttl: Duration,
         _wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
+        // Fail-open: an answer, an error and a time-out are all the same to it.
+        let _ = self.redis.ask::<redis::Value>(redis::cmd("PING")).await;
         Ok(Some(Grant {
             token: random_token(&mut self.context.entropy),
             fence: None,

@@ -11,12 +11,12 @@ use super::containers::{containers_of, docker};
 use super::proc_table::{Process, started_by, workers_of};
 use crate::running::{Outcome, picklock};
 
-fn project(path: &str) -> PathBuf {
+pub fn project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
 /// `exec:` with an adapter of `tests/adapters`, quoted for a command line.
-fn exec(python: &str, script: &Path, arguments: &str) -> String {
+pub fn exec(python: &str, script: &Path, arguments: &str) -> String {
     let line = format!("exec:{python} {} {arguments}", script.display());
     shell_words::quote(line.trim()).into_owned()
 }
@@ -273,7 +273,7 @@ fn a_container_that_somebody_kills() {
 }
 
 /// A Python with redis-py, or a failure that says how to get one.
-fn python_with_redis() -> String {
+pub fn python_with_redis() -> String {
     let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found = Command::new(&python).args(["-c", "import redis"]).output();
     assert!(

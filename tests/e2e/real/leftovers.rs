@@ -78,7 +78,7 @@ fn directories(temp: &Path) -> Vec<String> {
     clippy::disallowed_methods,
     reason = "there is no event to wait for: the one who could tell is dead"
 )]
-fn becomes(what: &str, look: impl Fn() -> Result<(), String>) {
+pub fn becomes(what: &str, look: impl Fn() -> Result<(), String>) {
     let mut left = PATIENCE;
     let pause = Duration::from_millis(50);
     loop {
@@ -256,6 +256,20 @@ fn an_interrupt_while_setting_up_containers_leaves_nothing() {
     is_interrupted_early("docker", |pid| !containers_of(pid).is_empty());
 }
 
+/// An image that is here.
+pub fn image() -> &'static str {
+    let images = ["redis:8", "picklock-redis:local"];
+    let is_here = |image: &&str| {
+        let mut look = Command::new("docker");
+        look.args(["image", "inspect", image])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        look.status().unwrap().success()
+    };
+    let image = images.into_iter().find(is_here);
+    image.expect("no Redis image; `scripts/redis-image` builds one")
+}
+
 /// Somebody else's Redis and container, removed at the end.
 struct Foreign {
     server: Child,
@@ -270,19 +284,9 @@ impl Foreign {
             .stdout(Stdio::null())
             .spawn()
             .expect("`redis-server` must be on PATH");
-        let images = ["redis:8", "picklock-redis:local"];
-        let is_here = |image: &&&str| {
-            let mut look = Command::new("docker");
-            look.args(["image", "inspect", image])
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            look.status().unwrap().success()
-        };
-        let image = images.iter().find(is_here);
-        let image = image.expect("no Redis image; `scripts/redis-image` builds one");
         Foreign {
             server,
-            container: docker(&["run", "-d", "--network", "none", image]),
+            container: docker(&["run", "-d", "--network", "none", image()]),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! - [`verdicts`]: what the documents say of runs that went wrong
 //! - [`sentinels`]: failovers that real Sentinels decide
 //! - [`adapters`]: locks of other languages, well and ill behaved
+//! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`stalls`]: a machine that stands still is not the lock's fault
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
@@ -25,6 +26,7 @@ mod leftovers;
 mod machine_contract;
 mod matrix;
 mod proc_table;
+mod proven_faults;
 mod readme;
 mod replay;
 mod sentinels;

@@ -8,6 +8,34 @@ use crate::running::picklock;
 
 const STANDSTILL: Duration = Duration::from_millis(700);
 
+/// Longer than the pause, so that the harness and not the scenario decides who is late.
+const LONG_STANDSTILL: Duration = Duration::from_secs(5);
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "not a wait for something: the standstill is what is tested, and has a length"
+)]
+fn a_standstill_during_a_fault_is_no_pass() {
+    let line = "scenario gc-pause --impl redlock --backend process --json";
+    let mut run = picklock(line).start();
+    run.hear("fault: pause-client");
+    run.signal(Signal::STOP);
+    std::thread::sleep(LONG_STANDSTILL);
+    run.signal(Signal::CONT);
+    let outcome = run.finish();
+    assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
+    for (property, verdict) in outcome.document()["verdicts"].as_object().unwrap() {
+        assert_ne!(verdict["status"], "held", "{property}: {}", outcome.all());
+        let story = verdict["story"].to_string();
+        let named = story.contains("the harness stood still for");
+        assert!(
+            named || verdict["status"] != "unknown",
+            "{property}: {story}"
+        );
+    }
+}
+
 #[test]
 #[expect(
     clippy::disallowed_methods,

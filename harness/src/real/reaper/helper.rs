@@ -13,7 +13,7 @@ use super::super::parent_death_signal::OWNER_VARIABLE;
 use super::super::{engine, run_dir, signals};
 use super::READY;
 use super::order::Order;
-use crate::process_stat::{ProcessStat, all_processes};
+use crate::process_stat::{Lineage, ProcessStat, ProcessTable, all_processes};
 
 /// How long the container engine may take to remove what is left. It may hang.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(30);
@@ -35,6 +35,7 @@ const ROUND_PAUSE: Duration = Duration::from_millis(2);
 struct Leftovers {
     owner: String,
     groups: BTreeMap<u32, u64>,
+    marks: BTreeSet<String>,
     dirs: BTreeSet<PathBuf>,
     runs: BTreeSet<String>,
 }
@@ -84,6 +85,12 @@ impl Leftovers {
             Ok(Order::ForgetGroup(leader)) => {
                 self.groups.remove(&leader);
             }
+            Ok(Order::Mark(mark)) => {
+                self.marks.insert(mark);
+            }
+            Ok(Order::ForgetMark(mark)) => {
+                self.marks.remove(&mark);
+            }
             Ok(Order::Dir(path)) => {
                 self.dirs.insert(path);
             }
@@ -105,6 +112,7 @@ impl Leftovers {
     async fn clean_up(&self) {
         let groups = self.groups.iter();
         join_all(groups.map(|(&leader, &started)| kill(leader, started, &self.owner))).await;
+        kill_marked(&self.marks).await;
         for dir in &self.dirs {
             if run_dir::owner_of(dir).is_some_and(|owner| owner.to_string() == self.owner) {
                 // The next run's sweep removes what is left.
@@ -148,6 +156,25 @@ async fn kill(leader: u32, started_ticks: u64, owner: &str) {
         }
         if !again {
             return;
+        }
+        tokio::time::sleep(ROUND_PAUSE).await;
+    }
+}
+
+/// Kills the processes that carry these marks, and what they have started, until there are none.
+async fn kill_marked(marks: &BTreeSet<String>) {
+    let lineages = marks.iter().map(|mark| Lineage::marked(mark.clone(), 0));
+    let mut lineages: Vec<Lineage> = lineages.collect();
+    for _ in 0..ROUNDS {
+        if lineages.is_empty() {
+            return;
+        }
+        if let Ok(table) = ProcessTable::read(0) {
+            lineages.retain_mut(|lineage| {
+                let members = lineage.members(&table);
+                members.iter().for_each(|(pid, _)| kill_one(*pid));
+                !members.is_empty()
+            });
         }
         tokio::time::sleep(ROUND_PAUSE).await;
     }

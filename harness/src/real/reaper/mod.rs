@@ -1,7 +1,7 @@
 //! The helper process that cleans up after this process has ended.
 //!
 //! It reads from a pipe what belongs to this process. When the pipe ends, however this process
-//! ended, the helper kills the process groups and removes the directories and containers that it
+//! ended, the helper kills the process groups and the marked processes, and removes the directories and containers that it
 //! was not told to forget. Then it ends. After a run that ended normally there is nothing to do.
 
 mod helper;
@@ -167,6 +167,15 @@ impl Reaper {
             started_ticks,
         };
         self.register(&order, Order::ForgetGroup(leader))
+    }
+
+    /// Registers all processes that carry this mark; see
+    /// [`WorkerControl::mark`](crate::adapter::control::WorkerControl::mark).
+    ///
+    /// # Errors
+    /// The helper is gone.
+    pub fn marked(&self, mark: &str) -> Result<Registration, ReaperError> {
+        self.register(&Order::Mark(mark.into()), Order::ForgetMark(mark.into()))
     }
 
     /// Registers a marked directory; see [`RunDir`](super::RunDir).

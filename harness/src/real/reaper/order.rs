@@ -11,6 +11,10 @@ pub(super) enum Order {
     Group { leader: u32, started_ticks: u64 },
     /// The group has ended.
     ForgetGroup(u32),
+    /// Registers all processes that carry this mark, wherever they went.
+    Mark(String),
+    /// They have ended.
+    ForgetMark(String),
     /// Registers a temporary directory.
     Dir(PathBuf),
     /// The directory is removed.
@@ -30,6 +34,8 @@ impl fmt::Display for Order {
                 started_ticks,
             } => write!(f, "group {leader} {started_ticks}"),
             Order::ForgetGroup(leader) => write!(f, "forget-group {leader}"),
+            Order::Mark(mark) => write!(f, "mark {mark}"),
+            Order::ForgetMark(mark) => write!(f, "forget-mark {mark}"),
             Order::Dir(path) => write!(f, "dir {}", path.display()),
             Order::ForgetDir(path) => write!(f, "forget-dir {}", path.display()),
             Order::Containers(run) => write!(f, "containers {run}"),
@@ -53,6 +59,8 @@ impl FromStr for Order {
                 }
             }
             "forget-group" => Order::ForgetGroup(rest.parse().map_err(|_| ())?),
+            "mark" => Order::Mark(rest.to_owned()),
+            "forget-mark" => Order::ForgetMark(rest.to_owned()),
             "dir" => Order::Dir(rest.into()),
             "forget-dir" => Order::ForgetDir(rest.into()),
             "containers" => Order::Containers(rest.to_owned()),
@@ -75,6 +83,8 @@ mod tests {
                 started_ticks: 99,
             },
             Order::ForgetGroup(7),
+            Order::Mark("17:98765:0".into()),
+            Order::ForgetMark("17:98765:0".into()),
             Order::Dir("/tmp/picklock-with blank".into()),
             Order::ForgetDir("/tmp/picklock-with blank".into()),
             Order::Containers("run".into()),

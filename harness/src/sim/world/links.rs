@@ -33,4 +33,8 @@ impl Links for Rc<SimWorld> {
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
         self.network.last_command_ns(worker, op, phase, key)
     }
+
+    fn has_spoken(&self, worker: usize) -> bool {
+        self.network.has_spoken(worker)
+    }
 }

@@ -73,4 +73,8 @@ impl Workers for Rc<SimWorld> {
         self.hosts.borrow_mut().remove(&worker);
         Ok(())
     }
+
+    async fn kill_all_workers(&self) {
+        while self.hosts.borrow_mut().pop_first().is_some() {}
+    }
 }

@@ -174,6 +174,63 @@ async fn grandchildren_are_frozen_and_killed_with_the_group() {
     gone(grandchild).await;
 }
 
+/// A wrapper around a busy process that has a session of its own. That process has another parent,
+/// or, with `hidden`, an empty environment.
+fn daemon(hidden: bool) -> String {
+    let busy = "import time; end = time.monotonic() + 60\\nwhile time.monotonic() < end: pass";
+    // One that hides is found below its parent.
+    let (environment, last) = match hidden {
+        true => ("{}", "time.sleep(60)"),
+        false => ("os.environ", "os._exit(0)"),
+    };
+    format!(
+        "
+import os, sys, time
+pid, told = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.write(told, str(os.getpid()).encode())
+        os.execve(sys.executable, [sys.executable, '-c', '{busy}'], {environment})
+    {last}
+print(os.read(pid, 32).decode(), file=sys.stderr, flush=True)
+for line in sys.stdin: print('{{\"id\":1,\"reply\":\"pong\"}}', flush=True)
+"
+    )
+}
+
+#[tokio::test]
+async fn descendants_are_frozen_and_killed_wherever_they_went() {
+    for hidden in [false, true] {
+        let mut talk = Talk::start(&["python3", "-c", &daemon(hidden)]);
+        assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+        let daemon: u32 = talk.log().trim().parse().unwrap();
+        let control = talk.worker.control();
+        for _ in 0..2 {
+            control.freeze().await.unwrap();
+            assert_eq!(state(daemon), Some('T'), "hidden: {hidden}");
+            control.thaw().await.unwrap();
+            assert_ne!(state(daemon), Some('T'), "hidden: {hidden}");
+        }
+        assert_eq!(control.kill().await, "killed by signal 9 (SIGKILL)");
+        let state = state(daemon);
+        assert!(state.is_none_or(|state| state == 'Z'), "hidden: {hidden}");
+    }
+}
+
+/// The worker itself has ended, and its daemon has not.
+#[tokio::test]
+async fn a_daemon_is_killed_after_its_worker_has_ended() {
+    let code = daemon(false).replace("for line in", "sys.exit(3)\nfor line in");
+    let mut talk = Talk::start(&["python3", "-c", &code]);
+    let heard = talk.worker.next().await;
+    assert_eq!(heard, WorkerOutput::Exited("exited with status 3".into()));
+    let daemon: u32 = talk.log().trim().parse().unwrap();
+    assert!(state(daemon).is_some_and(|state| state != 'Z'));
+    talk.worker.control().kill().await;
+    assert!(state(daemon).is_none_or(|state| state == 'Z'));
+}
+
 #[tokio::test]
 async fn dropping_all_handles_kills_the_group() {
     let mut talk = Talk::start(&["python3", "-c", WRAPPER]);

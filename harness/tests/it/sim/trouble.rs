@@ -92,6 +92,57 @@ fn last_words(history: &History) -> String {
     downs.into_iter().next().unwrap()
 }
 
+/// A lock that never sends a command, and lets everybody in.
+struct Silent(u64);
+
+impl Lock for Silent {
+    async fn acquire(
+        &mut self,
+        _: &str,
+        _: Duration,
+        _: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        self.0 += 1;
+        Ok(Some(Grant {
+            token: self.0.to_string(),
+            fence: Some(self.0),
+            valid_for: None,
+        }))
+    }
+
+    async fn extend(
+        &mut self,
+        _: &str,
+        _: &Grant,
+        _: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Ok(None)
+    }
+
+    async fn release(&mut self, _: &str, _: &Grant) -> Result<bool, LockError> {
+        Ok(true)
+    }
+}
+
+/// It may use other servers, so not even what it did wrong says anything about it.
+#[test]
+fn who_sends_no_command_is_not_judged() {
+    let subject = Subject::new("silent", 1, |_: Vec<Node>, _: Context| Silent(0));
+    let history = simulate("calm", &subject, 1);
+    let told = history.events.iter().filter(|event| {
+        matches!(&event.what, What::GrantWithoutCommand { nodes, .. } if nodes == &["sim://node-0"])
+    });
+    assert_eq!(told.count(), history.header.workers, "each worker once");
+    for (property, verdict) in judge(&history) {
+        assert_eq!(verdict.status, Status::Unknown, "{property:?}");
+        let story = verdict.story.join(" ");
+        assert!(
+            story.contains("it should use sim://node-0"),
+            "{property:?}: {story}"
+        );
+    }
+}
+
 #[test]
 fn who_spins_without_letting_time_pass_is_stuck() {
     let spin: Deed = |_| {

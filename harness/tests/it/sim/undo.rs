@@ -89,6 +89,27 @@ workers = [0, 2]
 optional = true
 "#;
 
+const FROZEN_TWICE: &str = r#"
+name = "frozen-twice"
+summary = "A worker is paused, and while it is, it is paused for a shorter time."
+[workload]
+workers = 2
+stock = 40
+ttl = "400ms"
+section = "0.1ttl"
+limit = "20ttl"
+[[fault]]
+kind = "pause-client"
+at = "100ms"
+workers = [0]
+for = "4ttl"
+[[fault]]
+kind = "pause-client"
+at = "200ms"
+workers = [0]
+for = "0.5ttl"
+"#;
+
 fn simulate(text: &str) -> History {
     let scenario = Scenario::parse(text, "undo.toml").unwrap();
     let subject = Subject::of(find("set-nx-px").unwrap());
@@ -138,6 +159,25 @@ fn a_worker_that_was_frozen_in_vain_continues_at_once() {
     };
     assert!(later.filter(grants).count() > 0, "worker 0 stays frozen");
     assert_eq!(progress(&history).status, Status::Held);
+}
+
+/// The end of the shorter pause does not end the longer one.
+#[test]
+fn a_worker_that_is_frozen_twice_continues_with_the_later_end() {
+    let history = simulate(FROZEN_TWICE);
+    let [(_, Some(late_ns)), (_, Some(early_ns))] = spans(&history, "pause-client")[..] else {
+        panic!("both pauses end");
+    };
+    assert!(early_ns < late_ns);
+    let of_worker_0 = |from_ns: u64, to_ns: u64| {
+        let events = history.events.iter();
+        let events = events.filter(|event| event.what.worker() == Some(0));
+        events
+            .filter(|event| from_ns < event.at_ns && event.at_ns < to_ns)
+            .count()
+    };
+    assert_eq!(of_worker_0(early_ns, late_ns), 0);
+    assert!(of_worker_0(late_ns, u64::MAX) > 0);
 }
 
 #[test]

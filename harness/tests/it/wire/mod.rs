@@ -6,6 +6,7 @@ mod ends;
 mod gates;
 mod node;
 mod sentinels;
+mod silences;
 mod transparent;
 
 use std::future::Future;

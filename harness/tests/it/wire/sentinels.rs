@@ -32,7 +32,7 @@ async fn what_a_sentinel_announces_leads_through_the_wire() {
         announced: at("10.255.0.1:26379"),
     };
     let book = [(at(NOWHERE), at("127.0.0.1:40001"))];
-    let links = wire.open_sentinels(&[there], &book).await.unwrap();
+    let links = wire.open_sentinels(0, &[there], &book).await.unwrap();
     let mut client = Client::connect(links[0]).await;
     let mut node = sentinel.accept().await;
     client.send("SENTINEL GET-MASTER-ADDR-BY-NAME a").await;
@@ -64,7 +64,7 @@ async fn an_answer_that_cannot_be_read_is_not_passed_on() {
         listening: sentinel.address(),
         announced: sentinel.address(),
     };
-    let links = wire.open_sentinels(&[there], &[]).await.unwrap();
+    let links = wire.open_sentinels(0, &[there], &[]).await.unwrap();
     let mut client = Client::connect(links[0]).await;
     let mut node = sentinel.accept().await;
     node.write(b"HTTP/1.1 200 OK\r\n").await;

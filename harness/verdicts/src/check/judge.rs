@@ -9,7 +9,7 @@ use super::evidence::Evidence;
 use super::finding::Judgement;
 use super::properties::Checkers;
 use super::story::story;
-use super::sufficiency::Sufficiency;
+use super::sufficiency::{Insufficiency, Sufficiency};
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::timeline::AttemptTracker;
 
@@ -24,7 +24,7 @@ pub fn judge(history: &History) -> Verdicts {
 }
 
 /// What the checkers found, and why the history may show too little to say `held`.
-fn check(history: &History) -> (Vec<(Property, Judgement)>, Vec<String>) {
+fn check(history: &History) -> (Vec<(Property, Judgement)>, Insufficiency) {
     let mut checkers = Checkers::new(&history.header);
     let mut sufficiency = Sufficiency::new(&history.header);
     let mut tracker = AttemptTracker::new(history.header.workers);
@@ -48,7 +48,7 @@ fn check(history: &History) -> (Vec<(Property, Judgement)>, Vec<String>) {
     if !history.header.custody {
         doubt_bare_ownership(&mut judgements);
     }
-    (judgements, sufficiency.reasons(end_ns))
+    (judgements, sufficiency.result(end_ns))
 }
 
 /// Without custody, a release that succeeded after two leases had overlapped may have been of the
@@ -76,14 +76,16 @@ fn doubt_bare_ownership(judgements: &mut [(Property, Judgement)]) {
     }
 }
 
-fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &[String]) -> Verdict {
+fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insufficiency) -> Verdict {
+    let unknown = || Verdict {
+        status: Status::Unknown,
+        story: too_little.reasons.clone(),
+        ..Verdict::held()
+    };
     match judgement {
-        Judgement::Held if too_little.is_empty() => Verdict::held(),
-        Judgement::Held => Verdict {
-            status: Status::Unknown,
-            story: too_little.to_vec(),
-            ..Verdict::held()
-        },
+        _ if too_little.is_void => unknown(),
+        Judgement::Held if too_little.reasons.is_empty() => Verdict::held(),
+        Judgement::Held => unknown(),
         Judgement::Unknown(reason) => Verdict::unknown(reason),
         Judgement::NotApplicable => Verdict::not_applicable(),
         Judgement::Violated { first, count } => Verdict {
@@ -117,7 +119,11 @@ mod tests {
                 statement: "worker 0 claimed too much".into(),
             },
         };
-        let verdict = verdict(Judgement::Violated { first, count: 2 }, &evidence, &[]);
+        let verdict = verdict(
+            Judgement::Violated { first, count: 2 },
+            &evidence,
+            &Insufficiency::default(),
+        );
         assert_eq!(verdict.status, Status::Violated);
         assert_eq!(verdict.cause, Some(Cause::Undetermined));
         assert_eq!(verdict.violations, 2);

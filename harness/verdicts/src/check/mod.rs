@@ -27,6 +27,7 @@ mod outstanding;
 mod overlap;
 mod properties;
 mod reach;
+mod standstill;
 mod story;
 mod sufficiency;
 mod token_set;

@@ -1,11 +1,13 @@
 //! Whether a history shows enough to be judged.
 //!
-//! If it does not, `held` becomes `unknown`. A proven violation stays a violation.
+//! If it does not, `held` becomes `unknown`. A proven violation stays a violation, unless the lock
+//! does not use the servers of the run at all.
 
 use crate::history::{EndReason, Event, Header, What};
 use crate::timeline::{Attempt, Step};
 
 use super::overlap::Overlaps;
+use super::standstill::Standstill;
 use super::verdict::STORY_LINES;
 
 /// Watches whether the lock was put to the test.
@@ -18,6 +20,18 @@ pub(super) struct Sufficiency {
     keys: Vec<Overlaps>,
     competed: bool,
     reasons: Vec<String>,
+    standstill: Standstill,
+    /// Why nothing in this history is about the lock.
+    void: Option<String>,
+}
+
+/// Why a history does not show enough.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Insufficiency {
+    /// The reasons; empty if it shows enough.
+    pub reasons: Vec<String>,
+    /// True when it shows nothing about the lock at all, not even a violation.
+    pub is_void: bool,
 }
 
 impl Sufficiency {
@@ -29,12 +43,15 @@ impl Sufficiency {
             keys: vec![Overlaps::default(); header.keys.len()],
             competed: false,
             reasons: Vec::new(),
+            standstill: Standstill::new(header),
+            void: None,
         }
     }
 
     /// An attempt made a step.
     pub fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         self.grants += u64::from(step == Step::Begun);
+        self.standstill.step(at_ns, attempt, step);
         if self.competed {
             return;
         }
@@ -56,6 +73,7 @@ impl Sufficiency {
 
     /// Something else happened.
     pub fn event(&mut self, event: &Event) {
+        self.standstill.event(event);
         match &event.what {
             What::FaultMissed {
                 fault,
@@ -67,6 +85,18 @@ impl Sufficiency {
             What::NodeLost { node, reason } => self
                 .reasons
                 .push(format!("node {node} failed on its own: {reason}")),
+            What::FaultEscaped {
+                worker,
+                node,
+                came_ns,
+                ..
+            } => self.reasons.push(escaped(*worker, *node, *came_ns)),
+            What::Shortage { reason } => self
+                .reasons
+                .push(format!("the harness itself ran short: {reason}")),
+            What::GrantWithoutCommand { worker, nodes, .. } => {
+                self.void.get_or_insert_with(|| uses_others(*worker, nodes));
+            }
             What::End {
                 reason: EndReason::Interrupted,
                 ..
@@ -75,23 +105,52 @@ impl Sufficiency {
         }
     }
 
-    /// Why this history does not show enough; empty if it does.
+    /// Why this history does not show enough.
     ///
     /// `end_ns` is when the history ends. Two workers that are still asking then have competed.
-    pub fn reasons(mut self, end_ns: u64) -> Vec<String> {
+    pub fn result(mut self, end_ns: u64) -> Insufficiency {
         let mut keys = self.keys.iter_mut();
         self.competed |= keys.any(|key| key.shown_by(end_ns) != (0, None));
+        let mut reasons: Vec<String> = self.void.iter().cloned().collect();
+        reasons.append(&mut self.reasons);
+        reasons.extend(self.standstill.reason());
         if self.grants < self.min_grants {
-            self.reasons.push(format!(
+            reasons.push(format!(
                 "too little to judge: the lock was granted {} times, and the scenario asks for at least {}",
                 self.grants, self.min_grants
             ));
         }
         if !self.competed {
-            self.reasons
-                .push("too little to judge: no two workers ever competed for a lock".into());
+            reasons.push("too little to judge: no two workers ever competed for a lock".into());
         }
-        self.reasons.truncate(STORY_LINES);
-        self.reasons
+        reasons.truncate(STORY_LINES);
+        Insufficiency {
+            reasons,
+            is_void: self.void.is_some(),
+        }
     }
+}
+
+/// The lock is in another process than the one that the fault struck.
+fn escaped(worker: usize, node: Option<usize>, came_ns: u64) -> String {
+    let seconds = came_ns as f64 / 1e9;
+    let node = match node {
+        Some(node) => format!("node {node}"),
+        None => "a Sentinel".to_owned(),
+    };
+    format!(
+        "the fault escaped: worker {worker} was frozen or dead, and at {seconds:.3} s something came \
+         from it to {node}. The process that was frozen or killed is a wrapper, and the lock goes on \
+         in one that Picklock cannot reach; start the adapter itself (in a shell script with `exec`), \
+         without `docker run`, `ssh` or a service in between"
+    )
+}
+
+/// The lock uses other servers than those of the run.
+fn uses_others(worker: usize, nodes: &[String]) -> String {
+    format!(
+        "the lock does not use the servers that it was given: worker {worker} got the lock without \
+         having sent a command to any of them; it should use {} (`nodes` of its `init` request)",
+        nodes.join(", ")
+    )
 }

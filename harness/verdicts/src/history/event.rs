@@ -208,6 +208,28 @@ pub enum What {
         #[serde(flatten)]
         why: KeyChange,
     },
+    /// Something came from a worker while it was frozen or dead: the fault did not reach the
+    /// process that has the lock. Only the first time is told for each fault and worker.
+    FaultEscaped {
+        /// The fault that froze or killed the worker.
+        id: u32,
+        worker: usize,
+        /// To which node; left out if it was to a Sentinel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<usize>,
+        /// When it came, in nanoseconds since the run began.
+        came_ns: u64,
+    },
+    /// A grant was told by a worker from which nothing had come on any link to a node. Only the
+    /// first time is told for each start of a worker.
+    GrantWithoutCommand {
+        worker: usize,
+        op: u64,
+        /// The addresses of the nodes, as the worker was given them.
+        nodes: Vec<String>,
+    },
+    /// The harness ran out of file descriptors, processes or memory, and could not do its part.
+    Shortage { reason: String },
     /// The machine prevented the driver from running for this long, until now. All other processes
     /// may have been stalled as well.
     Stalled { late_ms: u64 },
@@ -243,6 +265,8 @@ impl What {
             | What::ReleaseFailed { worker, .. }
             | What::WorkerUp { worker, .. }
             | What::WorkerDown { worker, .. }
+            | What::FaultEscaped { worker, .. }
+            | What::GrantWithoutCommand { worker, .. }
             | What::Misbehaved { worker, .. } => Some(worker),
             _ => None,
         }

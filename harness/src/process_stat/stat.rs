@@ -1,4 +1,4 @@
-//! What the kernel says about processes and threads in `/proc`.
+//! What the kernel says about one process or thread, and which there are.
 
 use std::io;
 use std::path::Path;
@@ -8,6 +8,8 @@ use std::path::Path;
 pub(crate) struct ProcessStat {
     /// `R`, `S`, `T` (stopped), `Z` (ended, not waited for) and so on.
     pub state: char,
+    /// The process that started it, or that adopted it when that one ended.
+    pub parent: u32,
     /// Its process group.
     pub group: u32,
     /// When it started, in clock ticks since boot. Together with the process id it identifies one
@@ -51,6 +53,7 @@ impl ProcessStat {
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         Some(ProcessStat {
             state: fields.first()?.chars().next()?,
+            parent: fields.get(1)?.parse().ok()?,
             group: fields.get(2)?.parse().ok()?,
             started_ticks: fields.get(19)?.parse().ok()?,
         })
@@ -98,6 +101,7 @@ mod tests {
         let line = "17 (a) b (c) T 1 42 42 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 98765 0 0";
         let expected = ProcessStat {
             state: 'T',
+            parent: 1,
             group: 42,
             started_ticks: 98765,
         };

@@ -1,0 +1,181 @@
+//! The descendants of one process, wherever they went: into a process group or a session of their
+//! own, or to another parent because theirs has ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use super::process_table::ProcessTable;
+use super::stat::ProcessStat;
+#[cfg(target_os = "linux")]
+use super::stat::threads_of;
+
+/// One process: its number and when it started, in clock ticks since boot. A number alone may be
+/// that of an earlier process.
+pub(crate) type Member = (u32, u64);
+
+/// The descendants of one process, and that process itself.
+#[derive(Debug)]
+pub(crate) struct Lineage {
+    /// The mark that they inherited. No other process has the same one.
+    mark: String,
+    /// The members that were seen. One that was seen once stays a member, even where its
+    /// environment is cleared and its parent has ended.
+    known: BTreeMap<u32, u64>,
+    since_ticks: u64,
+}
+
+impl Lineage {
+    /// The lineage that carries this mark. No member is older than `since_ticks`.
+    pub(crate) fn marked(mark: String, since_ticks: u64) -> Self {
+        Lineage {
+            mark,
+            known: BTreeMap::new(),
+            since_ticks,
+        }
+    }
+
+    /// The process with which the lineage begins. It must not have been reaped, so that its number
+    /// is still its own.
+    pub(crate) fn begins_with(&mut self, pid: u32, started_ticks: u64) {
+        self.known.insert(pid, started_ticks);
+    }
+
+    /// The mark of all members.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// No member is older than this, in clock ticks since boot.
+    pub(crate) fn since_ticks(&self) -> u64 {
+        self.since_ticks
+    }
+
+    /// The members that live in this table: those that were known, those that carry the mark, and
+    /// what these have started.
+    pub(crate) fn members(&mut self, table: &ProcessTable) -> BTreeSet<Member> {
+        let is_known = |pid: u32, started: u64| self.known.get(&pid) == Some(&started);
+        let mut found: BTreeMap<u32, u64> = table
+            .iter()
+            .filter(|(pid, entry)| {
+                entry.mark.as_deref() == Some(&self.mark)
+                    || is_known(*pid, entry.stat.started_ticks)
+            })
+            .map(|(pid, entry)| (pid, entry.stat.started_ticks))
+            .collect();
+        // Children of children: repeated until a pass finds no more.
+        loop {
+            let before = found.len();
+            for (pid, entry) in table.iter() {
+                // A parent that is younger has the number of another process.
+                let parent = found.get(&entry.stat.parent);
+                if parent.is_some_and(|started| *started <= entry.stat.started_ticks) {
+                    found.insert(pid, entry.stat.started_ticks);
+                }
+            }
+            if found.len() == before {
+                break;
+            }
+        }
+        self.known.retain(|pid, started| {
+            let now = table.get(*pid).map(|entry| entry.stat.started_ticks);
+            now == Some(*started)
+        });
+        self.known.extend(&found);
+        found.into_iter().collect()
+    }
+}
+
+/// True when no thread of the process runs: all are stopped, or it has ended.
+///
+/// # Errors
+/// `/proc` cannot be read.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_stopped((pid, started_ticks): Member) -> io::Result<bool> {
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    match ProcessStat::of(pid) {
+        Ok(stat) if stat.started_ticks != started_ticks => return Ok(true),
+        Ok(_) => {}
+        Err(error) if gone(&error) => return Ok(true),
+        Err(error) => return Err(error),
+    }
+    let threads = match threads_of(pid) {
+        Ok(threads) => threads,
+        Err(error) if gone(&error) => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    for thread in threads {
+        match ProcessStat::of_thread(pid, thread) {
+            Ok(stat) if !stat.is_stopped() => return Ok(false),
+            Ok(_) => {}
+            Err(error) if gone(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// On other systems no member is known, so none is asked for.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_stopped(_: Member) -> io::Result<bool> {
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::process_table::Entry;
+    use super::*;
+
+    const MARK: &str = "a-run/1";
+
+    fn entry(pid: u32, parent: u32, started_ticks: u64, mark: Option<&str>) -> (u32, Entry) {
+        let stat = ProcessStat {
+            state: 'S',
+            parent,
+            group: pid,
+            started_ticks,
+        };
+        let mark = mark.map(str::to_owned);
+        (pid, Entry { stat, mark })
+    }
+
+    fn pids(members: BTreeSet<Member>) -> Vec<u32> {
+        members.into_iter().map(|(pid, _)| pid).collect()
+    }
+
+    #[test]
+    fn children_marked_orphans_and_their_children_are_members() {
+        let mut lineage = Lineage::marked(MARK.into(), 5);
+        lineage.begins_with(10, 5);
+        let table = ProcessTable::of([
+            entry(10, 1, 5, None),
+            entry(12, 11, 6, None),
+            entry(11, 10, 6, None),
+            entry(20, 1, 7, Some(MARK)),
+            entry(21, 20, 8, None),
+            entry(30, 1, 7, Some("a-run/2")),
+            entry(31, 30, 8, None),
+        ]);
+        assert_eq!(pids(lineage.members(&table)), [10, 11, 12, 20, 21]);
+    }
+
+    #[test]
+    fn who_was_seen_once_stays_a_member_until_its_number_is_another_s() {
+        let mut lineage = Lineage::marked(MARK.into(), 5);
+        lineage.begins_with(10, 5);
+        let family = ProcessTable::of([entry(10, 1, 5, None), entry(11, 10, 6, None)]);
+        assert_eq!(pids(lineage.members(&family)), [10, 11]);
+        let orphan = ProcessTable::of([entry(11, 1, 6, None)]);
+        assert_eq!(pids(lineage.members(&orphan)), [11]);
+        let others = ProcessTable::of([entry(10, 1, 99, None), entry(11, 1, 98, None)]);
+        assert_eq!(pids(lineage.members(&others)), [0; 0]);
+        assert_eq!(pids(lineage.members(&orphan)), [0; 0], "it was forgotten");
+    }
+
+    #[test]
+    fn a_parent_that_is_younger_is_no_parent() {
+        let mut lineage = Lineage::marked(MARK.into(), 5);
+        lineage.begins_with(10, 50);
+        let table = ProcessTable::of([entry(10, 1, 50, None), entry(11, 10, 6, None)]);
+        assert_eq!(pids(lineage.members(&table)), [10]);
+    }
+}

@@ -1,0 +1,85 @@
+//! What this process itself runs out of, and what that spoils.
+//!
+//! If the wire cannot accept a connection, its client waits, and it looks as if its node were slow
+//! or dead. That is the harness's fault, and no lock may be blamed for it.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+
+/// Shortages that this process has met, in words.
+#[derive(Debug, Default)]
+pub(crate) struct Shortages {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    known: BTreeSet<String>,
+    new: Vec<String>,
+}
+
+/// True where an error means that this process, or its machine, has run out of something: file
+/// descriptors, processes, memory, or ports.
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(
+        errno,
+        Some(
+            Errno::MFILE
+                | Errno::NFILE
+                | Errno::NOMEM
+                | Errno::NOBUFS
+                | Errno::AGAIN
+                | Errno::ADDRNOTAVAIL
+        )
+    )
+}
+
+impl Shortages {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what could not be done, if the reason is a shortage.
+    pub(crate) fn note(&self, what: &str, error: &io::Error) {
+        if is_shortage(error) {
+            self.add(format!("{what}: {error}"));
+        }
+    }
+
+    /// Adds a sentence, unless it is known.
+    pub(crate) fn add(&self, sentence: String) {
+        let mut state = self.state();
+        if state.known.insert(sentence.clone()) {
+            state.new.push(sentence);
+        }
+    }
+
+    /// What was added since this was last called.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shortage_is_told_once_and_a_refused_connection_is_none() {
+        let shortages = Shortages::default();
+        let full = io::Error::from_raw_os_error(Errno::MFILE.raw_os_error());
+        for _ in 0..2 {
+            shortages.note("cannot accept", &full);
+            shortages.note("cannot connect", &io::ErrorKind::ConnectionRefused.into());
+        }
+        let told = shortages.take();
+        assert!(
+            matches!(&told[..], [one] if one.starts_with("cannot accept: Too many open files"))
+        );
+        assert_eq!(shortages.take(), [""; 0]);
+    }
+}

@@ -1,0 +1,122 @@
+//! What the kernel still keeps of the connections to some ports, from `/proc/net/tcp`.
+//!
+//! A client may have written bytes that have not reached us yet: they wait in its kernel for an
+//! acknowledgement, or for room in our receive queue. No process has to run for them to come.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+/// A connection: the port on which we listen, and the client's port.
+pub(super) type Ports = (u16, u16);
+
+/// The connections to some ports, and how many bytes the kernel keeps of each at most that the
+/// client has written and we have not read.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct TcpQueues(HashMap<Ports, u64>);
+
+impl TcpQueues {
+    /// Those of connections to these ports, at present. The client must not write meanwhile for
+    /// the bound to be one.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub(super) fn to(ports: &HashSet<u16>) -> io::Result<TcpQueues> {
+        // First what the clients' kernels keep, and then what waits at our end. In the other order
+        // bytes that arrive in between would be missing from both.
+        let mut clients = std::fs::read_to_string("/proc/net/tcp")?;
+        match std::fs::read_to_string("/proc/net/tcp6") {
+            // A client may use a socket for both versions of the protocol.
+            Ok(text) => clients.push_str(&text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let ours = std::fs::read_to_string("/proc/net/tcp")?;
+        Ok(Self::parse(ports, &clients, &ours))
+    }
+
+    /// Bytes of this connection; `None`: there was none.
+    pub(super) fn unread(&self, connection: Ports) -> Option<u64> {
+        self.0.get(&connection).copied()
+    }
+
+    fn parse(ports: &HashSet<u16>, clients: &str, ours: &str) -> TcpQueues {
+        let mut queues: HashMap<Ports, u64> = HashMap::new();
+        for socket in clients.lines().filter_map(Socket::parse) {
+            if ports.contains(&socket.remote) {
+                let unread = queues.entry((socket.remote, socket.local)).or_default();
+                *unread = (*unread).max(socket.unacknowledged);
+            }
+        }
+        for socket in ours.lines().filter_map(Socket::parse) {
+            // A listening socket has no remote port.
+            if ports.contains(&socket.local) && socket.remote != 0 {
+                *queues.entry((socket.local, socket.remote)).or_default() += socket.unread;
+            }
+        }
+        TcpQueues(queues)
+    }
+}
+
+/// A line of `/proc/net/tcp`.
+struct Socket {
+    local: u16,
+    remote: u16,
+    /// Written by its process, and not acknowledged by the other end.
+    unacknowledged: u64,
+    /// Received, and not read by its process.
+    unread: u64,
+}
+
+impl Socket {
+    /// `0: 0100007F:1F90 0100007F:C350 01 00000000:00000010 ...`; `None` for the heading.
+    fn parse(line: &str) -> Option<Socket> {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let mut port = || u16::from_str_radix(words.next()?.rsplit_once(':')?.1, 16).ok();
+        let (local, remote) = (port()?, port()?);
+        let (unacknowledged, unread) = words.nth(1)?.split_once(':')?;
+        Some(Socket {
+            local,
+            remote,
+            unacknowledged: u64::from_str_radix(unacknowledged, 16).ok()?,
+            unread: u64::from_str_radix(unread, 16).ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_connection_count() {
+        let text = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1
+   1: 0100007F:1F90 0100007F:C350 01 00000000:00000010 00:00000000 00000000     0        0 2 1
+   2: 0100007F:C350 0100007F:1F90 01 00000003:00000000 00:00000000 00000000     0        0 3 1
+   3: 0100007F:C351 0100007F:1F91 01 00000009:00000000 00:00000000 00000000     0        0 4 1
+   4: 0000000000000000FFFF00000100007F:C352 0000000000000000FFFF00000100007F:1F90 02 00000001:00000000 x
+";
+        let queues = TcpQueues::parse(&HashSet::from([0x1f90]), text, text);
+        assert_eq!(queues.unread((0x1f90, 0xc350)), Some(0x13));
+        assert_eq!(queues.unread((0x1f90, 0xc352)), Some(1));
+        assert_eq!(queues.0.len(), 2, "{queues:?}");
+    }
+
+    #[test]
+    fn a_connection_that_nobody_has_accepted_is_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let ports = HashSet::from([address.port()]);
+        assert_eq!(TcpQueues::to(&ports).unwrap(), TcpQueues::default());
+        let mut client = TcpStream::connect(address).unwrap();
+        client.write_all(b"PING\r\n").unwrap();
+        let connection = (address.port(), client.local_addr().unwrap().port());
+        let unread = TcpQueues::to(&ports).unwrap().unread(connection);
+        // Until the acknowledgement has come, the kernel counts the bytes at both ends.
+        assert!(matches!(unread, Some(6..=12)), "{unread:?}");
+    }
+}

@@ -1,0 +1,16 @@
+"""`double_fork.py PROGRAM...`: starts the program twice removed, in a session of its own, and waits
+for its end. The program has this one's standard input and output, and another parent."""
+
+import os
+import sys
+
+until_it_ends, its_end = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.set_inheritable(its_end, True)
+        os.execvp(sys.argv[1], sys.argv[1:])
+    os._exit(0)
+os.wait()
+os.close(its_end)
+os.read(until_it_ends, 1)
