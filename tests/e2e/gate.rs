@@ -149,6 +149,8 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
             "{ impl = \"redlock\", options = { retrys = \"3\" } }",
         ),
         CALM.replace("\"redlock\"", "{ imp = \"redlock\" }"),
+        CALM.replace("\"redlock\"", "{ impl = \"redlock\", name = \"mine\" }"),
+        CALM.replace("\"redlock\"", "{ impl = \"exec:cat\", name = \"getset\" }"),
         CALM.replace("\"calm\"", "\"clam\""),
         CALM.replace("seeds = 2", "seeds = 0"),
         CALM.replace("seeds = 2", "seeds = \"many\""),
