@@ -148,9 +148,7 @@ pub fn keep(
     }
     out.write("history.jsonl", |file| write_history(&output.history, file))?;
     if output.history.header.custody {
-        out.write("custody.jsonl", |file| {
-            write_custody(&output.history, file)
-        })?;
+        out.write("custody.jsonl", |file| write_custody(&output.history, file))?;
     }
     let text = repro::text(&crate::repro::of(spec, record))
         .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", repro::FILE)))?;

@@ -10,8 +10,8 @@ use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::property::PROPERTIES;
 use crate::scenario::{Expectation, Scenario};
-use crate::workload::Workload;
 use crate::span::Span;
+use crate::workload::Workload;
 use crate::world_name::WorldName;
 
 /// Most workers, nodes and keys that one run may ask for.

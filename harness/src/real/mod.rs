@@ -15,8 +15,8 @@
 
 mod binary;
 mod child_subreaper;
-mod descriptor_limit;
 mod container_data;
+mod descriptor_limit;
 mod detect;
 mod docker;
 mod engine;

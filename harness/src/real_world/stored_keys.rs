@@ -53,11 +53,13 @@ pub(super) async fn read(address: SocketAddr) -> io::Result<Stored> {
         asked.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
     let ((seconds, micros), all) = read.map_err(io::Error::other)?;
     let wall_us = seconds.saturating_mul(1_000_000).saturating_add(micros);
-    let keys = all.into_iter().map(|(name, kind, ttl_ms, value)| StoredKey {
-        name,
-        value: stored(&kind, value.iter().map(bytes).collect()),
-        ttl_ms,
-    });
+    let keys = all
+        .into_iter()
+        .map(|(name, kind, ttl_ms, value)| StoredKey {
+            name,
+            value: stored(&kind, value.iter().map(bytes).collect()),
+            ttl_ms,
+        });
     Ok(Stored {
         keys: keys.collect(),
         wall_us,

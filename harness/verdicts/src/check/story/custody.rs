@@ -12,7 +12,12 @@ use super::sentence::Weight;
 
 /// Tells how the values of a holder went away before another client was granted the lock. Values
 /// that ran out when they were to, and those that the holder removed itself, need no word.
-pub(super) fn tell_lost_values(draft: &mut Draft, evidence: &Evidence<'_>, hold: &Hold, to_ns: u64) {
+pub(super) fn tell_lost_values(
+    draft: &mut Draft,
+    evidence: &Evidence<'_>,
+    hold: &Hold,
+    to_ns: u64,
+) {
     let mut lost: Vec<(u64, String, Vec<usize>)> = Vec::new();
     for span in evidence.custody().unwrap_or_default() {
         let own = |by: &KeyCommand| by.worker == hold.worker && by.op == hold.op;
