@@ -13,8 +13,9 @@ use super::WorldError;
 /// is read.
 const FOR_A_MOMENT: u64 = 16;
 
-/// Of one server: its process and its reserved port.
-const EACH_SERVER: u64 = 2;
+/// Of one server: its process, its reserved port, and the two connections on which it tells what
+/// happens to its keys.
+const EACH_SERVER: u64 = 4;
 
 /// Of one worker: its process, its standard input and its standard output.
 const EACH_WORKER: u64 = 3;
@@ -103,12 +104,12 @@ mod tests {
 
     #[test]
     fn the_need_is_compared_with_the_limit_and_both_are_named() {
-        assert_eq!(FIVE_NODES.count(), 3 * (3 + 15) + 10 + 16);
+        assert_eq!(FIVE_NODES.count(), 3 * (3 + 15) + 20 + 16);
         assert!(FIVE_NODES.fits(10, None).is_ok());
-        assert!(FIVE_NODES.fits(10, Some(90)).is_ok());
-        let error = FIVE_NODES.fits(10, Some(89)).unwrap_err().to_string();
-        assert!(error.contains("at most 89"), "{error}");
-        assert!(error.contains("at least 90"), "{error}");
+        assert!(FIVE_NODES.fits(10, Some(100)).is_ok());
+        let error = FIVE_NODES.fits(10, Some(99)).unwrap_err().to_string();
+        assert!(error.contains("at most 99"), "{error}");
+        assert!(error.contains("at least 100"), "{error}");
     }
 
     #[test]
