@@ -211,7 +211,7 @@ mod tests {
                 ..Tally::default()
             })
         };
-        assert_eq!(rate(100, 0), "violated 0 of 100 (≤ 3 %)");
+        assert_eq!(rate(100, 0), "violated 0 of 100 (≤ 3.7 %)");
         assert_eq!(rate(0, 20), "violated 20 of 20 (≥ 83.1 %)");
         assert_eq!(rate(0, 0), "never judged");
     }

@@ -6,7 +6,6 @@
 
 use super::evidence::Evidence;
 use super::finding::ForeignRelease;
-use super::lost_claim::share_first_leases;
 use super::verdict::Cause;
 use crate::timeline::{FaultSpan, Hold, ms};
 
@@ -74,4 +73,17 @@ fn of_faults(evidence: &Evidence<'_>, from_ns: u64, to_ns: u64, workers: &[usize
         .filter(|fault| fault.touches(from_ns, to_ns))
         .find_map(cause_of)
         .unwrap_or(Cause::Undetermined)
+}
+
+/// True if the leases that the two were granted with overlap, without any extension of a lease that
+/// had certainly expired.
+fn share_first_leases(one: &Hold, other: &Hold) -> bool {
+    match (one.possible_leases.first(), other.possible_leases.first()) {
+        (Some(mine), Some(theirs)) => {
+            mine.from_ns == one.begin_ns
+                && theirs.from_ns == other.begin_ns
+                && mine.overlaps(*theirs)
+        }
+        _ => true,
+    }
 }

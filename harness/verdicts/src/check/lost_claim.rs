@@ -53,9 +53,14 @@ impl LostClaim<'_> {
         decisive(&ends, nodes, quorum)
     }
 
-    /// How many nodes a grant must rest on.
+    /// How many nodes a grant must rest on: a majority, or one for a lock that only ever used one.
     fn quorum(&self) -> usize {
-        self.history.header.nodes / 2 + 1
+        let taking = |span: &&ValueSpan| phase(span) == Some(Phase::Acquire);
+        let used: HashSet<usize> = self.spans.iter().filter(taking).map(|span| span.node).collect();
+        match used.len() {
+            1 => 1,
+            _ => self.history.header.nodes / 2 + 1,
+        }
     }
 
     /// The values that an attempt was granted the lock with, in the order in which they were written:
@@ -108,7 +113,7 @@ impl LostClaim<'_> {
                     && span.from_ns <= until_ns
             })
         });
-        let in_time = !share_first_leases(one, other);
+        let in_time = !share_granted_leases(one, other);
         (revived && in_time).then_some(Cause::PhantomExtend)
     }
 
@@ -118,7 +123,7 @@ impl LostClaim<'_> {
             SpanEnd::ClockLeapt => Cause::ClockJump,
             // An extension was granted when the value was gone already: only since then do the leases
             // overlap. It wrote nothing of its own, and perhaps extended the other client's value.
-            SpanEnd::RanOut if !share_first_leases(earlier, later) => Cause::PhantomExtend,
+            SpanEnd::RanOut if !share_granted_leases(earlier, later) => Cause::PhantomExtend,
             // It went away as it had been written, so the lock promised more than it had written.
             SpanEnd::RanOut => Cause::WrongExpiry,
             SpanEnd::Removed(by) => of_removal(by, earlier, later),
@@ -180,15 +185,7 @@ fn phase(span: &ValueSpan) -> Option<Phase> {
     span.author.as_ref().map(|author| author.phase)
 }
 
-/// True if the leases that the two were granted with overlap, without any extension of a lease that
-/// had certainly expired.
-pub(super) fn share_first_leases(one: &Hold, other: &Hold) -> bool {
-    match (one.possible_leases.first(), other.possible_leases.first()) {
-        (Some(mine), Some(theirs)) => {
-            mine.from_ns == one.begin_ns
-                && theirs.from_ns == other.begin_ns
-                && mine.overlaps(*theirs)
-        }
-        _ => true,
-    }
+/// True if the leases that the two were granted with overlap, before any extension.
+fn share_granted_leases(one: &Hold, other: &Hold) -> bool {
+    one.begin_ns < other.first_deadline_ns && other.begin_ns < one.first_deadline_ns
 }

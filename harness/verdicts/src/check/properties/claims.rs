@@ -15,7 +15,7 @@
 //!
 //! Without custody nothing of this can be shown, and the property does not apply.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use picklock_scenarios::{Phase, Property};
 
@@ -41,6 +41,8 @@ pub(in crate::check) struct Claims {
     clocks: NodeClocks,
     /// What each attempt that is under way has written.
     written: HashMap<u64, Written>,
+    /// The nodes that any attempt has written to.
+    nodes_used: HashSet<usize>,
     /// Which lock used a key first, and in which attempt.
     users: HashMap<(usize, KeyName), (u32, u64)>,
     /// Releases that claimed success while their value was still there.
@@ -209,6 +211,9 @@ impl Claims {
             op,
             ..
         } = update;
+        if !update.gone {
+            self.nodes_used.insert(*node);
+        }
         if update.gone {
             for suspect in &mut self.suspects {
                 if suspect.op == *op && suspect.worker == *worker {
@@ -317,6 +322,7 @@ impl Checker for Claims {
             table: KeyTable::default(),
             clocks: NodeClocks::default(),
             written: HashMap::new(),
+            nodes_used: HashSet::new(),
             users: HashMap::new(),
             suspects: Vec::new(),
             found: Vec::new(),
@@ -373,6 +379,10 @@ impl Checker for Claims {
                 self.nodes
             );
             self.found(suspect.at_ns, Claim::Release, vec![suspect.op], statement);
+        }
+        // A lock that only ever used one of several nodes asks for no majority.
+        if self.nodes_used.len() == 1 && self.nodes > 1 {
+            self.found.retain(|(_, claim)| claim.about != Claim::Grant);
         }
         let count = self.found.len() as u64;
         let first = self.found.into_iter().min_by_key(|(at_ns, _)| *at_ns);

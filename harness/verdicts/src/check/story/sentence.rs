@@ -100,6 +100,14 @@ pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)>
                 "the resource refused worker {worker}: its token {fence} is lower than {highest}"
             ),
         ),
+        _ => return of_lease(what).or_else(|| answer(what)),
+    };
+    Some((weight, text))
+}
+
+/// What an event says about the lease of a hold.
+fn of_lease(what: &What) -> Option<(Weight, String)> {
+    let (weight, text) = match what {
         What::Extended {
             worker, valid_ms, ..
         } => (
@@ -126,7 +134,7 @@ pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)>
             Weight::Reason,
             format!("worker {worker} said that its lease was lost"),
         ),
-        _ => return answer(what),
+        _ => return None,
     };
     Some((weight, text))
 }
