@@ -124,7 +124,7 @@ fn what_the_types_cannot_say_is_said_with_its_place() {
       = help: give `at = "500ms"`, or an event such as `when = { on = "stock-read", stock = 1 }`
     "#);
     insta::assert_snapshot!(error("[expect.redlock]\nexclusoin = \"held\"\n"), @r#"
-    mine.toml:4:13: `exclusoin` is no property; expected one of exclusion, lease, resource, ownership, fencing, progress
+    mine.toml:4:13: `exclusoin` is no property; expected one of exclusion, lease, resource, ownership, fencing, progress, claims
        |
      4 | exclusoin = "held"
        |             ^
