@@ -2,6 +2,7 @@
 //!
 //! - [`running`]: how the tests start the binary, few at a time, and what they get back
 //! - [`truth_table`]: the page of the truth table is what the simulation gives
+//! - [`cases`]: scenarios that once came out wrong
 //! - [`mutants`]: each mutant is caught by a scenario, and the page that says by which
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
 //! - [`matrix`]: many cells, what is expected of them, and what stays
@@ -21,6 +22,7 @@
     reason = "these are tests, which clippy only knows where they are marked, and they say what they measured"
 )]
 
+mod cases;
 mod commands;
 mod gate;
 mod input;

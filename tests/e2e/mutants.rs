@@ -86,7 +86,7 @@ const ROWS: &[Row] = rows! {
     "validity-by-wall-clock", "set-nx-px", "clock-back", "claims", "wrong-expiry", All;
     "renews-by-set", "watchdog", "late-extend", "lease", "phantom-extend", All;
     "renews-by-set", "watchdog", "late-eviction", "resource", "evicted", All;
-    "extend-recreates", "set-nx-px", "extend-after-gap", "resource", "phantom-extend", PropertyOnly;
+    "extend-recreates", "set-nx-px", "extend-after-gap", "resource", "phantom-extend", All;
     "extend-without-token", "set-nx-px", "late-extend", "lease", "phantom-extend", All;
     "sleeps-until-notified", "set-nx-px", "sleeping-waiters", "progress", "undetermined", All;
 };

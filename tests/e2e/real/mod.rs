@@ -7,6 +7,7 @@
 //! - [`sentinels`]: failovers that real Sentinels decide
 //! - [`adapters`]: locks of other languages, well and ill behaved
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
+//! - [`cases`]: scenarios that once came out wrong, on processes
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`stalls`]: a machine that stands still is not the lock's fault
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
@@ -17,6 +18,7 @@
 
 mod adapters;
 mod agreement;
+mod cases;
 mod choice;
 mod containers;
 #[path = "../../../harness/tests/it/real/exclusive.rs"]

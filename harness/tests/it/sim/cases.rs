@@ -30,7 +30,7 @@ const HELD: (Status, Option<Cause>) = (Status::Held, None);
 /// The successor finds nothing left, and goes. In the simulation that takes it no time.
 #[test]
 fn a_successor_that_needs_no_time_was_inside() {
-    let text = include_str!("cases/zero-hold.toml");
+    let text = include_str!("../../../../tests/e2e/cases/zero-hold.toml");
     for lock in ["set-nx-px", "redlock", "setnx-lua"] {
         let outlived = (Status::Violated, Some(Cause::OutlivedLease));
         must_be(text, lock, Property::Exclusion, outlived);
@@ -42,11 +42,11 @@ fn a_successor_that_needs_no_time_was_inside() {
 #[test]
 fn two_holders_with_one_token_are_not_fenced() {
     let evicted = (Status::Violated, Some(Cause::Evicted));
-    let text = include_str!("cases/fence-dup.toml");
+    let text = include_str!("../../../../tests/e2e/cases/fence-dup.toml");
     must_be(text, "fenced", Property::Fencing, evicted);
     must_be(text, "fenced", Property::Resource, HELD);
     // The resource cannot tell one holder from the other, so it lets both of them write.
-    let text = include_str!("cases/fence-dup-write.toml");
+    let text = include_str!("../../../../tests/e2e/cases/fence-dup-write.toml");
     must_be(text, "fenced", Property::Fencing, evicted);
     must_be(text, "fenced", Property::Resource, evicted);
 }
@@ -54,7 +54,7 @@ fn two_holders_with_one_token_are_not_fenced() {
 /// What the lock needs is gone for good.
 #[test]
 fn a_lock_whose_only_node_is_dead_is_not_judged_by_its_progress() {
-    let text = include_str!("cases/dead-node.toml");
+    let text = include_str!("../../../../tests/e2e/cases/dead-node.toml");
     must_be(
         text,
         "set-nx-px",

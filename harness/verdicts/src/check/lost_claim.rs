@@ -27,10 +27,6 @@ pub(super) struct LostClaim<'a> {
 impl LostClaim<'_> {
     /// Why both attempts had the lock, though the lease of each was running.
     pub fn cause(&self, one: &Hold, other: &Hold) -> Cause {
-        let until_ns = one.end_ns.min(other.end_ns);
-        if let Some(cause) = self.revived(one, other, until_ns) {
-            return cause;
-        }
         let quorum = self.quorum();
         let (Some(one_ns), Some(other_ns)) =
             (self.taken_ns(one, quorum), self.taken_ns(other, quorum))
@@ -56,7 +52,12 @@ impl LostClaim<'_> {
     /// How many nodes a grant must rest on: a majority, or one for a lock that only ever used one.
     fn quorum(&self) -> usize {
         let taking = |span: &&ValueSpan| phase(span) == Some(Phase::Acquire);
-        let used: HashSet<usize> = self.spans.iter().filter(taking).map(|span| span.node).collect();
+        let used: HashSet<usize> = self
+            .spans
+            .iter()
+            .filter(taking)
+            .map(|span| span.node)
+            .collect();
         match used.len() {
             1 => 1,
             _ => self.history.header.nodes / 2 + 1,
@@ -101,20 +102,6 @@ impl LostClaim<'_> {
             .filter(|span| span.node == taken.node && span.key == taken.key)
             .filter(|span| span.from_ns <= taken.from_ns)
             .last()
-    }
-
-    /// An extension wrote a value that was gone, or another client's, and both have the lock since.
-    fn revived(&self, one: &Hold, other: &Hold, until_ns: u64) -> Option<Cause> {
-        let revived = [one, other].into_iter().any(|hold| {
-            let mut spans = self.spans_of(hold);
-            spans.any(|span| {
-                matches!(phase(span), Some(Phase::Idle | Phase::Extend))
-                    && span.from_ns > hold.begin_ns
-                    && span.from_ns <= until_ns
-            })
-        });
-        let in_time = !share_granted_leases(one, other);
-        (revived && in_time).then_some(Cause::PhantomExtend)
     }
 
     /// What the end of a value means for the lock that rested on it.

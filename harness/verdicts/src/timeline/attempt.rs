@@ -34,6 +34,8 @@ pub struct Attempt {
     pub longest_lease_ns: u64,
     /// True when the deadline is the subject's own word.
     pub told: bool,
+    /// A value was written to a server for it.
+    pub(super) taken: bool,
     /// When the holder's last request to extend was sent, while it is unanswered.
     pub extend_ns: Option<u64>,
     /// Every other grant that had arrived before this time was made before this one. The rule
@@ -127,6 +129,7 @@ impl Attempt {
             latest_deadline_ns: 0,
             longest_lease_ns: ms(ttl_ms),
             told: false,
+            taken: false,
             extend_ns: None,
             follows_ns: at_ns,
             fence: None,
@@ -212,6 +215,14 @@ impl Attempt {
             elapsed_ms,
         };
         Some(LeaseDeadline::reported(since_ns, report))
+    }
+
+    /// Its first value was written to a server, and it was not granted yet.
+    pub(super) fn taken(&mut self, at_ns: u64) {
+        if self.begin_ns.is_none() && !self.taken {
+            self.taken = true;
+            self.last_answer.written(at_ns);
+        }
     }
 
     pub(super) fn deadline(&self) -> LeaseDeadline {

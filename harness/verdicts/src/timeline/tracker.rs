@@ -8,7 +8,9 @@
 //! Events about an attempt that is over (an extension after the release, an answer after the kill)
 //! change nothing that is judged, and are ignored.
 
-use crate::history::{Event, What};
+use picklock_scenarios::Phase;
+
+use crate::history::{Event, KeyChange, KeyCommand, What};
 
 use super::attempt::{Attempt, Denial, HoldEnd, Step};
 use super::fault::{forgets, spoils_clocks};
@@ -79,6 +81,14 @@ impl AttemptTracker {
             }
             What::FaultBegan { fault, .. } => {
                 self.fault(at_ns, fault);
+                return false;
+            }
+            What::KeyChanged {
+                value: Some(_),
+                why: KeyChange::Command(command),
+                ..
+            } => {
+                self.taken(at_ns, command);
                 return false;
             }
             _ => return self.lease_event(event, see),
@@ -255,6 +265,15 @@ impl AttemptTracker {
         for mut attempt in open.drain(..) {
             end(&mut attempt, at_ns, HoldEnd::Killed, &mut see);
             see(&attempt, Step::Gone);
+        }
+    }
+
+    /// A command has written the lock's value. A grant cannot have been reported before its first.
+    fn taken(&mut self, at_ns: u64, command: &KeyCommand) {
+        if command.phase == Phase::Acquire
+            && let Some(attempt) = self.find(command.worker, command.op)
+        {
+            attempt.taken(at_ns);
         }
     }
 

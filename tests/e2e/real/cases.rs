@@ -1,0 +1,19 @@
+//! The cases that once came out wrong, on processes.
+
+use super::adapters::{exec, project, python_with_redis};
+use crate::cases::{all_come_out, differences};
+
+#[test]
+fn what_once_came_out_wrong_comes_out_right_on_processes() {
+    all_come_out("process");
+}
+
+/// A correct watchdog that leaves `elapsed_ms` out: what an eviction did is not the client's fault.
+#[test]
+fn an_adapter_that_does_not_say_how_long_it_took_is_not_blamed_for_an_eviction() {
+    let script = project("tests/adapters/quiet_watchdog.py");
+    let lock = exec(&python_with_redis(), &script, "");
+    let expected = ["exclusion violated evicted", "lease violated evicted"];
+    let wrong = differences("evict-late", &lock, "process", &expected);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
