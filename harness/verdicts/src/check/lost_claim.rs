@@ -114,7 +114,11 @@ impl LostClaim<'_> {
             // It went away as it had been written, so the lock promised more than it had written.
             SpanEnd::RanOut => Cause::WrongExpiry,
             SpanEnd::Removed(by) => of_removal(by, earlier, later),
-            SpanEnd::Overwritten(by) => self.of_overwriting(by, earlier),
+            SpanEnd::Overwritten(by) => match self.of_overwriting(by, earlier) {
+                // It was free for all to take, until an extension was granted.
+                Cause::Race if !share_granted_leases(earlier, later) => Cause::PhantomExtend,
+                cause => cause,
+            },
             SpanEnd::Evicted | SpanEnd::Flushed => Cause::Evicted,
             SpanEnd::LostInRestart if self.history.header.nodes > 1 => Cause::QuorumErosion,
             SpanEnd::LostInRestart => Cause::LostOnRestart,

@@ -20,6 +20,8 @@ pub(super) struct Hold {
     leases: Vec<(u64, u64)>,
     /// Stretches in which it may have run.
     possible_leases: Vec<(u64, u64)>,
+    /// The earliest end of the lease by what was said after the grant.
+    kept_ns: u64,
     /// When the release that claimed success was sent, and when its last command went out.
     claimed_ns: Option<u64>,
     forgotten: bool,
@@ -81,6 +83,10 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         },
         told: valid_ms.is_some(),
         fence,
+        kept_ns: words[1..]
+            .iter()
+            .map(|word| word.until_ns.0)
+            .fold(u64::MAX, u64::min),
         leases: stretches(&words, end_ns, |word| (word.said_ns.1, word.until_ns.0)),
         possible_leases: stretches(&words, end_ns, |word| (word.said_ns.0, word.until_ns.1)),
         claimed_ns: later.iter().find_map(|event| match event.what {
@@ -187,6 +193,24 @@ fn stretches(words: &[Word], end_ns: u64, pick: impl Fn(&Word) -> (u64, u64)) ->
 }
 
 impl Hold {
+    /// True when the lock does not say when this was granted, but two had been let in whenever it was.
+    fn granted_in(&self, other: &Hold) -> bool {
+        let any_overlap = |span| other.leases.iter().any(|lease| overlapping(span, *lease));
+        // All times are whole milliseconds, so what is true is true of whole half milliseconds.
+        let mut moments = (self.acquire_ns..=self.begin_ns).step_by(500_000);
+        let end_ns = self.end_ns.min(self.kept_ns);
+        !self.told
+            && end_ns >= self.begin_ns
+            && moments.all(|granted_ns| {
+                let mut others = other.leases.iter();
+                let inside = others.any(|(from, until)| *from < granted_ns && granted_ns < *until);
+                let until_ns = (granted_ns + 5 * MS).min(end_ns);
+                let ran = granted_ns + 5 * MS > self.begin_ns;
+                let met = any_overlap((self.begin_ns, end_ns));
+                met && (inside || (ran && any_overlap((self.begin_ns, until_ns))))
+            })
+    }
+
     /// True when this hold was provably granted after one that began at `begin_ns`.
     fn came_after(&self, begin_ns: u64) -> bool {
         let ttl_ns = 5 * MS;
@@ -231,7 +255,20 @@ pub(super) fn exclusion(history: &History) -> (u64, Option<u64>) {
 }
 
 pub(super) fn lease(history: &History) -> (u64, Option<u64>) {
-    overlaps(&holds(history), |hold| hold.leases.clone())
+    let holds = holds(history);
+    let (mut count, mut onset) = overlaps(&holds, |hold| hold.leases.clone());
+    for (index, one) in holds.iter().enumerate() {
+        for other in &holds[index + 1..] {
+            let both = [one.clone(), other.clone()];
+            let met = overlaps(&both, |hold| hold.leases.clone()).0 > 0;
+            if one.key == other.key && !met && (one.granted_in(other) || other.granted_in(one)) {
+                count += 1;
+                let began = one.begin_ns.max(other.begin_ns);
+                onset = Some(onset.map_or(began, |onset| onset.min(began)));
+            }
+        }
+    }
+    (count, onset)
 }
 
 /// The same by leases that may have run.

@@ -12,6 +12,11 @@
 //! may have run. Two leases that certainly ran at the same time prove a violation. If two may have
 //! done so, the history does not decide it.
 //!
+//! A lock that does not say how long its lease runs granted it at some time between the request and
+//! the arrival. If it was granted late, its lease lasted at least a TTL from then, and may have met
+//! another one. If it was granted early, it may have been in the middle of another's lease. If one of
+//! the two is true of every such time, the service let two in, whenever it was.
+//!
 //! A holder may take back what it said, so its leases are known when its hold has ended. They are
 //! then compared with those of the holds that ended beside it, and kept while a hold is open that
 //! began before. Under a working lock none is kept. Under a broken one the end of a hold costs as much
@@ -30,9 +35,36 @@ use crate::timeline::{self, Attempt, Leases, Step};
 #[derive(Debug, Clone, Default)]
 struct HeldLease {
     op: u64,
+    acquire_ns: u64,
     begin_ns: u64,
     end_ns: u64,
+    ttl_ns: u64,
+    /// The earliest end of its lease that it reported after the grant.
+    kept_ns: u64,
+    /// The subject said how long its lease runs.
+    told: bool,
     leases: Leases,
+}
+
+impl HeldLease {
+    /// True if the lock was granted to this holder beside a lease of the other one, whenever that was
+    /// between the request and the arrival. For locks that do not say when.
+    fn was_granted_beside(&self, other: &HeldLease) -> bool {
+        let certain = &other.leases.certain;
+        // What it said later may have taken the lease back.
+        let until_ns = self.end_ns.min(self.kept_ns);
+        let meets = |lease: &&timeline::Lease| {
+            until_ns >= self.begin_ns && timeline::overlap((self.begin_ns, until_ns), lease.span())
+        };
+        let Some(met) = certain.iter().find(meets) else {
+            return false;
+        };
+        // Granted later than this, its own lease ran while the two were inside.
+        let early_ns = met.from_ns.max(self.begin_ns).saturating_sub(self.ttl_ns);
+        let around =
+            |lease: &timeline::Lease| lease.from_ns < self.acquire_ns && early_ns < lease.until_ns;
+        !self.told && certain.iter().any(around)
+    }
 }
 
 /// The holds of one key.
@@ -56,7 +88,9 @@ pub(in crate::check) struct Lease {
 impl KeyLeases {
     fn begin(&mut self, at_ns: u64, attempt: &Attempt) {
         let mut held = self.spare.pop().unwrap_or_default();
-        (held.op, held.begin_ns) = (attempt.op, at_ns);
+        (held.op, held.told, held.ttl_ns) = (attempt.op, attempt.told, attempt.ttl_ns);
+        (held.acquire_ns, held.begin_ns) = (attempt.acquire_ns, at_ns);
+        held.kept_ns = u64::MAX;
         held.leases.step(at_ns, attempt, Step::Begun);
         self.open.push(held);
     }
@@ -81,14 +115,23 @@ impl KeyLeases {
     }
 }
 
-/// What two holds that have ended show in one kind of leases.
-fn meet(
-    one: &HeldLease,
-    other: &HeldLease,
-    leases: impl Fn(&HeldLease) -> &[timeline::Lease],
-    tally: &mut Tally,
-) {
-    let (pairs, since_ns) = timeline::Lease::shared(leases(one), leases(other));
+/// How many leases of two holds overlap, and since when.
+type Shared = (u64, Option<u64>);
+
+fn shared_certainly(one: &HeldLease, other: &HeldLease) -> Shared {
+    let shared = timeline::Lease::shared(&one.leases.certain, &other.leases.certain);
+    if shared.0 == 0 && (one.was_granted_beside(other) || other.was_granted_beside(one)) {
+        return (1, Some(one.begin_ns.max(other.begin_ns)));
+    }
+    shared
+}
+
+fn shared_possibly(one: &HeldLease, other: &HeldLease) -> Shared {
+    timeline::Lease::shared(&one.leases.possible, &other.leases.possible)
+}
+
+/// Adds what two holds that have ended show.
+fn add(tally: &mut Tally, one: &HeldLease, other: &HeldLease, (pairs, since_ns): Shared) {
     let (earlier, later) = if one.begin_ns <= other.begin_ns {
         (one.op, other.op)
     } else {
@@ -128,7 +171,11 @@ impl Checker for Lease {
             Step::Begun => key.begin(at_ns, attempt),
             Step::LeaseMoved { .. } | Step::Ended(_) => {
                 if let Some(index) = key.of(attempt.op) {
-                    key.open[index].leases.step(at_ns, attempt, step);
+                    let held = &mut key.open[index];
+                    held.leases.step(at_ns, attempt, step);
+                    if matches!(step, Step::LeaseMoved { .. }) {
+                        held.kept_ns = held.kept_ns.min(attempt.deadline_ns);
+                    }
                 }
             }
             _ => {}
@@ -136,8 +183,8 @@ impl Checker for Lease {
         if matches!(step, Step::Ended(_)) {
             let (certain, possible) = (&mut self.certain, &mut self.possible);
             key.end(at_ns, attempt.op, |one, other| {
-                meet(one, other, |held| &held.leases.certain, certain);
-                meet(one, other, |held| &held.leases.possible, possible);
+                add(certain, one, other, shared_certainly(one, other));
+                add(possible, one, other, shared_possibly(one, other));
             });
         }
     }
