@@ -68,7 +68,7 @@ impl MonitorStream {
     ///
     /// # Errors
     /// What arrived is no such thing: the text of it.
-    pub fn next(&mut self) -> Result<Option<Told>, String> {
+    pub fn next_told(&mut self) -> Result<Option<Told>, String> {
         loop {
             let Some((frame, end)) = self.frame(self.at) else {
                 return Ok(None);
@@ -232,7 +232,7 @@ mod tests {
         let mut seen = Vec::new();
         for chunk in chunks {
             stream.feed(chunk);
-            while let Some(told) = stream.next().unwrap() {
+            while let Some(told) = stream.next_told().unwrap() {
                 seen.push(told);
             }
         }
@@ -275,7 +275,7 @@ mod tests {
     fn a_line_that_is_none_is_an_error() {
         let mut stream = MonitorStream::default();
         stream.feed(b"+17 nothing of the kind\r\n");
-        assert!(stream.next().is_err());
+        assert!(stream.next_told().is_err());
     }
 
     proptest! {
@@ -290,7 +290,7 @@ mod tests {
         fn nothing_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut stream = MonitorStream::default();
             stream.feed(&bytes);
-            while let Ok(Some(_)) = stream.next() {}
+            while let Ok(Some(_)) = stream.next_told() {}
         }
     }
 }

@@ -252,7 +252,7 @@ impl ObservedNode {
             }
             stream.feed(&chunk[..count]);
             loop {
-                match stream.next() {
+                match stream.next_told() {
                     Ok(Some(told)) => self.told(server, &mut reading, told),
                     Ok(None) => break,
                     Err(line) => {
@@ -352,7 +352,7 @@ async fn told_to_report(address: SocketAddr) -> io::Result<(OwnedReadHalf, Owned
             let mut byte = [0];
             reader.read_exact(&mut byte).await?;
             stream.feed(&byte);
-            while let Some(told) = stream.next().map_err(io::Error::other)? {
+            while let Some(told) = stream.next_told().map_err(io::Error::other)? {
                 answers.push(told);
             }
         }

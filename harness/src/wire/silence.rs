@@ -137,8 +137,7 @@ impl Silences {
     /// What has come from the worker since the silence began.
     pub(super) fn escape(&self, worker: usize) -> Option<Escape> {
         let workers = self.workers();
-        let escape = *workers.get(&worker)?.heard.escape();
-        escape
+        *workers.get(&worker)?.heard.escape()
     }
 
     /// The worker may speak again.

@@ -27,7 +27,8 @@ struct TruncatedKey(SetNxPx);
 const LONGEST: usize = 16;
 
 fn cut(key: &str) -> &str {
-    &key[..key.floor_char_boundary(LONGEST)]
+    let boundary = (0..=LONGEST.min(key.len())).rev().find(|end| key.is_char_boundary(*end));
+    &key[..boundary.unwrap_or(0)]
 }
 
 impl Variation for TruncatedKey {
