@@ -27,7 +27,9 @@ struct TruncatedKey(SetNxPx);
 const LONGEST: usize = 16;
 
 fn cut(key: &str) -> &str {
-    let boundary = (0..=LONGEST.min(key.len())).rev().find(|end| key.is_char_boundary(*end));
+    let boundary = (0..=LONGEST.min(key.len()))
+        .rev()
+        .find(|end| key.is_char_boundary(*end));
     &key[..boundary.unwrap_or(0)]
 }
 
