@@ -113,7 +113,7 @@ fn ends_in_order(world: &str, signal: Signal) {
     assert!(outcome.stdout.contains("interrupted"), "{}", outcome.all());
     let record = outcome.json_file("run/run.json");
     assert_eq!(record["interrupted"], true);
-    assert_eq!(record["verdicts"].as_object().unwrap().len(), 6);
+    assert_eq!(record["verdicts"].as_object().unwrap().len(), 7);
     assert_eq!(record["verdicts"]["progress"]["status"], "unknown");
     assert!(
         outcome

@@ -65,10 +65,11 @@ fn a_run_is_one_document_and_one_directory() {
     for name in logs.chain(["node-0.log".to_owned()]) {
         assert!(here(&name).is_file(), "no {name}");
     }
-    for (name, format) in [
-        ("history.jsonl", "picklock-history/1"),
-        ("wire.jsonl", "picklock-wire/1"),
-        ("custody.jsonl", "picklock-custody/1"),
+    // A line of the custody is a value from its writing to its end.
+    for (name, format, least) in [
+        ("history.jsonl", "picklock-history/1", 10),
+        ("wire.jsonl", "picklock-wire/1", 10),
+        ("custody.jsonl", "picklock-custody/1", 3),
     ] {
         let text = outcome.text_file(&format!("run/{name}"));
         let lines: Vec<Value> = text
@@ -76,7 +77,7 @@ fn a_run_is_one_document_and_one_directory() {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         assert_eq!(lines[0]["format"], format);
-        assert!(lines.len() > 10, "{name} has {} lines", lines.len());
+        assert!(lines.len() > least, "{name} has {} lines", lines.len());
     }
     assert!(!outcome.text_file("run/node-0.log").is_empty());
     outcome.left_no_directory();
