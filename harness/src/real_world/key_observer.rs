@@ -133,6 +133,9 @@ impl ObservedNode {
     /// Compares the account with what the node's master has, if it answers.
     pub(super) async fn compare(self: &Rc<Self>) {
         self.settle().await;
+        for server in 0..self.servers.len() {
+            self.must_not_have_broken_off(server).await;
+        }
         let master = self.replay.borrow().master();
         let address = self.servers[master].address.get();
         let Ok(Stored { keys, wall_us }) = stored_keys::read(address).await else {
@@ -159,6 +162,16 @@ impl ObservedNode {
     /// The names of the keys that hold this lock.
     pub(super) fn keys_of(&self, lock: &str) -> Vec<String> {
         self.replay.borrow().watch().keys_of(lock)
+    }
+
+    /// A server that answers, and whose report has ended, has closed the connection: Sentinels make the
+    /// servers do that in a failover. What it has executed since is not known.
+    async fn must_not_have_broken_off(&self, server: usize) {
+        let observed = &self.servers[server];
+        let ended = (observed.reader.borrow().as_ref()).is_none_or(JoinHandle::is_finished);
+        if ended && stored_keys::read(observed.address.get()).await.is_ok() {
+            self.gap(server, "a server has ended its report");
+        }
     }
 
     async fn listen(self: &Rc<Self>, server: usize) -> io::Result<()> {
