@@ -36,7 +36,7 @@ impl Compared {
     pub fn run(world: WorldName, flags: &[&str]) -> Compared {
         Compared {
             simulated: matrix(WorldName::Sim, 1, flags),
-            real: matrix(world, 1, flags),
+            real: matrix(world, 1, flags).again_where_it_stood_still(),
         }
     }
 
@@ -78,6 +78,40 @@ impl Compared {
         }
         wrong
     }
+}
+
+/// How often a cell is run once more in which the machine stood still.
+const TRIES: usize = 3;
+
+trait AgainWhereItStoodStill {
+    fn again_where_it_stood_still(self) -> Self;
+}
+
+impl AgainWhereItStoodStill for MatrixRecord {
+    /// A run in which the harness could not run is not judged, which says nothing about the world: such
+    /// cells are run again, by themselves.
+    fn again_where_it_stood_still(mut self) -> Self {
+        for cell in &mut self.cells {
+            for _ in 0..TRIES {
+                if !stood_still(cell) {
+                    break;
+                }
+                let flags = ["--impl", &cell.subject.name, "--scenario", &cell.scenario];
+                let mut again = matrix(cell.backend, 1, &flags);
+                *cell = again.cells.pop().unwrap();
+            }
+        }
+        self
+    }
+}
+
+/// True if a verdict of the cell is missing because the harness stood still.
+fn stood_still(cell: &Cell) -> bool {
+    let mut verdicts = cell.verdicts.values();
+    verdicts.any(|verdict| {
+        let mut story = verdict.story.iter();
+        verdict.status == Status::Unknown && story.any(|line| line.contains("stood still"))
+    })
 }
 
 /// The matrix of these flags in one world.
