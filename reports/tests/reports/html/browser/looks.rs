@@ -307,9 +307,8 @@ fn a_long_history_can_be_walked_through() {
         .expect("the browser does what it is told")
         .focus()
         .expect("the browser does what it is told");
-    let overlaps = picklock_verdicts::check::judge(&histories::long(100_000))
-        [&picklock_verdicts::check::Property::Exclusion]
-        .violations;
+    let overlaps =
+        picklock_verdicts::check::judge(&histories::long(100_000))[&Property::Exclusion].violations;
     for _ in 0..overlaps {
         sheet
             .tab
