@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use picklock_harness::spec::ServerChoice;
-use picklock_scenarios::{Span, WorldName};
+use picklock_scenarios::{LeaseDuration, WorldName};
 
 use crate::named_subject::NamedSubject;
 
@@ -100,7 +100,7 @@ pub struct ScenarioArgs {
     pub nodes: Option<usize>,
     /// Lease time, such as "500ms" or "2s". Default: the scenario's.
     #[arg(long, value_name = "DURATION")]
-    pub ttl: Option<Span>,
+    pub ttl: Option<LeaseDuration>,
     #[command(flatten)]
     pub servers: ServerArgs,
     /// Print one JSON document (format picklock-run/1) instead of text.

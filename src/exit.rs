@@ -33,7 +33,7 @@ pub enum Failure {
     #[error("{0}")]
     Stuck(String),
     /// The user stopped it before there was anything to report.
-    #[error("interrupted before the run began; nothing was left behind")]
+    #[error("interrupted before there was anything to report; nothing was left behind")]
     Interrupted,
 }
 

@@ -8,7 +8,7 @@
 //! - [`scenario`]: one run, from the command line to the report
 //! - [`reproduce_command`]: turns a specification back into the command that repeats it
 //! - [`matrix`]: many runs, one table
-//! - [`replay`]: repeats a kept run from its [`repro`] file
+//! - [`replay`]: repeats a kept run from its [`repro`] file, if the user has [`trust`] in it
 //! - [`gate`]: compares results with the user's configuration
 //! - [`listing`], [`check`]: the smaller commands
 //! - [`report`]: writes reports from kept runs, which [`report_reader`] reads
@@ -40,6 +40,7 @@ mod run_request;
 mod scenario;
 mod source;
 mod subject;
+mod trust;
 mod worker;
 mod world_choice;
 
@@ -68,9 +69,15 @@ fn main() -> ExitCode {
         Command::Worker { subject } => on_one_thread(worker::run(subject)),
         Command::Reaper => worker::reap(),
     };
-    match outcome {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => {
+    match (outcome, print::lost()) {
+        (Ok(_), Some(error)) => {
+            print::err(&format!(
+                "picklock: cannot write to standard output: {error}\n"
+            ));
+            ExitCode::from(exit::ENVIRONMENT)
+        }
+        (Ok(code), None) => ExitCode::from(code),
+        (Err(failure), _) => {
             print::err(&format!("picklock: {failure}\n"));
             failure.code()
         }

@@ -9,7 +9,7 @@ use picklock_reports::repro::compared;
 use crate::cli::{BackendChoice, ServerArgs};
 use crate::exit::Failure;
 use crate::scenario::Reporting;
-use crate::{print, repro, scenario};
+use crate::{print, repro, scenario, trust};
 
 /// `picklock replay`.
 #[derive(Debug, Args)]
@@ -21,6 +21,9 @@ pub struct ReplayArgs {
     /// Where Redis runs. Default: the world of the kept run.
     #[arg(long, value_enum)]
     pub backend: Option<BackendChoice>,
+    /// Start the program, server or container image that the file names.
+    #[arg(long)]
+    pub trust: bool,
     #[command(flatten)]
     pub servers: ServerArgs,
     /// Print one JSON document (format picklock-run/1) instead of text.
@@ -40,8 +43,9 @@ since. In the simulation, the same version of picklock writes the same history, 
 real servers faults start at the same events, but times differ. The last line says whether the
 verdicts are the same (on standard error with --json).
 
-A repro file names the program that it tests (`exec:COMMAND`). Check a file that is not yours before
-you replay it.
+A repro file may name a program (`exec:COMMAND`), a server or a container image. Nothing that it names
+is started without --trust: the command is printed instead. What you name yourself (--redis-server,
+--image) needs no --trust.
 
 Exit codes:
   as for `picklock scenario`: they are about the verdicts of this run, not about the comparison
@@ -59,11 +63,13 @@ Examples:
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let file = repro::find(&args.path)?;
     let then = repro::read(&file)?;
-    let request = repro::request(&then, file, args.servers.choice())?;
     let world = match args.backend {
         Some(backend) => backend.world(),
         None => Some(then.backend),
     };
+    let servers = args.servers.choice();
+    trust::check(&then, &file, &servers, world, args.trust)?;
+    let request = repro::request(&then, file, servers)?;
     let reporting = Reporting {
         json: args.json,
         out: args.out,

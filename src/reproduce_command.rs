@@ -29,6 +29,9 @@ impl ReproduceCommand {
         if file.is_none() {
             line.subject(&NamedSubject::of(&spec.subject));
         }
+        if file.is_some() && spec.subject.command.is_some() {
+            line.0.push("--trust".into());
+        }
         line.flag("backend", spec.world.word());
         if file.is_none() {
             line.flag("seed", spec.seed.to_string());
@@ -136,7 +139,7 @@ mod tests {
     use clap::Parser;
     use picklock_harness::spec::RunSpec;
     use picklock_impls::{MUTANTS, STRATEGIES};
-    use picklock_scenarios::{Span, WorldName, catalog};
+    use picklock_scenarios::{LeaseDuration, WorldName, catalog};
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
@@ -235,7 +238,7 @@ mod tests {
                         seed: Some(seed),
                         workers,
                         nodes,
-                        ttl: ttl.map(Span::Absolute),
+                        ttl: ttl.map(LeaseDuration::Absolute),
                         servers: ServerArgs {
                             image,
                             redis_server: redis_server.map(PathBuf::from),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use picklock_scenarios::{Scenario, ScenarioError, Span, WorldName};
+use picklock_scenarios::{LeaseDuration, Scenario, ScenarioError, WorldName};
 
 use crate::context::Plan;
 
@@ -110,7 +110,7 @@ pub struct Overrides {
     /// Number of independent nodes.
     pub nodes: Option<usize>,
     /// Lease time.
-    pub ttl: Option<Span>,
+    pub ttl: Option<LeaseDuration>,
 }
 
 /// The scenario cannot be run as asked.
@@ -131,7 +131,7 @@ pub enum Override {
     /// Number of independent nodes.
     Nodes(usize),
     /// Lease time.
-    Ttl(Span),
+    Ttl(LeaseDuration),
 }
 
 /// The scenario as it is run: with the overrides, and with as many replicas as the subject needs.
@@ -255,7 +255,7 @@ mod tests {
         let overrides = Overrides {
             workers: Some(3),
             nodes: Some(2),
-            ttl: Some(Span::Absolute(Duration::from_millis(1500))),
+            ttl: Some(LeaseDuration::Absolute(Duration::from_millis(1500))),
         };
         let once = catalog::named("calm").unwrap();
         let once = resolve_scenario(once, &subject, overrides).unwrap();

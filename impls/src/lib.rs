@@ -14,7 +14,9 @@
 mod attempts;
 mod context;
 mod contract;
+mod delegating_lock;
 mod lease;
+mod lease_duration;
 mod node;
 mod options;
 mod patience;
@@ -22,10 +24,8 @@ mod quorum;
 mod renewal;
 mod renewing;
 mod single_node;
-mod span;
 mod stopwatch;
 mod token;
-mod variation;
 
 /// One line for each file of a folder: declares the file, and lists the strategy in it.
 macro_rules! strategies {
@@ -90,9 +90,9 @@ strategies! {
 
 pub use context::{Context, WallClock};
 pub use contract::{DynLock, Grant, Lock, LockError, LockFuture, Notice};
+pub use lease_duration::{LeaseDuration, NotADuration};
 pub use node::{Node, SharedConnection};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
-pub use span::{NoSpan, Span};
 
 /// A built-in strategy, which a user can name after `--impl`.
 pub struct Strategy {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use crate::span::Span;
+use crate::lease_duration::LeaseDuration;
 
 /// One option of a strategy, as `--impl-option name=value` sets it.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub enum OptionKind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OptionValue {
     /// Of [`OptionKind::Duration`].
-    Duration(Span),
+    Duration(LeaseDuration),
     /// Of [`OptionKind::Number`].
     Number(f64),
     /// Of [`OptionKind::Whole`].
@@ -116,7 +116,7 @@ impl OptionKind {
     fn read(self, text: &str) -> Option<OptionValue> {
         match self {
             OptionKind::Duration { zero } => {
-                let span: Span = text.parse().ok()?;
+                let span: LeaseDuration = text.parse().ok()?;
                 (zero || !span.is_zero()).then_some(OptionValue::Duration(span))
             }
             OptionKind::Number(from, to) => {

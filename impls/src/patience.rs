@@ -5,8 +5,8 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
+use crate::lease_duration::LeaseDuration;
 use crate::options::{OptionKind, OptionSpec, OptionValue};
-use crate::span::Span;
 use crate::stopwatch::Stopwatch;
 
 /// Random delays, so that clients that collided once do not collide again and again (redis.io,
@@ -16,7 +16,7 @@ pub(crate) const RETRY_DELAY: OptionSpec = OptionSpec {
     name: "retry_delay",
     meaning: "shortest pause between two attempts to take the lock",
     kind: OptionKind::Duration { zero: false },
-    default: OptionValue::Duration(Span::Absolute(Duration::from_millis(10))),
+    default: OptionValue::Duration(LeaseDuration::Absolute(Duration::from_millis(10))),
 };
 
 /// Whole milliseconds; fractions are ignored.
@@ -24,7 +24,7 @@ pub(crate) const RETRY_JITTER: OptionSpec = OptionSpec {
     name: "retry_jitter",
     meaning: "longest random extra pause, in whole milliseconds",
     kind: OptionKind::Duration { zero: true },
-    default: OptionValue::Duration(Span::Absolute(Duration::from_millis(40))),
+    default: OptionValue::Duration(LeaseDuration::Absolute(Duration::from_millis(40))),
 };
 
 /// The options of a lock whose only choice is how often it retries.

@@ -7,9 +7,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 use crate::contract::{Grant, LockError, Notice};
+use crate::lease_duration::LeaseDuration;
 use crate::options::{OptionKind, OptionSpec, OptionValue, Options};
 use crate::patience::RETRY_DELAY;
-use crate::span::Span;
 use crate::stopwatch::Deadline;
 
 /// Half the lease leaves the other half for retries.
@@ -17,7 +17,7 @@ pub(crate) const RENEW_EVERY: OptionSpec = OptionSpec {
     name: "renew_every",
     meaning: "time from one renewal to the next",
     kind: OptionKind::Duration { zero: false },
-    default: OptionValue::Duration(Span::Ttl(0.5)),
+    default: OptionValue::Duration(LeaseDuration::Ttl(0.5)),
 };
 
 /// What a renewal task reports.

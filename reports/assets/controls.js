@@ -63,19 +63,19 @@ function chooseLane(timeline, step) {
 
 // To the next piece of the chosen lane, or the one before.
 function walk(timeline, step) {
-  const { track } = timeline;
   if (timeline.chosen < 0) {
-    timeline.chosen = timeline.rows.findIndex((row) => row.lane);
+    timeline.chosen = timeline.rows.findIndex((row) => row.walk);
     if (timeline.chosen < 0) return;
   }
-  const { lane } = timeline.rows[timeline.chosen];
-  if (!lane || lane.first === lane.end) return;
+  const { walk: pieces } = timeline.rows[timeline.chosen];
+  if (!pieces || pieces.first === pieces.end) return;
+  const { first, end, from, to } = pieces;
   const now = timeline.cursor ?? timeline.from;
-  const here = firstIndex(lane.first, lane.end, (i) => track.to[i] >= now);
-  const inside = here < lane.end && track.from[here] <= now;
+  const here = firstIndex(first, end, (i) => to(i) >= now);
+  const inside = here < end && from(here) <= now;
   let next = step > 0 ? (inside ? here + 1 : here) : here - 1;
-  next = Math.min(Math.max(next, lane.first), lane.end - 1);
-  timeline.cursor = (track.from[next] + track.to[next]) / 2;
+  next = Math.min(Math.max(next, first), end - 1);
+  timeline.cursor = (from(next) + to(next)) / 2;
   if (timeline.cursor < timeline.from || timeline.cursor > timeline.to) {
     const half = (timeline.to - timeline.from) / 2;
     timeline.show(timeline.cursor - half, timeline.cursor + half);
@@ -88,7 +88,7 @@ function walk(timeline, step) {
 function tellCursor(timeline) {
   const row = timeline.rows[timeline.chosen], view = timeline.view();
   const lines = row.at(timeline.cursor, view.perPixel, 0);
-  const words = [row.label, ...(lines.length ? lines : ['nothing'])];
+  const words = [row.title ?? row.label, ...(lines.length ? lines : ['nothing'])];
   timeline.element.querySelector('.said').textContent = words.join(', ');
   const box = timeline.canvas.getBoundingClientRect();
   showTip(words, box.left + view.x(timeline.cursor), box.top + row.top + row.height);
@@ -149,7 +149,7 @@ function pointAt(timeline, view, x, y, event) {
     return;
   }
   const lines = row.at(view.time(x), view.perPixel * 3, y - row.top);
-  if (lines.length) showTip([row.label, ...lines], event.clientX, event.clientY);
+  if (lines.length) showTip([row.title ?? row.label, ...lines], event.clientX, event.clientY);
   else hideTip();
 }
 

@@ -6,7 +6,8 @@ const MARK_WORDS = ['dies', 'was fenced off', 'sells'];
 function workerRow(track, lane, laneIndex, height) {
   const marks = track.marks[laneIndex];
   return {
-    label: `worker ${lane.worker}`, height, lane,
+    label: `worker ${lane.worker}`, height, lane, who: lane.worker,
+    walk: { first: lane.first, end: lane.end, from: (i) => track.from[i], to: (i) => track.to[i] },
     draw(pen, top, view, colours) {
       const pad = height > 12 ? 3 : 0.5;
       const box = { top: top + pad, height: height - 2 * pad };

@@ -1,6 +1,7 @@
 // Colours of the page's theme, and patterns that tell things apart without them.
 
 const NAMES = ['ink', 'muted', 'line', 'surface', 'hold', 'past', 'wait', 'frozen', 'overlap', 'dead', 'fault', 'accent'];
+const WORKER_COLOURS = 6;
 
 // The theme's colours as the canvas wants them: resolved, because they depend on light and dark.
 function palette() {
@@ -12,6 +13,12 @@ function palette() {
     probe.style.color = `var(--${name})`;
     colours[name] = getComputedStyle(probe).color;
   }
+  // A worker's colour is beside its number wherever it is used: six tell neighbours apart.
+  colours.who = [];
+  for (let index = 0; index < WORKER_COLOURS; index++) {
+    probe.style.color = `var(--who-${index})`;
+    colours.who.push(getComputedStyle(probe).color);
+  }
   probe.remove();
   colours.hatch = {
     past: hatch(colours.past, 'slash'),
@@ -21,6 +28,7 @@ function palette() {
     overlap: hatch(colours.overlap, 'slash'),
     fault: hatch(colours.fault, 'dots'),
   };
+  colours.ofWorker = (worker) => (worker === undefined ? colours.muted : colours.who[worker % WORKER_COLOURS]);
   return colours;
 }
 

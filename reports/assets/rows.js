@@ -186,7 +186,7 @@ function fenceRow(track) {
       const index = firstIndex(0, points.length, (i) => points[i].at + reach >= time);
       const point = points[index];
       if (!point || point.at - reach > time) return [];
-      return [`fencing token ${point.value}${point.stale ? ', not higher than one before it' : ''}`, moment(point.at)];
+      return [`fencing token ${point.value}${point.stale ? ', did not increase' : ''}`, moment(point.at)];
     },
   };
 }

@@ -16,8 +16,9 @@ const LEGEND = [
   ['✝ dies', null],
 ];
 
-function drawLegend(list, colours) {
-  list.replaceChildren(...LEGEND.map(([words, draw]) => {
+function drawLegend(list, { track, colours }) {
+  const entries = track.values.length ? [...LEGEND, ...VALUE_LEGEND] : LEGEND;
+  list.replaceChildren(...entries.map(([words, draw]) => {
     const item = document.createElement('li');
     if (draw) {
       const swatch = document.createElement('canvas');
@@ -48,7 +49,7 @@ function startTimeline(exhibit) {
   const timeline = new Timeline(element, track);
   timelines.set(element, timeline);
   control(timeline);
-  drawLegend(element.querySelector('.legend'), timeline.colours);
+  drawLegend(element.querySelector('.legend'), timeline);
   element.dataset.ready = '';
   new ResizeObserver(() => timeline.ask()).observe(timeline.canvas.parentElement);
   if (!track.jump_targets.length) {
@@ -60,7 +61,7 @@ function repaint() {
   for (const [element, timeline] of timelines) {
     timeline.colours = palette();
     timeline.draw();
-    drawLegend(element.querySelector('.legend'), timeline.colours);
+    drawLegend(element.querySelector('.legend'), timeline);
   }
 }
 

@@ -26,6 +26,7 @@ class Timeline {
     const height = Math.max(5, Math.min(30, Math.floor(640 / Math.max(1, track.lanes.length))));
     track.lanes.forEach((lane, index) => rows.push(workerRow(track, lane, index, height)));
     if (track.overlaps.length) rows.push(overlapRow(track));
+    rows.push(...valueRows(track));
     if (track.stock.length) rows.push(stockRow(track));
     if (track.fences) rows.push(fenceRow(track));
     rows.push(axisRow());
@@ -135,6 +136,10 @@ class Timeline {
       const height = row.height;
       pen.fillStyle = index === this.chosen ? this.colours.accent : this.colours.muted;
       pen.fillText(narrow ? row.label.replace('worker', 'w').replace('node', 'n') : row.label, 2, row.top + Math.max(height / 2 + 4, 9));
+      if (row.who !== undefined && this.track.values.length) {
+        pen.fillStyle = this.colours.ofWorker(row.who);
+        pen.fillRect(view.left - 6, row.top + 1, 3, height - 2);
+      }
       // Of lanes too thin for words, only some are named.
       free = row.top + (row.height < 12 ? 14 : 0);
     });

@@ -74,6 +74,7 @@ function readTrack(element) {
     marks: readMarks(track),
     stock: track.stock.map(readSteps),
     fences: track.fences && readFences(track.fences),
+    values: readValues(track.values),
   });
 }
 
@@ -87,6 +88,18 @@ function readTogether(overlaps, { from, to, kind, key }, lane) {
     }
   }
   return spans;
+}
+
+// The lanes of the nodes' keys: pieces with their texts.
+function readValues({ rows, texts }) {
+  for (const row of rows) {
+    for (const piece of row.pieces) {
+      for (const name of ['value', 'wrote', 'end', 'took']) {
+        if (piece[name] !== undefined) piece[name] = texts[piece[name]];
+      }
+    }
+  }
+  return rows;
 }
 
 function readMarks(track) {

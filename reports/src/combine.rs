@@ -28,6 +28,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         expected: BTreeMap::new(),
         surprises: Vec::new(),
         counts: record.counts,
+        custody: None,
         latency: record.latency.clone(),
         error: None,
         elapsed_ms: None,

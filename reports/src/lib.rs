@@ -34,6 +34,7 @@ pub mod gate;
 pub mod listing;
 pub mod matrix;
 pub mod measures;
+mod node_lanes;
 pub mod progress;
 pub mod report_input;
 pub mod repro;

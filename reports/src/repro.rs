@@ -46,14 +46,19 @@ fn head(repro: &Repro) -> String {
     }
     line("");
     line("To repeat the run and compare the verdicts, in the same world or in another one:");
-    line(&format!("  picklock replay {FILE}"));
     let is_foreign = repro.subject.name.starts_with("exec:");
+    let trust = if is_foreign { " --trust" } else { "" };
+    line(&format!("  picklock replay {FILE}{trust}"));
     if let Some(world) = another_world(repro, is_foreign) {
-        line(&format!("  picklock replay {FILE} --backend {world}"));
+        line(&format!(
+            "  picklock replay {FILE}{trust} --backend {world}"
+        ));
     }
     if is_foreign {
         line("");
-        line("It starts the program named after `exec:`. Check it first if the file is not yours.");
+        line(
+            "--trust lets it start the program named after `exec:`. Check it first if the file is not yours.",
+        );
     }
     head
 }

@@ -3,6 +3,7 @@
 //! Requests, holds and lease deadlines come from the timeline that the checkers use, so a picture
 //! shows what the verdict is based on.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use picklock_verdicts::history::What;
@@ -98,7 +99,10 @@ fn mark(what: &What) -> Option<MarkKind> {
         What::StockChanged { .. } => Some(MarkKind::Sold),
         What::FencedOff { .. } => Some(MarkKind::FencedOff),
         What::WorkerDown { .. } => Some(MarkKind::Died),
-        What::Released { released: true, .. } => Some(MarkKind::Released),
+        What::Released {
+            released: Some(true),
+            ..
+        } => Some(MarkKind::Released),
         _ => None,
     }
 }
@@ -148,33 +152,60 @@ pub(crate) fn overlaps(timeline: &Timeline<'_>, key: u32) -> Vec<(u64, u64)> {
 }
 
 /// Periods in which two or more holds of a key overlap, in order of time, for each key that was
-/// held.
+/// held. A hold without length strictly inside another one overlaps it, as for the checker
+/// ([`overlap`](picklock_verdicts::timeline::overlap)); its period has no length either.
 pub(crate) fn overlaps_by_key(timeline: &Timeline<'_>) -> BTreeMap<u32, Vec<(u64, u64)>> {
-    let mut steps: BTreeMap<u32, Vec<(u64, i32)>> = BTreeMap::new();
-    for hold in timeline.holds().iter().filter(|h| h.begin_ns < h.end_ns) {
-        let steps = steps.entry(hold.key).or_default();
-        steps.push((hold.begin_ns, 1));
-        steps.push((hold.end_ns, -1));
+    let mut spans: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    for hold in timeline.holds() {
+        spans.entry(hold.key).or_default().push(hold.span());
     }
-    let together = |(key, steps)| (key, together(steps));
-    steps.into_iter().map(together).collect()
+    let together = |(key, spans): (u32, Vec<(u64, u64)>)| (key, together(&spans));
+    spans.into_iter().map(together).collect()
 }
 
-fn together(mut steps: Vec<(u64, i32)>) -> Vec<(u64, u64)> {
-    // At the same moment, ends come before beginnings: adjacent holds do not overlap.
+fn together(spans: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut steps = Vec::new();
+    for (begin_ns, end_ns) in spans {
+        // At the same moment, ends come before beginnings: adjacent holds do not overlap. Those
+        // without length come in between.
+        match begin_ns.cmp(end_ns) {
+            Ordering::Less => steps.extend([(*begin_ns, Move::In), (*end_ns, Move::Out)]),
+            Ordering::Equal => steps.push((*begin_ns, Move::InAndOut)),
+            Ordering::Greater => {}
+        }
+    }
     steps.sort_unstable();
     let mut overlaps = Vec::new();
     let (mut holders, mut since_ns) = (0, 0);
     for (at_ns, step) in steps {
-        let before = holders;
-        holders += step;
-        if before == 1 && holders == 2 {
-            since_ns = at_ns;
-        } else if before == 2 && holders == 1 && since_ns < at_ns {
-            overlaps.push((since_ns, at_ns));
+        match step {
+            Move::In => {
+                holders += 1;
+                if holders == 2 {
+                    since_ns = at_ns;
+                }
+            }
+            Move::Out => {
+                if holders == 2 && since_ns < at_ns {
+                    overlaps.push((since_ns, at_ns));
+                }
+                holders -= 1;
+            }
+            Move::InAndOut if holders == 1 && overlaps.last() != Some(&(at_ns, at_ns)) => {
+                overlaps.push((at_ns, at_ns));
+            }
+            Move::InAndOut => {}
         }
     }
     overlaps
+}
+
+/// What a hold does to the number of holders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Move {
+    Out,
+    InAndOut,
+    In,
 }
 
 #[cfg(test)]

@@ -13,10 +13,10 @@ use crate::fault::{
     Direction, EventKind, FaultKind, FaultPlan, Field, Nodes, Phase, Resource, Strikes, Trigger,
     Who, Workers,
 };
+use crate::lease_duration::LeaseDuration;
 use crate::rate::{Per, Rate};
 use crate::scenario::{Judge, Scenario};
-use crate::shift::Shift;
-use crate::span::Span;
+use crate::signed_duration::SignedDuration;
 use crate::topology::{Persistence, Topology};
 use crate::workload::{Update, Workload, WorkloadKind};
 
@@ -27,10 +27,10 @@ fn kinds() -> Vec<FaultKind> {
 }
 
 /// Durations up to three leases.
-pub fn span() -> impl Strategy<Value = Span> {
+pub fn span() -> impl Strategy<Value = LeaseDuration> {
     prop_oneof![
-        (0u64..3_000).prop_map(|ms| Span::Absolute(Duration::from_millis(ms))),
-        (0u32..30).prop_map(|tenths| Span::Ttl(f64::from(tenths) / 10.0)),
+        (0u64..3_000).prop_map(|ms| LeaseDuration::Absolute(Duration::from_millis(ms))),
+        (0u32..30).prop_map(|tenths| LeaseDuration::Ttl(f64::from(tenths) / 10.0)),
     ]
 }
 
@@ -64,12 +64,13 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
         command,
         any::<bool>(),
         during,
-        1u32..4,
+        (any::<bool>(), 1u32..4),
     )
         .prop_map(
-            |(on, worker, stock, node, command, names_key, during, nth)| {
+            |(on, worker, stock, node, command, names_key, during, (takes, nth))| {
                 let wire = matches!(on, EventKind::Request | EventKind::Reply);
                 let about_stock = matches!(on, EventKind::StockRead | EventKind::StockChanged);
+                let acquiring = matches!(during, None | Some(Phase::Acquire));
                 Trigger {
                     on,
                     worker,
@@ -78,6 +79,7 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
                     command: command.filter(|_| wire),
                     names_key: names_key && wire,
                     success: false,
+                    takes: takes && on == EventKind::Reply && acquiring,
                     during: during.filter(|_| wire),
                     nth,
                 }
@@ -152,14 +154,14 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
 }
 
 /// A clock is set forward or back, but never by zero.
-fn clock_shift(by: Span, back: bool) -> Shift {
+fn clock_shift(by: LeaseDuration, back: bool) -> SignedDuration {
     let none = by.resolve(Duration::from_secs(1)).is_zero();
-    let span = if none { Span::Ttl(1.5) } else { by };
-    Shift { span, back }
+    let span = if none { LeaseDuration::Ttl(1.5) } else { by };
+    SignedDuration { span, back }
 }
 
 /// Arrival rate and duration of an open loop: up to a few dozen arrivals in total.
-pub fn arrivals() -> impl Strategy<Value = (Rate, Span)> {
+pub fn arrivals() -> impl Strategy<Value = (Rate, LeaseDuration)> {
     let per = prop_oneof![
         (1u32..8).prop_map(|count| Rate {
             count: f64::from(count),
@@ -175,21 +177,23 @@ pub fn arrivals() -> impl Strategy<Value = (Rate, Span)> {
         }),
     ];
     let duration = prop_oneof![
-        (1u64..3_000).prop_map(|ms| Span::Absolute(Duration::from_millis(ms))),
-        (1u32..30).prop_map(|tenths| Span::Ttl(f64::from(tenths) / 10.0)),
+        (1u64..3_000).prop_map(|ms| LeaseDuration::Absolute(Duration::from_millis(ms))),
+        (1u32..30).prop_map(|tenths| LeaseDuration::Ttl(f64::from(tenths) / 10.0)),
     ];
     (per, duration)
 }
 
 /// How often a holder extends during a section of this length. `None`: it never does, because
 /// there is no time for it.
-fn extend_within(section: Span, times: u32) -> Option<Span> {
+fn extend_within(section: LeaseDuration, times: u32) -> Option<LeaseDuration> {
     match section {
-        Span::Absolute(length) => {
+        LeaseDuration::Absolute(length) => {
             let extend = length / (times + 1);
-            (!extend.is_zero()).then_some(Span::Absolute(extend))
+            (!extend.is_zero()).then_some(LeaseDuration::Absolute(extend))
         }
-        Span::Ttl(factor) => (factor > 0.0).then(|| Span::Ttl(factor / f64::from(times + 1))),
+        LeaseDuration::Ttl(factor) => {
+            (factor > 0.0).then(|| LeaseDuration::Ttl(factor / f64::from(times + 1)))
+        }
     }
 }
 

@@ -8,14 +8,14 @@ pub mod arbitrary;
 pub mod catalog;
 mod cause;
 mod fault;
+mod lease_duration;
 mod nearest;
 mod parse;
 mod problem;
 mod property;
 mod rate;
 mod scenario;
-mod shift;
-mod span;
+mod signed_duration;
 mod topology;
 mod validate;
 mod workload;
@@ -26,13 +26,13 @@ pub use fault::{
     Action, Capability, DataAction, Direction, EventKind, FaultKind, FaultPlan, Lasts, LinkAction,
     NodeAction, Nodes, Phase, Resource, Strikes, Target, Trigger, Who, WorkerAction, Workers,
 };
+pub use lease_duration::{BadDuration, LeaseDuration};
 pub use nearest::nearest;
 pub use parse::ScenarioError;
 pub use property::{PROPERTIES, Property};
 pub use rate::{BadRate, Per, Rate};
 pub use scenario::{Expectation, Judge, Scenario};
-pub use shift::Shift;
-pub use span::{BadSpan, Span};
+pub use signed_duration::SignedDuration;
 pub use topology::{Persistence, Topology};
 pub use workload::{Opening, SoldOut, StockPlace, Update, Workload, WorkloadKind};
 pub use world_name::{UnknownWorld, WorldName};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::FaultPlan;
-use crate::span::Span;
+use crate::lease_duration::LeaseDuration;
 use crate::topology::Topology;
 use crate::workload::Workload;
 use crate::world_name::WorldName;
@@ -57,14 +57,14 @@ pub struct Judge {
     pub min_grants: u64,
     /// After faults and outstanding leases are over, a client that wants the lock gets it within
     /// this time.
-    pub progress_within: Span,
+    pub progress_within: LeaseDuration,
 }
 
 impl Default for Judge {
     fn default() -> Self {
         Judge {
             min_grants: 2,
-            progress_within: Span::Ttl(3.0),
+            progress_within: LeaseDuration::Ttl(3.0),
         }
     }
 }

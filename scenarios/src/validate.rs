@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::cause::CAUSES;
 use crate::fault::{self, FaultPlan};
+use crate::lease_duration::LeaseDuration;
 use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::property::PROPERTIES;
 use crate::scenario::{Expectation, Scenario};
-use crate::span::Span;
 use crate::workload::Workload;
 use crate::world_name::WorldName;
 
@@ -121,7 +121,7 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
             "there must be something to sell: at least 1",
         ));
     }
-    let Span::Absolute(ttl) = workload.ttl else {
+    let LeaseDuration::Absolute(ttl) = workload.ttl else {
         return Err(Problem::at(
             &["workload", "ttl"],
             "the ttl cannot be relative to itself; expected a time such as \"1s\"",

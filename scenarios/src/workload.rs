@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::lease_duration::LeaseDuration;
 use crate::rate::Rate;
-use crate::span::Span;
 
 /// How a buyer changes the stock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ pub struct Workload {
     pub arrivals: Option<Rate>,
     /// How long they arrive. Requires `arrivals`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration: Option<Span>,
+    pub duration: Option<LeaseDuration>,
     /// How a sale changes the stock.
     pub update: Update,
     /// Where the stock is kept.
@@ -90,27 +90,27 @@ pub struct Workload {
     /// Which buyers start first.
     pub opening: Opening,
     /// Lease time requested at every acquisition. Must be absolute.
-    pub ttl: Span,
+    pub ttl: LeaseDuration,
     /// How long the work inside the critical section takes.
-    pub section: Span,
+    pub section: LeaseDuration,
     /// Holders ask the lock to extend their lease whenever they have worked for this long. If
     /// omitted: never. A holder whose extension is refused or fails stops at once, and buys
     /// nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub extend: Option<Span>,
+    pub extend: Option<LeaseDuration>,
     /// How long a buyer lets the lock try before it counts as refused and asks again.
-    pub wait: Span,
+    pub wait: LeaseDuration,
     /// A buyer that was refused, or failed, asks again after half to one and a half times this
     /// time. Zero: after 5 to 20 ms. In an open loop zero means that it leaves instead.
-    pub again: Span,
+    pub again: LeaseDuration,
     /// Pause between two purchases of one buyer.
-    pub think: Span,
+    pub think: LeaseDuration,
     /// A client's command without an answer fails after this time. It should be less than what
     /// progress allows after a fault, which is a lease and `judge.progress_within`. Otherwise
     /// the lock is blamed for a client that waits for a lost answer.
-    pub command_timeout: Span,
+    pub command_timeout: LeaseDuration,
     /// The run ends after this time, sold out or not.
-    pub limit: Span,
+    pub limit: LeaseDuration,
 }
 
 /// The workloads.
@@ -136,14 +136,14 @@ impl Default for Workload {
             stock_in: StockPlace::Driver,
             sold_out: SoldOut::Seen,
             opening: Opening::Together,
-            ttl: Span::Absolute(Duration::from_secs(1)),
-            section: Span::Ttl(0.1),
+            ttl: LeaseDuration::Absolute(Duration::from_secs(1)),
+            section: LeaseDuration::Ttl(0.1),
             extend: None,
-            wait: Span::Ttl(3.0),
-            again: Span::ZERO,
-            think: Span::ZERO,
-            command_timeout: Span::Ttl(3.0),
-            limit: Span::Ttl(30.0),
+            wait: LeaseDuration::Ttl(3.0),
+            again: LeaseDuration::ZERO,
+            think: LeaseDuration::ZERO,
+            command_timeout: LeaseDuration::Ttl(3.0),
+            limit: LeaseDuration::Ttl(30.0),
         }
     }
 }

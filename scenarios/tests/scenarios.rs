@@ -1,6 +1,6 @@
 //! The vocabulary, its parser, its errors, and the catalog.
 
-use picklock_scenarios::{Rate, Scenario, Span, WorldName, arbitrary, catalog, nearest};
+use picklock_scenarios::{LeaseDuration, Rate, Scenario, WorldName, arbitrary, catalog, nearest};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn every_scenario_of_the_catalog_is_valid_and_named_like_its_file() {
 #[test]
 fn spans_mean_what_they_say() {
     let ttl = Duration::from_secs(2);
-    let resolved = |text: &str| text.parse::<Span>().unwrap().resolve(ttl);
+    let resolved = |text: &str| text.parse::<LeaseDuration>().unwrap().resolve(ttl);
     assert_eq!(resolved("250us"), Duration::from_micros(250));
     assert_eq!(resolved("500ms"), Duration::from_millis(500));
     assert_eq!(resolved(" 2 s "), Duration::from_secs(2));
@@ -42,7 +42,7 @@ fn spans_mean_what_they_say() {
         "9999h",
         "1..5s",
     ] {
-        assert!(wrong.parse::<Span>().is_err(), "{wrong:?} passed");
+        assert!(wrong.parse::<LeaseDuration>().is_err(), "{wrong:?} passed");
     }
 }
 
@@ -278,6 +278,30 @@ fn faults_of_data_say_what_they_take() {
 }
 
 #[test]
+fn a_lock_is_taken_by_a_command_that_was_answered_while_it_was_acquired() {
+    let taking = |when: &str| {
+        error(&format!(
+            "[[fault]]\nkind = \"crash-client\"\nwhen = {{ {when}, takes = true }}\n"
+        ))
+    };
+    insta::assert_snapshot!(taking("on = \"request\""), @r#"
+    mine.toml:5:34: `takes` goes with `on = "reply"`
+       |
+     5 | when = { on = "request", takes = true }
+       |                                  ^
+      = help: only after a command is it known what it did
+    "#);
+    insta::assert_snapshot!(taking("on = \"reply\", during = \"release\""), @r#"
+    mine.toml:5:33: a lock is taken while it is acquired; `during` says something else
+       |
+     5 | when = { on = "reply", during = "release", takes = true }
+       |                                 ^
+    "#);
+    let during = "[[fault]]\nkind = \"crash-client\"\nwhen = { on = \"reply\", during = \"acquire\", takes = true }\n";
+    assert!(Scenario::parse(&format!("{HEAD}{during}"), "mine.toml").is_ok());
+}
+
+#[test]
 fn what_is_wrong_with_a_shift_is_said_with_its_place() {
     insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-jump\"\nat = \"1s\"\nnodes = [0]\n"), @r#"
     mine.toml:4:8: `clock-jump` needs `by`
@@ -364,7 +388,7 @@ proptest! {
     #[test]
     fn whatever_text_comes_is_parsed_or_refused(text in ".{0,200}") {
         let _ = Scenario::parse(&text, "any.toml");
-        let _ = text.parse::<Span>();
+        let _ = text.parse::<LeaseDuration>();
         let _ = text.parse::<Rate>();
     }
 

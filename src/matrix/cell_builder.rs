@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use picklock_harness::check::{Cause, Property, Status, Verdicts};
 use picklock_harness::latency::{Samples, merge};
-use picklock_harness::record::{Cell, Counts, Latency, Subject, Surprise, Tally};
+use picklock_harness::record::{Cell, Counts, CustodyTally, Latency, Subject, Surprise, Tally};
+
+use picklock_scenarios::WorldName;
 
 use super::selection::Task;
 use crate::reproduce_command::ReproduceCommand;
@@ -57,6 +59,7 @@ pub struct CellBuilder {
     samples: Samples,
     summaries: Vec<BTreeMap<String, Latency>>,
     elapsed_ms: Option<u64>,
+    custody: Option<CustodyTally>,
     error: Option<(u64, String)>,
 }
 
@@ -102,6 +105,10 @@ impl CellBuilder {
         }
         if let Some(elapsed_ms) = run.elapsed_ms {
             *self.elapsed_ms.get_or_insert(0) += elapsed_ms;
+        }
+        // The simulation has it from the nodes, and nobody looks.
+        if task.spec.world != WorldName::Sim {
+            self.custody.get_or_insert_default().add(run.counts.custody);
         }
         let shown = self.shown.as_ref();
         let is_shown = shown.is_none_or(|(best, shown)| (rank, run.seed) < (*best, shown.seed));
@@ -151,6 +158,7 @@ impl CellBuilder {
                     runs,
                 })
                 .collect(),
+            custody: self.custody,
             latency,
             error: self.error.map(|(seed, why)| format!("seed {seed}: {why}")),
             elapsed_ms: self.elapsed_ms,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use picklock_scenarios::Span;
+use picklock_scenarios::LeaseDuration;
 
 use crate::cli::{BackendChoice, ServerArgs, key_value, whole};
 use crate::named_subject::NamedSubject;
@@ -35,7 +35,7 @@ pub struct MatrixArgs {
     pub nodes: Option<usize>,
     /// Lease time, such as "500ms" or "2s". Default: each scenario's.
     #[arg(long, value_name = "DURATION")]
-    pub ttl: Option<Span>,
+    pub ttl: Option<LeaseDuration>,
     /// Number of runs of each cell, with consecutive seeds. Gives rates instead of one verdict.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seeds: u64,

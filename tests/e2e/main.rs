@@ -9,6 +9,7 @@
 //! - [`gate`]: what comes out, held against what the user wants
 //! - [`replay`]: a kept run once more
 //! - [`report`]: files from what runs have left
+//! - [`ending`]: signals while something is simulated, and output that nobody can read
 //! - [`manual`]: explanations, completions, manual pages
 //! - [`commands`]: what the help says
 //! - [`real`]: everything that needs real Redis servers or containers
@@ -24,6 +25,7 @@
 
 mod cases;
 mod commands;
+mod ending;
 mod gate;
 mod input;
 mod manual;

@@ -75,9 +75,9 @@ const ROWS: &[Row] = rows! {
     "timeout-is-release", "set-nx-px", "lost-release", "claims", "false-release", All;
     "stale-hold-count", "set-nx-px", "stale-delete", "exclusion", "unbacked-grant", All;
     "half-quorum", "redlock", "split-vote", "lease", "unbacked-grant", All;
-    "truncated-key", "set-nx-px", "two-keys", "progress", "shared-key", PropertyOnly;
+    "truncated-key", "set-nx-px", "two-keys", "progress", "shared-key", All;
     "truncated-key", "set-nx-px", "two-keys", "claims", "shared-key", All;
-    "one-key-for-all", "set-nx-px", "two-keys", "progress", "shared-key", PropertyOnly;
+    "one-key-for-all", "set-nx-px", "two-keys", "progress", "shared-key", All;
     "one-key-for-all", "set-nx-px", "two-keys", "claims", "shared-key", All;
     "releases-every-key", "set-nx-px", "two-keys", "lease", "stolen-release", All;
     "validity-underflow", "redlock", "late-grant", "lease", "wrong-expiry", All;

@@ -68,10 +68,20 @@ impl Call {
     }
 
     /// Lets it have no more than this many open files.
-    pub fn with_descriptors(mut self, limit: u64) -> Self {
+    pub fn with_descriptors(self, limit: u64) -> Self {
+        self.in_shell(&format!("ulimit -n {limit}; exec \"$0\" \"$@\""))
+    }
+
+    /// Lets it write its standard output to a disk that is full.
+    pub fn with_full_disk(self) -> Self {
+        self.in_shell("exec \"$0\" \"$@\" >/dev/full")
+    }
+
+    /// Starts it by a shell script, whose arguments are the program and its own.
+    fn in_shell(mut self, script: &str) -> Self {
         let mut command = Command::new("sh");
         command
-            .args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")])
+            .args(["-c", script])
             .arg(self.command.get_program())
             .args(self.command.get_args())
             .current_dir(self.home.path())

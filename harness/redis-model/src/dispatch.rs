@@ -3,6 +3,7 @@
 use super::command::{Args, Misuse, Run, Spec, exists_elsewhere, find};
 use super::context::Context;
 use super::reply::{Outcome, Refusal};
+use super::report::Sender;
 use super::session::ClientId;
 use super::state::State;
 use super::{Now, Reply, Server};
@@ -153,7 +154,7 @@ pub(super) fn run(
     may_block: bool,
 ) -> Reply {
     match spec.run {
-        Run::Whole(run) => run(server, client, args, now).unwrap_or_else(Reply::from),
+        Run::Whole(run) => whole(server, client, (spec, run), args, now),
         Run::Data(run) => {
             let Some(session) = server.state.sessions.get(&client) else {
                 return Reply::error("ERR the model of Redis has no such connection");
@@ -161,6 +162,7 @@ pub(super) fn run(
             let (mut database, resp3) = (session.database, session.resp3);
             let call = Call {
                 client,
+                from_script: false,
                 resp3,
                 now,
                 may_block,
@@ -177,9 +179,40 @@ pub(super) fn run(
     }
 }
 
+/// What runs a command that needs the whole server.
+type RunWhole = fn(&mut Server, ClientId, Args<'_>, Now) -> Outcome;
+
+/// Executes a command that runs others, and tells the observer: of a script before it, of a transaction
+/// after it.
+fn whole(
+    server: &mut Server,
+    client: ClientId,
+    (spec, run): (&'static Spec, RunWhole),
+    args: Args<'_>,
+    now: Now,
+) -> Reply {
+    let is_script = spec.name.starts_with("eval");
+    let tell = |server: &mut Server| {
+        if let Some(report) = &mut server.state.report {
+            let session = server.state.sessions.get(&client);
+            let database = session.map_or(0, |session| session.database);
+            report.executed(now, database, Sender::Client(client), args);
+        }
+    };
+    if is_script {
+        tell(server);
+    }
+    let outcome = run(server, client, args, now);
+    if !is_script {
+        tell(server);
+    }
+    outcome.unwrap_or_else(Reply::from)
+}
+
 /// The caller of a command.
 pub(super) struct Call {
     pub client: ClientId,
+    pub from_script: bool,
     pub resp3: bool,
     pub now: Now,
     pub may_block: bool,
@@ -208,6 +241,13 @@ pub(super) fn data(
     let outcome = run(&mut context, args);
     let (changed, reworded) = (context.changed, context.reworded);
     *database = context.database;
+    if let Some(report) = &mut state.report {
+        let sender = match call.from_script {
+            true => Sender::Script,
+            false => Sender::Client(call.client),
+        };
+        report.executed(call.now, *database, sender, args);
+    }
     if changed && !reworded {
         state.effect(*database, args);
     }

@@ -1,5 +1,7 @@
 //! Which keys were touched, and what they hold: what an observer of the server wants to know.
 
+use std::sync::Arc;
+
 use super::keyspace::Entry;
 use super::values::Value;
 
@@ -38,7 +40,7 @@ impl Touched {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldValue {
     /// The value as text. Two values with the same text are the same, unless they are very long.
-    pub text: String,
+    pub text: Arc<str>,
     /// When it expires, in milliseconds since the Unix epoch.
     pub expires_ms: Option<i64>,
 }
@@ -52,16 +54,25 @@ impl HeldValue {
     }
 }
 
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::String(bytes) => text(bytes),
+fn text_of(value: &Value) -> Arc<str> {
+    let text = match value {
+        Value::String(bytes) => return short(bytes).map_or_else(|| text(bytes).into(), Arc::from),
         Value::Hash(hash) => listed(hash.iter().map(|(field, value)| pair(field, value))),
         Value::List(list) => listed(list.iter().map(|element| text(element))),
         Value::Set(set) => listed(set.iter().map(|member| text(member))),
         Value::SortedSet(set) => {
             listed((set.iter()).map(|(member, score)| pair(member, score.to_string().as_bytes())))
         }
-    }
+    };
+    text.into()
+}
+
+/// The bytes as they are, if they are text that is short enough. Most values of locks are, and every
+/// command of a simulated run comes here, so they are not copied twice.
+fn short(bytes: &[u8]) -> Option<&str> {
+    (bytes.len() <= LONGEST_TEXT)
+        .then(|| std::str::from_utf8(bytes).ok())
+        .flatten()
 }
 
 fn pair(name: &[u8], value: &[u8]) -> String {

@@ -25,6 +25,7 @@ mod lua;
 mod now;
 mod number;
 mod reply;
+mod report;
 mod server;
 mod session;
 mod state;

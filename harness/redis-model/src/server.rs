@@ -6,6 +6,7 @@ use super::effect::Effect;
 use super::key_watch::{HeldValue, Touched};
 use super::keyspace::Keyspace;
 use super::lua::Scripts;
+use super::report::Report;
 use super::session::{ClientId, Session};
 use super::state::State;
 use super::{Now, Reply, ServerVersion, dispatch};
@@ -112,6 +113,19 @@ impl Server {
         std::mem::take(&mut self.state.effects)
     }
 
+    /// Whether to tell an observer what is executed and which keys expire, for
+    /// [`Server::take_report`]. Off by default.
+    pub fn report(&mut self, report: bool) {
+        self.state.report = report.then(Report::default);
+    }
+
+    /// What the server has told since the last call: what a real one sends on a RESP3 connection with
+    /// MONITOR and the notifications of expired and evicted keys.
+    pub fn take_report(&mut self) -> Vec<u8> {
+        let report = self.state.report.as_mut();
+        report.map_or_else(Vec::new, |report| std::mem::take(&mut report.bytes))
+    }
+
     /// Whether to note which keys are touched, for [`Server::take_touched`]. Off by default.
     pub fn watch_keys(&mut self, watch: bool) {
         self.state.touched = watch.then(Vec::new);
@@ -125,14 +139,14 @@ impl Server {
             .is_some_and(|touched| !touched.is_empty())
     }
 
-    /// The keys that were written, expired or removed since the last call, in order. A key can
-    /// come more than once, and may hold what it held before.
-    pub fn take_touched(&mut self) -> Vec<Touched> {
-        self.state
-            .touched
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
+    /// Puts the keys that were written, expired or removed since the last call into `touched`, in
+    /// order; what was in it is gone. A key can come more than once, and may hold what it held before.
+    pub fn take_touched(&mut self, touched: &mut Vec<Touched>) {
+        touched.clear();
+        if let Some(noted) = &mut self.state.touched {
+            // The two lists change places, so that neither is allocated for every command.
+            std::mem::swap(noted, touched);
+        }
     }
 
     /// What a key holds, expired or not. `None`: there is no such key.
@@ -200,6 +214,9 @@ impl Server {
         let there = keys.remove(key).is_some();
         if there {
             self.state.touch(database, key);
+            if let Some(report) = &mut self.state.report {
+                report.evicted(database, key);
+            }
             self.state.effect(database, &[b"DEL", key]);
         }
         there

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::effect::Effect;
 use super::key_watch::Touched;
 use super::keyspace::Keyspace;
+use super::report::Report;
 use super::session::{ClientId, Session, Watched};
 use super::waiter::Waiter;
 use super::{Now, Reply, ServerVersion};
@@ -32,6 +33,8 @@ pub(super) struct State {
     pub out_of_memory: bool,
     /// The keys that were written, expired or removed, in order, if anybody wants to know.
     pub touched: Option<Vec<Touched>>,
+    /// What an observer is told, if there is one.
+    pub report: Option<Report>,
     /// How many replicas are linked.
     pub replicas: i64,
     /// How many of the recorded changes, counted from the start, all replicas have.
@@ -67,6 +70,9 @@ impl State {
         }
         if let Some(touched) = &mut self.touched {
             touched.push(Touched::expired(database, key));
+        }
+        if let Some(report) = &mut self.report {
+            report.expired(database, key);
         }
         self.touch_watchers(database, key);
         self.effect(database, &[b"DEL", key]);

@@ -1,19 +1,14 @@
 //! Watches the keys of one node: what each holds, and why it changed.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::history::{KeyChange, KeyName};
 use crate::model::{HeldValue, Server, Touched};
 
-/// A change, with its time.
-pub(crate) struct KeyRecord {
-    pub(crate) at_ns: u64,
-    pub(crate) key: KeyName,
-    pub(crate) value: Option<Arc<str>>,
-    pub(crate) ttl_ms: Option<i64>,
-    pub(crate) why: KeyChange,
-}
+use super::key_record::KeyRecord;
+use super::lock_keys::{lock_keys, took};
 
 /// A key that is known, and what it held when it was last looked at.
 struct Known {
@@ -28,6 +23,8 @@ pub(crate) struct KeyWatch {
     locks: Rc<[String]>,
     known: Vec<Known>,
     records: Vec<KeyRecord>,
+    /// The keys of one look; empty between two looks.
+    touched: Vec<Touched>,
 }
 
 /// When a look is taken: on the clock of the account, and on the node's wall clock.
@@ -44,6 +41,7 @@ impl KeyWatch {
             locks,
             known: Vec::new(),
             records: Vec::new(),
+            touched: Vec::new(),
         }
     }
 
@@ -54,42 +52,53 @@ impl KeyWatch {
         time: LookTime,
         why: impl Fn() -> KeyChange,
     ) {
-        for Touched {
-            database,
-            key,
-            expired,
-        } in server.take_touched()
-        {
-            let index = self.index(database, key);
+        let mut touched = std::mem::take(&mut self.touched);
+        server.take_touched(&mut touched);
+        for key in touched.drain(..) {
+            let expired = key.expired;
+            let index = self.index(key.database, key.key);
             if expired {
                 self.expired(index, time);
             } else {
                 self.compare(index, server, time, &why);
             }
         }
+        self.touched = touched;
     }
 
     /// Looks at all known keys: the server, or its data, was replaced.
     pub(crate) fn look_at_all(&mut self, server: &mut Server, time: LookTime, why: &KeyChange) {
-        server.take_touched();
+        server.take_touched(&mut self.touched);
+        self.touched.clear();
         for index in 0..self.known.len() {
             self.compare(index, server, time, &|| why.clone());
         }
     }
 
-    /// The names of the keys that hold this lock now: its own, and others that contain it and expire.
+    /// The names of the keys that hold this lock now: its own, and those that it has written under
+    /// other names.
     pub(crate) fn keys_of(&self, lock: &str) -> Vec<String> {
+        let number = self.locks.iter().position(|known| known == lock);
+        let keys = number.map(|number| lock_keys(&self.records, &self.locks, number));
+        let written = |known: &Known| keys.as_ref().is_some_and(|keys| keys.contains(&known.name));
         let holds = |known: &&Known| {
-            let held = known.held.as_ref();
-            let expires = held.is_some_and(|held| held.expires_ms.is_some());
-            let contains = memchr::memmem::find(&known.bytes, lock.as_bytes()).is_some();
             known.database == 0
-                && held.is_some()
-                && (known.bytes == lock.as_bytes() || contains && expires)
+                && known.held.is_some()
+                && (known.bytes == lock.as_bytes() || written(known))
         };
         let keys = self.known.iter().filter(holds);
         keys.map(|known| String::from_utf8_lossy(&known.bytes).into_owned())
             .collect()
+    }
+
+    /// How many changes there were so far.
+    pub(crate) fn changes(&self) -> usize {
+        self.records.len()
+    }
+
+    /// True if one of these changes gave a lock a new owner.
+    pub(crate) fn took(&self, changes: Range<usize>) -> bool {
+        took(&self.records, changes, &self.locks)
     }
 
     /// The names of all keys in the first database that were seen.
@@ -148,6 +157,7 @@ impl KeyWatch {
         }
     }
 
+    /// Writes a change down, if there is one.
     fn compare(
         &mut self,
         index: usize,
@@ -164,7 +174,7 @@ impl KeyWatch {
         self.records.push(KeyRecord {
             at_ns: time.at_ns,
             key: known.name.clone(),
-            value: held.as_ref().map(|held| Arc::from(held.text.as_str())),
+            value: held.as_ref().map(|held| Arc::clone(&held.text)),
             ttl_ms: expires_ms.map(|at_ms| at_ms - time.wall_ms),
             why: why(),
         });

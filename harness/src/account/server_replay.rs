@@ -1,94 +1,35 @@
 //! The servers of one node, replayed on the model of Redis from what they tell.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::history::{KeyChange, KeyCommand};
-use crate::model::{ClientId, HeldValue, Now, Server, ServerVersion};
+use crate::history::KeyChange;
+use crate::model::HeldValue;
 
-use super::key_watch::{KeyRecord, KeyWatch, LookTime};
-use super::monitor_stream::{MonitorLine, Source};
-
-/// Commands that change no key by themselves: what they run comes in lines of their own, or they
-/// belong to a connection that the replay does not have.
-const NOT_REPLAYED: &[&str] = &[
-    "ASKING",
-    "AUTH",
-    "CLIENT",
-    "CONFIG",
-    "DISCARD",
-    "ECHO",
-    "EVAL",
-    "EVALSHA",
-    "EVALSHA_RO",
-    "EVAL_RO",
-    "EXEC",
-    "FCALL",
-    "FCALL_RO",
-    "HELLO",
-    "INFO",
-    "MONITOR",
-    "MULTI",
-    "PING",
-    "PSUBSCRIBE",
-    "PUBLISH",
-    "QUIT",
-    "RESET",
-    "ROLE",
-    "SCRIPT",
-    "SELECT",
-    "SUBSCRIBE",
-    "UNWATCH",
-    "WAIT",
-    "WATCH",
-];
+use super::key_record::KeyRecord;
+use super::key_watch::{KeyWatch, LookTime};
+use super::monitor_stream::MonitorLine;
+use super::replayed_server::{ByWorker, Loss, Notice, Place, ReplayedServer};
+use super::stored_key::StoredKey;
+use super::written_changes::WrittenChanges;
 
 /// The replay's clock is that of the server's last command; an expiry is set by the clock of the
 /// server's event loop, which may be older.
 const EXPIRY_SLACK_MS: u64 = 50;
 
-/// A key as a server has it after a start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredKey {
-    /// Its name, in the first database.
-    pub name: Vec<u8>,
-    /// What it holds.
-    pub value: StoredValue,
-    /// How much longer it lives, in milliseconds; negative: for ever.
-    pub ttl_ms: i64,
-}
-
-/// The value of a stored key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StoredValue {
-    /// A string.
-    String(Vec<u8>),
-    /// Anything else: the command that makes it, and its arguments after the key.
-    Made(&'static str, Vec<Vec<u8>>),
-}
-
-/// One server.
-struct Replayed {
-    model: Server,
-    /// The model's client for each client of the server.
-    clients: HashMap<String, (ClientId, usize)>,
-    /// Whose script runs.
-    script: Option<KeyCommand>,
-    /// What the server's wall clock showed last.
-    wall_us: i64,
-}
-
 /// The servers of one node: its master and those that may replace it.
 pub struct NodeReplay {
-    servers: Vec<Replayed>,
+    servers: Vec<ReplayedServer>,
     master: usize,
     watch: KeyWatch,
+    /// Which command of the workers made which changes.
+    written: WrittenChanges,
 }
 
 impl NodeReplay {
     /// A node with so many servers, whose locks have these names.
     pub fn new(servers: usize, locks: Rc<[String]>) -> Self {
-        let mut servers: Vec<Replayed> = (0..servers).map(|_| Replayed::new()).collect();
+        let servers = (0..servers).map(|server| ReplayedServer::new(server > 0));
+        let mut servers: Vec<ReplayedServer> = servers.collect();
         if let Some(master) = servers.first_mut() {
             master.model.watch_keys(true);
         }
@@ -96,6 +37,7 @@ impl NodeReplay {
             servers,
             master: 0,
             watch: KeyWatch::new(locks),
+            written: WrittenChanges::default(),
         }
     }
 
@@ -106,62 +48,121 @@ impl NodeReplay {
         server: usize,
         line: &MonitorLine,
         at_ns: u64,
-        by: Option<KeyCommand>,
+        by: Option<ByWorker>,
     ) {
         let Some(replayed) = self.servers.get_mut(server) else {
             return;
         };
-        replayed.wall_us = line.wall_us;
         let name = name_of(line);
-        let by = match line.source {
-            Source::Client(_) => {
-                replayed.script.clone_from(&by);
-                by
+        let place = replayed.place(line, &name);
+        match place {
+            Place::Alone | Place::Begins => self.finish(server),
+            // What was found expired belongs to the unit.
+            Place::Inside | Place::Ends => {
+                for notice in std::mem::take(&mut replayed.notices) {
+                    replayed.remove(&notice);
+                }
             }
-            Source::Script => replayed.script.clone(),
-        };
+        }
         // Clients of the promoted server are what makes it the node's master.
         if by.is_some() && server != self.master {
             self.promote(server, at_ns);
         }
-        if NOT_REPLAYED.contains(&name.as_str()) {
-            return;
+        let replayed = &mut self.servers[server];
+        if place == Place::Begins {
+            replayed.begin(line, by.clone(), at_ns);
         }
-        self.servers[server].execute(line);
-        self.note(server, at_ns, || match (&by, name.as_str()) {
-            (Some(by), _) => KeyChange::Command(by.clone()),
-            (None, "DEL" | "UNLINK") => KeyChange::Evicted,
-            (None, "FLUSHALL" | "FLUSHDB") => KeyChange::Flushed,
-            _ => KeyChange::Found,
-        });
+        replayed.execute(line, &name, place);
+        match place {
+            Place::Alone => self.note_of(server, at_ns, by.as_ref(), &name),
+            Place::Begins | Place::Inside => {}
+            Place::Ends => {
+                if let Some(unit) = &mut replayed.open {
+                    (unit.by, unit.at_ns) = (by, at_ns);
+                }
+                self.finish(server);
+            }
+        }
     }
 
     /// A server has removed a key that had expired.
     pub fn expired(&mut self, server: usize, database: usize, key: &[u8], at_ns: u64) {
-        if let Some(replayed) = self.servers.get_mut(server) {
-            replayed.model.expire_key(database, key);
-            self.note(server, at_ns, || KeyChange::Expired);
-        }
+        self.noticed(server, (Loss::Expired, database, key), at_ns);
     }
 
     /// A server has evicted a key.
     pub fn evicted(&mut self, server: usize, database: usize, key: &[u8], at_ns: u64) {
+        self.noticed(server, (Loss::Evicted, database, key), at_ns);
+    }
+
+    fn noticed(&mut self, server: usize, told: (Loss, usize, &[u8]), at_ns: u64) {
+        let (loss, database, key) = told;
+        let key = key.to_vec();
+        let notice = Notice {
+            loss,
+            database,
+            key,
+            at_ns,
+        };
+        match self.servers.get_mut(server) {
+            Some(replayed) if replayed.open.is_some() => replayed.notices.push(notice),
+            Some(_) => self.lose(server, &notice),
+            None => {}
+        }
+    }
+
+    fn lose(&mut self, server: usize, notice: &Notice) {
+        self.servers[server].remove(notice);
+        self.note(server, notice.at_ns, || match notice.loss {
+            Loss::Expired => KeyChange::Expired,
+            Loss::Evicted => KeyChange::Evicted,
+        });
+    }
+
+    /// The script or the transaction that a server has begun is over: nothing more belongs to it.
+    fn finish(&mut self, server: usize) {
+        let replayed = &mut self.servers[server];
+        let Some(unit) = replayed.open.take() else {
+            return;
+        };
+        let notices = std::mem::take(&mut replayed.notices);
+        self.note_of(server, unit.at_ns, unit.by.as_ref(), "");
+        for notice in notices {
+            self.lose(server, &notice);
+        }
+    }
+
+    /// Everything that the servers have told so far is over.
+    pub fn settle(&mut self) {
+        for server in 0..self.servers.len() {
+            self.finish(server);
+        }
+    }
+
+    /// A client with this address is new: what an earlier one had begun is over.
+    pub fn connected(&mut self, server: usize, address: &str) {
         if let Some(replayed) = self.servers.get_mut(server) {
-            replayed.model.evict(database, key);
-            self.note(server, at_ns, || KeyChange::Evicted);
+            replayed.forget(address);
         }
     }
 
     /// A server has started, and has these keys. `wall_us`: what its wall clock shows.
     pub fn restarted(&mut self, server: usize, keys: &[StoredKey], wall_us: i64, at_ns: u64) {
+        self.settle();
+        let is_master = server == self.master;
         let Some(replayed) = self.servers.get_mut(server) else {
             return;
         };
-        *replayed = Replayed::new();
-        replayed.model.watch_keys(server == self.master);
+        // What ran out while the server was down was not lost by its start.
         replayed.wall_us = wall_us;
-        replayed.load(keys);
-        if server == self.master {
+        replayed.model.expire_cycle(replayed.now());
+        self.note(server, at_ns, || KeyChange::Expired);
+        let mut started = ReplayedServer::new(!is_master);
+        started.model.watch_keys(is_master);
+        started.wall_us = wall_us;
+        started.load(keys);
+        self.servers[server] = started;
+        if is_master {
             self.note_replacement(at_ns, &KeyChange::Restarted);
         }
     }
@@ -169,8 +170,10 @@ impl NodeReplay {
     /// A server is the node's master from now on.
     pub fn promote(&mut self, server: usize, at_ns: u64) {
         if server < self.servers.len() && server != self.master {
+            self.settle();
             self.servers[self.master].model.watch_keys(false);
             self.master = server;
+            self.servers[server].is_replica = false;
             self.servers[server].model.watch_keys(true);
             self.note_replacement(at_ns, &KeyChange::FailedOver);
         }
@@ -179,7 +182,8 @@ impl NodeReplay {
     /// What the account says of a key of the master, and what the master itself has, if the two differ
     /// at this time of its wall clock.
     pub fn difference(&mut self, stored: &[StoredKey], wall_us: i64) -> Option<String> {
-        let mut real = Replayed::new();
+        self.settle();
+        let mut real = ReplayedServer::new(false);
         real.wall_us = wall_us;
         real.load(stored);
         let master = &mut self.servers[self.master];
@@ -209,7 +213,8 @@ impl NodeReplay {
             (!expiring && !same(&told, &there)).then_some((name, told, there))
         });
         let (name, told, there) = differing?;
-        let shown = |held: Option<HeldValue>| held.map_or("nothing".into(), |held| held.text);
+        let shown =
+            |held: Option<HeldValue>| held.map_or("nothing".into(), |held| held.text.to_string());
         Some(format!(
             "{}: the account has {}, the server has {}",
             String::from_utf8_lossy(&name),
@@ -225,12 +230,30 @@ impl NodeReplay {
 
     /// The changes so far, in the order in which they happened.
     pub(crate) fn take(&mut self) -> Vec<KeyRecord> {
+        self.settle();
         self.watch.take()
+    }
+
+    /// True if a command of this connection, up to the one with this number, gave a lock a new owner and
+    /// was not asked about before.
+    pub fn took(&mut self, conn: u64, number: u64) -> bool {
+        self.settle();
+        let watch = &self.watch;
+        self.written
+            .take(conn, number, |changes| watch.took(changes))
     }
 
     /// What the account knows of the keys.
     pub(crate) fn watch(&self) -> &KeyWatch {
         &self.watch
+    }
+
+    /// Notes the changes of a command, and whose they are.
+    fn note_of(&mut self, server: usize, at_ns: u64, by: Option<&ByWorker>, name: &str) {
+        let before = self.watch.changes();
+        self.note(server, at_ns, || why(by, name));
+        let request = by.and_then(|by| by.request);
+        self.written.note(request, before..self.watch.changes());
     }
 
     fn note(&mut self, server: usize, at_ns: u64, why: impl Fn() -> KeyChange) {
@@ -260,67 +283,12 @@ fn name_of(line: &MonitorLine) -> String {
     String::from_utf8_lossy(name).to_ascii_uppercase()
 }
 
-impl Replayed {
-    fn new() -> Self {
-        Replayed {
-            model: Server::new(ServerVersion::default()),
-            clients: HashMap::new(),
-            script: None,
-            wall_us: 0,
-        }
-    }
-
-    fn now(&self) -> Now {
-        Now {
-            wall_us: self.wall_us,
-        }
-    }
-
-    /// Executes a command as a client of its own for each of the server's, because some of them wait.
-    fn execute(&mut self, line: &MonitorLine) {
-        let address = match &line.source {
-            Source::Client(address) => address.as_str(),
-            Source::Script => "script",
-        };
-        let now = self.now();
-        self.model.time_out(now);
-        let model = &mut self.model;
-        let (client, database) = match self.clients.get_mut(address) {
-            Some(known) => known,
-            None => {
-                let new = (model.connect(), 0);
-                self.clients.entry(address.to_owned()).or_insert(new)
-            }
-        };
-        if *database != line.database {
-            let number = line.database.to_string();
-            model.execute(*client, &[b"SELECT", number.as_bytes()], now);
-            *database = line.database;
-        }
-        let words: Vec<&[u8]> = line.words.iter().map(Vec::as_slice).collect();
-        model.execute(*client, &words, now);
-        model.take_messages();
-    }
-
-    fn load(&mut self, keys: &[StoredKey]) {
-        let client = self.model.connect();
-        let now = self.now();
-        for key in keys {
-            let mut words: Vec<&[u8]> = Vec::new();
-            match &key.value {
-                StoredValue::String(value) => words.extend([b"SET", key.name.as_slice(), value]),
-                StoredValue::Made(command, arguments) => {
-                    words.extend([command.as_bytes(), &key.name]);
-                    words.extend(arguments.iter().map(Vec::as_slice));
-                }
-            }
-            self.model.execute(client, &words, now);
-            if key.ttl_ms >= 0 {
-                let ttl = key.ttl_ms.to_string();
-                let words: [&[u8]; 3] = [b"PEXPIRE", &key.name, ttl.as_bytes()];
-                self.model.execute(client, &words, now);
-            }
-        }
-        self.model.disconnect(client);
+/// Why a command changes keys.
+fn why(by: Option<&ByWorker>, name: &str) -> KeyChange {
+    match (by, name) {
+        (Some(by), _) => KeyChange::Command(by.command.clone()),
+        (None, "DEL" | "UNLINK") => KeyChange::Evicted,
+        (None, "FLUSHALL" | "FLUSHDB") => KeyChange::Flushed,
+        _ => KeyChange::Found,
     }
 }

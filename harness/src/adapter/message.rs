@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Version of the protocol; the driver sends it in `init`.
 pub const PROTOCOL: u32 = 1;
@@ -123,8 +123,10 @@ pub enum Answer {
     },
     /// The lock was released.
     Released {
-        /// True: the lock was still held, and is now free. False: it was no longer held.
-        released: bool,
+        /// True: the lock was still held, and is now free. False: it was no longer held. Null: the
+        /// library does not say. It may not be left out.
+        #[serde(deserialize_with = "said")]
+        released: Option<bool>,
     },
     /// To `ping`.
     Pong,
@@ -135,6 +137,11 @@ pub enum Answer {
         /// True: the request certainly had no effect. When in doubt, false.
         definite: bool,
     },
+}
+
+/// A field that may be null, and may not be left out.
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    Option::deserialize(deserializer)
 }
 
 /// Events that no request asked for.

@@ -322,6 +322,7 @@ where
         match lock.release(key, &held.grant).await {
             Ok(released) => {
                 self.grants.remove(token);
+                let released = Some(released);
                 AnswerWithoutId(Answer::Released { released })
             }
             // The grant is kept: without its token the release could not be repeated (bug class

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use picklock_scenarios::{Direction, EventKind, FaultPlan, Trigger};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::wire::{Gate, InterceptedFrame, Interceptor};
+use crate::wire::{Gate, InterceptedFrame, Interceptor, LinkId, Taking, may_take};
 
 /// Where an event happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,9 @@ pub struct Location {
     pub node: Option<usize>,
     /// The connection on whose frame it happened, and which way the frame went.
     pub frame: Option<(u64, Direction)>,
+    /// True if nobody could say which command took the lock, and the first took its place that names
+    /// the key and may take it.
+    pub supposed: bool,
 }
 
 impl Location {
@@ -29,6 +32,7 @@ impl Location {
         worker: None,
         node: None,
         frame: None,
+        supposed: false,
     };
 }
 
@@ -96,8 +100,7 @@ impl Triggers {
     pub fn happened(&self, event: DriverEvent) -> Option<Gate> {
         let location = Location {
             worker: Some(event.worker),
-            node: None,
-            frame: None,
+            ..Location::NOWHERE
         };
         self.start_where(location, |trigger| {
             trigger.on == event.kind
@@ -136,10 +139,12 @@ impl Triggers {
                 self.on_the_wire.fetch_sub(1, Ordering::Release);
             }
             let (started, gate) = oneshot::channel();
-            let plan = one.plan;
             let fault = DueFault {
-                plan,
-                location,
+                plan: one.plan,
+                location: Location {
+                    supposed: location.supposed && one.trigger.takes,
+                    ..location
+                },
                 started,
             };
             // Without a nemesis the run is ending: nothing starts, so there is nothing to wait for.
@@ -170,9 +175,28 @@ fn is_wire(trigger: &Trigger) -> bool {
     matches!(trigger.on, EventKind::Request | EventKind::Reply)
 }
 
+/// True for the reply to the command that took the lock. Where nobody could say what it did, for the
+/// first that names the key and may have taken it.
+fn takes(frame: &InterceptedFrame<'_>) -> bool {
+    match frame.taking {
+        Taking::Took => true,
+        Taking::TookNothing => false,
+        Taking::Unknown => frame.key.is_some() && !frame.is_error && may_take(frame.command),
+    }
+}
+
 impl Interceptor for Triggers {
     fn is_armed(&self) -> bool {
         self.on_the_wire.load(Ordering::Acquire) > 0
+    }
+
+    fn waits_for_taking(&self, link: LinkId) -> bool {
+        let waiting = self.lock();
+        waiting.iter().map(|one| &one.trigger).any(|trigger| {
+            trigger.takes
+                && trigger.worker.is_none_or(|worker| worker == link.worker)
+                && trigger.node.is_none_or(|node| node == link.node)
+        })
     }
 
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
@@ -184,6 +208,7 @@ impl Interceptor for Triggers {
             worker: Some(frame.link.worker),
             node: Some(frame.link.node),
             frame: Some((frame.conn, frame.direction)),
+            supposed: frame.taking == Taking::Unknown,
         };
         self.start_where(location, |trigger| {
             trigger.on == kind
@@ -196,6 +221,7 @@ impl Interceptor for Triggers {
                     .as_ref()
                     .is_none_or(|command| command.eq_ignore_ascii_case(frame.command))
                 && !(trigger.success && frame.is_error)
+                && (!trigger.takes || takes(frame))
                 && (!trigger.names_key || frame.key.is_some())
                 && trigger.during.is_none_or(|phase| phase == frame.phase)
         })

@@ -112,15 +112,29 @@ async fn take_once<W: World>(
     }
 }
 
+/// A lock may have written its key under another name than its own: that is looked at, too.
 async fn look_for_leftovers<W: World>(context: &Rc<RunContext<W>>) {
+    let locks = &context.plan.keys;
     for node in 0..context.plan.nodes {
-        for (key, name) in (0..).zip(&context.plan.keys) {
-            let look = context.world.key_ttl_ms(node, name);
-            let ttl_ms = timeout(super::buyer::GRACE, look).await.ok().flatten();
-            if let Some(ttl_ms) = ttl_ms {
-                context.recorder.write(What::KeyLeft { node, key, ttl_ms });
+        for (key, name) in (0..).zip(locks) {
+            look_at_key(context, node, key, name).await;
+        }
+        let written = context.world.keys_of(node, locks);
+        let written = timeout(super::buyer::GRACE, written).await;
+        for (key, names) in (0..).zip(written.unwrap_or_default()) {
+            for name in names.iter().filter(|name| !locks.contains(name)) {
+                look_at_key(context, node, key, name).await;
             }
         }
+    }
+}
+
+/// Writes down that a key is still there, by the number of its lock.
+async fn look_at_key<W: World>(context: &RunContext<W>, node: usize, key: u32, name: &str) {
+    let look = context.world.key_ttl_ms(node, name);
+    let ttl_ms = timeout(super::buyer::GRACE, look).await.ok().flatten();
+    if let Some(ttl_ms) = ttl_ms {
+        context.recorder.write(What::KeyLeft { node, key, ttl_ms });
     }
 }
 

@@ -148,6 +148,7 @@ async fn history<W: World>(context: &RunContext<W>, subject: &str) -> History {
     match context.world.key_changes().await {
         Ok(changes) => {
             header.custody = true;
+            header.custody_look = context.world.custody_look().await;
             events = merge(events, changes);
         }
         // Verdicts rest on what the driver saw, then, and the report says so.
@@ -289,5 +290,6 @@ fn header<W: World>(world: &W, plan: &Plan, subject: &str) -> Header {
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(plan.ttl)),
         custody: false,
+        custody_look: None,
     }
 }

@@ -20,6 +20,10 @@ use crate::world::{Capabilities, World};
 /// not wait for it: it only decides when the history says that they have ended.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// What a moment was that meant the command that takes, where the servers' account did not say it.
+const SUPPOSED: &str =
+    "the first command that names the key and may take it: what it did is not known";
+
 /// The part of a run that makes things go wrong.
 pub struct Nemesis<W> {
     pub(super) context: Rc<RunContext<W>>,
@@ -154,7 +158,7 @@ impl<W: World> Nemesis<W> {
         let id = self.begin(What::FaultBegan {
             id: self.next_id.get(),
             fault: plan.kind.word().to_owned(),
-            detail: plan.describe(&target, ttl),
+            detail: described(&plan, &target, ttl, location),
             workers: target.workers.clone(),
             nodes: target.nodes.clone(),
             clock,
@@ -259,5 +263,14 @@ impl<W: World> Nemesis<W> {
 
     pub(super) fn plans(&self) -> &[FaultPlan] {
         &self.context.plan.scenario.faults
+    }
+}
+
+/// The fault in words, with what its moment was where that had to be supposed.
+fn described(plan: &FaultPlan, target: &Target, ttl: Duration, location: Location) -> String {
+    let text = plan.describe(target, ttl);
+    match location.supposed {
+        false => text,
+        true => format!("{text}, at {SUPPOSED}"),
     }
 }

@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use super::RealWorld;
 use super::key_observer::ObservedNode;
+use crate::account::ends_of;
 use crate::clock::Clock;
-use crate::history::{Event, What};
+use crate::history::{CustodyLook, Event, What};
 use crate::real::Servers;
 use crate::world::{Custody, Refusal};
 
@@ -18,12 +19,16 @@ impl Custody for RealWorld {
             return Err("the servers are not observed".into());
         }
         let mut events = Vec::new();
+        let mut look = CustodyLook::default();
         for (number, node) in observed.iter().enumerate() {
-            node.compare().await;
+            let is_confirmed = node.compare().await;
             let (records, gap) = node.take();
             if let Some(gap) = gap {
                 return Err(format!("node {number}: {gap}"));
             }
+            let ends = ends_of(&records);
+            look.ends += ends;
+            look.confirmed += if is_confirmed { ends } else { 0 };
             events.extend(records.into_iter().map(|record| Event {
                 at_ns: record.at_ns,
                 what: What::KeyChanged {
@@ -37,7 +42,20 @@ impl Custody for RealWorld {
         }
         // Stable: what happens to one node at one time stays in its order.
         events.sort_by_key(|event| event.at_ns);
+        self.look.set(Some(look));
         Ok(events)
+    }
+
+    async fn custody_look(&self) -> Option<CustodyLook> {
+        self.look.get()
+    }
+
+    async fn keys_of(&self, node: usize, locks: &[String]) -> Vec<Vec<String>> {
+        let Some(observer) = self.observer(node) else {
+            return Vec::new();
+        };
+        observer.settle().await;
+        locks.iter().map(|lock| observer.keys_of(lock)).collect()
     }
 }
 
@@ -66,6 +84,7 @@ impl RealWorld {
                 ObservedNode::begin(all, Rc::clone(&locks), self.wire.clone(), clock.clone()).await;
             observed.push(begun.map_err(|error| (master, error))?);
         }
+        self.tell_what_takes(&observed);
         *self.observed.borrow_mut() = observed;
         Ok(())
     }

@@ -52,7 +52,7 @@ impl Administrator {
     ///
     /// # Errors
     /// The server does not answer, or refuses.
-    async fn change(&self, server: SocketAddr, change: &DataChange) -> Result<u64, Refusal> {
+    async fn change(&self, server: SocketAddr, change: &DataChange) -> RedisResult<u64> {
         let mut kept = self.kept.lock().await;
         let done = match change {
             DataChange::Replenish(resource) => replenish(&mut kept, server, *resource).await,
@@ -60,8 +60,7 @@ impl Administrator {
             DataChange::Evict(keys) => {
                 let mut connection = connection(&mut kept, server).await?;
                 let mut command = redis::cmd("DEL");
-                let removed = command.arg(keys).query_async(&mut connection).await;
-                return removed.map_err(|error| refused(server, &error));
+                return command.arg(keys).query_async(&mut connection).await;
             }
             DataChange::FlushAll => tell(&mut kept, server, &["FLUSHALL"]).await,
             DataChange::FlushScripts => tell(&mut kept, server, &["SCRIPT", "FLUSH"]).await,
@@ -80,7 +79,11 @@ impl Data for RealWorld {
             }
             (change, _) => change,
         };
-        self.administrator.change(server, change).await
+        let changed = self.administrator.change(server, change).await;
+        changed.map_err(|error| {
+            self.note_if_short(&format!("node {node} cannot be changed"), &error);
+            refused(server, &error)
+        })
     }
 }
 
@@ -88,19 +91,18 @@ async fn tell(
     kept: &mut HashMap<SocketAddr, Kept>,
     server: SocketAddr,
     words: &[&str],
-) -> Result<(), Refusal> {
+) -> RedisResult<()> {
     let mut connection = connection(kept, server).await?;
     let mut command = redis::Cmd::new();
     command.arg(words);
-    let told: RedisResult<()> = command.query_async(&mut connection).await;
-    told.map_err(|error| refused(server, &error))
+    command.query_async(&mut connection).await
 }
 
 async fn exhaust(
     kept: &mut HashMap<SocketAddr, Kept>,
     server: SocketAddr,
     resource: Resource,
-) -> Result<(), Refusal> {
+) -> RedisResult<()> {
     let mut connection = connection(kept, server).await?;
     let known = kept.entry(server).or_insert_with(|| Kept {
         connection: connection.clone(),
@@ -123,9 +125,9 @@ async fn exhaust(
             before.push((*name, told.into_iter().nth(1).unwrap_or_default()));
         }
         set(&mut connection, settings(resource).iter().copied()).await?;
-        Ok(before)
+        Ok::<_, RedisError>(before)
     };
-    let before = set.await.map_err(|error| refused(server, &error))?;
+    let before = set.await?;
     known.shortages.push(Shortage {
         resource,
         times: 1,
@@ -139,7 +141,7 @@ async fn replenish(
     kept: &mut HashMap<SocketAddr, Kept>,
     server: SocketAddr,
     resource: Resource,
-) -> Result<(), Refusal> {
+) -> RedisResult<()> {
     let Some(known) = kept.get_mut(&server) else {
         return Ok(());
     };
@@ -162,7 +164,7 @@ async fn replenish(
         // A frozen server has the command in its socket, and carries it out as soon as it
         // continues.
         Err(error) if error.is_timeout() || is_gone(&error) => Ok(()),
-        told => told.map_err(|error| refused(server, &error)),
+        told => told,
     }
 }
 
@@ -184,26 +186,23 @@ async fn set<'a>(
 async fn connection(
     kept: &mut HashMap<SocketAddr, Kept>,
     server: SocketAddr,
-) -> Result<MultiplexedConnection, Refusal> {
+) -> RedisResult<MultiplexedConnection> {
     if let Some(known) = kept.get(&server) {
         let mut connection = known.connection.clone();
         let answered: RedisResult<()> = redis::cmd("PING").query_async(&mut connection).await;
         match answered {
             Ok(()) => return Ok(connection),
             Err(error) if is_gone(&error) => kept.remove(&server),
-            Err(error) => return Err(refused(server, &error)),
+            Err(error) => return Err(error),
         };
     }
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(ANSWER))
         .set_response_timeout(Some(ANSWER));
-    let connected = async {
-        let client = Client::open(format!("redis://{server}"))?;
-        client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await
-    };
-    connected.await.map_err(|error| refused(server, &error))
+    let client = Client::open(format!("redis://{server}"))?;
+    client
+        .get_multiplexed_async_connection_with_config(&config)
+        .await
 }
 
 /// True when the other end is gone.

@@ -5,7 +5,6 @@
 //! a mark comes back in the report, everything before it has been read.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -18,10 +17,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::stored_keys::{self, Stored};
-use crate::account::{KeyRecord, MonitorLine, MonitorStream, NodeReplay, Source, Told};
+use super::stored_keys::{self, Look, Stored};
+use crate::account::{KeyRecord, MonitorStream, NodeReplay, Senders, SentBy, ServerReport, Told};
 use crate::clock::Clock;
-use crate::history::KeyCommand;
 use crate::wire::Wire;
 
 /// A server that does not answer within this time is frozen or gone.
@@ -130,23 +128,36 @@ impl ObservedNode {
         }
     }
 
-    /// Compares the account with what the node's master has, if it answers.
-    pub(super) async fn compare(self: &Rc<Self>) {
+    /// True if a command of this connection, up to the one with this number, took a lock and was not
+    /// asked about before. `None`: the account does not know.
+    pub(super) async fn took(self: &Rc<Self>, conn: u64, number: u64) -> Option<bool> {
+        self.settle().await;
+        let mut replay = self.replay.borrow_mut();
+        let observed = &self.servers[replay.master()];
+        let ended = (observed.reader.borrow().as_ref()).is_none_or(JoinHandle::is_finished);
+        let knows = !ended && observed.gap.borrow().is_none();
+        knows.then(|| replay.took(conn, number))
+    }
+
+    /// Compares the account with what the node's master has. True: it has answered, and they are the same.
+    pub(super) async fn compare(self: &Rc<Self>) -> bool {
         self.settle().await;
         for server in 0..self.servers.len() {
             self.must_not_have_broken_off(server).await;
         }
         let master = self.replay.borrow().master();
         let address = self.servers[master].address.get();
-        let Ok(Stored { keys, wall_us }) = stored_keys::read(address).await else {
-            return;
+        let Stored { keys, wall_us } = match stored_keys::look(address).await {
+            Look::Keys(stored) => stored,
+            Look::Gone | Look::Frozen | Look::Failed(_) => return false,
         };
         // What was executed before the look.
         self.settle().await;
         let differing = self.replay.borrow_mut().difference(&keys, wall_us);
-        if let Some(difference) = differing {
-            self.gap(master, &difference);
+        if let Some(difference) = &differing {
+            self.gap(master, difference);
         }
+        differing.is_none()
     }
 
     /// The changes of the node's keys, and why the account has a gap, if it has one.
@@ -169,8 +180,17 @@ impl ObservedNode {
     async fn must_not_have_broken_off(&self, server: usize) {
         let observed = &self.servers[server];
         let ended = (observed.reader.borrow().as_ref()).is_none_or(JoinHandle::is_finished);
-        if ended && stored_keys::read(observed.address.get()).await.is_ok() {
-            self.gap(server, "a server has ended its report");
+        if !ended {
+            return;
+        }
+        match stored_keys::look(observed.address.get()).await {
+            // It died: what it had executed, it had told.
+            Look::Gone => {}
+            Look::Keys(_) | Look::Frozen => self.gap(server, "a server has ended its report"),
+            Look::Failed(why) => {
+                let reason = format!("a server has ended its report, and its keys: {why}");
+                self.gap(server, &reason);
+            }
         }
     }
 
@@ -255,96 +275,59 @@ impl ObservedNode {
     }
 
     async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
-        let mut stream = MonitorStream::default();
-        let mut reading = Reading::default();
+        let mut report = ServerReport::of(server);
         let mut chunk = vec![0; 1 << 16];
         loop {
             let count = reader.read(&mut chunk).await.unwrap_or(0);
             if count == 0 {
                 break;
             }
-            stream.feed(&chunk[..count]);
-            loop {
-                match stream.next_told() {
-                    Ok(Some(told)) => self.told(server, &mut reading, told),
-                    Ok(None) => break,
-                    Err(line) => {
-                        let reason = format!("a line of MONITOR that is none: {line}");
-                        return self.gap(server, &reason);
-                    }
-                }
+            let marks = &self.servers[server].marked;
+            let told = report.read(
+                &chunk[..count],
+                self.clock.now_ns(),
+                &mut self.replay.borrow_mut(),
+                &self.wire,
+                |word| marks.echoed(word),
+            );
+            if let Err(line) = told {
+                let reason = format!("a line of MONITOR that is none: {line}");
+                return self.gap(server, &reason);
             }
         }
         self.servers[server].marked.seen.set(u64::MAX);
         self.servers[server].marked.changed.notify_waiters();
     }
+}
 
-    fn told(&self, server: usize, reading: &mut Reading, told: Told) {
-        let at_ns = self.clock.now_ns();
-        match told {
-            Told::Executed(line) => self.executed(server, reading, &line, at_ns),
-            Told::Expired { database, key } => {
-                let mut replay = self.replay.borrow_mut();
-                replay.expired(server, database, &key, at_ns);
-            }
-            Told::Evicted { database, key } => {
-                let mut replay = self.replay.borrow_mut();
-                replay.evicted(server, database, &key, at_ns);
-            }
-            Told::Answer(_) => {}
-        }
-    }
-
-    fn executed(&self, server: usize, reading: &mut Reading, line: &MonitorLine, now_ns: u64) {
-        let mut by = None;
-        if let Source::Client(address) = &line.source {
-            reading.script_ns = now_ns;
-            if is_echo(line) {
-                return self.echoed(server, reading, address, &line.words[1]);
-            }
-            let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
-            let conn = reading.connections.get(address);
-            if let Some(request) = conn.and_then(|conn| self.wire.executed(*conn, &line.words)) {
-                // Its reply may have come before its line did.
-                reading.script_ns = request.replied_ns.map_or(now_ns, |at| at.min(now_ns));
-                by = Some(KeyCommand {
-                    worker: request.link.worker,
-                    op: request.op,
-                    phase: request.phase,
-                    command: String::from_utf8_lossy(name).to_ascii_uppercase().into(),
-                });
-            }
-        }
-        let mut replay = self.replay.borrow_mut();
-        replay.executed(server, line, reading.script_ns, by);
-    }
-
-    fn echoed(&self, server: usize, reading: &mut Reading, address: &str, word: &[u8]) {
-        if let Some(conn) = Wire::introduced(word) {
-            reading.connections.insert(address.to_owned(), conn);
-            return;
-        }
+impl Marks {
+    /// A word has come back in the report.
+    fn echoed(&self, word: &[u8]) {
         let mark = std::str::from_utf8(word).ok();
         let mark = mark.and_then(|word| word.strip_prefix(MARK)?.parse().ok());
         if let Some(mark) = mark {
-            let marks = &self.servers[server].marked;
-            marks.seen.set(marks.seen.get().max(mark));
-            marks.changed.notify_waiters();
+            self.seen.set(self.seen.get().max(mark));
+            self.changed.notify_waiters();
         }
     }
 }
 
-/// What is known while the report of one server is read.
-#[derive(Default)]
-struct Reading {
-    /// The wire's connection at each of the server's addresses.
-    connections: HashMap<String, u64>,
-    /// When the latest command was executed that is no part of a script.
-    script_ns: u64,
-}
+/// The wire knows what it has forwarded.
+impl Senders for Wire {
+    fn introduced(&self, word: &[u8]) -> Option<u64> {
+        Wire::introduced(word)
+    }
 
-fn is_echo(line: &MonitorLine) -> bool {
-    matches!(line.words.as_slice(), [name, _] if name.eq_ignore_ascii_case(b"ECHO"))
+    fn claim(&self, conn: u64, words: &[Vec<u8>]) -> Option<SentBy> {
+        let request = self.executed(conn, words)?;
+        Some(SentBy {
+            worker: request.link.worker,
+            op: request.op,
+            phase: request.phase,
+            number: request.number,
+            replied_ns: request.replied_ns,
+        })
+    }
 }
 
 /// A connection on which the server reports from now on.

@@ -10,12 +10,14 @@ mod nodes;
 mod probe;
 mod replication;
 mod sentinels;
+mod shortage;
 mod stored_keys;
+mod taking;
 mod workers;
 
 pub use workers::ProcessSession;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,6 +29,7 @@ use self::data::Administrator;
 use self::key_observer::ObservedNode;
 use self::sentinels::NO_SENTINELS;
 use crate::adapter::control::WorkerControl;
+use crate::history::CustodyLook;
 use crate::real::{
     RealServers, Reaper, Registration, Servers, ShiftedWallClock, WallClockShim, WorldError,
     master_name,
@@ -68,6 +71,8 @@ pub struct RealWorld {
     administrator: Administrator,
     /// Who listens to each node's servers; empty before [`RealWorld::observe`].
     observed: RefCell<Vec<Rc<ObservedNode>>>,
+    /// What the look at the keys has confirmed, once the account was taken.
+    look: Cell<Option<CustodyLook>>,
 }
 
 /// The parts of a real world.
@@ -111,6 +116,7 @@ impl RealWorld {
             store: RefCell::default(),
             administrator: Administrator::default(),
             observed: RefCell::default(),
+            look: Cell::default(),
         }
     }
 

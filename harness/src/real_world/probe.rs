@@ -19,7 +19,10 @@ impl StockServer for RealWorld {
                 let address = self.servers()?.address(self.nodes);
                 let client = redis::Client::open(format!("redis://{address}")).map_err(failed)?;
                 let opened = client.get_multiplexed_async_connection().await;
-                let opened = opened.map_err(failed)?;
+                let opened = opened.map_err(|error| {
+                    self.note_if_short("the server of the stock cannot be asked", &error);
+                    failed(error)
+                })?;
                 self.store.borrow_mut().get_or_insert(opened).clone()
             }
         };
@@ -42,22 +45,27 @@ impl Probe for RealWorld {
             redis::cmd("PING").query_async::<()>(&mut connection).await
         };
         let error = ask.await.err()?;
+        self.note_if_short(&format!("node {node} cannot be asked"), &error);
         Some(format!("it does not answer any more: {error}"))
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
         let address = self.address(node).ok()?;
         let look = async {
-            let client = redis::Client::open(format!("redis://{address}")).ok()?;
-            let mut connection = client.get_multiplexed_async_connection().await.ok()?;
-            let left: i64 = redis::cmd("PTTL")
-                .arg(key)
-                .query_async(&mut connection)
-                .await
-                .ok()?;
-            // −2: there is no such key.
-            (left != -2).then_some(left)
+            let client = redis::Client::open(format!("redis://{address}"))?;
+            let mut connection = client.get_multiplexed_async_connection().await?;
+            let mut ask = redis::cmd("PTTL");
+            ask.arg(key).query_async(&mut connection).await
         };
-        tokio::time::timeout(ANSWER, look).await.ok().flatten()
+        let left: redis::RedisResult<i64> = tokio::time::timeout(ANSWER, look).await.ok()?;
+        match left {
+            // −2: there is no such key.
+            Ok(left) => (left != -2).then_some(left),
+            Err(error) => {
+                let what = format!("the keys of node {node} cannot be looked at");
+                self.note_if_short(&what, &error);
+                None
+            }
+        }
     }
 }

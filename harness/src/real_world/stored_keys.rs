@@ -5,23 +5,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use redis::Value;
+use tokio::net::TcpStream;
 
 use crate::account::{StoredKey, StoredValue};
-
-/// Reads the time and all keys of the first database in one step.
-const READ_ALL: &str = "
-local all = {}
-for _, key in ipairs(redis.call('KEYS', '*')) do
-  local kind = redis.call('TYPE', key).ok
-  local value = {}
-  if kind == 'string' then value = {redis.call('GET', key)}
-  elseif kind == 'hash' then value = redis.call('HGETALL', key)
-  elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
-  elseif kind == 'set' then value = redis.call('SMEMBERS', key)
-  elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end
-  all[#all + 1] = {key, kind, redis.call('PTTL', key), value}
-end
-return {redis.call('TIME'), all}";
+use crate::wire::is_shortage;
 
 /// A server that does not answer within this time is frozen or gone.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -36,6 +23,37 @@ pub(super) struct Stored {
     pub(super) wall_us: i64,
 }
 
+/// What came of a look at a server's keys.
+pub(super) enum Look {
+    /// It has these.
+    Keys(Stored),
+    /// It is not there.
+    Gone,
+    /// It is there, and does not answer.
+    Frozen,
+    /// It refuses, or we could not ask: why, in words.
+    Failed(String),
+}
+
+/// Looks at what a server has.
+pub(super) async fn look(address: SocketAddr) -> Look {
+    let error = match read(address).await {
+        Ok(stored) => return Look::Keys(stored),
+        Err(error) => error,
+    };
+    if error.kind() == io::ErrorKind::TimedOut {
+        return Look::Frozen;
+    }
+    // The error does not say whether there is a server.
+    match TcpStream::connect(address).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Look::Gone,
+        Err(error) if is_shortage(&error) => {
+            Look::Failed(format!("the observer ran short: {error}"))
+        }
+        _ => Look::Failed(error.to_string()),
+    }
+}
+
 /// Reads what a server has.
 ///
 /// # Errors
@@ -45,7 +63,7 @@ pub(super) async fn read(address: SocketAddr) -> io::Result<Stored> {
         let client = redis::Client::open(format!("redis://{address}"))?;
         let mut connection = client.get_multiplexed_async_connection().await?;
         let mut script = redis::cmd("EVAL");
-        script.arg(READ_ALL).arg(0);
+        script.arg(StoredKey::READ_ALL).arg(0);
         script.query_async(&mut connection).await
     };
     let asked = tokio::time::timeout(ANSWER, asked).await;
@@ -57,7 +75,7 @@ pub(super) async fn read(address: SocketAddr) -> io::Result<Stored> {
         .into_iter()
         .map(|(name, kind, ttl_ms, value)| StoredKey {
             name,
-            value: stored(&kind, value.iter().map(bytes).collect()),
+            value: StoredValue::of(&kind, value.iter().map(bytes).collect()),
             ttl_ms,
         });
     Ok(Stored {
@@ -68,19 +86,4 @@ pub(super) async fn read(address: SocketAddr) -> io::Result<Stored> {
 
 fn bytes(value: &Value) -> Vec<u8> {
     redis::from_redis_value_ref(value).unwrap_or_default()
-}
-
-fn stored(kind: &str, mut words: Vec<Vec<u8>>) -> StoredValue {
-    match kind {
-        "string" => StoredValue::String(words.pop().unwrap_or_default()),
-        "hash" => StoredValue::Made("HSET", words),
-        "list" => StoredValue::Made("RPUSH", words),
-        "set" => StoredValue::Made("SADD", words),
-        _ => {
-            // Read as member and score, written as score and member.
-            let pairs = words.chunks_exact_mut(2);
-            pairs.for_each(|pair| pair.swap(0, 1));
-            StoredValue::Made("ZADD", words)
-        }
-    }
 }

@@ -19,8 +19,8 @@ pub enum RunFailure {
         /// The last lines that it wrote to its standard error.
         log: Vec<String>,
     },
-    /// The interrupt came before the workload began.
-    #[error("interrupted before the run began")]
+    /// The interrupt came before the workload began, or during a simulation.
+    #[error("interrupted before there was anything to report")]
     Interrupted,
     /// The clean-up helper could not be started.
     #[cfg(feature = "servers")]

@@ -21,7 +21,7 @@ pub use servers::ServerBackend;
 use crate::history::What;
 use crate::model::ServerVersion;
 use crate::record::{Phases, Redis};
-use crate::sim::{Simulation, run as simulate};
+use crate::sim::{SimError, Simulation, run as simulate};
 use crate::spec::RunSpec;
 use crate::subject::Subject;
 use crate::wire::WireLog;
@@ -41,7 +41,8 @@ pub enum Backend {
 }
 
 /// Runs what the specification says. Where `interrupt` is ready before the run ends, the run ends
-/// in order and its history says so; a simulation is too short to be interrupted.
+/// in order and its history says so. An interrupted simulation leaves nothing: it is
+/// [`RunFailure::Interrupted`].
 ///
 /// Must be called on a `tokio::task::LocalSet`, and on a thread that outlives the run: worker
 /// processes and servers die with it.
@@ -50,10 +51,7 @@ pub enum Backend {
 /// See [`RunFailure`]. A violated property is no error.
 #[cfg_attr(
     not(feature = "servers"),
-    expect(
-        unused_variables,
-        reason = "a simulation is neither watched nor interrupted"
-    )
+    expect(unused_variables, reason = "a simulation is not watched")
 )]
 pub async fn run(
     spec: &RunSpec,
@@ -65,9 +63,25 @@ pub async fn run(
         Backend::Simulation {
             subject,
             logs_commands,
-        } => simulation(spec, subject, logs_commands),
+        } => simulated(spec, subject, logs_commands, interrupt).await,
         #[cfg(feature = "servers")]
         Backend::Servers(backend) => servers::run(spec, backend, observer, interrupt).await,
+    }
+}
+
+/// Simulates the run beside the caller's thread, so that an interrupt is noticed at once. The thread of
+/// an interrupted simulation cannot be ended; it is left behind until the process ends.
+async fn simulated(
+    spec: &RunSpec,
+    subject: Subject,
+    logs_commands: bool,
+    interrupt: impl Future<Output = ()>,
+) -> Result<RunOutput, RunFailure> {
+    let spec = spec.clone();
+    let run = tokio::task::spawn_blocking(move || simulation(&spec, subject, logs_commands));
+    tokio::select! {
+        ran = run => ran.unwrap_or_else(|error| Err(SimError::Broken(error.to_string()).into())),
+        () = interrupt => Err(RunFailure::Interrupted),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::cell::RefMut;
 
+use picklock_scenarios::Direction;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -14,7 +15,7 @@ use super::log_writer::LogWriter;
 use super::network::{LATENCY, Network};
 use super::network_state::NetworkState;
 use crate::model::Reply;
-use crate::wire::{Gate, InterceptedFrame, LinkId, Outcome, Step, Terms, Verdict};
+use crate::wire::{Gate, InterceptedFrame, LinkId, Outcome, Step, Taking, Terms, Verdict};
 
 impl Network {
     /// Sends a frame. Most find nothing in their way, and leave at once.
@@ -47,6 +48,7 @@ impl Network {
             }
             None => {
                 connection.established = true;
+                self.note_sent(&frame);
                 let writer = self.log_writer(link, names, now_ns, Outcome::Forwarded);
                 let path = connection.path(direction);
                 path.depart(frame, now_ns, entropy, events, writer);
@@ -138,6 +140,7 @@ impl Network {
         let Some(sent) = path.link.pop() else {
             return false;
         };
+        self.note_sent(&sent.frame);
         let writer = self.log_writer(link, names, sent.came_ns, sent.outcome);
         path.depart(sent.frame, now_ns, entropy, events, writer);
         true
@@ -158,6 +161,10 @@ impl Network {
             key: frame.tag.key,
             op: frame.tag.op,
             phase: frame.tag.phase,
+            taking: match frame.direction() {
+                Direction::Request => Taking::TookNothing,
+                Direction::Reply => frame.tag.taking,
+            },
         })
     }
 }

@@ -4,6 +4,7 @@ use picklock_scenarios::{Direction, Phase};
 
 use super::args::Args;
 use crate::model::Reply;
+use crate::wire::Taking;
 
 /// What the links know about a command.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,8 @@ pub(super) struct CommandTag {
     /// The attempt that its worker was busy with.
     pub(super) op: u64,
     pub(super) phase: Phase,
+    /// Whether it took a lock, of a command that was executed while somebody wanted to know.
+    pub(super) taking: Taking,
 }
 
 impl CommandTag {
@@ -25,6 +28,7 @@ impl CommandTag {
             key: None,
             op: 0,
             phase: Phase::Idle,
+            taking: Taking::TookNothing,
         }
     }
 }

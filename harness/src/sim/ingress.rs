@@ -9,7 +9,7 @@ use super::network::{LATENCY, Network};
 use super::node::Node;
 use super::submission_queue::RequestError;
 use crate::model::{ClientId, Reply};
-use crate::wire::{LinkId, Outcome};
+use crate::wire::{LinkId, Outcome, Taking};
 
 /// Executes a command at a node.
 fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
@@ -74,7 +74,11 @@ impl Network {
 
     /// The node processes a frame.
     fn process(&self, at_ns: u64, link: LinkId, frame: Frame) {
-        let Frame { conn, tag, payload } = frame;
+        let Frame {
+            conn,
+            mut tag,
+            payload,
+        } = frame;
         let mut state = self.state.borrow_mut();
         let Some(connection) = state.connections.get_mut(conn) else {
             return;
@@ -96,9 +100,17 @@ impl Network {
             }
         };
         let client = connection.client;
+        if self.sent.is_some() {
+            state.nodes[link.node].introduce(conn, client, at_ns);
+        }
         state.note_command(link, &tag, at_ns);
+        let asked = self.interceptor.is_armed() && self.interceptor.waits_for_taking(link);
+        let before = state.nodes[link.node].key_changes();
         let reply = execute(&mut state.nodes[link.node], client, &args, at_ns);
         state.note_key_changes(link, &tag, at_ns);
+        if asked && state.nodes[link.node].took_since(before) {
+            tag.taking = Taking::Took;
+        }
         self.used.borrow_mut().push(args);
         match reply {
             Reply::Blocked => {

@@ -114,6 +114,7 @@ impl LogWriter<'_> {
             key,
             op,
             phase,
+            ..
         } = frame.tag;
         let name = self.names.get(name).map_or("", |name| name);
         LogRecord {

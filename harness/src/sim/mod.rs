@@ -45,11 +45,13 @@ mod node;
 mod runner;
 mod submission_queue;
 mod timer;
+mod told_account;
 mod turn_monitor;
 mod wall_clock;
 mod world;
 
 pub use crate::subject::Subject;
 pub use batch::{run, run_many, run_with_patience};
-pub use runner::{SimError, Simulation};
+pub use runner::{SimError, Simulation, ToldRun, run_told};
+pub use told_account::{Edit, Reading};
 pub use world::SimWorld;

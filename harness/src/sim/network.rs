@@ -24,9 +24,10 @@ use super::network_state::NetworkState;
 use super::node::Node;
 use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
+use crate::account::KeyRecord;
 use crate::clock::Clock;
 use crate::history::{Event, What};
-use crate::wire::{FaultTable, Interceptor, LinkId, LinkState, Outcome, WireLog};
+use crate::wire::{ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests, WireLog};
 
 /// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
 pub(super) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
@@ -47,7 +48,7 @@ impl Drop for NetworkGuard {
 pub(super) struct Network {
     pub(super) state: RefCell<NetworkState>,
     pub(super) endpoint: ClientEndpoint,
-    pub(super) faults: Arc<FaultTable>,
+    pub(super) faults: Arc<ImposedFaults>,
     pub(super) interceptor: Arc<dyn Interceptor>,
     /// The simulation's own clock, which is never set to zero.
     pub(super) clock: Clock,
@@ -56,6 +57,10 @@ pub(super) struct Network {
     seed: u64,
     /// Where what passes is logged, if a log is wanted.
     pub(super) log: Option<WireLog>,
+    /// What was sent to the nodes, if their account is also made from what they tell.
+    pub(super) sent: Option<Rc<SentRequests>>,
+    /// What the nodes had told when the run's account was taken.
+    pub(super) told: Cell<Option<Result<Vec<Event>, String>>>,
     /// An empty buffer for the next submissions.
     spare: Cell<Vec<Submission>>,
     /// Buffers of commands that were executed, to be reused.
@@ -71,6 +76,7 @@ pub(super) struct Wiring {
     pub(super) clock: Clock,
     pub(super) run_clock: Clock,
     pub(super) log: Option<WireLog>,
+    pub(super) sent: Option<Rc<SentRequests>>,
 }
 
 impl Network {
@@ -79,12 +85,14 @@ impl Network {
         Rc::new(Network {
             state: RefCell::new(NetworkState::new(wiring.nodes, &wiring.keys, entropy)),
             endpoint: ClientEndpoint::new(),
-            faults: Arc::new(FaultTable::new()),
+            faults: Arc::new(ImposedFaults::new()),
             interceptor: wiring.interceptor,
             clock: wiring.clock,
             run_clock: wiring.run_clock,
             seed: wiring.seed,
             log: wiring.log,
+            sent: wiring.sent,
+            told: Cell::default(),
             spare: Cell::default(),
             used: RefCell::default(),
         })
@@ -156,6 +164,9 @@ impl Network {
             let rules = self.faults.rules(link, conn, Some(direction), self.seed);
             Path::new(LinkState::new(rules))
         });
+        if let Some(sent) = self.sent.as_ref().filter(|_| !connection.established) {
+            sent.opened_once(conn, link);
+        }
         connection.waiting.push_back(request);
         let payload = Payload::Command(args);
         self.send(state, Frame { conn, tag, payload }, now_ns);
@@ -255,6 +266,14 @@ impl Network {
         )
     }
 
+    /// A frame is about to leave: what is sent is remembered for those who tell what was executed.
+    pub(super) fn note_sent(&self, frame: &Frame) {
+        if let (Some(sent), Payload::Command(args)) = (&self.sent, &frame.payload) {
+            let tag = &frame.tag;
+            sent.sent_words(frame.conn, args.iter(), (tag.op, tag.phase));
+        }
+    }
+
     pub(super) fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
         self.state.borrow_mut().set_phase(worker, op, phase);
     }
@@ -278,24 +297,44 @@ impl Network {
 
     /// The run's time at a time of the simulation that is not later than now.
     fn run_ns(&self, at_ns: u64) -> u64 {
-        let ago = self.clock.now_ns().saturating_sub(at_ns);
-        self.run_clock.now_ns().saturating_sub(ago)
+        self.now().run_ns(at_ns)
     }
 
     /// The changes of all nodes' keys, as events of the run's history in the order of time.
     pub(super) fn take_key_changes(&self) -> Vec<Event> {
-        let records = self.state.borrow_mut().take_key_records();
-        let events = records.into_iter().map(|(node, record)| Event {
-            at_ns: self.run_ns(record.at_ns),
-            what: What::KeyChanged {
-                node,
-                key: record.key,
-                value: record.value,
-                ttl_ms: record.ttl_ms,
-                why: record.why,
-            },
+        self.told.set(self.told_changes());
+        let now = self.now();
+        let mut events = Vec::new();
+        self.state.borrow_mut().take_key_records(|node, record| {
+            events.push(now.key_changed(node, record));
         });
-        events.collect()
+        events
+    }
+
+    /// The same changes as they are told by the nodes; `None`: nobody wanted that.
+    fn told_changes(&self) -> Option<Result<Vec<Event>, String>> {
+        self.sent.as_ref()?;
+        let now = self.now();
+        let mut state = self.state.borrow_mut();
+        let mut events = Vec::new();
+        for (node, it) in state.nodes.iter_mut().enumerate() {
+            match it.take_told_records(now.sim_ns) {
+                Some(Ok(records)) => {
+                    let told = records.into_iter();
+                    events.extend(told.map(|record| now.key_changed(node, record)));
+                }
+                Some(Err(line)) => return Some(Err(format!("node {node}: {line}"))),
+                None => {}
+            }
+        }
+        Some(Ok(events))
+    }
+
+    fn now(&self) -> SimNow {
+        SimNow {
+            sim_ns: self.clock.now_ns(),
+            run_ns: self.run_clock.now_ns(),
+        }
     }
 
     /// Commands that a node did not know.
@@ -312,5 +351,33 @@ impl Network {
     /// The longest latency of one way without faults.
     pub(super) fn slowest() -> Duration {
         Duration::from_nanos(LATENCY.end)
+    }
+}
+
+/// The present on the two clocks of a simulation.
+#[derive(Clone, Copy)]
+struct SimNow {
+    sim_ns: u64,
+    run_ns: u64,
+}
+
+impl SimNow {
+    /// A time of the simulation in nanoseconds since the run began.
+    fn run_ns(self, sim_ns: u64) -> u64 {
+        self.run_ns
+            .saturating_sub(self.sim_ns.saturating_sub(sim_ns))
+    }
+
+    fn key_changed(self, node: usize, record: KeyRecord) -> Event {
+        Event {
+            at_ns: self.run_ns(record.at_ns),
+            what: What::KeyChanged {
+                node,
+                key: record.key,
+                value: record.value,
+                ttl_ms: record.ttl_ms,
+                why: record.why,
+            },
+        }
     }
 }

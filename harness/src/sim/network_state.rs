@@ -1,6 +1,7 @@
 //! What the network knows: nodes, connections, events to come, and the workers' operations.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
@@ -16,7 +17,7 @@ use super::submission_queue::RequestId;
 use crate::account::KeyRecord;
 use crate::history::{KeyChange, KeyCommand};
 use crate::model::Reply;
-use crate::wire::{Gate, LinkId};
+use crate::wire::{Gate, LinkId, Taking};
 
 /// Attempts of one worker whose last commands are remembered.
 const REMEMBERED: usize = 1024;
@@ -176,6 +177,7 @@ impl NetworkState {
             key: named.and_then(|key| u32::try_from(key).ok()),
             op,
             phase,
+            taking: Taking::TookNothing,
         }
     }
 
@@ -299,18 +301,25 @@ impl NetworkState {
         });
     }
 
-    /// The account of all nodes' keys, in the order of time.
-    pub(super) fn take_key_records(&mut self) -> Vec<(usize, KeyRecord)> {
-        let nodes = self.nodes.iter_mut().enumerate();
-        let mut records: Vec<(usize, KeyRecord)> = nodes
-            .flat_map(|(number, node)| {
-                let records = node.take_key_records().into_iter();
-                records.map(move |record| (number, record))
-            })
+    /// The accounts of all nodes' keys as one, in the order of time; at one time in the order of nodes.
+    pub(super) fn take_key_records(&mut self, mut take: impl FnMut(usize, KeyRecord)) {
+        let accounts = self.nodes.iter_mut().map(Node::take_key_records);
+        let mut accounts: Vec<_> = accounts
+            .map(|account| account.into_iter().peekable())
             .collect();
-        // Stable: what happens to one node at one time stays in its order.
-        records.sort_by_key(|(_, record)| record.at_ns);
-        records
+        // Each account is in order, so the nodes' next records are compared, and nothing is sorted.
+        let next = |node: usize, record: &KeyRecord| Reverse((record.at_ns, node));
+        let heads = accounts.iter_mut().enumerate();
+        let mut heads: BinaryHeap<_> = heads
+            .filter_map(|(node, account)| Some(next(node, account.peek()?)))
+            .collect();
+        while let Some(Reverse((_, node))) = heads.pop() {
+            let account = &mut accounts[node];
+            if let Some(record) = account.next() {
+                take(node, record);
+            }
+            heads.extend(account.peek().map(|record| next(node, record)));
+        }
     }
 
     /// Removes a connection. The caller must fail the requests that wait on it.

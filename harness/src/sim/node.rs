@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use picklock_scenarios::{Persistence, Resource};
 
 use super::frame::Frame;
+use super::told_account::ToldAccount;
 use super::wall_clock::SimWallClock;
 use crate::account::{KeyRecord, KeyWatch, LookTime};
 use crate::clock::Clock;
@@ -39,6 +40,8 @@ pub(super) struct Node {
     last_admitted: Option<ClientId>,
     /// Keeps the account of its keys, if one is wanted.
     watch: Option<KeyWatch>,
+    /// The same account as it is made on real servers, if it is wanted for comparison.
+    told: Option<Box<ToldAccount>>,
 }
 
 /// A replica, which lags behind its master.
@@ -105,6 +108,7 @@ impl Node {
             exhausted: Vec::new(),
             last_admitted: None,
             watch: None,
+            told: None,
         }
     }
 
@@ -114,8 +118,46 @@ impl Node {
         self.watch = Some(watch);
     }
 
+    /// From now on there is the same account made from what its servers tell.
+    pub(super) fn make_told_account(&mut self, make: impl FnOnce(usize) -> ToldAccount) {
+        self.server.report(true);
+        let mut servers = 1;
+        if let Some(replica) = &mut self.replica {
+            replica.server.report(true);
+            servers += 1;
+        }
+        self.told = Some(Box::new(make(servers)));
+    }
+
+    /// A command of this connection is about to be executed.
+    pub(super) fn introduce(&mut self, conn: u64, client: ClientId, sim_ns: u64) {
+        let now = self.now(sim_ns);
+        if let Some(told) = &mut self.told {
+            told.introduce(conn, client, &mut self.server, now);
+        }
+    }
+
+    /// The account as it is made on real servers; `None`: it was not wanted.
+    pub(super) fn take_told_records(
+        &mut self,
+        sim_ns: u64,
+    ) -> Option<Result<Vec<KeyRecord>, String>> {
+        let told = self.told.as_mut()?;
+        let replica = self.replica.as_mut().map(|replica| &mut replica.server);
+        told.read(&mut self.server, replica, sim_ns);
+        Some(told.take())
+    }
+
     /// Notes the keys that have changed since the last time.
     pub(super) fn note_changes(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
+        if let Some(told) = &mut self.told {
+            let replica = self.replica.as_mut().map(|replica| &mut replica.server);
+            told.operated(&mut self.server, replica, sim_ns);
+        }
+        self.look(sim_ns, why);
+    }
+
+    fn look(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
         if !self.server.has_touched() {
             return;
         }
@@ -123,6 +165,23 @@ impl Node {
         if let Some(watch) = &mut self.watch {
             watch.look(&mut self.server, time, why);
         }
+    }
+
+    /// How many changes of its keys there were so far.
+    pub(super) fn key_changes(&self) -> usize {
+        self.watch.as_ref().map_or(0, KeyWatch::changes)
+    }
+
+    /// True if one of the changes after so many gave a lock a new owner.
+    pub(super) fn took_since(&self, before: usize) -> bool {
+        let watch = self.watch.as_ref();
+        watch.is_some_and(|watch| watch.took(before..watch.changes()))
+    }
+
+    /// The names of the keys that hold this lock now.
+    pub(super) fn keys_of(&self, lock: &str) -> Vec<String> {
+        let watch = self.watch.as_ref();
+        watch.map_or_else(Vec::new, |watch| watch.keys_of(lock))
     }
 
     /// The data, or the whole server, was replaced.
@@ -205,6 +264,9 @@ impl Node {
             return false;
         };
         replica.catch_up(u64::MAX, sim_ns);
+        if let Some(told) = &mut self.told {
+            told.read(&mut self.server, Some(&mut replica.server), sim_ns);
+        }
         self.server = replica.server;
         self.server.watch_keys(self.watch.is_some());
         self.wall = replica.wall;
@@ -216,6 +278,10 @@ impl Node {
         self.exhausted.clear();
         self.set_limits();
         self.note_replacement(sim_ns, &KeyChange::FailedOver);
+        let now = self.now(sim_ns);
+        if let Some(told) = &mut self.told {
+            told.promoted(&mut self.server, now, sim_ns);
+        }
         true
     }
 
@@ -280,26 +346,34 @@ impl Node {
 
     /// It starts with what its disk has kept.
     pub(super) fn restart(&mut self, sim_ns: u64) {
+        let now = self.now(sim_ns);
+        if let Some(told) = &mut self.told {
+            let replica = self.replica.as_mut().map(|replica| &mut replica.server);
+            told.read(&mut self.server, replica, sim_ns);
+        }
+        // What ran out while it was down was not lost by the start, and is not loaded.
+        self.server.expire_cycle(now);
+        self.look(sim_ns, || KeyChange::Expired);
         self.server.flush();
         self.server.flush_scripts();
         self.server.restore(self.durable.clone());
+        self.server.expire_cycle(now);
         self.synced_ns = sim_ns;
         self.up = true;
         // A start reads the original settings.
         self.exhausted.clear();
         self.set_limits();
         self.note_replacement(sim_ns, &KeyChange::Restarted);
+        if let Some(told) = &mut self.told {
+            told.restarted(&mut self.server, now, sim_ns);
+        }
     }
 
     /// Changes data or settings; returns how many keys an eviction removed.
     pub(super) fn change_data(&mut self, change: &DataChange, sim_ns: u64) -> u64 {
         match change {
             DataChange::Evict(keys) => {
-                let held = |lock: &str| {
-                    let watch = self.watch.as_ref();
-                    watch.map_or_else(Vec::new, |watch| watch.keys_of(lock))
-                };
-                let keys = keys_to_evict(keys, held);
+                let keys = keys_to_evict(keys, |lock| self.keys_of(lock));
                 let mut words: Vec<&[u8]> = vec![b"DEL"];
                 words.extend(keys.iter().map(String::as_bytes));
                 let removed = self.administer(&words, sim_ns);
@@ -374,6 +448,8 @@ impl Node {
         let now = self.now(sim_ns);
         let reply = self.server.execute(client, args, now);
         self.server.disconnect(client);
+        // It changes nothing, but may have found a key expired.
+        self.note_changes(sim_ns, || KeyChange::Found);
         reply
     }
 

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use picklock_scenarios::StockPlace;
 
+use super::told_account::Reading;
 use super::turn_monitor::TurnMonitor;
 use super::world::{Parts, SimWorld};
 use crate::clock::{self, Clock};
 use crate::context::{Plan, Triggers};
 use crate::driver::{self, RunError, Setup};
-use crate::history::{History, What};
+use crate::history::{Event, History, What};
 use crate::subject::Subject;
 use crate::wire::WireLog;
 
@@ -50,6 +51,39 @@ pub enum SimError {
 
 /// Simulates on this thread, without a watchdog.
 pub(super) fn run_here(simulation: Simulation, monitor: TurnMonitor) -> Result<History, SimError> {
+    run_read(simulation, monitor, None).map(|ran| ran.history)
+}
+
+/// A run whose account was made twice.
+#[derive(Debug)]
+pub struct ToldRun {
+    /// What happened, with the account that the nodes have kept themselves.
+    pub history: History,
+    /// The changes of the keys by what the nodes have told, node by node, each in its own order; an
+    /// error: a line of a report that is none.
+    pub told: Result<Vec<Event>, String>,
+}
+
+/// Simulates on a thread of its own, without a watchdog, and makes the account of the keys a second time:
+/// from what the simulated servers tell, as on real servers.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run_told(simulation: Simulation, reading: Reading) -> Result<ToldRun, SimError> {
+    let running = std::thread::spawn(move || {
+        let monitor = TurnMonitor::default();
+        monitor.claim_thread();
+        run_read(simulation, monitor, Some(reading))
+    });
+    let ran = running.join();
+    ran.unwrap_or_else(|_| Err(SimError::Broken("its thread panicked".into())))
+}
+
+fn run_read(
+    simulation: Simulation,
+    monitor: TurnMonitor,
+    reading: Option<Reading>,
+) -> Result<ToldRun, SimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -59,7 +93,7 @@ pub(super) fn run_here(simulation: Simulation, monitor: TurnMonitor) -> Result<H
     let tasks = tokio::task::LocalSet::new();
     // As a task: what is run on a set of tasks is polled whenever any of them is.
     let playing = async move {
-        let played = tokio::task::spawn_local(play(simulation, monitor)).await;
+        let played = tokio::task::spawn_local(play(simulation, monitor, reading)).await;
         played.unwrap_or_else(|error| Err(SimError::Broken(error.to_string())))
     };
     let mut played = std::pin::pin!(tasks.run_until(playing));
@@ -68,7 +102,11 @@ pub(super) fn run_here(simulation: Simulation, monitor: TurnMonitor) -> Result<H
     runtime.block_on(turns)
 }
 
-async fn play(simulation: Simulation, monitor: TurnMonitor) -> Result<History, SimError> {
+async fn play(
+    simulation: Simulation,
+    monitor: TurnMonitor,
+    reading: Option<Reading>,
+) -> Result<ToldRun, SimError> {
     let Simulation { plan, subject, log } = simulation;
     let clock = Clock::start();
     let (triggers, due) = Triggers::of(&plan.scenario.faults);
@@ -84,6 +122,7 @@ async fn play(simulation: Simulation, monitor: TurnMonitor) -> Result<History, S
         interceptor: triggers.clone(),
         log,
         monitor,
+        reading,
         subject: subject.clone(),
     }));
     let network = world.network();
@@ -101,7 +140,8 @@ async fn play(simulation: Simulation, monitor: TurnMonitor) -> Result<History, S
     carrying.abort();
     let mut history = ran?.history;
     note_unknown_commands(&mut history, &network.unknown_commands());
-    Ok(history)
+    let told = network.told.take().unwrap_or_else(|| Ok(Vec::new()));
+    Ok(ToldRun { history, told })
 }
 
 /// A command that the model does not know was answered with an error, which no real server would
@@ -111,7 +151,7 @@ fn note_unknown_commands(history: &mut History, unknown: &std::collections::BTre
         return;
     };
     for command in unknown {
-        history.events.push(crate::history::Event {
+        history.events.push(Event {
             at_ns: end.at_ns,
             what: What::FaultMissed {
                 fault: "model".into(),

@@ -87,6 +87,8 @@ pub(super) struct Request {
     pub operation: Operation,
     /// Of its arguments, where somebody wants to recognise it; otherwise 0.
     pub digest: u64,
+    /// Among those that its connection has sent, from 0, where these are kept; otherwise 0.
+    pub number: u64,
 }
 
 impl Request {
@@ -98,6 +100,7 @@ impl Request {
             expect: Expect::Nothing,
             operation,
             digest: 0,
+            number: 0,
         }
     }
 }
@@ -153,6 +156,7 @@ pub(super) fn read(frame: &[u8], shape: Shape, keys: &Keys, operation: Operation
         expect,
         operation,
         digest: 0,
+        number: 0,
     }
 }
 

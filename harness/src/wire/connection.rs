@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use picklock_scenarios::Direction;
+use picklock_scenarios::{Direction, Phase};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 use super::LinkId;
 use super::command::Keys;
 use super::fault_rules::FaultRules;
-use super::fault_table::FaultChanges;
 use super::frame_meta::FrameMeta;
+use super::imposed_faults::FaultChanges;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
 use super::log::WireLog;
@@ -27,6 +27,7 @@ use super::pump::Pump;
 use super::scan::Shape;
 use super::sent_requests::introduction;
 use super::silence::Received;
+use super::taking::{Taking, may_take};
 use crate::clock::Clock;
 
 /// What both directions of a connection share.
@@ -233,15 +234,40 @@ impl Shared<'_> {
 
     /// A request is about to be sent: its answer can come at any time from now on.
     pub(super) fn expect_reply_in(&self, pending: &mut Pending, meta: &FrameMeta) {
+        let mut request = meta.request;
         if let Some(sent) = self.proxy.sent()
             && meta.is_message()
         {
-            sent.sent(self.conn, &meta.request);
+            request.number = sent.sent(self.conn, &request);
         }
-        if !meta.is_raw() && !pending.expect_reply(meta.request) {
+        if !meta.is_raw() && !pending.expect_reply(request) {
             let reason = "more than requests and replies";
             self.turn_raw(Direction::Request, meta.at_ns, reason);
         }
+    }
+
+    /// Whether the command took a lock that this frame answers, if somebody wants to know.
+    pub(super) async fn taking(
+        &self,
+        direction: Direction,
+        meta: &FrameMeta,
+        queued: bool,
+    ) -> Taking {
+        let interceptor = self.interceptor();
+        let request = &meta.request;
+        let is_candidate = direction == Direction::Reply
+            && !queued
+            && request.operation.phase == Phase::Acquire
+            && may_take(request.command.as_str())
+            && interceptor.is_armed()
+            && interceptor.waits_for_taking(self.link);
+        if !is_candidate {
+            return Taking::TookNothing;
+        }
+        let questions = &self.proxy.taking_questions;
+        questions
+            .ask(self.link.node, self.conn, request.number)
+            .await
     }
 
     /// True if what is sent here is to be recognised later.

@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 
 use super::LinkId;
 use super::fault::{Effect, ImposedId};
-use super::fault_table::{FaultTable, Imposed};
+use super::imposed_faults::{Imposed, ImposedFaults};
 use crate::entropy;
 
 /// What happens to a frame.
@@ -33,7 +33,7 @@ pub(crate) struct Terms {
 /// The faults that match one direction of one connection. They are looked up again only when the
 /// table of faults has changed.
 pub(crate) struct FaultRules {
-    table: Arc<FaultTable>,
+    table: Arc<ImposedFaults>,
     link: LinkId,
     conn: u64,
     direction: Option<Direction>,
@@ -45,7 +45,7 @@ pub(crate) struct FaultRules {
     jitter: Option<StdRng>,
 }
 
-impl FaultTable {
+impl ImposedFaults {
     /// The rules of one direction of one connection. `direction`: `None` for both. `seed`: what
     /// jitter is drawn from.
     pub(crate) fn rules(
@@ -61,7 +61,7 @@ impl FaultTable {
 
 impl FaultRules {
     fn new(
-        table: Arc<FaultTable>,
+        table: Arc<ImposedFaults>,
         link: LinkId,
         conn: u64,
         direction: Option<Direction>,

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use picklock_scenarios::{Direction, Phase};
 
 use super::LinkId;
+use super::taking::Taking;
 
 /// A frame waits until this is ready.
 pub type Gate = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -16,6 +17,12 @@ pub trait Interceptor: Send + Sync {
     /// False when no frame need be shown. The wire asks for every chunk that it reads, so the
     /// answer must cost no more than an atomic load.
     fn is_armed(&self) -> bool;
+
+    /// True while it wants to know of replies on this link whether their command took a lock. Asked
+    /// only while it is armed.
+    fn waits_for_taking(&self, _link: LinkId) -> bool {
+        false
+    }
 
     /// A frame is about to go on; with `None` it does. With a gate it waits until the gate is
     /// ready, and with it everything behind it in its direction of its connection. Only then is it
@@ -45,6 +52,8 @@ pub struct InterceptedFrame<'a> {
     pub op: u64,
     /// What the worker had been asked for when the command came.
     pub phase: Phase,
+    /// Of a reply: whether its command took a lock, if [`Interceptor::waits_for_taking`].
+    pub taking: Taking,
 }
 
 /// Lets every frame go on.

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::LinkId;
 use super::fault::{Effect, ImposedId, LinkFault};
 use super::fault_rules::Verdict;
-use super::fault_table::FaultTable;
+use super::imposed_faults::ImposedFaults;
 use super::link_state::{LinkState, Step};
 use super::log_entry::Outcome;
 
@@ -167,7 +167,7 @@ impl Oracle {
 
 /// The machine, and what it was seen to do.
 struct Machine {
-    table: Arc<FaultTable>,
+    table: Arc<ImposedFaults>,
     link: LinkState<usize>,
     imposed: Vec<ImposedId>,
     ended: Vec<Ended>,
@@ -175,7 +175,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let table = Arc::new(FaultTable::new());
+        let table = Arc::new(ImposedFaults::new());
         let rules = table.rules(LINK, 0, Some(Direction::Request), 0);
         Machine {
             table,

@@ -42,6 +42,9 @@
 //! and all count as that node. The links to the Sentinels themselves are different
 //! (`sentinel_link`): they replace addresses in what the Sentinels send, and do nothing else.
 //!
+//! Where a fault waits for the command that takes a lock, the wire holds replies back until the servers'
+//! account has said what their command did (`taking`).
+//!
 //! The wire also knows whether something came from a worker that was frozen or dead (`silence`), and
 //! what it could not do for want of file descriptors (`shortage`).
 //!
@@ -53,9 +56,9 @@ mod command;
 mod connection;
 mod fault;
 mod fault_rules;
-mod fault_table;
 mod frame_meta;
 mod frame_reader;
+mod imposed_faults;
 mod interceptor;
 mod link;
 mod link_state;
@@ -79,6 +82,7 @@ mod sent_requests;
 mod sentinel_link;
 mod shortage;
 mod silence;
+mod taking;
 mod tcp_queues;
 
 pub use fault::{Effect, ImposedId, LinkFault};
@@ -90,10 +94,13 @@ pub use proxy::Wire;
 pub use sent_requests::ExecutedRequest;
 pub use sentinel_link::SentinelAddresses;
 pub use silence::Escape;
+pub use taking::{Taking, TakingQuestion};
 
 pub(crate) use command::CommandName;
 pub(crate) use fault_rules::{Terms, Verdict};
-pub(crate) use fault_table::FaultTable;
+pub(crate) use imposed_faults::ImposedFaults;
 pub(crate) use link_state::{LinkState, Step, is_handshake_blocked};
 pub(crate) use log_record::{LogRecord, preview_of_command, preview_of_reply};
+pub(crate) use sent_requests::{SentRequests, introduced, introduction};
 pub(crate) use shortage::is_shortage;
+pub(crate) use taking::may_take;

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use picklock_scenarios::{Direction, Phase};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use super::LinkId;
-use super::command::{CommandName, Keys, digest};
+use super::command::Keys;
 use super::connection::carry;
 use super::fault::{ImposedId, LinkFault};
 use super::fault_rules::FaultRules;
-use super::fault_table::FaultTable;
+use super::imposed_faults::ImposedFaults;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
 use super::log::WireLog;
@@ -23,6 +23,7 @@ use super::operation::{CurrentOperation, Operation};
 use super::sent_requests::{ExecutedRequest, SentRequests, introduced};
 use super::shortage::Shortages;
 use super::silence::{Escape, Received, Silences};
+use super::taking::{TakingQuestion, TakingQuestions};
 use crate::clock::Clock;
 use crate::entropy;
 
@@ -44,9 +45,10 @@ pub(super) struct Proxy {
     pub interceptor: Arc<dyn Interceptor>,
     pub log: WireLog,
     seed: u64,
-    pub faults: Arc<FaultTable>,
+    pub faults: Arc<ImposedFaults>,
     pub silences: Silences,
     pub shortages: Shortages,
+    pub taking_questions: TakingQuestions,
     registry: Mutex<Registry>,
     /// What was sent, if the servers' own account is to be joined with it.
     sent: OnceLock<SentRequests>,
@@ -89,9 +91,10 @@ impl Wire {
                 interceptor,
                 log,
                 seed,
-                faults: Arc::new(FaultTable::new()),
+                faults: Arc::new(ImposedFaults::new()),
                 silences: Silences::default(),
                 shortages: Shortages::default(),
+                taking_questions: TakingQuestions::default(),
                 registry: Mutex::default(),
                 sent: OnceLock::new(),
                 closed: watch::Sender::new(false),
@@ -199,10 +202,13 @@ impl Wire {
     /// A server says that it has executed this command of a connection, given as name and arguments. `None`: there is no such
     /// connection, or requests are not kept.
     pub fn executed(&self, conn: u64, words: &[Vec<u8>]) -> Option<ExecutedRequest> {
-        let sent = self.proxy.sent.get()?;
-        let (name, arguments) = words.split_first()?;
-        let digest = digest(arguments.iter().map(Vec::as_slice));
-        sent.claim(conn, CommandName::new(name), digest)
+        self.proxy.sent.get()?.claim_words(conn, words)
+    }
+
+    /// The wire's questions which command took a lock. Without anybody who listens, nobody can say.
+    /// Called once, after [`Wire::keep_requests`], which numbers the commands.
+    pub fn taking_questions(&self) -> mpsc::UnboundedReceiver<TakingQuestion> {
+        self.proxy.taking_questions.listen()
     }
 
     /// The node's first server is gone: new connections to it are refused until

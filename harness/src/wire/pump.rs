@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::pin::pin;
 
 use picklock_scenarios::Direction;
 use tokio::io::AsyncReadExt;
@@ -18,6 +19,7 @@ use super::pending::Pending;
 use super::reply_kind::ReplyKind;
 use super::scan::Shape;
 use super::send_queue::SendQueue;
+use super::taking::Taking;
 
 /// The frames of one chunk: where each is in the buffer, and what it is.
 type Frames = Vec<(Range<usize>, FrameMeta)>;
@@ -143,8 +145,13 @@ impl<'a> Pump<'a> {
             // A simple error of either protocol, or a long one of RESP3.
             let is_error = matches!(self.reader.bytes()[range.start], b'-' | b'!')
                 && self.direction == Direction::Reply;
-            if let Some(gate) = self.intercept(&meta, is_error) {
-                self.wait_at(gate).await?;
+            // The reply to a command within a transaction: nothing is done yet.
+            let queued = self.reader.bytes()[range.clone()].starts_with(b"+QUEUED\r");
+            let shared = self.shared;
+            let taking = shared.taking(self.direction, &meta, queued);
+            let taking = self.wait_for(taking).await?;
+            if let Some(gate) = self.intercept(&meta, is_error, taking) {
+                self.wait_for(gate).await?;
             }
             self.queue.admit(meta, &self.reader.bytes()[range]);
             self.done += 1;
@@ -152,7 +159,7 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    fn intercept(&self, meta: &FrameMeta, is_error: bool) -> Option<Gate> {
+    fn intercept(&self, meta: &FrameMeta, is_error: bool, taking: Taking) -> Option<Gate> {
         let interceptor = self.shared.interceptor();
         if !meta.is_message() || !interceptor.is_armed() {
             return None;
@@ -167,15 +174,17 @@ impl<'a> Pump<'a> {
             key: meta.request.key,
             op: meta.request.operation.op,
             phase: meta.request.operation.phase,
+            taking,
         })
     }
 
-    /// Waits for a gate. What is ahead of the frame is written meanwhile.
-    async fn wait_at(&mut self, mut gate: Gate) -> io::Result<()> {
+    /// Waits for a gate, or an answer. What is ahead of the frame is written meanwhile.
+    async fn wait_for<T>(&mut self, awaited: impl Future<Output = T>) -> io::Result<T> {
+        let mut awaited = pin!(awaited);
         loop {
             tokio::select! {
                 biased;
-                () = &mut gate => return Ok(()),
+                done = &mut awaited => return Ok(done),
                 flushed = self.queue.flush(), if !self.queue.is_empty() => flushed?,
             }
         }

@@ -9,8 +9,8 @@ use tokio::net::tcp::WriteHalf;
 
 use super::connection::Shared;
 use super::fault_rules::{Terms, Verdict};
-use super::fault_table::FaultChanges;
 use super::frame_meta::FrameMeta;
+use super::imposed_faults::FaultChanges;
 use super::link_state::{LinkState, Step};
 use super::log_entry::Outcome;
 

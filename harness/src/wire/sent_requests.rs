@@ -12,7 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use picklock_scenarios::Phase;
 
 use super::LinkId;
-use super::command::{CommandName, Request};
+use super::command::{CommandName, Request, digest};
+use super::operation::Operation;
 
 /// Requests of one connection that are kept: a server that tells nothing must not fill the memory.
 const MOST: usize = 1 << 16;
@@ -31,6 +32,8 @@ pub struct ExecutedRequest {
     pub phase: Phase,
     /// When its reply came, if it has.
     pub replied_ns: Option<u64>,
+    /// Its number among those of its connection, from 0; `None`: it is not known which it is.
+    pub number: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,17 +59,17 @@ struct Connection {
 
 /// The requests of all connections.
 #[derive(Debug, Default)]
-pub(super) struct SentRequests {
+pub(crate) struct SentRequests {
     connections: Mutex<HashMap<u64, Connection>>,
 }
 
 /// The word with which a connection introduces itself.
-pub(super) fn introduction(conn: u64) -> String {
+pub(crate) fn introduction(conn: u64) -> String {
     format!("{INTRODUCTION}{conn}")
 }
 
 /// The number of the connection that introduces itself with this word.
-pub(super) fn introduced(word: &[u8]) -> Option<u64> {
+pub(crate) fn introduced(word: &[u8]) -> Option<u64> {
     let word = std::str::from_utf8(word).ok()?;
     word.strip_prefix(INTRODUCTION)?.parse().ok()
 }
@@ -80,7 +83,7 @@ impl SentRequests {
     }
 
     /// A connection has been opened.
-    pub(super) fn opened(&self, conn: u64, link: LinkId) {
+    pub(crate) fn opened(&self, conn: u64, link: LinkId) {
         let connection = Connection {
             link,
             sent: VecDeque::new(),
@@ -91,12 +94,20 @@ impl SentRequests {
         self.lock().insert(conn, connection);
     }
 
-    /// A request is about to be sent.
-    pub(super) fn sent(&self, conn: u64, request: &Request) {
+    /// A connection has been opened, if it is not known.
+    pub(crate) fn opened_once(&self, conn: u64, link: LinkId) {
+        if !self.lock().contains_key(&conn) {
+            self.opened(conn, link);
+        }
+    }
+
+    /// A request is about to be sent. Returns its number among those of its connection.
+    pub(super) fn sent(&self, conn: u64, request: &Request) -> u64 {
         let mut connections = self.lock();
         let Some(connection) = connections.get_mut(&conn) else {
-            return;
+            return 0;
         };
+        let number = connection.claimed + connection.sent.len() as u64;
         let (op, phase) = (request.operation.op, request.operation.phase);
         connection.last = (op, phase);
         connection.sent.push_back(Sent {
@@ -110,6 +121,22 @@ impl SentRequests {
             connection.sent.pop_front();
             connection.claimed += 1;
         }
+        number
+    }
+
+    /// A request of these words is about to be sent.
+    pub(crate) fn sent_words<'a>(
+        &self,
+        conn: u64,
+        mut words: impl Iterator<Item = &'a [u8]>,
+        (op, phase): (u64, Phase),
+    ) {
+        let request = Request {
+            command: CommandName::new(words.next().unwrap_or_default()),
+            digest: digest(words),
+            ..Request::none(Operation { op, phase })
+        };
+        self.sent(conn, &request);
     }
 
     /// The reply to the connection's oldest unanswered request has come.
@@ -126,18 +153,21 @@ impl SentRequests {
         }
     }
 
+    /// The server says that it has executed this command of the connection: name and arguments.
+    pub(crate) fn claim_words(&self, conn: u64, words: &[Vec<u8>]) -> Option<ExecutedRequest> {
+        let (name, arguments) = words.split_first()?;
+        let digest = digest(arguments.iter().map(Vec::as_slice));
+        self.claim(conn, CommandName::new(name), digest)
+    }
+
     /// The server says that it has executed this command of the connection, with arguments of this
     /// digest.
-    pub(super) fn claim(
-        &self,
-        conn: u64,
-        command: CommandName,
-        digest: u64,
-    ) -> Option<ExecutedRequest> {
+    fn claim(&self, conn: u64, command: CommandName, digest: u64) -> Option<ExecutedRequest> {
         let mut connections = self.lock();
         let connection = connections.get_mut(&conn)?;
         let mut sent = connection.sent.iter();
         let at = sent.position(|sent| (sent.command, sent.digest) == (command, digest));
+        let number = at.map(|at| connection.claimed + at as u64);
         let sent = match at {
             Some(at) => {
                 connection.claimed += at as u64 + 1;
@@ -151,14 +181,13 @@ impl SentRequests {
             op,
             phase,
             replied_ns: sent.and_then(|sent| sent.replied_ns),
+            number,
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::command::digest;
-    use super::super::operation::Operation;
     use super::*;
 
     fn request(command: &[u8], argument: &[u8], op: u64) -> Request {
@@ -188,19 +217,23 @@ mod tests {
             ("GET", b"k"),
         ];
         for (number, (name, argument)) in sent.into_iter().enumerate() {
-            requests.sent(7, &request(name.as_bytes(), argument, number as u64));
+            let request = request(name.as_bytes(), argument, number as u64);
+            assert_eq!(requests.sent(7, &request), number as u64);
         }
         for at_ns in [100, 200, 300] {
             requests.replied(7, at_ns);
         }
         let set = claim(&requests, "set", b"two").unwrap();
         assert_eq!((set.link, set.op, set.replied_ns), (link, 2, Some(300)));
+        assert_eq!(set.number, Some(2));
         requests.replied(7, 400);
         let get = claim(&requests, "get", b"k").unwrap();
         assert_eq!((get.op, get.replied_ns), (3, Some(400)));
+        assert_eq!(get.number, Some(3));
         // What was not sent belongs to the latest attempt.
         let other = claim(&requests, "DEL", b"k").unwrap();
         assert_eq!((other.op, other.replied_ns), (3, None));
+        assert_eq!(other.number, None);
         assert_eq!(requests.claim(8, CommandName::new(b"GET"), 0), None);
     }
 

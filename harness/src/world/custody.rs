@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::history::Event;
+use crate::history::{CustodyLook, Event};
 
 /// What the servers saw.
 pub trait Custody {
@@ -11,4 +11,12 @@ pub trait Custody {
     /// # Errors
     /// There is no account in this run, or it is not complete: why, in words.
     fn key_changes(&self) -> impl Future<Output = Result<Vec<Event>, String>>;
+
+    /// What a look at the servers' keys has confirmed of the account that [`Custody::key_changes`] has
+    /// given; `None`: nobody has looked.
+    fn custody_look(&self) -> impl Future<Output = Option<CustodyLook>>;
+
+    /// For each of these locks, the names of the keys that hold it on a node now: its own, and those
+    /// that it has written under other names. Without an account none.
+    fn keys_of(&self, node: usize, locks: &[String]) -> impl Future<Output = Vec<Vec<String>>>;
 }

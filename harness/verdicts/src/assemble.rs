@@ -70,6 +70,7 @@ pub fn counts(history: &History) -> Counts {
     let keys = i64::try_from(history.header.keys.len()).unwrap_or(i64::MAX);
     let mut counts = Counts {
         stock_start: history.header.stock_start.saturating_mul(keys),
+        custody: history.header.custody_look,
         ..Counts::default()
     };
     for event in &history.events {
@@ -80,7 +81,10 @@ pub fn counts(history: &History) -> Counts {
                 counts.failed += 1
             }
             What::Extended { .. } | What::ExtendGranted { .. } => counts.extended += 1,
-            What::Released { released: true, .. } => counts.released += 1,
+            What::Released {
+                released: Some(true),
+                ..
+            } => counts.released += 1,
             What::Arrivals { came, unserved } => {
                 counts.arrived = Some(*came);
                 counts.unserved = Some(*unserved);
@@ -142,6 +146,8 @@ fn faults(history: &History) -> Vec<StruckFault> {
     faults
 }
 
+/// What went wrong beside the faults. A busy machine stalls often: that comes last, so that it hides
+/// nothing where a list is cut.
 fn trouble(history: &History) -> Vec<String> {
     let in_words = |event: &What| match event {
         What::Misbehaved {
@@ -175,9 +181,32 @@ fn trouble(history: &History) -> Vec<String> {
         What::Stalled { late_ms } => Some(format!("the machine stalled for {late_ms} ms")),
         _ => None,
     };
-    history
-        .events
-        .iter()
-        .filter_map(|event| in_words(&event.what))
-        .collect()
+    let is_stall = |what: &What| matches!(what, What::Stalled { .. });
+    let events = || history.events.iter().map(|event| &event.what);
+    let others = events().filter(|what| !is_stall(what));
+    let stalls = events().filter(|what| is_stall(what));
+    others.chain(stalls).filter_map(in_words).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Event, read_history};
+
+    /// Where a list is cut, a worker that hung is worth more than the tenth stall.
+    #[test]
+    fn stalls_come_after_all_other_trouble() {
+        let mut history =
+            read_history(&include_bytes!("../tests/histories/calm.jsonl")[..]).unwrap();
+        let stalled = |late_ms| What::Stalled { late_ms };
+        let lost = What::NodeLost {
+            node: 0,
+            reason: "killed".into(),
+        };
+        let events = [stalled(10), lost, stalled(20)];
+        history.events = events.map(|what| Event { at_ns: 1, what }).into();
+        let words = trouble(&history);
+        assert!(words[0].starts_with("node 0 failed"), "{words:?}");
+        assert_eq!(words.len(), 3);
+    }
 }

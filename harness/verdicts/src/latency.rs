@@ -337,7 +337,7 @@ mod tests {
                 What::Released {
                     worker: 0,
                     op: 1,
-                    released: true,
+                    released: Some(true),
                     last_command_ns: None,
                 },
             ),

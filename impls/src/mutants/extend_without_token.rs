@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::Strategy;
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "extend-without-token",
@@ -25,7 +25,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 
 struct ExtendWithoutToken(SetNxPx);
 
-impl Variation for ExtendWithoutToken {
+impl DelegatingLock for ExtendWithoutToken {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

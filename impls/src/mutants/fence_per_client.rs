@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "fence-per-client",
@@ -31,7 +31,7 @@ struct FencePerClient {
     grants: u64,
 }
 
-impl Variation for FencePerClient {
+impl DelegatingLock for FencePerClient {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

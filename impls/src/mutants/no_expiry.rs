@@ -9,10 +9,10 @@ use redis::{ExistenceCheck, SetOptions};
 
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -49,7 +49,7 @@ impl Attempts for NoExpiry {
     }
 }
 
-impl Variation for NoExpiry {
+impl DelegatingLock for NoExpiry {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

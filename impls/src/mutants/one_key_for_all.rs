@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "one-key-for-all",
@@ -24,7 +24,7 @@ struct OneKeyForAll(SetNxPx);
 
 const KEY: &str = "lock";
 
-impl Variation for OneKeyForAll {
+impl DelegatingLock for OneKeyForAll {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

@@ -10,13 +10,13 @@ use redis::{Cmd, SetExpiry, SetOptions};
 
 use crate::Strategy;
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::options::Options;
 use crate::renewal::Habits;
 use crate::renewing::{Renewable, Renewing};
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::strategies::watchdog::OPTIONS;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "phantom-extend",
@@ -62,7 +62,7 @@ impl Renewable for WritesAnew {
     }
 }
 
-impl Variation for WritesAnew {
+impl DelegatingLock for WritesAnew {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

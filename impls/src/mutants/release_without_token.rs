@@ -5,9 +5,9 @@
 
 use crate::Strategy;
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "release-without-token",
@@ -20,7 +20,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 
 struct ReleaseWithoutToken(SetNxPx);
 
-impl Variation for ReleaseWithoutToken {
+impl DelegatingLock for ReleaseWithoutToken {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

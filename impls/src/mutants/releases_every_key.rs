@@ -10,9 +10,9 @@ use redis::Script;
 
 use crate::Strategy;
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 /// Deletes everything if the key holds the token.
 static DELETE_EVERY_KEY: LazyLock<Script> =
@@ -29,7 +29,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 
 struct ReleasesEveryKey(SetNxPx);
 
-impl Variation for ReleasesEveryKey {
+impl DelegatingLock for ReleasesEveryKey {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::renewal::{Habits, Renewals};
 use crate::renewing::Renewable;
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::strategies::watchdog::OPTIONS;
-use crate::variation::Variation;
 use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -69,7 +69,7 @@ impl Attempts for RenewsInDoubt {
     }
 }
 
-impl Variation for RenewsInDoubt {
+impl DelegatingLock for RenewsInDoubt {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

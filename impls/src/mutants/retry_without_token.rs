@@ -7,9 +7,9 @@
 
 use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "retry-without-token",
@@ -22,7 +22,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 
 struct RetryWithoutToken(SetNxPx);
 
-impl Variation for RetryWithoutToken {
+impl DelegatingLock for RetryWithoutToken {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

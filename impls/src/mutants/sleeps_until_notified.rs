@@ -13,11 +13,11 @@ use redis::Script;
 use crate::Strategy;
 use crate::attempts::Attempts;
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Deadline;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 /// Deletes the key if it holds the token, and wakes a waiter.
 static DELETE_AND_SIGNAL: LazyLock<Script> =
@@ -66,7 +66,7 @@ impl SleepsUntilNotified {
     }
 }
 
-impl Variation for SleepsUntilNotified {
+impl DelegatingLock for SleepsUntilNotified {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "stale-hold-count",
@@ -35,7 +35,7 @@ struct StaleHoldCount {
     held: BTreeMap<String, (u32, Grant)>,
 }
 
-impl Variation for StaleHoldCount {
+impl DelegatingLock for StaleHoldCount {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

@@ -6,9 +6,9 @@
 
 use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "timeout-is-release",
@@ -21,7 +21,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 
 struct TimeoutIsRelease(SetNxPx);
 
-impl Variation for TimeoutIsRelease {
+impl DelegatingLock for TimeoutIsRelease {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

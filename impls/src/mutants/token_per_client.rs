@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::token::random_token;
-use crate::variation::Variation;
 use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -53,7 +53,7 @@ impl Attempts for TokenPerClient {
     }
 }
 
-impl Variation for TokenPerClient {
+impl DelegatingLock for TokenPerClient {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

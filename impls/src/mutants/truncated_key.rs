@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "truncated-key",
@@ -33,7 +33,7 @@ fn cut(key: &str) -> &str {
     &key[..boundary.unwrap_or(0)]
 }
 
-impl Variation for TruncatedKey {
+impl DelegatingLock for TruncatedKey {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::Strategy;
 use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "twice-as-slow",
@@ -22,7 +22,7 @@ pub(crate) const STRATEGY: Strategy = Strategy {
 
 struct TwiceAsSlow(SetNxPx);
 
-impl Variation for TwiceAsSlow {
+impl DelegatingLock for TwiceAsSlow {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::strategies::set_nx_px::{SetNxPx, set_nx_px};
-use crate::variation::Variation;
 use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -49,7 +49,7 @@ impl Attempts for ValidityByWallClock {
     }
 }
 
-impl Variation for ValidityByWallClock {
+impl DelegatingLock for ValidityByWallClock {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

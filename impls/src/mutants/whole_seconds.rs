@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -46,7 +46,7 @@ impl Attempts for WholeSeconds {
     }
 }
 
-impl Variation for WholeSeconds {
+impl DelegatingLock for WholeSeconds {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

@@ -28,11 +28,11 @@ use redis::Script;
 
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 use crate::{Context, Strategy};
 
 /// Takes the key if it is free, and counts its grants.
@@ -77,7 +77,7 @@ impl Attempts for Fenced {
     }
 }
 
-impl Variation for Fenced {
+impl DelegatingLock for Fenced {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

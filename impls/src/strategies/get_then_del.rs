@@ -18,11 +18,11 @@ use std::time::Duration;
 
 use crate::Strategy;
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "get-then-del",
@@ -42,7 +42,7 @@ impl GetThenDel {
     }
 }
 
-impl Variation for GetThenDel {
+impl DelegatingLock for GetThenDel {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

@@ -27,11 +27,11 @@ use redis::Cmd;
 
 use crate::Strategy;
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "lock-take",
@@ -64,7 +64,7 @@ impl LockTake {
     }
 }
 
-impl Variation for LockTake {
+impl DelegatingLock for LockTake {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

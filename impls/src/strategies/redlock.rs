@@ -23,10 +23,10 @@ use std::time::Duration;
 
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
+use crate::lease_duration::LeaseDuration;
 use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::quorum::{Answers, Nodes};
-use crate::span::Span;
 use crate::stopwatch::Stopwatch;
 use crate::token::random_token;
 use crate::{Context, Node, Strategy};
@@ -55,7 +55,7 @@ pub(crate) const NODE_TIMEOUT: OptionSpec = OptionSpec {
     name: "node_timeout",
     meaning: "how long each node may take to answer",
     kind: OptionKind::Duration { zero: false },
-    default: OptionValue::Duration(Span::Ttl(0.1)),
+    default: OptionValue::Duration(LeaseDuration::Ttl(0.1)),
 };
 
 /// The rules that make it safe. Each mutant breaks one.

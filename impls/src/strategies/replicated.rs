@@ -26,14 +26,14 @@ use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::lease_duration::LeaseDuration;
 use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
-use crate::span::Span;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::{SetNxPx, set_nx_px};
 use crate::token::random_token;
-use crate::variation::Variation;
 use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -57,7 +57,7 @@ const WAIT_TIMEOUT: OptionSpec = OptionSpec {
     name: "wait_timeout",
     meaning: "how long WAIT may take, in whole milliseconds",
     kind: OptionKind::Duration { zero: false },
-    default: OptionValue::Duration(Span::Ttl(0.1)),
+    default: OptionValue::Duration(LeaseDuration::Ttl(0.1)),
 };
 
 struct Replicated(SetNxPx);
@@ -126,7 +126,7 @@ impl Attempts for Replicated {
     }
 }
 
-impl Variation for Replicated {
+impl DelegatingLock for Replicated {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

@@ -20,11 +20,11 @@ use redis::Script;
 
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::variation::Variation;
 use crate::{Context, Strategy};
 
 /// Takes the key if it is free, and gives it a time to live.
@@ -65,7 +65,7 @@ impl Attempts for SetnxLua {
     }
 }
 
-impl Variation for SetnxLua {
+impl DelegatingLock for SetnxLua {
     type Original = SetNxPx;
 
     fn original(&mut self) -> &mut SetNxPx {

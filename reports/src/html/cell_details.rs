@@ -13,6 +13,7 @@ use super::messages;
 use super::name::{Name, name, sentence};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, timeline_data};
+use super::value_rows;
 use crate::report_input::{Evidence, ReportInput};
 use crate::responsibility::responsibility;
 use crate::units::{span_ms, span_us};
@@ -92,6 +93,7 @@ pub(super) fn all_cell_details(input: &ReportInput) -> Vec<CellDetails> {
     let room = Room {
         pieces: (MOST_PIECES / cells.len().max(1)).max(LEAST_PIECES),
         messages: messages::share(cells.len()),
+        values: value_rows::share(cells.len()),
     };
     let exhibit = |(index, cell): (usize, &Cell)| {
         let mut exhibit = cell_details(index, cell, input.of(cell), room);

@@ -3,6 +3,7 @@
 //! Segments longer than the step stay as they are, and so do those that are part of a violation. A
 //! cluster tells how many holds it stands for, and how long they held.
 
+use crate::measures::meets;
 use crate::worker_lanes::{Activity, Segment};
 
 /// What a page draws as one piece.
@@ -49,7 +50,7 @@ pub(super) fn clustered(segments: &[Segment], step_ns: u64, kept: &[(u64, u64)])
     let mut pieces: Vec<Piece> = Vec::new();
     let mut open: Option<(Segment, Cluster)> = None;
     for segment in segments {
-        let alone = segment.to_ns - segment.from_ns >= step_ns || touches(kept, segment);
+        let alone = segment.to_ns - segment.from_ns >= step_ns || meets(kept, segment.from_ns, segment.to_ns);
         if let Some((_, cluster)) = &mut open
             && !alone
             && segment.to_ns - cluster.from_ns <= step_ns
@@ -96,10 +97,26 @@ fn flush(pieces: &mut Vec<Piece>, open: Option<(Segment, Cluster)>) {
     }
 }
 
-/// True if the segment touches one of these disjoint spans.
-pub(super) fn touches(kept: &[(u64, u64)], segment: &Segment) -> bool {
-    let first = kept.partition_point(|span| span.1 < segment.from_ns);
-    kept.get(first).is_some_and(|span| span.0 <= segment.to_ns)
+/// The pieces of each lane and the step for clustering, the smallest one with which there are at
+/// most `most` of them. The step is 0 if nothing is clustered.
+pub(super) fn fitting<T>(
+    end_ns: u64,
+    most: usize,
+    at_step: impl Fn(u64) -> Vec<Vec<T>>,
+) -> (Vec<Vec<T>>, u64) {
+    let mut step_ns = 0;
+    loop {
+        let pieces = at_step(step_ns);
+        let count: usize = pieces.iter().map(Vec::len).sum();
+        // Beyond the length of the run, nothing more can be merged.
+        if count <= most || step_ns > end_ns {
+            return (pieces, step_ns);
+        }
+        step_ns = match step_ns {
+            0 => end_ns / 1_000_000 + 1,
+            _ => step_ns.saturating_mul(2),
+        };
+    }
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ mod small_history;
 mod tile;
 mod time_series;
 mod timeline_data;
+mod value_cluster;
+mod value_rows;
 mod wrong_clock;
 
 use askama::Template;

@@ -28,6 +28,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/palette.js"),
     include_str!("../../assets/rows.js"),
     include_str!("../../assets/lanes.js"),
+    include_str!("../../assets/values.js"),
     include_str!("../../assets/messages.js"),
     include_str!("../../assets/timeline.js"),
     include_str!("../../assets/controls.js"),

@@ -1,5 +1,8 @@
 //! Time series of a run: the stock and the fencing tokens.
 
+use std::collections::HashSet;
+
+use picklock_verdicts::check::stale_tokens;
 use picklock_verdicts::history::{History, What};
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
@@ -22,7 +25,7 @@ pub(super) struct Steps {
 }
 
 /// Fencing tokens in order of their grants. For each: the time since the previous one, the token,
-/// and 1 if it is not higher than all before it.
+/// and 1 if the checker of `fencing` objects to it.
 #[derive(Debug, Serialize)]
 pub(super) struct Fences {
     low: u64,
@@ -109,19 +112,16 @@ fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
 
 /// The fencing tokens; `None` if the subject gives none.
 pub(super) fn fences(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Option<Fences> {
-    let mut highest: Vec<Option<u64>> = vec![None; timeline.history().header.keys.len()];
-    let mut points: Vec<(u64, u64, bool)> = Vec::new();
-    for hold in timeline.holds() {
-        if let (Some(fence), Some(highest)) = (hold.fence, highest.get_mut(hold.key as usize)) {
-            let stale = highest.is_some_and(|highest| fence <= highest);
-            *highest = Some(highest.map_or(fence, |highest| highest.max(fence)));
-            points.push((hold.begin_ns, fence, stale));
-        }
-    }
+    let stale = stale_tokens(timeline.history());
+    let stale: HashSet<u64> = stale.iter().map(|stale| stale.op).collect();
+    let holds = timeline.holds().iter();
+    let mut points: Vec<(u64, u64, bool)> = holds
+        .filter_map(|hold| Some((hold.begin_ns, hold.fence?, stale.contains(&hold.op))))
+        .collect();
     let low = points.iter().map(|point| point.1).min()?;
     let high = points.iter().map(|point| point.1).max()?;
     if points.len() > MOST_POINTS {
-        left_out.push("Of the fencing tokens some are drawn, and all that went back.".to_owned());
+        left_out.push("Of the fencing tokens some are drawn, and all that did not increase.".to_owned());
         let every = points.len().div_ceil(MOST_POINTS / 2);
         let mut index = 0;
         points.retain(|point| {
@@ -147,7 +147,46 @@ pub(super) fn fences(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Opt
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
+    use crate::html::small_history::history;
+
+    /// Grants may arrive in another order than they were made: that is no token that went back.
+    #[test]
+    fn a_token_is_stale_where_the_checker_says_so_and_nowhere_else() {
+        let asked = |op| What::Acquire {
+            worker: op as usize - 1,
+            op,
+            key: 0,
+            ttl_ms: 100,
+            wait_ms: 0,
+            intended_ns: None,
+        };
+        let granted = |op, fence| What::Granted {
+            worker: op as usize - 1,
+            op,
+            token: String::new(),
+            fence: Some(fence),
+            valid_ms: None,
+            elapsed_ms: None,
+        };
+        let stale = |fence| {
+            let history = history(vec![
+                (1, asked(1)),
+                (2, asked(2)),
+                (3, granted(2, 5)),
+                (4, granted(1, fence)),
+                (9, What::Refused { worker: 0, op: 9 }),
+            ]);
+            let drawn = fences(&Timeline::of(&history), &mut Vec::new()).unwrap();
+            let points = STANDARD.decode(drawn.points).unwrap();
+            points.chunks(3).map(|point| point[2]).collect::<Vec<u8>>()
+        };
+        assert_eq!(stale(4), [0, 0], "both were asked for before either arrived");
+        assert_eq!(stale(5), [0, 1], "the same token twice");
+    }
 
     #[test]
     fn thinning_keeps_the_lowest_and_the_highest() {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use picklock_verdicts::check::Verdicts;
+use picklock_verdicts::check::{Status, Verdicts};
 use picklock_verdicts::timeline::{Hold, Timeline};
 use serde::Serialize;
 
-use super::cluster::{Piece, clustered, touches};
+use super::cluster::{Piece, clustered, fitting};
 use super::column::Column;
 use super::downtime::{Downtime, downtimes};
 use super::fault_band::{FaultBand, fault_bands};
@@ -14,8 +14,10 @@ use super::jump_target::{JumpTarget, jump_targets};
 use super::messages::{Messages, messages};
 use super::node_rows::{NodeRow, node_rows};
 use super::time_series;
+use super::value_rows::{ValueRows, value_rows};
 use super::wrong_clock::{Off, wrong_clocks};
 use crate::escape::visible;
+use crate::measures::{meets, merged};
 use crate::units::span_ns;
 use crate::wire_log::WireLog;
 use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps_by_key};
@@ -55,6 +57,7 @@ pub(super) struct TimelineData {
     marks: String,
     tokens: BTreeMap<u64, String>,
     nodes: Vec<NodeRow>,
+    values: ValueRows,
     faults: Vec<FaultBand>,
     /// From, to, key.
     overlaps: Vec<(u64, u64, u32)>,
@@ -63,7 +66,8 @@ pub(super) struct TimelineData {
     fences: Option<time_series::Fences>,
     /// `None`: the run kept no command log.
     messages: Option<Messages>,
-    /// What is not shown, in words.
+    /// What is not shown, in words; the page has it below the timeline.
+    #[serde(skip)]
     pub(super) left_out: Vec<String>,
 }
 
@@ -84,6 +88,8 @@ pub(super) struct Room {
     pub(super) pieces: usize,
     /// Commands and replies.
     pub(super) messages: usize,
+    /// Approximate number of values in the lanes of the nodes' keys.
+    pub(super) values: usize,
 }
 
 /// The timeline of a run, with the command log that was kept with its history.
@@ -98,9 +104,13 @@ pub(super) fn timeline_data(
     let lanes = lanes(timeline);
     let overlaps = overlaps(timeline, &mut left_out);
     let spans = overlaps.iter().map(|&(from, to, _)| (from, to));
-    let kept = crate::measures::merged(spans.collect());
+    let kept = merged(spans.collect());
     let lanes = chosen(lanes, &kept, &mut left_out);
-    let (pieces, step_ns) = fitting(&lanes, &kept, end_ns, room.pieces);
+    let (pieces, step_ns) = fitting(end_ns, room.pieces, |step_ns| {
+        let each = lanes.iter();
+        each.map(|(_, lane)| clustered(&lane.segments, step_ns, &kept))
+            .collect()
+    });
     if step_ns > 0 {
         left_out.push(format!(
             "Anything shorter than {} that is not part of a violation is drawn together, because the \
@@ -140,6 +150,7 @@ pub(super) fn timeline_data(
         marks: marks(&lanes, unit_ns, &mut left_out),
         tokens: tokens(timeline, &overlaps, &mut left_out),
         nodes: node_rows(timeline, &faults, &mut clocks.nodes),
+        values: value_rows(timeline, &shown_at(&kept, verdicts), room.values, &mut left_out),
         faults,
         messages: wire
             .map(|log| messages(log, &together(&lanes, &kept), room.messages, &mut left_out)),
@@ -151,10 +162,18 @@ pub(super) fn timeline_data(
     }
 }
 
+/// When violations showed: overlaps, and the first violation of each property.
+fn shown_at(overlaps: &[(u64, u64)], verdicts: &Verdicts) -> Vec<(u64, u64)> {
+    let violated = verdicts.values();
+    let violated = violated.filter(|verdict| verdict.status == Status::Violated);
+    let points = violated.filter_map(|verdict| Some((verdict.at_ns?, verdict.at_ns?)));
+    merged(overlaps.iter().copied().chain(points).collect())
+}
+
 /// The attempts that held during an overlap.
 fn together(lanes: &[(usize, Lane)], kept: &[(u64, u64)]) -> BTreeSet<u64> {
     let each = lanes.iter().flat_map(|(_, lane)| &lane.segments);
-    let inside = each.filter(|segment| segment.activity.holds() && touches(kept, segment));
+    let inside = each.filter(|segment| segment.activity.holds() && meets(kept, segment.from_ns, segment.to_ns));
     inside.map(|segment| segment.op).collect()
 }
 
@@ -193,7 +212,7 @@ fn chosen(
     }
     let interest = |lane: &Lane| {
         let mut holds = lane.segments.iter().filter(|s| s.activity.holds());
-        if holds.clone().any(|segment| touches(kept, segment)) {
+        if holds.clone().any(|segment| meets(kept, segment.from_ns, segment.to_ns)) {
             0
         } else if holds.next().is_some() || !lane.frozen_ns.is_empty() {
             1
@@ -210,35 +229,6 @@ fn chosen(
         count - MOST_LANES
     ));
     lanes
-}
-
-/// The pieces of each lane and the step for clustering, the smallest one that suffices; 0 if
-/// nothing is clustered.
-fn fitting(
-    lanes: &[(usize, Lane)],
-    kept: &[(u64, u64)],
-    end_ns: u64,
-    most_pieces: usize,
-) -> (Vec<Vec<Piece>>, u64) {
-    let at_step = |step_ns: u64| -> Vec<Vec<Piece>> {
-        let each = lanes.iter();
-        each.map(|(_, lane)| clustered(&lane.segments, step_ns, kept))
-            .collect()
-    };
-    let segments: usize = lanes.iter().map(|(_, lane)| lane.segments.len()).sum();
-    if segments <= most_pieces {
-        return (at_step(0), 0);
-    }
-    let mut step_ns = end_ns / 1_000_000 + 1;
-    loop {
-        let pieces = at_step(step_ns);
-        let count: usize = pieces.iter().map(Vec::len).sum();
-        // Beyond the length of the run, nothing more can be merged.
-        if count <= most_pieces || step_ns > end_ns {
-            return (pieces, step_ns);
-        }
-        step_ns = step_ns.saturating_mul(2);
-    }
 }
 
 #[derive(Default)]

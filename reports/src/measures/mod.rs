@@ -22,8 +22,8 @@ use crate::wire_log::{Cost, WireLog};
 
 pub use fairness::Fairness;
 pub use orphan::Orphan;
-pub(crate) use phase::merged;
 pub use phase::{Phase, Phases};
+pub(crate) use phase::{meets, merged};
 pub use recovery::Recovery;
 pub use speed::{Outcomes, Speed};
 pub use waits::LongestWait;

@@ -70,7 +70,7 @@ impl HistoryBuilder {
         let released = What::Released {
             worker,
             op,
-            released: true,
+            released: Some(true),
             last_command_ns: None,
         };
         self.at(at_ms, What::Release { worker, op })

@@ -17,6 +17,7 @@ mod styles;
 mod time_scale;
 mod time_window;
 mod timeline;
+mod value_rows;
 mod verdicts;
 
 pub use matrix::matrix;

@@ -1,4 +1,5 @@
-//! A timeline of the violation: one row per worker, one column per time step.
+//! A timeline of the violation: one row per worker, below them one per node with the values of the
+//! lock's key, one column per time step.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,8 @@ use super::story::violated;
 use super::styles::{BAD, COOL, FAINT, FAULT, GOOD, STRONG, WARN};
 use super::time_scale::Scale;
 use super::time_window::{Window, around_violation};
+use super::value_rows;
+use crate::node_lanes::{NO_CUSTODY, NodeLane, node_lanes};
 use crate::units::{moment_ns, span_ns};
 use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps};
 
@@ -51,17 +54,15 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
         return Vec::new();
     }
     let names: Vec<String> = shown.iter().map(|(w, _)| format!("worker {w}")).collect();
-    let widest = names.iter().map(|name| columns(name)).max().unwrap_or(0);
+    let node_lanes = node_lanes(history);
+    let (values, values_left_out) =
+        value_rows::choose(node_lanes.as_deref().unwrap_or(&[]), &timeline, &window);
+    let all_names = names.iter().chain(values.iter().map(|(name, _)| name));
+    let widest = all_names.map(|name| columns(name)).max().unwrap_or(0);
     let margin = 4 + widest.max("overlap".len()) + 2;
     let scale = Scale::new(&window, width.saturating_sub(margin));
     let overlaps = overlaps(&timeline, window.key);
-    let mut together = vec![false; scale.cells()];
-    for &(from_ns, to_ns) in &overlaps {
-        if let Some((first, last)) = scale.touched(from_ns, to_ns) {
-            together[first..=last].fill(true);
-        }
-    }
-
+    let together = columns_of(&overlaps, &scale);
     let mut picture = Picture {
         margin,
         scale,
@@ -79,16 +80,38 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     if let Some(row) = overlap_row(&overlaps, &window, &scale) {
         picture.row("overlap", BAD, row);
     }
+    let legend_of_values = picture.values(&values);
     let (ruler, labels) = scale.axis();
     picture.indented(ruler);
     picture.indented(labels);
     if left_out > 0 {
-        let words = format!("    and {left_out} more workers");
-        picture.lines.push(Line::new().styled(FAINT, &words));
+        picture.note(&format!("and {left_out} more workers"), width);
     }
-    let legend = legend(&picture.used);
-    picture.lines.extend(legend.wrap(width, 4));
+    if values_left_out > 0 {
+        picture.note(
+            &format!("and {values_left_out} more nodes with the key"),
+            width,
+        );
+    }
+    if node_lanes.is_none() {
+        picture.note(NO_CUSTODY, width);
+    }
+    for legend in [Some(legend(&picture.used)), legend_of_values] {
+        let lines = legend.map(|legend| legend.wrap(width, 4));
+        picture.lines.extend(lines.into_iter().flatten());
+    }
     picture.lines
+}
+
+/// The columns in which holds overlap.
+fn columns_of(overlaps: &[(u64, u64)], scale: &Scale) -> Vec<bool> {
+    let mut together = vec![false; scale.cells()];
+    for &(from_ns, to_ns) in overlaps {
+        if let Some((first, last)) = scale.touched(from_ns, to_ns) {
+            together[first..=last].fill(true);
+        }
+    }
+    together
 }
 
 struct Picture {
@@ -107,6 +130,22 @@ impl Picture {
             line = line.styled(run[0].1, &text);
         }
         self.lines.push(line.cut(self.margin + self.scale.cells()));
+    }
+
+    /// The rows of the lock's keys, and their legend if there are any.
+    fn values(&mut self, values: &[(String, &NodeLane)]) -> Option<Line> {
+        let mut marks: Vec<char> = Vec::new();
+        for (name, lane) in values {
+            let cells = value_rows::cells(lane, &self.scale);
+            marks.extend(cells.iter().map(|(glyph, _)| *glyph));
+            self.row(name, Style::new(), cells);
+        }
+        (!values.is_empty()).then(|| legend_of_values(&marks))
+    }
+
+    fn note(&mut self, words: &str, width: usize) {
+        let line = Line::new().plain("    ").styled(FAINT, words);
+        self.lines.extend(line.wrap(width, 4));
     }
 
     fn indented(&mut self, line: Line) {
@@ -285,14 +324,28 @@ fn overlap_row(overlaps: &[(u64, u64)], window: &Window, scale: &Scale) -> Optio
 }
 
 fn legend(used: &[char]) -> Line {
-    let mut line = Line::new().plain("  ");
-    for (glyph, style, meaning) in LEGEND {
-        if used.contains(&glyph) {
-            // Non-breaking spaces keep a glyph and its meaning on one line.
-            let meaning = meaning.replace(' ', "\u{a0}");
-            line = line.plain("  ").styled(style, &glyph.to_string());
-            line = line.styled(FAINT, &format!("\u{a0}{meaning}"));
-        }
-    }
-    line
+    let entries = LEGEND.iter().filter(|(glyph, ..)| used.contains(glyph));
+    let line = Line::new().plain("  ");
+    entries.fold(line, |line, (glyph, style, meaning)| {
+        entry(line, &glyph.to_string(), *style, meaning)
+    })
+}
+
+/// The legend of the nodes' rows: the first entry always, marks if they are drawn.
+fn legend_of_values(used: &[char]) -> Line {
+    let entries = value_rows::LEGEND.iter().enumerate();
+    let entries = entries.filter(|(index, (mark, ..))| {
+        *index == 0 || mark.chars().any(|glyph| used.contains(&glyph))
+    });
+    entries.fold(
+        Line::new().plain("  "),
+        |line, (_, (mark, style, meaning))| entry(line, mark, *style, meaning),
+    )
+}
+
+/// Non-breaking spaces keep a mark and its meaning on one line.
+fn entry(line: Line, mark: &str, style: Style, meaning: &str) -> Line {
+    let [mark, meaning] = [mark, meaning].map(|words| words.replace(' ', "\u{a0}"));
+    let line = line.plain("  ").styled(style, &mark);
+    line.styled(FAINT, &format!("\u{a0}{meaning}"))
 }

@@ -1,5 +1,6 @@
 //! What lanes show of leases, deaths, freezes and overlaps.
 
+use picklock_verdicts::check::{Property, judge};
 use picklock_verdicts::history::{Event, History, read_history};
 
 use super::*;
@@ -171,4 +172,24 @@ fn overlaps_are_of_different_workers_on_one_key() {
     let timeline = Timeline::of(&history);
     assert_eq!(overlaps(&timeline, 0), [(60 * MS, 80 * MS)]);
     assert_eq!(overlaps(&timeline, 1), []);
+}
+
+#[test]
+fn a_hold_without_length_overlaps_the_one_that_it_is_inside_of() {
+    let list = vec![
+        (0, acquire(0, 1)),
+        (0, granted(0, 1, Some(50), Some(0))),
+        (30, acquire(1, 2)),
+        (30, granted(1, 2, Some(50), Some(0))),
+        (30, release(1, 2)),
+        (80, release(0, 1)),
+        (80, acquire(2, 3)),
+        (80, granted(2, 3, Some(50), Some(0))),
+        (80, release(2, 3)),
+    ];
+    let history = history(list);
+    let timeline = Timeline::of(&history);
+    assert_eq!(overlaps(&timeline, 0), [(30 * MS, 30 * MS)]);
+    let exclusion = &judge(&history)[&Property::Exclusion];
+    assert_eq!(exclusion.at_ns, Some(30 * MS), "as the checker has it");
 }

@@ -1,8 +1,12 @@
 //! Whatever the history, the report comes out, and fits.
 
-use picklock_reports::{progress, terminal};
+use picklock_reports::combine::of_run;
+use picklock_reports::{html, progress, terminal, trace};
+use picklock_scenarios::Phase;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
-use picklock_verdicts::history::{EndReason, Event, History, Misbehaviour, What};
+use picklock_verdicts::history::{
+    EndReason, Event, History, KeyChange, KeyCommand, KeyName, Misbehaviour, What,
+};
 use picklock_verdicts::record::RunRecord;
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
@@ -64,7 +68,7 @@ fn of_lock() -> impl Strategy<Value = What> {
             _ => What::Released {
                 worker,
                 op,
-                released: flag,
+                released: Some(flag),
                 last_command_ns: None,
             },
         },
@@ -74,7 +78,8 @@ fn of_lock() -> impl Strategy<Value = What> {
 /// What happens around it.
 fn of_others() -> impl Strategy<Value = What> {
     let parts = (worker(), 0..9_u64, 0..3_u32, ms(), any::<bool>(), ".{0,12}");
-    (0..8_u8, parts).prop_map(|(kind, (worker, op, key, ms, flag, text))| match kind {
+    (0..12_u8, parts).prop_map(|(kind, (worker, op, key, ms, flag, text))| match kind {
+        8.. => key_changed(worker, op, key, ms, flag, text),
         0 => What::Lost { worker, op },
         1 => What::StockChanged {
             worker,
@@ -117,6 +122,26 @@ fn of_others() -> impl Strategy<Value = What> {
     })
 }
 
+/// What a server is said to have done to a key.
+fn key_changed(node: usize, op: u64, key: u32, ms: u64, flag: bool, text: String) -> What {
+    let command = KeyChange::Command(KeyCommand {
+        worker: key as usize,
+        op,
+        phase: Phase::Acquire,
+        command: text.as_str().into(),
+    });
+    What::KeyChanged {
+        node,
+        key: match key {
+            0 => KeyName::Other(text.as_str().into()),
+            _ => KeyName::Lock(key),
+        },
+        value: flag.then(|| text.as_str().into()),
+        ttl_ms: (ms % 3 != 1).then_some(ms as i64),
+        why: [command, KeyChange::Expired, KeyChange::Evicted][(ms % 3) as usize].clone(),
+    }
+}
+
 fn history() -> impl Strategy<Value = History> {
     let step_ns = prop_oneof![
         10 => 0..400_000_000_u64,
@@ -125,6 +150,7 @@ fn history() -> impl Strategy<Value = History> {
     ];
     prop::collection::vec((step_ns, what()), 0..60).prop_map(|events| {
         let mut history = HistoryBuilder::new(6).done();
+        history.header.custody = events.len() % 4 > 0;
         let mut at_ns = 0_u64;
         for (step_ns, what) in events {
             at_ns = at_ns.saturating_add(step_ns);
@@ -183,6 +209,13 @@ proptest! {
             prop_assert!(line.width() <= width, "{} columns: {}", line.width(), line);
             prop_assert!(!line.chars().any(char::is_control), "{:?}", line);
         }
+    }
+
+    #[test]
+    fn any_run_has_a_page_and_a_trace(record in record(), history in history()) {
+        let input = of_run(record, Some(history));
+        prop_assert!(html::page(&input).is_ok());
+        prop_assert!(trace::files(&input).is_ok());
     }
 
     #[test]

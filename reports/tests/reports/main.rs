@@ -8,6 +8,7 @@
 mod any_history;
 mod cells;
 mod comparisons;
+mod custody_samples;
 mod distributions;
 mod document;
 mod gate;

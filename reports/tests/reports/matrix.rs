@@ -55,6 +55,7 @@ fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cel
         expected: BTreeMap::from([(Property::Lease, "held".to_owned())]),
         surprises: Vec::new(),
         counts: Counts::default(),
+        custody: None,
         latency: BTreeMap::from([(
             "acquire".to_owned(),
             Latency {

@@ -237,7 +237,7 @@ pub fn stale_delete() -> Sample {
     let released = What::Released {
         worker: 0,
         op: 1,
-        released: true,
+        released: Some(true),
         last_command_ns: Some(1_701_000_000),
     };
     let history = HistoryBuilder::new(3)

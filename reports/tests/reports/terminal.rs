@@ -4,6 +4,7 @@ use picklock_reports::terminal;
 use picklock_verdicts::check::Property;
 use unicode_width::UnicodeWidthStr;
 
+use crate::custody_samples;
 use crate::samples::{self, Sample};
 
 /// Without styles: exactly the sequences that `anstyle` writes, and no others.
@@ -139,4 +140,40 @@ fn overlapping_holds_are_red() {
     assert!(row("    worker 0 ").contains(red), "{text}");
     assert!(row("    worker 1 ").contains(red));
     assert!(!row("    worker 2 ").contains(red));
+}
+
+#[test]
+fn the_nodes_say_whose_value_they_had_and_why_it_ended() {
+    let text = show(custody_samples::eroded_quorum(), 100);
+    let row = |node: &str| {
+        let row = text.lines().find(|line| line.starts_with(node));
+        row.unwrap_or_else(|| panic!("no {node}: {text}"))
+    };
+    assert!(row("    node 0").contains("─◊├ w1 ─"), "{text}");
+    assert!(row("    node 1").contains(" removed by w0 ┤"), "{text}");
+    assert!(row("    node 3").contains(" removed by w0 ╳"), "{text}");
+    assert!(row("    node 4").contains(" ran out ┤"), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_nodes_of_a_narrow_terminal() {
+    let text = show(custody_samples::eroded_quorum(), 60);
+    assert!(text.contains("├ w1 ─ by w0 ╳"), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_keys_of_strangers_cannot_command_the_terminal() {
+    let text = show(custody_samples::hostile(), 100);
+    let commands = text.chars().find(|c| c.is_control() && *c != '\n');
+    assert_eq!(commands, None);
+    assert!(text.contains("\n    node 3 …"), "{text}");
+}
+
+#[test]
+fn a_run_without_custody_says_so_in_one_line() {
+    let text = show(samples::gc_pause(), 100);
+    assert_eq!(text.matches("No custody").count(), 1, "{text}");
+    assert!(!text.contains("    node 0"), "{text}");
 }

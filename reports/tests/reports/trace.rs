@@ -6,6 +6,7 @@ use picklock_reports::combine::of_run;
 use serde_json::Value;
 
 use crate::cells::{hostile, matrix};
+use crate::custody_samples;
 use crate::samples::{self, Sample};
 
 fn events(text: &str) -> Vec<Value> {
@@ -79,6 +80,8 @@ fn every_sample_keeps_to_the_rules() {
         samples::fenced(),
         samples::silent(),
         samples::stale_delete(),
+        custody_samples::eroded_quorum(),
+        custody_samples::hostile(),
     ];
     for sample in samples {
         let events = trace(sample);
@@ -146,4 +149,27 @@ fn without_a_history_there_is_no_trace_and_that_is_said() {
     let (record, _) = samples::calm();
     let error = picklock_reports::trace::files(&of_run(record, None)).unwrap_err();
     assert!(error.to_string().contains("--out"), "{error}");
+}
+
+#[test]
+fn the_values_of_keys_are_there_with_their_ends() {
+    let events = trace(custody_samples::eroded_quorum());
+    let value = |tid: u64| {
+        let mut found = events.iter();
+        let found = found.find(|e| e["pid"] == 5 && e["tid"] == tid && e["ph"] == "X");
+        found.unwrap_or_else(|| panic!("no value on track {tid}"))
+    };
+    let lost = value(0);
+    assert_eq!(
+        (&lost["name"], &lost["ts"]),
+        (&"worker 0".into(), &2_000.0.into())
+    );
+    assert_eq!(lost["dur"], 298_000.0);
+    assert_eq!(lost["args"]["ended"], "lost in restart");
+    let taken = &value(3)["args"];
+    assert_eq!(taken["value"], "value-of-1");
+    assert_eq!(taken["written_by"], "worker 1, attempt 2, acquire: SET");
+    assert_eq!(taken["ended_by"], "worker 0, attempt 1, release: EVALSHA");
+    let bare = trace(samples::gc_pause());
+    assert!(bare.iter().all(|event| event["pid"] != 5));
 }

@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::strikes::Strikes;
-use crate::shift::Shift;
-use crate::span::Span;
+use crate::lease_duration::LeaseDuration;
+use crate::signed_duration::SignedDuration;
 
 /// Something that is done to everything that a fault strikes.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub enum Action {
     /// To the links between the workers and the nodes.
     Link(LinkAction),
     /// The wall clocks of the workers and nodes are set forward, or back.
-    ShiftClocks(Shift),
+    ShiftClocks(SignedDuration),
 }
 
 /// What can be done to a worker.
@@ -69,9 +69,9 @@ pub enum LinkAction {
     /// Commands or replies arrive later.
     Delay {
         /// By this much.
-        by: Span,
+        by: LeaseDuration,
         /// And up to this much more.
-        jitter: Span,
+        jitter: LeaseDuration,
     },
     /// Commands or replies are dropped; the connection stays open.
     Drop,

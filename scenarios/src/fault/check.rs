@@ -3,7 +3,7 @@
 use super::plan::{FaultPlan, Field};
 use super::selection::{Nodes, Who, Workers};
 use super::strikes::Strikes;
-use super::trigger::{EventKind, Trigger};
+use super::trigger::{EventKind, Phase, Trigger};
 use crate::problem::Problem;
 use crate::scenario::Scenario;
 
@@ -81,6 +81,9 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
         let text = "`success` goes with `on = \"reply\"`";
         return Err(Problem::at(&["when", "success"], text));
     }
+    if when.takes {
+        taking(when)?;
+    }
     let about_stock = matches!(when.on, EventKind::StockRead | EventKind::StockChanged);
     if when.stock.is_some() && !about_stock {
         let text = "`stock` goes with `on = \"stock-read\"` or `on = \"stock-changed\"`";
@@ -89,6 +92,22 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
     match when.worker {
         Some(worker) => known_worker(scenario, worker, &["when", "worker"]),
         None => Ok(()),
+    }
+}
+
+/// Checks the fields beside `takes`.
+fn taking(when: &Trigger) -> Result<(), Problem> {
+    let path = &["when", "takes"];
+    if when.on != EventKind::Reply {
+        let text = "`takes` goes with `on = \"reply\"`";
+        return Err(Problem::at(path, text).hint("only after a command is it known what it did"));
+    }
+    match when.during {
+        None | Some(Phase::Acquire) => Ok(()),
+        Some(_) => {
+            let text = "a lock is taken while it is acquired; `during` says something else";
+            Err(Problem::at(&["when", "during"], text))
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::action::Action;
 use super::kind::{Kind, Lasts};
 use super::plan::{FaultPlan, Field};
 use super::strikes::Strikes;
+use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;
 use crate::workload::Workload;
@@ -16,6 +17,8 @@ pub(super) const KIND: Kind = Kind {
     check: must_move,
     // A jump takes no time. A clock that is to jump back is wrong until then.
     lasts: |plan| plan.duration.map_or(Lasts::AtOnce, Lasts::For),
+    loses: Some(Cause::ClockJump),
+    strikes_once: true,
     ..Kind::new("clock-jump", Strikes::Nodes, |plan| {
         Some(vec![Action::ShiftClocks(plan.by?)])
     })
@@ -24,7 +27,7 @@ pub(super) const KIND: Kind = Kind {
 /// For faults of clocks.
 pub(super) fn must_move(plan: &FaultPlan, _: &Topology, _: &Workload) -> Result<(), Problem> {
     // A span relative to the lease is zero only if its factor is, whatever the lease.
-    let is_zero = |by: crate::Shift| by.span.resolve(Duration::from_secs(1)).is_zero();
+    let is_zero = |by: crate::SignedDuration| by.span.resolve(Duration::from_secs(1)).is_zero();
     match plan.by {
         Some(by) if is_zero(by) => Err(Problem::at(
             &["by"],

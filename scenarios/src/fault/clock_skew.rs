@@ -5,11 +5,13 @@ use super::clock_jump::must_move;
 use super::kind::Kind;
 use super::plan::Field;
 use super::strikes::Strikes;
+use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {
     required: &[Field::By],
     optional: &[Field::For, Field::Workers],
     check: must_move,
+    loses: Some(Cause::ClockSkew),
     ..Kind::new("clock-skew", Strikes::Workers, |plan| {
         Some(vec![Action::ShiftClocks(plan.by?)])
     })

@@ -7,6 +7,7 @@ use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     optional: &[Field::For, Field::Workers],
+    strikes_once: true,
     ..Kind::new("crash-client", Strikes::Workers, |_| {
         Some(vec![Action::Worker(WorkerAction::Kill)])
     })

@@ -4,9 +4,11 @@ use super::action::{Action, NodeAction};
 use super::kind::Kind;
 use super::plan::Field;
 use super::strikes::Strikes;
+use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {
     optional: &[Field::For, Field::Nodes],
+    loses: Some(Cause::LostOnRestart),
     ..Kind::new("crash-node", Strikes::Nodes, |_| {
         Some(vec![Action::Node(NodeAction::Crash)])
     })

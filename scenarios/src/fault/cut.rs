@@ -6,6 +6,7 @@ use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     lasts: |_| Lasts::AtOnce,
+    strikes_once: true,
     ..Kind::new("cut", Strikes::Links, |_| {
         Some(vec![Action::Link(LinkAction::Reset)])
     })

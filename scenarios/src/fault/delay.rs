@@ -4,8 +4,8 @@ use super::action::{Action, LinkAction};
 use super::kind::Kind;
 use super::plan::{FaultPlan, Field};
 use super::strikes::Strikes;
+use crate::lease_duration::LeaseDuration;
 use crate::problem::Problem;
-use crate::span::Span;
 use crate::topology::Topology;
 use crate::workload::Workload;
 
@@ -23,7 +23,7 @@ pub(super) const KIND: Kind = Kind {
     ..Kind::new("delay", Strikes::Links, |plan| {
         Some(vec![Action::Link(LinkAction::Delay {
             by: plan.by?.span,
-            jitter: plan.jitter.unwrap_or(Span::ZERO),
+            jitter: plan.jitter.unwrap_or(LeaseDuration::ZERO),
         })])
     })
 };

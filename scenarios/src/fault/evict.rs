@@ -5,6 +5,7 @@ use super::describe::numbers;
 use super::kind::{Kind, Lasts};
 use super::plan::{FaultPlan, Field};
 use super::strikes::Strikes;
+use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;
 use crate::workload::Workload;
@@ -14,6 +15,8 @@ pub(super) const KIND: Kind = Kind {
     check,
     lasts: |_| Lasts::AtOnce,
     of: |plan| Some(format!("key{}", numbers(plan.keys.as_ref()?))),
+    loses: Some(Cause::Evicted),
+    strikes_once: true,
     ..Kind::new("evict", Strikes::Nodes, |plan| {
         Some(vec![Action::Data(DataAction::Evict(plan.keys.clone()))])
     })

@@ -5,6 +5,7 @@ use super::action::{Action, NodeAction};
 use super::kind::{Kind, Lasts};
 use super::plan::FaultPlan;
 use super::strikes::Strikes;
+use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;
 use crate::workload::Workload;
@@ -13,6 +14,7 @@ pub(super) const KIND: Kind = Kind {
     replicated: true,
     check,
     lasts: |_| Lasts::AtOnce,
+    loses: Some(Cause::LostOnFailover),
     ..Kind::new("failover", Strikes::Nodes, |_| {
         Some(vec![Action::Node(NodeAction::FailOver)])
     })

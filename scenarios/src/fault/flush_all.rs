@@ -3,9 +3,12 @@
 use super::action::{Action, DataAction};
 use super::kind::{Kind, Lasts};
 use super::strikes::Strikes;
+use crate::cause::Cause;
 
 pub(super) const KIND: Kind = Kind {
     lasts: |_| Lasts::AtOnce,
+    loses: Some(Cause::Evicted),
+    strikes_once: true,
     ..Kind::new("flush-all", Strikes::Nodes, |_| {
         Some(vec![Action::Data(DataAction::FlushAll)])
     })

@@ -6,6 +6,7 @@ use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
     lasts: |_| Lasts::AtOnce,
+    strikes_once: true,
     ..Kind::new("flush-scripts", Strikes::Nodes, |_| {
         Some(vec![Action::Data(DataAction::FlushScripts)])
     })

@@ -8,8 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::action::{Action, Capability};
 use super::plan::{FaultPlan, Field};
 use super::strikes::Strikes;
+use crate::cause::Cause;
+use crate::lease_duration::LeaseDuration;
 use crate::problem::Problem;
-use crate::span::Span;
 use crate::topology::Topology;
 use crate::workload::Workload;
 
@@ -71,6 +72,13 @@ pub(crate) struct Kind {
     pub(super) actions: fn(&FaultPlan) -> Option<Vec<Action>>,
     /// When it ends.
     pub(super) lasts: fn(&FaultPlan) -> Lasts,
+    /// The cause of a violation that it suggests where nobody saw what became of a lock: it makes nodes
+    /// forget, or expire, what they were told, or a client misjudge the time. `None`: it takes no lock
+    /// away.
+    pub(super) loses: Option<Cause>,
+    /// True when it strikes once, and what follows is up to the lock. All others go on, and excuse a
+    /// lock that stands still, until they are over.
+    pub(super) strikes_once: bool,
     /// What it is a fault of, in words, if that is not clear from what it strikes: `memory`.
     pub(super) of: fn(&FaultPlan) -> Option<String>,
 }
@@ -96,6 +104,8 @@ impl Kind {
             check: |_, _, _| Ok(()),
             actions,
             lasts: FaultPlan::as_given,
+            loses: None,
+            strikes_once: false,
             of: |_| None,
         }
     }
@@ -107,7 +117,7 @@ pub enum Lasts {
     /// As soon as it has struck: there is nothing to undo.
     AtOnce,
     /// After this time.
-    For(Span),
+    For(LeaseDuration),
     /// When it has struck so many frames.
     Frames(u32),
     /// Never: not even when the run ends.
@@ -177,6 +187,16 @@ impl FaultKind {
     /// What it strikes.
     pub fn strikes(self) -> Strikes {
         self.0.strikes
+    }
+
+    /// The cause that it suggests where nobody saw what became of a lock. `None`: it takes none away.
+    pub fn loses(self) -> Option<Cause> {
+        self.0.loses
+    }
+
+    /// True when it strikes once, and what follows is up to the lock.
+    pub fn strikes_once(self) -> bool {
+        self.0.strikes_once
     }
 
     /// True when it needs nodes that have replicas.

@@ -6,8 +6,8 @@ use super::action::Resource;
 use super::kind::FaultKind;
 use super::selection::{Nodes, Workers};
 use super::trigger::{Direction, Trigger};
-use crate::shift::Shift;
-use crate::span::Span;
+use crate::lease_duration::LeaseDuration;
+use crate::signed_duration::SignedDuration;
 
 /// One fault of a scenario: what, to whom, and when. The fields are those of all kinds together;
 /// which of them a kind has stands in its own file.
@@ -18,13 +18,13 @@ pub struct FaultPlan {
     pub kind: FaultKind,
     /// Start at this time after the workload began. Give this or `when`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<Span>,
+    pub at: Option<LeaseDuration>,
     /// Start at this event. Give this or `at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Trigger>,
     /// How long it lasts. Default: for good (a crashed client or node is never restarted).
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
-    pub duration: Option<Span>,
+    pub duration: Option<LeaseDuration>,
     /// The workers that it strikes, or whose links. Default: for client faults the worker at which
     /// the event happened, for link faults all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,10 +39,10 @@ pub struct FaultPlan {
     /// `delay`: how much later each command or reply arrives. `clock-jump`, `clock-skew`: how far
     /// the clock is set forward, or back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<Shift>,
+    pub by: Option<SignedDuration>,
     /// `delay`: up to this much more, uniformly distributed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Span>,
+    pub jitter: Option<LeaseDuration>,
     /// `drop`, `delay`, `hold`: only this many frames. Default: all while the fault lasts. With a
     /// `when` on a request or reply, `frames = 1` is the frame that started the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@ use super::action::{Action, NodeAction};
 use super::kind::Kind;
 use super::plan::{FaultPlan, Field};
 use super::strikes::Strikes;
+use crate::cause::Cause;
 use crate::problem::Problem;
 use crate::topology::Topology;
 use crate::workload::Workload;
@@ -14,6 +15,7 @@ pub(super) const KIND: Kind = Kind {
     optional: &[Field::For, Field::Nodes],
     replicated: true,
     check,
+    loses: Some(Cause::LostOnFailover),
     ..Kind::new("sentinel-failover", Strikes::Nodes, |_| {
         Some(vec![Action::Node(NodeAction::FailOverBySentinels)])
     })

@@ -36,6 +36,10 @@ pub struct Trigger {
     /// `reply`: not an error reply (`NOSCRIPT`, `OOM`), so the command was carried out.
     #[serde(default)]
     pub success: bool,
+    /// `reply`: of the command that took the lock. It wrote a value that was not there before into the
+    /// lock's key, whatever its name, while the worker was asked to acquire.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes: bool,
     /// `request`, `reply`: while the worker carries out this operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<Phase>,

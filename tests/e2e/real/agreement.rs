@@ -36,7 +36,7 @@ impl Compared {
     pub fn run(world: WorldName, flags: &[&str]) -> Compared {
         Compared {
             simulated: matrix(WorldName::Sim, 1, flags),
-            real: matrix(world, 1, flags).again_where_it_stood_still(),
+            real: matrix(world, 1, flags).again_where_it_stood_still(flags),
         }
     }
 
@@ -84,19 +84,23 @@ impl Compared {
 const TRIES: usize = 3;
 
 trait AgainWhereItStoodStill {
-    fn again_where_it_stood_still(self) -> Self;
+    fn again_where_it_stood_still(self, flags: &[&str]) -> Self;
 }
 
 impl AgainWhereItStoodStill for MatrixRecord {
     /// A run in which the harness could not run is not judged, which says nothing about the world: such
     /// cells are run again, by themselves.
-    fn again_where_it_stood_still(mut self) -> Self {
+    fn again_where_it_stood_still(mut self, flags: &[&str]) -> Self {
         for cell in &mut self.cells {
             for _ in 0..TRIES {
                 if !stood_still(cell) {
                     break;
                 }
-                let flags = ["--impl", &cell.subject.name, "--scenario", &cell.scenario];
+                // A scenario that is not in the catalog has the name of its file.
+                let file = format!("/{}.toml", cell.scenario);
+                let given = flags.iter().find(|flag| flag.ends_with(&file));
+                let scenario = given.map_or(cell.scenario.as_str(), |file| *file);
+                let flags = ["--impl", &cell.subject.name, "--scenario", scenario];
                 let mut again = matrix(cell.backend, 1, &flags);
                 *cell = again.cells.pop().unwrap();
             }

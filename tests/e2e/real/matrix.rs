@@ -98,7 +98,7 @@ fn a_label_replaces_the_command_in_every_report() {
         cell.reproduce
     );
     let kept = first.home().join("table/mine/own/process/repro.toml");
-    let replayed = picklock(&format!("replay {} --json", kept.display()))
+    let replayed = picklock(&format!("replay {} --json --trust", kept.display()))
         .run()
         .exits(0);
     assert_eq!(replayed.document()["impl"]["name"], "mine");

@@ -7,6 +7,7 @@
 //! - [`sentinels`]: failovers that real Sentinels decide
 //! - [`adapters`]: locks of other languages, well and ill behaved
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
+//! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`cases`]: scenarios that once came out wrong, on processes
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`stalls`]: a machine that stands still is not the lock's fault
@@ -27,6 +28,7 @@ mod gate;
 mod leftovers;
 mod machine_contract;
 mod matrix;
+mod moments;
 mod proc_table;
 mod proven_faults;
 mod readme;

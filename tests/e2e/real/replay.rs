@@ -50,10 +50,16 @@ fn a_program_of_the_users_own_is_replayed_with_its_command() {
         text.contains("Check it first") && text.contains("polite.py"),
         "{text}"
     );
-    let again = picklock(&format!("replay {} --quiet", repro.display())).run();
+    let refused = picklock(&format!("replay {}", repro.display()))
+        .run()
+        .exits(2);
+    let says = "a program: python3 ";
+    assert!(refused.stderr.contains(says), "{}", refused.all());
+    assert!(refused.stderr.contains("add --trust"), "{}", refused.all());
+    let again = picklock(&format!("replay {} --quiet --trust", repro.display())).run();
     assert_eq!(again.code, first.code, "{}", again.all());
     assert!(again.stdout.contains("replay: "), "{}", again.all());
-    let simulated = picklock(&format!("replay {} --backend sim", repro.display()))
+    let simulated = picklock(&format!("replay {} --backend sim --trust", repro.display()))
         .run()
         .exits(2);
     assert!(

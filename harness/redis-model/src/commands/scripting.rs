@@ -101,6 +101,7 @@ fn run_script(
     let session = server.state.sessions.get(&client);
     let call = Call {
         client,
+        from_script: true,
         // A script sees RESP2, whatever protocol its client has chosen.
         resp3: false,
         now,

@@ -3,11 +3,21 @@
 use std::rc::Rc;
 
 use super::SimWorld;
-use crate::history::Event;
+use crate::history::{CustodyLook, Event};
 use crate::world::Custody;
 
 impl Custody for Rc<SimWorld> {
     async fn key_changes(&self) -> Result<Vec<Event>, String> {
         Ok(self.network.take_key_changes())
+    }
+
+    async fn custody_look(&self) -> Option<CustodyLook> {
+        None
+    }
+
+    async fn keys_of(&self, node: usize, locks: &[String]) -> Vec<Vec<String>> {
+        let keys = locks.iter();
+        let keys = keys.map(|lock| self.network.with_node(node, |it, _| it.keys_of(lock)));
+        keys.collect()
     }
 }

@@ -25,10 +25,11 @@ use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
 use crate::sim::network::{Network, Wiring};
 use crate::sim::node::Node;
+use crate::sim::told_account::{Reading, ToldAccount};
 use crate::sim::turn_monitor::TurnMonitor;
 use crate::sim::wall_clock::SimWallClock;
 use crate::subject::Subject;
-use crate::wire::{Interceptor, LinkId, WireLog};
+use crate::wire::{Interceptor, LinkId, SentRequests, WireLog};
 use crate::world::{Capabilities, Refusal, Sentinels, World};
 
 /// What a simulated world is made of.
@@ -45,6 +46,8 @@ pub(in crate::sim) struct Parts {
     pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
     pub(in crate::sim) log: Option<WireLog>,
     pub(in crate::sim) monitor: TurnMonitor,
+    /// How the nodes' reports are read, if the account is also made from them.
+    pub(in crate::sim) reading: Option<Reading>,
 }
 
 /// The simulated world. Its network must be carried by a task: [`SimWorld::network`].
@@ -62,12 +65,20 @@ impl SimWorld {
     pub(in crate::sim) fn new(parts: Parts) -> Self {
         let clock = Clock::start();
         let locks: Rc<[String]> = Rc::from(parts.keys.as_slice());
+        let reading = parts.reading.map(|reading| Rc::new(RefCell::new(reading)));
+        let sent = reading.is_some().then(Rc::<SentRequests>::default);
         let node = |number: usize| {
             let version = ServerVersion::default();
             let mut node = Node::new(version, parts.replicas, parts.persistence, &clock);
             // The server of the stock has no locks.
             if number < parts.nodes {
                 node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
+                if let (Some(sent), Some(reading)) = (&sent, &reading) {
+                    let (locks, sent, reading) = (locks.clone(), sent.clone(), reading.clone());
+                    node.make_told_account(|servers| {
+                        ToldAccount::new(servers, locks, sent, reading)
+                    });
+                }
             }
             node
         };
@@ -81,6 +92,7 @@ impl SimWorld {
             clock: clock.clone(),
             run_clock: parts.run_clock,
             log: parts.log,
+            sent: sent.clone(),
         });
         SimWorld {
             subject: parts.subject,

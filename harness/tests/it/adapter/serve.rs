@@ -254,7 +254,12 @@ async fn a_grant_is_kept_until_it_is_released() {
             }
         ));
         let released = driver.ask(release("steady", "t1+")).await;
-        assert_eq!(released, Answer::Released { released: true });
+        assert_eq!(
+            released,
+            Answer::Released {
+                released: Some(true)
+            }
+        );
         let unknown = driver.ask(release("steady", "t1+")).await;
         assert!(matches!(unknown, Answer::Error { definite: true, .. }));
     })
@@ -412,7 +417,12 @@ async fn a_built_in_lock_is_served_on_real_servers() {
         };
         assert_eq!(driver.ask(acquire("k", 20_000)).await, Answer::Refused);
         let released = driver.ask(release("k", &token)).await;
-        assert_eq!(released, Answer::Released { released: true });
+        assert_eq!(
+            released,
+            Answer::Released {
+                released: Some(true)
+            }
+        );
     })
     .await;
 }

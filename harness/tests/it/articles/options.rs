@@ -5,8 +5,8 @@ use picklock_harness::history::What;
 use picklock_harness::sim::Subject;
 use picklock_harness::{Trial, TrialError};
 use picklock_impls::{
-    Context, Grant, Lock, LockError, MUTANTS, Node, OptionKind, OptionSpec, OptionValue,
-    STRATEGIES, Span,
+    Context, Grant, LeaseDuration, Lock, LockError, MUTANTS, Node, OptionKind, OptionSpec,
+    OptionValue, STRATEGIES,
 };
 
 use super::{lock, run, scenario};
@@ -89,7 +89,7 @@ const PAUSE: OptionSpec = OptionSpec {
     name: "pause",
     meaning: "how long",
     kind: OptionKind::Duration { zero: true },
-    default: OptionValue::Duration(Span::Ttl(0.5)),
+    default: OptionValue::Duration(LeaseDuration::Ttl(0.5)),
 };
 
 impl Lock for Picky {

@@ -9,6 +9,7 @@
 //! - [`determinism`]: the same seed, the same bytes, and the verdicts that the catalog expects
 //! - [`extensions`]: holders that extend their lease while they work
 //! - [`replicas`]: WAIT, beside real servers
+//! - [`taking`]: moments that mean the command which takes the lock
 //! - [`wire_log`]: what is kept of what passed
 //! - [`undo`]: how faults end, and that some do not
 //! - [`trouble`]: subjects that cannot be simulated
@@ -32,6 +33,7 @@ mod nodes;
 mod open_loop;
 mod properties;
 mod replicas;
+mod taking;
 mod trials;
 mod trouble;
 mod undo;
@@ -41,11 +43,11 @@ mod wire_log;
 use picklock_harness::context::Plan;
 use picklock_harness::history::History;
 use picklock_harness::sim::{Simulation, Subject, run};
-use picklock_scenarios::{Scenario, Span, catalog};
+use picklock_scenarios::{LeaseDuration, Scenario, catalog};
 
 /// The numbers of a run of a scenario.
 pub fn plan(scenario: Scenario, nodes: usize, seed: u64) -> Plan {
-    let Span::Absolute(ttl) = scenario.workload.ttl else {
+    let LeaseDuration::Absolute(ttl) = scenario.workload.ttl else {
         panic!("the ttl must be absolute");
     };
     let keys = 0..scenario.workload.keys;

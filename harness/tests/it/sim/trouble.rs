@@ -60,7 +60,7 @@ fn troublesome(deed: Deed) -> Simulation {
         }
     });
     let mut scenario = catalog::named("calm").unwrap();
-    scenario.workload.limit = picklock_scenarios::Span::Ttl(20.0);
+    scenario.workload.limit = picklock_scenarios::LeaseDuration::Ttl(20.0);
     Simulation {
         plan: plan(scenario, 1, 1),
         subject,

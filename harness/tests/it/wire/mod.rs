@@ -7,6 +7,7 @@ mod gates;
 mod node;
 mod sentinels;
 mod silences;
+mod taking;
 mod transparent;
 
 use std::future::Future;

@@ -105,7 +105,7 @@ impl Queue {
                 What::Released {
                     worker,
                     op,
-                    released: true,
+                    released: Some(true),
                     last_command_ns: Some(at_ns - 500),
                 }
             }
@@ -161,6 +161,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         min_grants: 2,
         progress_within_ms: 3 * TTL_MS,
         custody: false,
+        custody_look: None,
     }
 }
 

@@ -7,7 +7,7 @@
 use super::evidence::Evidence;
 use super::finding::ForeignRelease;
 use super::verdict::Cause;
-use crate::timeline::{FaultSpan, Hold, ms};
+use crate::timeline::{FaultSpan, Hold, loses, ms};
 
 /// Why two holds of one key overlap, whose lateness was looked at before; `first` is the one that
 /// began first. `outlived`: all its leases were certainly over when the second began.
@@ -53,24 +53,19 @@ fn earliest_lease_ns(evidence: &Evidence<'_>, hold: &Hold) -> u64 {
 /// The latest fault between two times that could have lost a lock of one of these workers.
 fn of_faults(evidence: &Evidence<'_>, from_ns: u64, to_ns: u64, workers: &[usize]) -> Cause {
     let nodes = evidence.history.header.nodes;
-    let cause_of = |fault: &FaultSpan<'_>| match fault.fault {
-        "failover" => Some(Cause::LostOnFailover),
+    let cause_of = |fault: &FaultSpan<'_>| match loses(fault.fault)? {
         // A node that was already dead when the lock was acquired never had it.
-        "crash-node" if fault.began_ns < from_ns => None,
-        "crash-node" if nodes <= 1 => Some(Cause::LostOnRestart),
-        "crash-node" => Some(Cause::QuorumErosion),
+        Cause::LostOnRestart if fault.began_ns < from_ns => None,
+        Cause::LostOnRestart if nodes > 1 => Some(Cause::QuorumErosion),
         // A node's clock that is set back keeps a key longer.
-        "clock-jump" if fault.clock.is_some_and(|shift| shift.by_ns <= 0) => None,
-        "clock-jump" => Some(Cause::ClockJump),
-        "clock-skew" if workers.iter().any(|worker| fault.strikes(*worker)) => {
-            Some(Cause::ClockSkew)
-        }
-        "evict" | "flush-all" => Some(Cause::Evicted),
-        _ => None,
+        Cause::ClockJump if fault.clock.is_some_and(|shift| shift.by_ns <= 0) => None,
+        // A client's clock misleads that client.
+        Cause::ClockSkew if !workers.iter().any(|worker| fault.strikes(*worker)) => None,
+        cause => Some(cause),
     };
     let faults = evidence.faults().iter().rev();
     faults
-        .filter(|fault| fault.touches(from_ns, to_ns))
+        .filter(|fault| fault.struck() && fault.touches(from_ns, to_ns))
         .find_map(cause_of)
         .unwrap_or(Cause::Undetermined)
 }

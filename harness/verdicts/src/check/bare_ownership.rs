@@ -82,6 +82,7 @@ impl BareOwnership {
             Step::Answered {
                 released,
                 last_command_ns,
+                ..
             } => {
                 if let (Some(true), Some((sent_ns, _))) = (released, attempt.ended) {
                     key.claims.push(Claim {
@@ -107,6 +108,7 @@ impl BareOwnership {
                     key,
                     releaser: claim.op,
                     owner: owner.op,
+                    owned_ns: owner.begin_ns,
                     sent_ns: claim.sent_ns,
                     struck_ns: claim.struck_ns,
                     extended: false,

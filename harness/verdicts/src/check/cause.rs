@@ -2,19 +2,21 @@
 //!
 //! First the clients' own leases are looked at: where they do not overlap, a client outlived its
 //! lease, or used a grant that was over. Everything else is decided by the custody: what became of
-//! the first client's value on the servers (`lost_claim.rs`). Histories without custody are explained by
-//! releases and faults alone (`bare_cause.rs`).
+//! the first client's value on the servers (`lost_claim.rs`), of the counter of the tokens
+//! (`lost_counter.rs`), and what stood in the keys of a lock that nobody got (`blocked_lock.rs`).
+//! Histories without custody are explained by releases and faults alone (`bare_cause.rs`).
 //!
 //! If nothing is shown, the cause is `undetermined`. The verdict does not depend on the cause: a
 //! property is violated before its cause is known.
 
 use super::bare_cause;
+use super::blocked_lock;
 use super::double_sale::{is_interleaved, overlapping_sellers};
 use super::evidence::Evidence;
 use super::finding::{Claim, Finding, ForeignRelease, Seen, StaleToken, Stall};
 use super::lost_claim::LostClaim;
+use super::lost_counter;
 use super::verdict::Cause;
-use crate::custody::{SpanEnd, ValueSpan};
 use crate::timeline::{Hold, Lease, overlap};
 
 /// The cause of a violation.
@@ -25,13 +27,17 @@ pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
             None => Cause::Undetermined,
         },
         Seen::WrongStock(stock) => match overlapping_sellers(evidence, stock, finding.at_ns) {
-            Some((first, second)) => of_overlap(evidence, first, second),
+            Some((first, second)) => match of_overlap(evidence, first, second) {
+                // It had been told that it still has the lock, and so it changed the stock.
+                Cause::OutlivedLease if was_resumed(first, finding.at_ns) => Cause::PhantomExtend,
+                cause => cause,
+            },
             None if is_interleaved(evidence, stock.key) => Cause::Race,
             None => Cause::Undetermined,
         },
-        Seen::ForeignRelease(release) => of_foreign_release(evidence, release),
+        Seen::ForeignRelease(release) => of_foreign_release(release),
         Seen::StaleToken(stale) => of_stale_token(evidence, stale, finding.at_ns),
-        Seen::Stall(stall) => of_stall(stall),
+        Seen::Stall(stall) => of_stall(evidence, stall),
         Seen::FalseClaim(claim) => of_false_claim(claim.about),
         Seen::Attempts { .. } => Cause::Undetermined,
     }
@@ -48,7 +54,7 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
         !shared && !leases.iter().any(meets)
     };
     let outlived = over(&first.possible_leases);
-    let Some(spans) = evidence.custody() else {
+    let Some(account) = evidence.custody() else {
         return bare_cause::of_overlap(evidence, first, second, outlived);
     };
     // If a subject does not say how long its lease runs, it may have been longer than is known. Then
@@ -57,8 +63,8 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
         return Cause::OutlivedLease;
     }
     let lost = LostClaim {
-        history: evidence.history,
-        spans,
+        spans: &account.spans,
+        quorum: account.nodes.quorum(first.key),
         faults: evidence.faults(),
     };
     match lost.cause(first, second) {
@@ -67,13 +73,21 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     }
 }
 
-/// Why a release took another client's lock. If it was sent before the other client was granted
-/// the lock, the lock checked ownership and acted later; otherwise it did not check at all.
-fn of_foreign_release(evidence: &Evidence<'_>, release: &ForeignRelease) -> Cause {
-    match evidence.hold(release.owner) {
-        _ if release.extended => Cause::PhantomExtend,
-        Some(owner) if release.sent_ns < owner.begin_ns => Cause::Race,
-        _ => Cause::StolenRelease,
+/// True if a lease of this hold that was over had been extended by then.
+fn was_resumed(hold: &Hold, by_ns: u64) -> bool {
+    let resumed = |lease: &Lease| (hold.begin_ns + 1..=by_ns).contains(&lease.from_ns);
+    hold.leases.iter().any(resumed)
+}
+
+/// Why a release took another client's lock. If it was sent before the lock was the other client's,
+/// the lock checked ownership and acted later; otherwise it did not check at all.
+fn of_foreign_release(release: &ForeignRelease) -> Cause {
+    if release.extended {
+        Cause::PhantomExtend
+    } else if release.sent_ns < release.owned_ns {
+        Cause::Race
+    } else {
+        Cause::StolenRelease
     }
 }
 
@@ -83,31 +97,23 @@ fn of_stale_token(evidence: &Evidence<'_>, stale: &StaleToken, at_ns: u64) -> Ca
         return Cause::Undetermined;
     };
     match evidence.custody() {
-        Some(spans) => of_lost_counter(spans, before.acquire_ns, at_ns),
+        Some(account) => {
+            lost_counter::cause(&account.spans, stale.highest, before.acquire_ns, at_ns)
+        }
         None => bare_cause::of_lost_counter(evidence, before, at_ns),
     }
 }
 
-/// What took a value away between two times without a client's command.
-fn of_lost_counter(spans: &[ValueSpan], from_ns: u64, to_ns: u64) -> Cause {
-    let ends = spans.iter().rev();
-    let mut ends = ends.filter(|span| (from_ns..=to_ns).contains(&span.until_ns));
-    ends.find_map(|span| match span.end {
-        SpanEnd::Evicted | SpanEnd::Flushed => Some(Cause::Evicted),
-        SpanEnd::LostInRestart => Some(Cause::LostOnRestart),
-        SpanEnd::LostInFailover => Some(Cause::LostOnFailover),
-        _ => None,
-    })
-    .unwrap_or(Cause::Undetermined)
-}
-
 /// Why a free lock was not granted.
-fn of_stall(stall: &Stall) -> Cause {
-    match stall.doubt {
-        _ if stall.has_unexpiring_key => Cause::NoTtl,
+fn of_stall(evidence: &Evidence<'_>, stall: &Stall) -> Cause {
+    if stall.has_unexpiring_key {
+        return Cause::NoTtl;
+    }
+    match (evidence.custody(), stall.doubt) {
+        (Some(account), _) => blocked_lock::cause(evidence.history, account, stall),
         // What that attempt left should have expired long ago, so something keeps renewing it.
-        Some(_) => Cause::AmbiguousAcquire,
-        None => Cause::Undetermined,
+        (None, Some(_)) => Cause::AmbiguousAcquire,
+        (None, None) => Cause::Undetermined,
     }
 }
 

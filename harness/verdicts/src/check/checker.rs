@@ -1,5 +1,6 @@
 //! What a checker is.
 
+use crate::custody::KeyUpdate;
 use crate::history::{Event, Header};
 
 use super::description::Description;
@@ -22,6 +23,9 @@ pub trait Checker: Sized {
 
     /// An event that is not about exactly one attempt.
     fn event(&mut self, _event: &Event) {}
+
+    /// A key of a node was changed. Only for histories with custody.
+    fn key_changed(&mut self, _at_ns: u64, _update: &KeyUpdate<'_>) {}
 
     /// The history is over, and all open holds have been ended.
     fn finish(self) -> Judgement;

@@ -1,7 +1,7 @@
 //! How a stock went wrong: the overlapping holds in which one unit was sold twice, or changes that
 //! overtook each other outside any overlap.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::history::What;
 
@@ -9,44 +9,48 @@ use super::evidence::Evidence;
 use super::finding::WrongStock;
 use crate::timeline::Hold;
 
-/// The overlapping holds in which the stock was sold twice, in the order in which they began.
+/// The overlapping holds in which the stock was sold twice, in the order in which they began: one
+/// changed the stock between the other's reading and its change. Below zero, the change that took it
+/// there did the damage; else the first such change did. A pair that left each other's sales alone
+/// did none, even if the sum shows the damage only there.
 pub(super) fn overlapping_sellers<'a>(
     evidence: &'a Evidence<'_>,
     stock: &WrongStock,
     at_ns: u64,
 ) -> Option<(&'a Hold, &'a Hold)> {
-    let sellers: HashSet<u64> = sellers(evidence, stock.key, at_ns).collect();
-    let of_key = || {
-        let holds = evidence.holds().iter();
-        holds.filter(|hold| hold.key == stock.key && sellers.contains(&hold.op))
-    };
-    let seller = of_key().find(|hold| Some(hold.op) == stock.op);
-    if let Some(seller) = seller
-        && let Some(other) = of_key().find(|hold| hold.op != seller.op && hold.overlaps(seller))
-    {
-        return evidence.pair(other.op, seller.op);
-    }
-    // The unit was sold twice by an earlier sale, not by the one that showed it.
-    let mut longest: Option<&Hold> = None;
-    for hold in of_key() {
-        if let Some(before) = longest
-            && before.overlaps(hold)
-        {
-            return Some((before, hold));
-        }
-        if longest.is_none_or(|before| hold.end_ns > before.end_ns) {
-            longest = Some(hold);
-        }
-    }
-    None
+    let seller = stock.op.filter(|_| stock.left < 0);
+    let overtaken = overtaken(evidence, stock.key, at_ns);
+    let mut damaged = overtaken
+        .into_iter()
+        .filter(|(_, by)| seller.is_none_or(|seller| seller == *by));
+    damaged.find_map(|(other, by)| {
+        let (first, second) = evidence.pair(other, by)?;
+        first.overlaps(second).then_some((first, second))
+    })
 }
 
-fn sellers(evidence: &Evidence<'_>, of_key: u32, at_ns: u64) -> impl Iterator<Item = u64> {
+/// The sales that were made on a reading which another sale had overtaken: the other one, and the
+/// one on the old reading. In the order of the latter.
+fn overtaken(evidence: &Evidence<'_>, of_key: u32, until_ns: u64) -> Vec<(u64, u64)> {
+    let mut sales: Vec<u64> = Vec::new();
+    // How many sales each reader had seen.
+    let mut seen: HashMap<u64, usize> = HashMap::new();
+    let mut overtaken = Vec::new();
     let events = evidence.history.events.iter();
-    events.filter_map(move |event| match event.what {
-        What::StockChanged { op, key, .. } if key == of_key && event.at_ns <= at_ns => Some(op),
-        _ => None,
-    })
+    for event in events.take_while(|event| event.at_ns <= until_ns) {
+        match event.what {
+            What::StockRead { op, key, .. } if key == of_key => {
+                seen.insert(op, sales.len());
+            }
+            What::StockChanged { op, key, .. } if key == of_key => {
+                let since = seen.remove(&op).map_or(&[][..], |seen| &sales[seen..]);
+                overtaken.extend(since.iter().map(|other| (*other, op)));
+                sales.push(op);
+            }
+            _ => {}
+        }
+    }
+    overtaken
 }
 
 /// True if one seller read the stock, and another changed it before the first one did.

@@ -5,8 +5,8 @@
 
 use std::cell::OnceCell;
 
-use crate::custody::{ValueSpan, value_spans};
-use crate::history::History;
+use crate::custody::Account;
+use crate::history::{History, What};
 use crate::timeline::{FaultSpan, Hold, Timeline, forgets};
 
 use super::finding::{ForeignRelease, StaleToken};
@@ -19,7 +19,7 @@ pub(super) struct Evidence<'a> {
     pub history: &'a History,
     timeline: Timeline<'a>,
     foreign_releases: OnceCell<Vec<ForeignRelease>>,
-    spans: OnceCell<Vec<ValueSpan>>,
+    account: OnceCell<Account>,
 }
 
 impl<'a> Evidence<'a> {
@@ -29,7 +29,7 @@ impl<'a> Evidence<'a> {
             history,
             timeline: Timeline::of(history),
             foreign_releases: OnceCell::new(),
-            spans: OnceCell::new(),
+            account: OnceCell::new(),
         }
     }
 
@@ -41,6 +41,15 @@ impl<'a> Evidence<'a> {
     /// The hold of an attempt.
     pub fn hold(&self, op: u64) -> Option<&Hold> {
         self.holds().iter().find(|hold| hold.op == op)
+    }
+
+    /// Whose an attempt was, whether or not it was granted.
+    pub fn worker_of(&self, attempt: u64) -> Option<usize> {
+        let mut events = self.history.events.iter();
+        events.find_map(|event| match event.what {
+            What::Acquire { worker, op, .. } if op == attempt => Some(worker),
+            _ => None,
+        })
     }
 
     /// The holds of two attempts, in the order in which they began.
@@ -60,13 +69,9 @@ impl<'a> Evidence<'a> {
     }
 
     /// The custody: all values of the servers' keys. `None`: the history has no account of them.
-    pub fn custody(&self) -> Option<&[ValueSpan]> {
+    pub fn custody(&self) -> Option<&Account> {
         let kept = self.history.header.custody;
-        kept.then(|| {
-            self.spans
-                .get_or_init(|| value_spans(self.history))
-                .as_slice()
-        })
+        kept.then(|| self.account.get_or_init(|| Account::of(self.history)))
     }
 
     /// All faults, in the order in which they began.

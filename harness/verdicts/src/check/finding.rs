@@ -69,6 +69,8 @@ pub struct ForeignRelease {
     pub releaser: u64,
     /// The attempt that held the lock.
     pub owner: u64,
+    /// Since when the lock was the owner's: its grant, or with custody, when its value was written.
+    pub owned_ns: u64,
     /// When the release was sent.
     pub sent_ns: u64,
     /// When the last command of the release was sent; with custody, when the command took the value

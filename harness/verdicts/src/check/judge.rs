@@ -2,7 +2,8 @@
 
 use picklock_scenarios::Property;
 
-use crate::history::History;
+use crate::custody::KeyTable;
+use crate::history::{History, What};
 
 use super::cause::cause;
 use super::evidence::Evidence;
@@ -28,6 +29,7 @@ fn check(history: &History) -> (Vec<(Property, Judgement)>, Insufficiency) {
     let mut checkers = Checkers::new(&history.header);
     let mut sufficiency = Sufficiency::new(&history.header);
     let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut keys = history.header.custody.then(KeyTable::default);
     let mut end_ns = 0;
     for event in &history.events {
         end_ns = event.at_ns;
@@ -35,7 +37,12 @@ fn check(history: &History) -> (Vec<(Property, Judgement)>, Insufficiency) {
             sufficiency.step(event.at_ns, attempt, step);
             checkers.step(event.at_ns, attempt, step);
         });
-        if !followed {
+        // Every second event is a changed key, and nothing else asks for those.
+        if matches!(event.what, What::KeyChanged { .. }) {
+            if let Some(keys) = &mut keys {
+                keys.event(event, |update| checkers.key_changed(event.at_ns, &update));
+            }
+        } else if !followed {
             sufficiency.event(event);
             checkers.event(event);
         }

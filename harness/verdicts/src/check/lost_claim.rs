@@ -12,22 +12,23 @@ use std::collections::HashSet;
 use picklock_scenarios::Phase;
 
 use crate::custody::{SpanEnd, ValueSpan};
-use crate::history::{History, KeyCommand, KeyName};
-use crate::timeline::{FaultSpan, Hold, spoils_clocks};
+use crate::history::KeyCommand;
+use crate::timeline::{FaultSpan, Hold, Lease, ms, overlap, spoils_clocks};
 
 use super::verdict::Cause;
 
 /// Two attempts on the same key, and what the servers and the faults say.
 pub(super) struct LostClaim<'a> {
-    pub history: &'a History,
     pub spans: &'a [ValueSpan],
+    /// How many nodes a grant must rest on.
+    pub quorum: usize,
     pub faults: &'a [FaultSpan<'a>],
 }
 
 impl LostClaim<'_> {
     /// Why both attempts had the lock, though the lease of each was running.
     pub fn cause(&self, one: &Hold, other: &Hold) -> Cause {
-        let quorum = self.quorum();
+        let quorum = self.quorum;
         let (Some(one_ns), Some(other_ns)) =
             (self.taken_ns(one, quorum), self.taken_ns(other, quorum))
         else {
@@ -43,25 +44,13 @@ impl LostClaim<'_> {
         for taken in self.taken(later) {
             nodes += 1;
             if let Some(span) = self.last_before(earlier, taken) {
-                ends.push(self.cause_of_end(span, earlier, later));
+                ends.push(match was_over_anyway(span, taken, earlier, later) {
+                    true => Cause::PhantomExtend,
+                    false => self.cause_of_end(span, earlier, later),
+                });
             }
         }
         decisive(&ends, nodes, quorum)
-    }
-
-    /// How many nodes a grant must rest on: a majority, or one for a lock that only ever used one.
-    fn quorum(&self) -> usize {
-        let taking = |span: &&ValueSpan| phase(span) == Some(Phase::Acquire);
-        let used: HashSet<usize> = self
-            .spans
-            .iter()
-            .filter(taking)
-            .map(|span| span.node)
-            .collect();
-        match used.len() {
-            1 => 1,
-            _ => self.history.header.nodes / 2 + 1,
-        }
     }
 
     /// The values that an attempt was granted the lock with, in the order in which they were written:
@@ -75,7 +64,7 @@ impl LostClaim<'_> {
             }
         }
         // A counter beside the lock is none of its nodes.
-        taken.retain(|span| span.expiry.is_some() || matches!(span.key, KeyName::Lock(_)));
+        taken.retain(|span| span.may_be_a_claim());
         let mut nodes = HashSet::new();
         taken.retain(|span| nodes.insert(span.node));
         taken
@@ -109,8 +98,13 @@ impl LostClaim<'_> {
         match &span.end {
             SpanEnd::ClockLeapt => Cause::ClockJump,
             // An extension was granted when the value was gone already: only since then do the leases
-            // overlap. It wrote nothing of its own, and perhaps extended the other client's value.
-            SpanEnd::RanOut if !share_granted_leases(earlier, later) => Cause::PhantomExtend,
+            // overlap. It wrote nothing of its own, and perhaps extended the other client's value. An
+            // extension that may as well have been granted before explains nothing.
+            SpanEnd::RanOut
+                if !share_granted_leases(earlier, later) && was_told_so(earlier, later) =>
+            {
+                Cause::PhantomExtend
+            }
             // It went away as it had been written, so the lock promised more than it had written.
             SpanEnd::RanOut => Cause::WrongExpiry,
             SpanEnd::Removed(by) => of_removal(by, earlier, later),
@@ -120,7 +114,7 @@ impl LostClaim<'_> {
                 cause => cause,
             },
             SpanEnd::Evicted | SpanEnd::Flushed => Cause::Evicted,
-            SpanEnd::LostInRestart if self.history.header.nodes > 1 => Cause::QuorumErosion,
+            SpanEnd::LostInRestart if self.quorum > 1 => Cause::QuorumErosion,
             SpanEnd::LostInRestart => Cause::LostOnRestart,
             SpanEnd::LostInFailover => Cause::LostOnFailover,
             SpanEnd::Stays | SpanEnd::Unseen => Cause::Undetermined,
@@ -132,6 +126,7 @@ impl LostClaim<'_> {
     fn of_overwriting(&self, by: &KeyCommand, earlier: &Hold) -> Cause {
         let skewed = self.faults.iter().any(|fault| {
             spoils_clocks(fault.fault)
+                && fault.struck()
                 && fault.began_ns <= earlier.end_ns
                 && [by.worker, earlier.worker]
                     .iter()
@@ -143,6 +138,23 @@ impl LostClaim<'_> {
             _ => Cause::Race,
         }
     }
+}
+
+/// A value was lost that would have been over when the later attempt took its place, and so was the
+/// lease that rested on it: without the loss the later attempt would have got the lock just the same,
+/// and only an extension that came afterwards let the leases overlap.
+fn was_over_anyway(span: &ValueSpan, taken: &ValueSpan, earlier: &Hold, later: &Hold) -> bool {
+    let lost = matches!(
+        span.end,
+        SpanEnd::Evicted | SpanEnd::Flushed | SpanEnd::LostInRestart | SpanEnd::LostInFailover
+    );
+    let over = span.expiry.is_some_and(|(set_ns, ttl_ms)| {
+        let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
+        set_ns.saturating_add(ttl_ns) <= taken.from_ns
+    });
+    let runs = |lease: &Lease| (lease.from_ns..lease.until_ns).contains(&later.begin_ns);
+    let lapsed = earlier.begin_ns <= later.begin_ns && !earlier.possible_leases.iter().any(runs);
+    lost && over && lapsed
 }
 
 /// A command removed the earlier value: by whose?
@@ -174,6 +186,12 @@ fn decisive(ends: &[Cause], nodes: usize, quorum: usize) -> Cause {
 
 fn phase(span: &ValueSpan) -> Option<Phase> {
     span.author.as_ref().map(|author| author.phase)
+}
+
+/// True if the earlier client had certainly been told a lease that meets the later one's hold.
+fn was_told_so(earlier: &Hold, later: &Hold) -> bool {
+    let meets = |lease: &Lease| overlap(lease.span(), later.span());
+    earlier.leases.iter().any(meets)
 }
 
 /// True if the leases that the two were granted with overlap, before any extension.

@@ -13,6 +13,7 @@
 
 mod bare_cause;
 mod bare_ownership;
+mod blocked_lock;
 mod cause;
 mod checker;
 mod description;
@@ -20,7 +21,11 @@ mod double_sale;
 mod evidence;
 mod finding;
 mod judge;
+
+mod kept_values;
+mod key_users;
 mod lost_claim;
+mod lost_counter;
 #[cfg(test)]
 mod oracle;
 mod outstanding;
@@ -30,9 +35,11 @@ mod reach;
 mod standstill;
 mod story;
 mod sufficiency;
+mod taken_value;
 mod token_set;
 mod verdict;
 mod waiters;
+mod written_values;
 
 pub use checker::Checker;
 pub use description::Description;
@@ -41,4 +48,5 @@ pub use finding::{
 };
 pub use judge::judge;
 pub use properties::describe;
+pub use properties::fencing::stale_tokens;
 pub use verdict::{Cause, Property, Responsible, Status, Verdict, Verdicts};

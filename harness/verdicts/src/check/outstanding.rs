@@ -2,7 +2,8 @@
 //!
 //! While a client holds the lock it may renew its lease. Afterwards the lock is free
 //!
-//! - when its release has been answered: the lock says so, and it is judged by that;
+//! - when its release has been answered: the lock says so, and it is judged by that. An answer that
+//!   comes later than the lease was over prolongs nothing;
 //! - when the longest lease that its holder can have left has run out: the holder was killed, its
 //!   release failed or is not answered. No command of that attempt can have set or renewed the key
 //!   later than that. If a fault keeps the releasing worker from its nodes, the release is waited for;
@@ -19,6 +20,7 @@ use crate::timeline::{Attempt, Denial, HoldEnd, Step};
 #[derive(Debug, Clone, Copy)]
 struct Release {
     worker: usize,
+    lock: u32,
     op: u64,
     clear_ns: u64,
 }
@@ -62,17 +64,20 @@ impl Outstanding {
                 self.holding = self.holding.saturating_sub(1);
                 self.held(at_ns);
                 if how == HoldEnd::Released {
-                    let Attempt { worker, op, .. } = *attempt;
+                    let Attempt {
+                        worker, op, key, ..
+                    } = *attempt;
                     self.releases.push(Release {
                         worker,
+                        lock: key,
                         op,
                         clear_ns,
                     });
                 }
             }
             Step::Answered { released, .. } => {
+                self.held(self.free_ns(at_ns, attempt, reach));
                 self.releases.retain(|release| release.op != attempt.op);
-                self.held(at_ns);
                 if released.is_none() {
                     self.clear_ns = self.clear_ns.max(clear_ns);
                 }
@@ -94,11 +99,20 @@ impl Outstanding {
             at_ns,
             clear_ns,
         });
-        let own = reach.had_quorum_since(attempt.worker, attempt.acquire_ns);
+        let own = reach.had_quorum_since(attempt.worker, attempt.key, attempt.acquire_ns);
         if !own || !self.excused {
             self.clear_ns = self.clear_ns.max(clear_ns);
             self.excused |= own;
         }
+    }
+
+    /// Since when a lock is free whose release is answered now: not later than its lease was over, if
+    /// no fault keeps the releasing worker from its nodes.
+    fn free_ns(&self, at_ns: u64, attempt: &Attempt, reach: &Reach) -> u64 {
+        let mut releases = self.releases.iter();
+        let release = releases.find(|release| release.op == attempt.op);
+        let reached = release.filter(|release| reach.has_quorum(release.worker, release.lock));
+        reached.map_or(at_ns, |release| release.clear_ns.min(at_ns))
     }
 
     fn held(&mut self, at_ns: u64) {
@@ -116,7 +130,7 @@ impl Outstanding {
     pub(super) fn clear_since_ns(&self, reach: &Reach) -> Option<u64> {
         let mut clear_ns = self.clear_ns;
         for release in &self.releases {
-            if !reach.has_quorum(release.worker) {
+            if !reach.has_quorum(release.worker, release.lock) {
                 return None;
             }
             clear_ns = clear_ns.max(release.clear_ns);

@@ -1,15 +1,18 @@
 //! Which workers can reach what their lock needs.
 //!
 //! A lock on one node needs that node. A lock on several nodes needs a majority of them, unless the
-//! header says otherwise. While a fault is on, it takes its nodes away from its workers: all nodes if
+//! header says otherwise. Which nodes it uses the custody says: a program that knows one of several
+//! needs that one. As long as no grant has shown that, it needs a majority of all nodes and of those that
+//! it has used, and all of them if it has used none. While a fault is on, it takes its nodes away from its workers: all nodes if
 //! it names none, and all workers, the client that probes after the run included, if it names none.
 //! A worker that has no fault of its own, and reaches enough nodes, has all that its lock needs,
 //! however long the faults of others last.
 //!
 //! Faults that strike once take nothing away for longer than that moment.
 
+use crate::custody::{KeyUpdate, NodesUsed};
 use crate::history::{Header, What};
-use crate::timeline::strikes_once;
+use crate::timeline::{Attempt, Step, strikes_once};
 
 /// A fault that is on.
 #[derive(Debug, Clone)]
@@ -24,6 +27,8 @@ struct Obstacle {
 pub(super) struct Reach {
     nodes: usize,
     quorum: usize,
+    /// Which nodes the locks use, if there is custody.
+    used: Option<NodesUsed>,
     obstacles: Vec<Obstacle>,
     /// When a fault last began or ended.
     changed_ns: Option<u64>,
@@ -35,8 +40,23 @@ impl Reach {
         Reach {
             nodes: header.nodes,
             quorum: header.quorum.unwrap_or(majority),
+            used: header.custody.then(|| NodesUsed::new(header.nodes)),
             obstacles: Vec::new(),
             changed_ns: None,
+        }
+    }
+
+    /// A key was changed.
+    pub(super) fn key_changed(&mut self, update: &KeyUpdate<'_>) {
+        if let Some(used) = &mut self.used {
+            used.key_changed(update);
+        }
+    }
+
+    /// An attempt made a step.
+    pub(super) fn step(&mut self, attempt: &Attempt, step: Step) {
+        if let Some(used) = &mut self.used {
+            used.step(attempt, step);
         }
     }
 
@@ -65,8 +85,8 @@ impl Reach {
         true
     }
 
-    /// True if the worker reaches enough nodes for its lock.
-    pub(super) fn has_quorum(&self, worker: usize) -> bool {
+    /// True if the worker reaches enough nodes for this lock.
+    pub(super) fn has_quorum(&self, worker: usize, lock: u32) -> bool {
         if self.obstacles.is_empty() {
             return true;
         }
@@ -84,12 +104,31 @@ impl Reach {
                 }
             }
         }
-        reached.iter().filter(|reached| **reached).count() >= self.quorum
+        self.suffices(&reached, lock)
+    }
+
+    /// True if these nodes are enough for this lock.
+    fn suffices(&self, reached: &[bool], lock: u32) -> bool {
+        let reaches = |node: &&usize| reached.get(**node).is_some_and(|reached| *reached);
+        let all = reached.iter().filter(|reached| **reached).count();
+        let Some(used) = &self.used else {
+            return all >= self.quorum;
+        };
+        if let Some(node) = used.only_node(lock) {
+            return reaches(&&node);
+        }
+        let touched = used.touched(lock);
+        let needed = match touched.len() {
+            0 => self.nodes,
+            _ => self.quorum,
+        };
+        let some = touched.iter().filter(reaches).count();
+        all >= needed && (touched.is_empty() || some > touched.len() / 2)
     }
 
     /// True if the worker has reached enough nodes ever since then.
-    pub(super) fn had_quorum_since(&self, worker: usize, since_ns: u64) -> bool {
+    pub(super) fn had_quorum_since(&self, worker: usize, lock: u32, since_ns: u64) -> bool {
         let unchanged = self.changed_ns.is_none_or(|changed| changed < since_ns);
-        unchanged && self.has_quorum(worker)
+        unchanged && self.has_quorum(worker, lock)
     }
 }

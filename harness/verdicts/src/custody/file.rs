@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use picklock_scenarios::Phase;
 use serde::Serialize;
 
-use crate::history::{History, KeyCommand};
+use crate::history::{CustodyLook, History, KeyCommand};
 
-use super::value_span::{SpanEnd, ValueSpan, value_spans};
+use super::account::Account;
+use super::value_span::ValueSpan;
 
 /// Format and version of a custody file; the `format` key of its first line.
 pub const FORMAT: &str = "picklock-custody/1";
@@ -19,6 +20,8 @@ struct Head<'a> {
     scenario: &'a str,
     subject: &'a str,
     seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    look: Option<CustodyLook>,
 }
 
 /// One value.
@@ -77,10 +80,11 @@ pub fn write_custody(history: &History, mut output: impl Write) -> io::Result<()
         scenario: &history.header.scenario,
         subject: &history.header.subject,
         seed: history.header.seed,
+        look: history.header.custody_look,
     };
     serde_json::to_writer(&mut output, &head)?;
     output.write_all(b"\n")?;
-    for span in value_spans(history) {
+    for span in Account::of(history).spans {
         serde_json::to_writer(&mut output, &line(&span, &history.header.keys))?;
         output.write_all(b"\n")?;
     }
@@ -88,10 +92,6 @@ pub fn write_custody(history: &History, mut output: impl Write) -> io::Result<()
 }
 
 fn line<'a>(span: &'a ValueSpan, locks: &'a [String]) -> Line<'a> {
-    let ended_by = match &span.end {
-        SpanEnd::Removed(by) | SpanEnd::Overwritten(by) => Some(Command::of(by)),
-        _ => None,
-    };
     Line {
         node: span.node,
         key: span.key.text(locks),
@@ -101,6 +101,6 @@ fn line<'a>(span: &'a ValueSpan, locks: &'a [String]) -> Line<'a> {
         ttl_ms: span.expiry.map(|(_, ttl_ms)| ttl_ms),
         written_by: span.author.as_ref().map(Command::of),
         end: span.end.word(),
-        ended_by,
+        ended_by: span.end.by().map(Command::of),
     }
 }

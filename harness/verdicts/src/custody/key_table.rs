@@ -1,6 +1,7 @@
 //! What each key of each node holds now, and whose command wrote it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use crate::history::{Event, KeyChange, KeyCommand, KeyName, What};
@@ -10,9 +11,13 @@ use crate::history::{Event, KeyChange, KeyCommand, KeyName, What};
 pub struct Holding {
     /// The value.
     pub value: Arc<str>,
-    /// The command that wrote the value; `None`: it was found, or came from a disk, and nobody is
-    /// known to have written it.
+    /// The command that wrote the value first; `None`: it was found, or came from a disk, and nobody
+    /// is known to have written it.
     pub author: Option<KeyCommand>,
+    /// The key was free when the value was written.
+    pub on_free_key: bool,
+    /// Numbers the values of all keys in the order in which they were written.
+    pub serial: u64,
     /// When the value was written, nanoseconds since the run began.
     pub written_ns: u64,
     /// When its expiry was last set.
@@ -37,10 +42,18 @@ pub struct KeyUpdate<'a> {
 }
 
 impl KeyUpdate<'_> {
+    /// The worker's command that made the change, if one did.
+    pub fn command(&self) -> Option<&KeyCommand> {
+        match self.why {
+            KeyChange::Command(command) => Some(command),
+            _ => None,
+        }
+    }
+
     /// True if the value is another one, or gone: not only its expiry has changed.
     pub fn ends_value(&self) -> bool {
         match (&self.before, self.now) {
-            (Some(before), Some(now)) => before.written_ns != now.written_ns,
+            (Some(before), Some(now)) => before.serial != now.serial,
             (before, _) => before.is_some(),
         }
     }
@@ -49,14 +62,16 @@ impl KeyUpdate<'_> {
 /// What each key of each node holds.
 #[derive(Debug, Clone, Default)]
 pub struct KeyTable {
-    keys: HashMap<(usize, KeyName), Holding>,
+    keys: BTreeMap<(usize, KeyName), Holding>,
+    written: u64,
 }
 
 impl KeyTable {
     /// Reads one event, and calls `see` if it changes a key.
     ///
     /// A value that a worker's command replaces is a new one, unless it belongs to the same attempt:
-    /// a hold count that goes up, or a time that is refreshed, is still that attempt's.
+    /// a hold count that goes up, or a time that is refreshed, is still that attempt's, and was
+    /// written by the command that wrote it first.
     pub fn event(&mut self, event: &Event, see: impl FnOnce(KeyUpdate<'_>)) {
         let What::KeyChanged {
             node,
@@ -68,45 +83,43 @@ impl KeyTable {
         else {
             return;
         };
-        let place = (*node, key.clone());
-        let before = self.keys.remove(&place);
+        let entry = self.keys.entry((*node, key.clone()));
+        let before = match &entry {
+            Entry::Occupied(holding) => Some(holding.get()),
+            Entry::Vacant(_) => None,
+        };
         let now = value.as_ref().map(|value| {
-            let author = author(why, before.as_ref(), value);
-            let stays = before.as_ref().is_some_and(|before| {
+            let author = author(why, before, value);
+            let stays = before.filter(|before| {
                 before.author == author || same_attempt(before.author.as_ref(), author.as_ref())
             });
-            let written_ns = match &before {
-                Some(before) if stays => before.written_ns,
-                _ => event.at_ns,
-            };
+            self.written += u64::from(stays.is_none());
             Holding {
                 value: Arc::clone(value),
-                author,
-                written_ns,
+                serial: stays.map_or(self.written, |before| before.serial),
+                on_free_key: stays.map_or(before.is_none(), |before| before.on_free_key),
+                written_ns: stays.map_or(event.at_ns, |before| before.written_ns),
+                author: stays.map_or(author, |before| before.author.clone()),
                 expiry_set_ns: event.at_ns,
                 ttl_ms: *ttl_ms,
             }
         });
-        let holding = now.map(|now| &*self.keys.entry(place).insert_entry(now).into_mut());
+        let (before, now) = match (entry, now) {
+            (Entry::Occupied(mut holding), Some(now)) => {
+                let before = holding.insert(now);
+                (Some(before), Some(&*holding.into_mut()))
+            }
+            (Entry::Occupied(holding), None) => (Some(holding.remove()), None),
+            (Entry::Vacant(place), Some(now)) => (None, Some(&*place.insert(now))),
+            (Entry::Vacant(_), None) => (None, None),
+        };
         see(KeyUpdate {
             node: *node,
             key,
             why,
             before,
-            now: holding,
+            now,
         });
-    }
-
-    /// True if some key holds what this attempt has written.
-    pub fn is_author(&self, worker: usize, op: u64) -> bool {
-        let mut authors = self.keys.values().filter_map(|held| held.author.as_ref());
-        authors.any(|author| (author.worker, author.op) == (worker, op))
-    }
-
-    /// What all keys hold: node, name, and value.
-    pub fn holdings(&self) -> impl Iterator<Item = (usize, &KeyName, &Holding)> {
-        let keys = self.keys.iter();
-        keys.map(|((node, key), holding)| (*node, key, holding))
     }
 }
 
@@ -133,7 +146,6 @@ fn writes_again(why: &KeyChange) -> bool {
 
 fn same_attempt(one: Option<&KeyCommand>, other: Option<&KeyCommand>) -> bool {
     match (one, other) {
-        // A renewal that writes the value again after the acquisition is told apart elsewhere.
         (Some(one), Some(other)) => one.worker == other.worker && one.op == other.op,
         _ => false,
     }

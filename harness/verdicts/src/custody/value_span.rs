@@ -1,13 +1,13 @@
 //! The stay of one value on one key of one node: who wrote it, until when it was there, and why it
 //! went away.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::history::{History, KeyChange, KeyCommand, KeyName};
+use crate::history::{KeyChange, KeyCommand, KeyName};
 use crate::timeline::ms;
 
-use super::key_table::{Holding, KeyTable, KeyUpdate};
+use super::key_table::{Holding, KeyUpdate};
 use super::node_clocks::NodeClocks;
 
 /// The stay of one value.
@@ -31,6 +31,14 @@ pub struct ValueSpan {
     pub until_ns: u64,
     /// Why it went away.
     pub end: SpanEnd,
+}
+
+impl ValueSpan {
+    /// True if a lock may rest on the value: it expires, or its key is the lock's own. A counter
+    /// beside the lock is no claim.
+    pub fn may_be_a_claim(&self) -> bool {
+        self.expiry.is_some() || matches!(self.key, KeyName::Lock(_))
+    }
 }
 
 /// Why a value went away.
@@ -59,6 +67,14 @@ pub enum SpanEnd {
 }
 
 impl SpanEnd {
+    /// The worker's command that took the value away; `None` if none did.
+    pub fn by(&self) -> Option<&KeyCommand> {
+        match self {
+            SpanEnd::Removed(by) | SpanEnd::Overwritten(by) => Some(by),
+            _ => None,
+        }
+    }
+
     /// The word for it in files and reports.
     pub fn word(&self) -> &'static str {
         match self {
@@ -76,31 +92,18 @@ impl SpanEnd {
     }
 }
 
-/// All values of all keys, in the order in which they were written.
-pub fn value_spans(history: &History) -> Vec<ValueSpan> {
-    let mut reader = Reader::default();
-    let mut table = KeyTable::default();
-    let mut end_ns = 0;
-    for event in &history.events {
-        end_ns = event.at_ns;
-        reader.clocks.event(event);
-        table.event(event, |update| reader.update(event.at_ns, update));
-    }
-    reader.close(end_ns);
-    reader.spans.sort_by_key(|span| (span.from_ns, span.node));
-    reader.spans
-}
-
+/// Reads the values of all keys.
 #[derive(Default)]
-struct Reader {
-    clocks: NodeClocks,
+pub(super) struct SpanReader {
+    pub clocks: NodeClocks,
     spans: Vec<ValueSpan>,
     /// Where in `spans` the value is that each key holds.
-    open: HashMap<(usize, KeyName), usize>,
+    open: BTreeMap<(usize, KeyName), usize>,
 }
 
-impl Reader {
-    fn update(&mut self, at_ns: u64, update: KeyUpdate<'_>) {
+impl SpanReader {
+    /// A key was changed.
+    pub fn update(&mut self, at_ns: u64, update: KeyUpdate<'_>) {
         let place = (update.node, update.key.clone());
         if update.ends_value()
             && let Some(index) = self.open.remove(&place)
@@ -122,10 +125,13 @@ impl Reader {
         }
     }
 
-    fn close(&mut self, end_ns: u64) {
+    /// All values, in the order in which they were written. The history ended at `end_ns`.
+    pub fn close(mut self, end_ns: u64) -> Vec<ValueSpan> {
         for index in std::mem::take(&mut self.open).into_values() {
             self.end(index, end_ns, SpanEnd::Stays);
         }
+        self.spans.sort_by_key(|span| (span.from_ns, span.node));
+        self.spans
     }
 
     /// The value was seen to be gone at `at_ns`; its expiry may have been over before.
@@ -135,8 +141,10 @@ impl Reader {
         if let Some((set_ns, ttl_ms)) = span.expiry {
             let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
             let over_ns = self.clocks.over_ns(span.node, set_ns, ttl_ns);
-            // The server said so itself, or nothing has looked at the key since.
-            let ran_out = end == SpanEnd::RanOut || end == SpanEnd::Stays && over_ns < at_ns;
+            // The server said so itself, or something else befell a value that was over. A command
+            // that found it there proves that it was not.
+            let found_there = matches!(end, SpanEnd::Removed(_) | SpanEnd::Overwritten(_));
+            let ran_out = end == SpanEnd::RanOut || !found_there && over_ns < at_ns;
             if ran_out {
                 until_ns = over_ns.min(at_ns);
                 let early = over_ns < set_ns.saturating_add(ttl_ns);
@@ -183,5 +191,58 @@ fn end_of(update: &KeyUpdate<'_>) -> SpanEnd {
         KeyChange::Restarted => SpanEnd::LostInRestart,
         KeyChange::FailedOver => SpanEnd::LostInFailover,
         KeyChange::Found => SpanEnd::Unseen,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::custody::KeyTable;
+    use crate::history::{Event, What};
+
+    /// A value with a life of 5 ms on one key, which went away `at_ms`.
+    fn end(at_ms: u64, why: KeyChange) -> (u64, SpanEnd) {
+        let change = |at_ms: u64, value: Option<&str>, why: KeyChange| Event {
+            at_ns: ms(at_ms),
+            what: What::KeyChanged {
+                node: 0,
+                key: KeyName::Lock(0),
+                value: value.map(Arc::from),
+                ttl_ms: value.map(|_| 5),
+                why,
+            },
+        };
+        let events = [
+            change(0, Some("a"), KeyChange::Found),
+            change(at_ms, None, why),
+        ];
+        let (mut reader, mut table) = (SpanReader::default(), KeyTable::default());
+        for event in &events {
+            table.event(event, |update| reader.update(event.at_ns, update));
+        }
+        let span = reader.spans.remove(0);
+        (span.until_ns, span.end)
+    }
+
+    #[test]
+    fn what_was_over_before_its_server_was_lost_had_run_out() {
+        assert_eq!(end(9, KeyChange::Restarted), (ms(5), SpanEnd::RanOut));
+        assert_eq!(end(9, KeyChange::FailedOver), (ms(5), SpanEnd::RanOut));
+        assert_eq!(end(9, KeyChange::Flushed), (ms(5), SpanEnd::RanOut));
+    }
+
+    #[test]
+    fn what_was_lost_before_it_was_over_was_lost() {
+        assert_eq!(
+            end(4, KeyChange::Restarted),
+            (ms(4), SpanEnd::LostInRestart)
+        );
+        assert_eq!(
+            end(4, KeyChange::FailedOver),
+            (ms(4), SpanEnd::LostInFailover)
+        );
+        assert_eq!(end(4, KeyChange::Flushed), (ms(4), SpanEnd::Flushed));
+        assert_eq!(end(4, KeyChange::Evicted), (ms(4), SpanEnd::Evicted));
+        assert_eq!(end(4, KeyChange::Found), (ms(4), SpanEnd::Unseen));
     }
 }

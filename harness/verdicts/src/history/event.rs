@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::key_change::{KeyChange, KeyName};
 
@@ -126,11 +126,13 @@ pub enum What {
     },
     /// The request to release is about to be sent: the hold ends.
     Release { worker: usize, op: u64 },
-    /// The release was answered. `released`: the subject claims that it held the lock until now.
+    /// The release was answered. `released`: the subject claims that it held the lock until now, or
+    /// that it did not; null: it does not say.
     Released {
         worker: usize,
         op: u64,
-        released: bool,
+        #[serde(deserialize_with = "said")]
+        released: Option<bool>,
         /// When the last command of this release that names the lock's key went out on the wire;
         /// left out without a wire log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -241,6 +243,11 @@ pub enum What {
         /// Units sold, one for each key, as the buyers counted them.
         sold: Vec<i64>,
     },
+}
+
+/// A field that may be null, and may not be left out.
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    Option::deserialize(deserializer)
 }
 
 impl What {

@@ -1,5 +1,7 @@
 //! The history: the record of what happened, and the only input of the checkers.
 
+#[cfg(test)]
+mod any_event;
 mod event;
 mod file;
 mod header;
@@ -9,7 +11,7 @@ mod reading;
 
 pub use event::{ClockShift, EndReason, Event, Misbehaviour, What};
 pub use file::{HistoryError, read_history, write_history};
-pub use header::{FORMAT, Header};
+pub use header::{CustodyLook, FORMAT, Header};
 pub use key_change::{KeyChange, KeyCommand, KeyName};
 
 /// A whole history: header and events in the order in which the driver saw them.

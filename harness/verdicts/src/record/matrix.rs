@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::run::{Counts, Latency, Subject};
 use crate::check::{Cause, Property, Status, Verdicts};
+use crate::history::CustodyLook;
 
 /// Format and version of a matrix record.
 pub const MATRIX_FORMAT: &str = "picklock-matrix/1";
@@ -90,6 +91,10 @@ pub struct Cell {
     pub surprises: Vec<Surprise>,
     /// Counts of the run that is shown.
     pub counts: Counts,
+    /// What looks at the servers' keys have confirmed of the custody of all runs; left out in the
+    /// simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custody: Option<CustodyTally>,
     /// Latencies of all runs together, by operation, as in a run record.
     pub latency: BTreeMap<String, Latency>,
     /// Why the cell could not be run completely. Then nothing else in it counts.
@@ -105,6 +110,41 @@ pub struct Cell {
     pub run_dir: Option<String>,
     /// The command that repeats the run that is shown.
     pub reproduce: String,
+}
+
+/// What looks at the servers' keys, each when a run was over, have confirmed of the custody.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CustodyTally {
+    /// Runs on real servers.
+    pub runs: u64,
+    /// Those whose custody was confirmed whole.
+    pub confirmed_runs: u64,
+    /// Values that have gone.
+    pub ends: u64,
+    /// Those whose end was confirmed.
+    pub confirmed: u64,
+}
+
+impl CustodyTally {
+    /// Adds a run; `None`: it has no custody.
+    pub fn add(&mut self, look: Option<CustodyLook>) {
+        let look_or_none = look.unwrap_or_default();
+        self.runs += 1;
+        self.confirmed_runs += u64::from(look.is_some_and(|look| look.ends == look.confirmed));
+        self.ends += look_or_none.ends;
+        self.confirmed += look_or_none.confirmed;
+    }
+
+    /// The two together.
+    #[must_use]
+    pub fn and(self, other: CustodyTally) -> CustodyTally {
+        CustodyTally {
+            runs: self.runs + other.runs,
+            confirmed_runs: self.confirmed_runs + other.confirmed_runs,
+            ends: self.ends + other.ends,
+            confirmed: self.confirmed + other.confirmed,
+        }
+    }
 }
 
 /// How often a property had each result.

@@ -9,7 +9,7 @@ mod repro;
 mod run;
 mod scenario_hash;
 
-pub use matrix::{Cell, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally};
+pub use matrix::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally};
 pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproOverrides, ReproSubject};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_scenarios::{Scenario, Span, WorldName};
+use picklock_scenarios::{LeaseDuration, Scenario, WorldName};
 use serde::de::{Deserializer, Error as _, Unexpected};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -66,7 +66,7 @@ pub struct ReproOverrides {
     pub nodes: Option<usize>,
     /// Lease time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ttl: Option<Span>,
+    pub ttl: Option<LeaseDuration>,
     /// Docker image of the nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,

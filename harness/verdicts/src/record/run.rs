@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::check::Verdicts;
+use crate::history::CustodyLook;
 
 /// Format and version of a run record.
 pub const FORMAT: &str = "picklock-run/1";
@@ -102,6 +103,10 @@ pub struct Counts {
     /// How many of them no worker had begun to serve when the run ended; only in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unserved: Option<u64>,
+    /// What a look at the servers' keys has confirmed of the custody; left out: the run has none, or
+    /// nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custody: Option<CustodyLook>,
 }
 
 /// Latency of one operation, from its HdrHistogram.

@@ -38,6 +38,8 @@ pub struct Attempt {
     pub(super) taken: bool,
     /// When the holder's last request to extend was sent, while it is unanswered.
     pub extend_ns: Option<u64>,
+    /// When a command of that extension last changed a key of a server: it was answered later.
+    pub(super) extend_written_ns: u64,
     /// Every other grant that had arrived before this time was made before this one. The rule
     /// stands in `grant_order.rs`.
     pub follows_ns: u64,
@@ -79,8 +81,10 @@ pub enum Step {
     Ended(HoldEnd),
     /// Its release was answered; the attempt is over.
     Answered {
-        /// What the subject claims; `None`: the release ended in an error.
+        /// What the subject claims; `None`: nothing, or the release ended in an error.
         released: Option<bool>,
+        /// The release ended in an error.
+        failed: bool,
         /// When the last command of the release went out.
         last_command_ns: Option<u64>,
     },
@@ -131,6 +135,7 @@ impl Attempt {
             told: false,
             taken: false,
             extend_ns: None,
+            extend_written_ns: 0,
             follows_ns: at_ns,
             fence: None,
             last_answer: LastAnswer::after_request(at_ns, ms(ttl_ms)),
@@ -214,7 +219,18 @@ impl Attempt {
             valid_ms,
             elapsed_ms,
         };
-        Some(LeaseDeadline::reported(since_ns, report))
+        // It says how long it took, not when it read the request. What it did to the servers shows the
+        // earliest time, and its answer the latest.
+        let deadline = LeaseDeadline::reported(since_ns, report);
+        let written_ns = self.extend_written_ns.max(asked_ns).min(arrived_ns);
+        let earliest_ns = deadline
+            .earliest_ns
+            .max(written_ns.saturating_add(ms(valid_ms)));
+        Some(LeaseDeadline {
+            earliest_ns,
+            latest_ns: deadline.latest_ns.max(earliest_ns),
+            said_ns: (deadline.said_ns.0.max(written_ns), arrived_ns),
+        })
     }
 
     /// Its first value was written to a server, and it was not granted yet.

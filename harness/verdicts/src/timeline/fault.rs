@@ -1,5 +1,7 @@
 //! Faults: when each was on, whom it struck, and what its kind does to a lock.
 
+use picklock_scenarios::{Cause, FaultKind};
+
 use crate::history::{ClockShift, History, What};
 
 /// A fault as the history tells it.
@@ -21,29 +23,38 @@ pub struct FaultSpan<'a> {
     pub clock: Option<ClockShift>,
     /// True if it could not be applied: it ended where it began, and the next event says why.
     pub missed: bool,
+    /// The workers that it did not reach: something came from them while they were frozen or dead.
+    pub escaped: Vec<usize>,
 }
 
-/// True for faults that make a node forget, or expire, what it was told. One that has run out of
-/// memory or connections refuses (`exhaust` evicts nothing), and so holds its clients up.
+/// No plan has this one: it is the part of a failover by Sentinels in which two masters serve.
+const STALE_MASTER: &str = "stale-master";
+
+/// The cause that a fault suggests where nobody saw what became of a lock. `None`: it takes none away,
+/// or it is a fault that is not known here.
+pub fn loses(fault: &str) -> Option<Cause> {
+    match fault {
+        STALE_MASTER => Some(Cause::LostOnFailover),
+        planned => FaultKind::named(planned)?.loses(),
+    }
+}
+
+/// True for faults that make a node forget, or expire, what it was told, or a client misjudge the
+/// time. One that has run out of memory or connections refuses (`exhaust` evicts nothing), and so
+/// holds its clients up.
 pub fn forgets(fault: &str) -> bool {
-    matches!(
-        fault,
-        "failover" | "stale-master" | "crash-node" | "evict" | "flush-all"
-    ) || spoils_clocks(fault)
+    loses(fault).is_some()
 }
 
 /// True for faults after which some clock is wrong, and stays so.
 pub fn spoils_clocks(fault: &str) -> bool {
-    matches!(fault, "clock-jump" | "clock-skew")
+    matches!(loses(fault), Some(Cause::ClockJump | Cause::ClockSkew))
 }
 
 /// True for faults that strike once: what follows is up to the lock. All others go on, and excuse
 /// a lock that stands still, until the history says that they are over.
 pub fn strikes_once(fault: &str) -> bool {
-    matches!(
-        fault,
-        "crash-client" | "cut" | "evict" | "flush-all" | "flush-scripts" | "clock-jump"
-    )
+    FaultKind::named(fault).is_some_and(FaultKind::strikes_once)
 }
 
 /// All faults of a history, in the order in which they began.
@@ -71,6 +82,7 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                     nodes,
                     clock: *clock,
                     missed: false,
+                    escaped: Vec::new(),
                 });
             }
             What::FaultEnded { id } => {
@@ -79,6 +91,11 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                     spans[index].ended_ns = Some(event.at_ns);
                 }
                 continue;
+            }
+            What::FaultEscaped { id, worker, .. } => {
+                if let Some(index) = ids.iter().rposition(|known| known == id) {
+                    spans[index].escaped.push(*worker);
+                }
             }
             What::FaultMissed { fault, .. } => {
                 if let Some(index) = just_ended.filter(|index| spans[*index].fault == fault) {
@@ -99,8 +116,15 @@ impl FaultSpan<'_> {
         self.began_ns <= to_ns && until_ns >= from_ns
     }
 
-    /// True when it could hold up this worker: it names it, or names no worker.
+    /// True when it could hold up this worker: it struck, and names the worker or none.
     pub fn strikes(&self, worker: usize) -> bool {
-        self.workers.is_empty() || self.workers.contains(&worker)
+        let named = self.workers.is_empty() || self.workers.contains(&worker);
+        named && self.struck() && !self.escaped.contains(&worker)
+    }
+
+    /// True when it struck at all: it could be applied, and reached one of its workers.
+    pub fn struck(&self) -> bool {
+        let reached = |worker: &usize| !self.escaped.contains(worker);
+        !self.missed && (self.workers.is_empty() || self.workers.iter().any(reached))
     }
 }

@@ -1,4 +1,4 @@
-//! When workers were frozen.
+//! When workers were frozen. A fault that a worker escaped did not freeze it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) fn frozen(
     let mut frozen: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
     let pauses: Vec<_> = faults
         .iter()
-        .filter(|span| span.fault == PAUSE_CLIENT)
+        .filter(|span| span.fault == PAUSE_CLIENT && span.struck())
         .collect();
     if pauses.is_empty() {
         return frozen;
@@ -26,7 +26,8 @@ pub(super) fn frozen(
     let end_ns = history.events.last().map_or(0, |event| event.at_ns);
     for pause in pauses {
         let over_ns = pause.ended_ns.unwrap_or(end_ns);
-        for worker in pause.workers {
+        let reached = |worker: &&usize| pause.strikes(**worker);
+        for worker in pause.workers.iter().filter(reached) {
             let deaths = deaths.get(worker).map_or(&[][..], Vec::as_slice);
             let next = deaths.partition_point(|at_ns| *at_ns < pause.began_ns);
             let until_ns = deaths

@@ -16,7 +16,8 @@
 //!   arrival: the server cannot have set the key before it was asked.
 //!
 //! A renewal in the background counts `elapsed_ms` from the request to acquire, and an extension that the
-//! holder asked for from the request to extend. A refused extension ends the lease like `lost`.
+//! holder asked for from the request to extend. The worker may have read that request late, so such an
+//! extension was made no later than it arrives, and with custody no earlier than its last command. A refused extension ends the lease like `lost`.
 //!
 //! The holder's last word counts: an extension may end earlier than the lease before it. One that was
 //! made before the lease had expired continues it, even if it arrives later; any other one starts a

@@ -130,10 +130,10 @@ fn read(tracker: &mut AttemptTracker, event: &Event, see: &mut impl FnMut(Operat
                 ended_now = true;
                 None
             }
-            Step::Answered { released, .. } => {
-                let outcome = match released {
-                    Some(_) => Outcome::Done,
-                    None => Outcome::Failed,
+            Step::Answered { failed, .. } => {
+                let outcome = match failed {
+                    false => Outcome::Done,
+                    true => Outcome::Failed,
                 };
                 let asked = attempt.ended.filter(|_| !ended_now);
                 asked.map(|(asked_ns, _)| Operation::release(attempt, asked_ns, at_ns, outcome))

@@ -234,7 +234,7 @@ fn requests_end_with_their_answer_their_worker_or_the_history() {
             What::Released {
                 worker: 0,
                 op: 1,
-                released: true,
+                released: Some(true),
                 last_command_ns: None,
             },
         ),

@@ -68,12 +68,20 @@ impl AttemptTracker {
             } => self.answered(
                 at_ns,
                 (*worker, *op),
-                Some(*released),
-                *last_command_ns,
+                Step::Answered {
+                    released: *released,
+                    failed: false,
+                    last_command_ns: *last_command_ns,
+                },
                 see,
             ),
             What::ReleaseFailed { worker, op, .. } => {
-                self.answered(at_ns, (*worker, *op), None, None, see);
+                let failed = Step::Answered {
+                    released: None,
+                    failed: true,
+                    last_command_ns: None,
+                };
+                self.answered(at_ns, (*worker, *op), failed, see);
             }
             What::WorkerDown { worker, .. } => {
                 self.down(at_ns, *worker, see);
@@ -110,7 +118,7 @@ impl AttemptTracker {
             }),
             What::Extend { worker, op, .. } => {
                 if let Some(attempt) = self.find(*worker, *op) {
-                    attempt.extend_ns = Some(at_ns);
+                    (attempt.extend_ns, attempt.extend_written_ns) = (Some(at_ns), 0);
                 }
             }
             What::ExtendGranted {
@@ -244,17 +252,12 @@ impl AttemptTracker {
         &mut self,
         at_ns: u64,
         (worker, op): (usize, u64),
-        released: Option<bool>,
-        last_command_ns: Option<u64>,
+        answered: Step,
         mut see: impl FnMut(&Attempt, Step),
     ) {
         if let Some(mut attempt) = self.take(worker, op) {
             end(&mut attempt, at_ns, HoldEnd::Released, &mut see);
-            let step = Step::Answered {
-                released,
-                last_command_ns,
-            };
-            see(&attempt, step);
+            see(&attempt, answered);
         }
     }
 
@@ -268,12 +271,16 @@ impl AttemptTracker {
         }
     }
 
-    /// A command has written the lock's value. A grant cannot have been reported before its first.
+    /// A command has written the lock's value, or its expiry. A grant cannot have been reported before its
+    /// first, nor an extension before its last.
     fn taken(&mut self, at_ns: u64, command: &KeyCommand) {
-        if command.phase == Phase::Acquire
-            && let Some(attempt) = self.find(command.worker, command.op)
-        {
-            attempt.taken(at_ns);
+        let Some(attempt) = self.find(command.worker, command.op) else {
+            return;
+        };
+        match command.phase {
+            Phase::Acquire => attempt.taken(at_ns),
+            Phase::Extend => attempt.extend_written_ns = at_ns,
+            Phase::Idle | Phase::Release => {}
         }
     }
 

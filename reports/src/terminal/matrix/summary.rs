@@ -1,7 +1,7 @@
 //! The title of the table, its legend, and the summary below it.
 
 use picklock_verdicts::check::{Property, Status, describe};
-use picklock_verdicts::record::{MatrixRecord, SkippedCell};
+use picklock_verdicts::record::{CustodyTally, MatrixRecord, SkippedCell};
 
 use super::super::line::Line;
 use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
@@ -122,6 +122,19 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
         line = line.styled(WARN, "; interrupted: the others are missing");
     }
     line.wrap(width, 2)
+}
+
+/// How much of the custody was confirmed, where there were real servers.
+pub(super) fn custody(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let tallies = record.cells.iter().filter_map(|cell| cell.custody);
+    let Some(tally) = tallies.reduce(CustodyTally::and) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "custody confirmed in {} of {} runs ({} of {} ends of values)",
+        tally.confirmed_runs, tally.runs, tally.confirmed, tally.ends
+    );
+    Line::new().styled(FAINT, &text).wrap(width, 2)
 }
 
 fn count(number: usize, what: &str) -> String {

@@ -67,7 +67,7 @@ fn purchase(op: u64) -> [Event; 6] {
     let released = What::Released {
         worker,
         op,
-        released: true,
+        released: Some(true),
         last_command_ns: None,
     };
     [

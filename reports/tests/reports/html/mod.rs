@@ -4,4 +4,5 @@ mod browser;
 mod histories;
 mod runs;
 mod size;
+mod values;
 mod words;

@@ -98,7 +98,7 @@ fn play(choices: &[Choice], keys: u32, fenced: bool, mode: Mode) -> History {
     }
 }
 
-fn header(keys: u32, nodes: usize) -> Header {
+pub(super) fn header(keys: u32, nodes: usize) -> Header {
     Header {
         format: FORMAT.into(),
         scenario: "generated".into(),
@@ -115,6 +115,7 @@ fn header(keys: u32, nodes: usize) -> Header {
         min_grants: 0,
         progress_within_ms: 3 * TTL_MS,
         custody: false,
+        custody_look: None,
     }
 }
 
@@ -231,7 +232,11 @@ impl Player {
         self.push(What::Released {
             worker,
             op,
-            released: self.complete() || what % 8 != 1,
+            released: match (self.complete(), what % 8) {
+                (false, 1) => Some(false),
+                (false, 2) => None,
+                _ => Some(true),
+            },
             last_command_ns: (how >= 64).then_some(sent_ns + u64::from(how) % span_ms * MS),
         });
         State::Idle
@@ -298,7 +303,7 @@ impl Player {
             State::Releasing { op, .. } => self.push(What::Released {
                 worker,
                 op,
-                released: true,
+                released: Some(true),
                 last_command_ns: None,
             }),
             State::Asking { op, .. } => self.push(What::Refused { worker, op }),

@@ -66,7 +66,9 @@ fn operations(history: &History, of_key: u32) -> Vec<Operation> {
             }),
             What::Granted { op, .. } => returned(&mut operations, op, true, event.at_ns),
             What::Released {
-                op, released: true, ..
+                op,
+                released: Some(true),
+                ..
             } => returned(&mut operations, op, false, event.at_ns),
             What::Refused { op, .. } => operations.retain(|operation| operation.attempt != op),
             _ => {}

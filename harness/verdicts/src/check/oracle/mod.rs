@@ -2,17 +2,30 @@
 //!
 //! [`generate`] makes histories that follow the protocol, but not the rules of a lock: grants
 //! overlap, releases and attempts end unknown, workers are killed, and most times are equal to some
-//! other. Three oracles judge them: [`pairs`] looks at every pair of holds, [`linear`] tries every
+//! other. Three oracles judge those: [`pairs`] looks at every pair of holds, [`linear`] tries every
 //! order of operations, [`stalls`] looks at every moment.
+//!
+//! [`keys`] makes histories in which commands and faults change the keys of the nodes, and [`contents`]
+//! looks up what a key holds. [`thefts`] judges ownership there, [`claims`] what locks say, and
+//! [`causes`] why two had one lock.
 
+mod causes;
+mod claims;
+mod contents;
 mod generate;
+mod keys;
 mod linear;
 mod pairs;
 mod stalls;
+mod thefts;
+
+use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
-use super::{Property, Status, judge};
+use super::{Cause, Property, Status, judge};
 use crate::history::History;
 use crate::timeline::Timeline;
 
@@ -119,4 +132,60 @@ proptest! {
     fn progress_excuses_only_what_a_fault_takes_away(history in generate::faulty_histories(50)) {
         prop_assert_eq!(count(&history, Property::Progress).0, stalls::stalls(&history));
     }
+
+    #[test]
+    fn ownership_finds_exactly_the_values_that_were_taken(history in keys::key_histories(60)) {
+        prop_assert_eq!(count(&history, Property::Ownership), thefts::ownership(&history));
+    }
+
+    #[test]
+    fn claims_finds_exactly_what_is_untrue(history in keys::key_histories(60)) {
+        prop_assert_eq!(count(&history, Property::Claims), claims::claims(&history));
+    }
+
+    #[test]
+    fn causes_are_what_became_of_the_values(history in keys::key_histories(60)) {
+        for property in [Property::Exclusion, Property::Lease] {
+            let verdict = &judge(&history)[&property];
+            if let (Some(cause), Some(at_ns)) = (verdict.cause, verdict.at_ns) {
+                let possible = causes::causes(&history, property, at_ns);
+                prop_assert!(possible.contains(&cause), "{property}: {cause}, not {possible:?}");
+            }
+        }
+    }
 }
+
+/// Random histories prove nothing about what they do not contain.
+#[test]
+fn the_histories_of_keys_contain_every_kind_of_violation() {
+    let mut runner = TestRunner::deterministic();
+    let histories = keys::key_histories(60);
+    let mut seen: BTreeMap<(Property, Cause), u32> = BTreeMap::new();
+    for _ in 0..3000 {
+        let history = histories.new_tree(&mut runner).unwrap().current();
+        for (property, verdict) in judge(&history) {
+            if let Some(cause) = verdict.cause {
+                *seen.entry((property, cause)).or_default() += 1;
+            }
+        }
+    }
+    let kinds = [
+        (Property::Ownership, "stolen-release race phantom-extend"),
+        (
+            Property::Claims,
+            "unbacked-grant wrong-expiry false-release shared-key",
+        ),
+        (Property::Lease, CAUSES_OF_LEASE),
+        (Property::Exclusion, "outlived-lease expired-grant"),
+    ];
+    for (property, causes) in kinds {
+        for word in causes.split(' ') {
+            let cause = Cause::named(word).unwrap();
+            let times = seen.get(&(property, cause)).copied().unwrap_or(0);
+            assert!(times > 0, "{property} {cause}: never; {seen:?}");
+        }
+    }
+}
+
+const CAUSES_OF_LEASE: &str = "unbacked-grant wrong-expiry stolen-release race phantom-extend evicted \
+    lost-on-restart lost-on-failover quorum-erosion clock-jump undetermined";

@@ -8,7 +8,7 @@ const MS: u64 = 1_000_000;
 #[derive(Debug, Clone)]
 pub(super) struct Hold {
     pub(super) op: u64,
-    key: u32,
+    pub(super) key: u32,
     pub(super) begin_ns: u64,
     pub(super) end_ns: u64,
     pub(super) deadline_ns: u64,
@@ -17,7 +17,7 @@ pub(super) struct Hold {
     told: bool,
     fence: Option<u64>,
     /// Stretches in which the lease ran, cut at the end of the hold.
-    leases: Vec<(u64, u64)>,
+    pub(super) leases: Vec<(u64, u64)>,
     /// Stretches in which it may have run.
     possible_leases: Vec<(u64, u64)>,
     /// The earliest end of the lease by what was said after the grant.
@@ -85,14 +85,15 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         fence,
         kept_ns: words[1..]
             .iter()
-            .map(|word| word.until_ns.0)
+            // `lost` says nothing of the time before it.
+            .map(|word| word.until_ns.0.max(word.said_ns.0))
             .fold(u64::MAX, u64::min),
         leases: stretches(&words, end_ns, |word| (word.said_ns.1, word.until_ns.0)),
         possible_leases: stretches(&words, end_ns, |word| (word.said_ns.0, word.until_ns.1)),
         claimed_ns: later.iter().find_map(|event| match event.what {
             What::Released {
                 op: released_op,
-                released: true,
+                released: Some(true),
                 last_command_ns,
                 ..
             } if released_op == op => Some(last_command_ns.unwrap_or(end_ns)),
@@ -222,7 +223,7 @@ impl Hold {
 }
 
 /// They share more than one moment, or one of them is a moment strictly inside the other.
-fn overlapping((b1, c1): (u64, u64), (b2, c2): (u64, u64)) -> bool {
+pub(super) fn overlapping((b1, c1): (u64, u64), (b2, c2): (u64, u64)) -> bool {
     let inside = |moment: u64, from: u64, to: u64| from < moment && moment < to;
     let share = b1.max(b2) < c1.min(c2);
     share || (b1 == c1 && inside(b1, b2, c2)) || (b2 == c2 && inside(b2, b1, c1))

@@ -136,7 +136,18 @@ fn left_until(history: &History, past: &[Event], key: u32, op: u64) -> Option<u6
                 });
             }
             What::Release { op: o, .. } if o == op => release_ns = Some(event.at_ns),
-            What::Released { op: o, .. } if o == op => return Some(event.at_ns),
+            What::Released {
+                op: o, released, ..
+            } if o == op => {
+                // Who does not say that it is free may have left it.
+                // A late answer does not make the lease longer, if the worker reached its nodes.
+                let over_ns = release_ns.map_or(u64::MAX, |sent_ns| sent_ns + longest_ns);
+                let free_ns = match reaches(&past[..index], history.header.nodes, of) {
+                    true => event.at_ns.min(over_ns),
+                    false => event.at_ns,
+                };
+                return Some(released.map_or(lease_over_ns, |_| free_ns));
+            }
             What::ReleaseFailed { op: o, .. } if o == op => return Some(lease_over_ns),
             What::WorkerDown { worker, .. } if worker == of => return Some(lease_over_ns),
             _ => {}

@@ -15,16 +15,17 @@
 //!
 //! Without custody nothing of this can be shown, and the property does not apply.
 
-use std::collections::{HashMap, HashSet};
-
-use picklock_scenarios::{Phase, Property};
+use picklock_scenarios::Property;
 
 use crate::check::checker::Checker;
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Finding, Judgement, Seen};
-use crate::custody::{KeyTable, KeyUpdate, NodeClocks};
-use crate::history::{Event, Header, KeyChange, KeyName};
-use crate::timeline::{Attempt, Step, ms};
+use crate::check::kept_values::KeptValues;
+use crate::check::key_users::KeyUsers;
+use crate::check::written_values::{Written, WrittenValues};
+use crate::custody::{KeyUpdate, NodesUsed};
+use crate::history::{Event, Header};
+use crate::timeline::{Attempt, Step};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
 const SLACK_NS: u64 = 2_000_000;
@@ -37,112 +38,109 @@ pub(in crate::check) struct Claims {
     custody: bool,
     nodes: usize,
     locks: Vec<String>,
-    table: KeyTable,
-    clocks: NodeClocks,
-    /// What each attempt that is under way has written.
-    written: HashMap<u64, Written>,
-    /// The nodes that any attempt has written to.
-    nodes_used: HashSet<usize>,
-    /// Which lock used a key first, and in which attempt.
-    users: HashMap<(usize, KeyName), (u32, u64)>,
-    /// Releases that claimed success while their value was still there.
-    suspects: Vec<Suspect>,
-    found: Vec<(u64, FalseClaim)>,
+    nodes_used: NodesUsed,
+    written: WrittenValues,
+    users: KeyUsers,
+    kept: KeptValues,
+    found: Vec<Found>,
 }
 
-/// What one attempt has written.
-#[derive(Debug, Clone, Default)]
-struct Written {
-    values: Vec<WrittenValue>,
-    /// It took something away, too: perhaps that is how it takes the lock.
-    took_away: bool,
-}
-
-/// One value that an attempt has written, with its last expiry.
-#[derive(Debug, Clone)]
-struct WrittenValue {
-    node: usize,
-    key: KeyName,
-    set_ns: u64,
-    ttl_ms: Option<i64>,
-    /// The expiry was set in order to take the lock.
-    at_first: bool,
-}
-
-/// A release that claimed success.
-#[derive(Debug, Clone)]
-struct Suspect {
+/// An untrue claim, and when it was made.
+struct Found {
     at_ns: u64,
-    worker: usize,
-    op: u64,
-    /// Where its value was still there.
-    kept: Vec<(usize, KeyName)>,
+    /// It is none if this lock uses one node only.
+    unless_alone: Option<u32>,
+    claim: FalseClaim,
 }
 
 impl Claims {
-    fn quorum(&self) -> usize {
-        self.nodes / 2 + 1
-    }
-
     fn found(&mut self, at_ns: u64, about: Claim, ops: Vec<u64>, statement: String) {
         let claim = FalseClaim {
             about,
             ops,
             statement,
         };
-        self.found.push((at_ns, claim));
+        self.found.push(Found {
+            at_ns,
+            unless_alone: None,
+            claim,
+        });
     }
 
     fn granted(&mut self, at_ns: u64, attempt: &Attempt) {
-        let Some(written) = self.written.get(&attempt.op).cloned() else {
-            return;
-        };
+        // A lock that keeps its value from one attempt to the next has nothing to write.
+        let written = self.written.take(attempt.op).or_else(|| {
+            let (worker, lock) = (attempt.worker, attempt.key);
+            let clocks = self.kept.clocks();
+            let kept = self.written.any_there(worker, lock, at_ns, clocks);
+            (!kept).then(Written::default)
+        });
+        let Some(written) = written else { return };
         self.judge_expiry(at_ns, attempt, &written);
+        self.judge_grant(at_ns, attempt, &written);
         self.judge_validity(at_ns, attempt, &written);
         self.judge_key(at_ns, attempt, &written);
+        self.written.put_back(attempt.op, written);
     }
 
     /// "As long as you asked for."
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let asked_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
         let most_ms = asked_ms.saturating_add(999) / 1000 * 1000;
-        let wrong = written.lock_values().find_map(|value| {
-            let ttl_ms = value.ttl_ms.filter(|_| value.at_first)?;
-            let right = asked_ms - SLACK_MS..=most_ms + SLACK_MS;
-            (!right.contains(&ttl_ms)).then_some((value.node, ttl_ms))
-        });
-        if let Some((node, ttl_ms)) = wrong {
-            let statement = format!(
-                "worker {} asked for a lease of {asked_ms} ms, and its key on node {node} was given {ttl_ms} ms",
-                attempt.worker
-            );
-            self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
+        let right = asked_ms - SLACK_MS..=most_ms.saturating_add(SLACK_MS);
+        for here in written.by_node() {
+            let first = here.iter().filter(|value| value.at_first);
+            let given_ms = || first.clone().filter_map(|value| value.ttl_ms);
+            // A lock may write other keys beside its own: one that is right is its own.
+            let Some(ttl_ms) = given_ms().min() else {
+                continue;
+            };
+            if !given_ms().any(|ttl_ms| right.contains(&ttl_ms)) {
+                let node = here[0].node;
+                let statement = format!(
+                    "worker {} asked for a lease of {asked_ms} ms, and its key on node {node} was given {ttl_ms} ms",
+                    attempt.worker
+                );
+                return self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
+            }
         }
     }
 
-    /// "You have it, for so long."
-    fn judge_validity(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
-        if !attempt.told {
+    /// "You have it."
+    fn judge_grant(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
+        let nodes = written.by_node().count();
+        let beside = written.took_away || written.is_beside_the_lock();
+        // A lease that is over when it is told promises nothing.
+        let promised = attempt.told && attempt.deadline_ns > at_ns;
+        if !promised || beside || nodes > self.nodes / 2 {
             return;
         }
-        let quorum = self.quorum();
-        let mut over_ns: Vec<u64> = written.over_ns().collect();
-        over_ns.sort_unstable_by(|one, other| other.cmp(one));
-        let Some(worth_ns) = over_ns.get(quorum - 1).copied() else {
-            if !written.took_away {
-                let statement = format!(
-                    "worker {} was told that it has the lock, and its value was written to {} of {} nodes",
-                    attempt.worker,
-                    over_ns.len(),
-                    self.nodes
-                );
-                self.found(at_ns, Claim::Grant, vec![attempt.op], statement);
-            }
-            return;
+        let claim = FalseClaim {
+            about: Claim::Grant,
+            ops: vec![attempt.op],
+            statement: format!(
+                "worker {} was told that it has the lock, and its value was written to {nodes} of {} nodes",
+                attempt.worker, self.nodes
+            ),
         };
+        self.found.push(Found {
+            at_ns,
+            unless_alone: (nodes > 0).then_some(attempt.key),
+            claim,
+        });
+    }
+
+    /// "For so long."
+    fn judge_validity(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
+        let quorum = self.nodes_used.quorum(attempt.key);
+        let over_ns = written.over_ns();
         let told_ns = attempt.deadline_ns;
         // A lease that is over when it is told promises nothing.
-        if told_ns > at_ns && told_ns > worth_ns.saturating_add(SLACK_NS) {
+        if let Some(worth_ns) = over_ns.get(quorum - 1)
+            && attempt.told
+            && told_ns > at_ns
+            && told_ns > worth_ns.saturating_add(SLACK_NS)
+        {
             let more_ms = (told_ns - worth_ns) / 1_000_000;
             let statement = format!(
                 "worker {} was told a lease that ends {more_ms} ms after the expiry that was written",
@@ -154,153 +152,39 @@ impl Claims {
 
     /// "It is this lock."
     fn judge_key(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
-        for value in written.lock_values() {
-            let place = (value.node, value.key.clone());
-            let user = (attempt.key, attempt.op);
-            let &mut (lock, op) = self.users.entry(place).or_insert(user);
-            if lock != attempt.key {
-                let name = |lock: u32| self.locks.get(lock as usize).map_or("?", String::as_str);
-                let statement = format!(
-                    "the locks `{}` and `{}` use one key, `{}`",
-                    name(lock),
-                    name(attempt.key),
-                    value.key.text(&self.locks)
-                );
-                return self.found(at_ns, Claim::Key, vec![op, attempt.op], statement);
-            }
-        }
+        let (lock, op) = (attempt.key, attempt.op);
+        let Some(shared) = self.users.granted(lock, op, written) else {
+            return;
+        };
+        let name = |lock: u32| self.locks.get(lock as usize).map_or("?", String::as_str);
+        let (other, first) = shared.first;
+        let statement = format!(
+            "the locks `{}` and `{}` use one key, `{}`",
+            name(other),
+            name(lock),
+            shared.key.text(&self.locks)
+        );
+        self.found(at_ns, Claim::Key, vec![first, op], statement);
     }
 
     /// "It is free."
-    fn released(&mut self, at_ns: u64, attempt: &Attempt) {
-        let clocks = &self.clocks;
-        let kept: Vec<(usize, KeyName)> = self
-            .table
-            .holdings()
-            .filter(|(_, _, holding)| {
-                let author = holding.author.as_ref();
-                author.is_some_and(|author| {
-                    author.op == attempt.op && author.worker == attempt.worker
-                })
-            })
-            // A counter stays, and so does what has no expiry and another name.
-            .filter(|(_, key, holding)| holding.ttl_ms.is_some() || matches!(key, KeyName::Lock(_)))
-            .filter(|(node, _, holding)| {
-                holding.ttl_ms.is_none_or(|ttl_ms| {
-                    let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
-                    clocks.over_ns(*node, holding.expiry_set_ns, ttl_ns) > at_ns + SLACK_NS
-                })
-            })
-            .map(|(node, key, _)| (node, key.clone()))
-            .collect();
-        if kept.len() > self.nodes - self.quorum() {
-            self.suspects.push(Suspect {
-                at_ns,
-                worker: attempt.worker,
-                op: attempt.op,
-                kept,
-            });
-        }
-    }
-
-    fn changed(&mut self, update: &Changed) {
-        let Changed {
-            node,
-            key,
-            worker,
-            op,
-            ..
-        } = update;
-        if !update.gone {
-            self.nodes_used.insert(*node);
-        }
-        if update.gone {
-            for suspect in &mut self.suspects {
-                if suspect.op == *op && suspect.worker == *worker {
-                    suspect.kept.retain(|kept| kept != &(*node, key.clone()));
-                }
-            }
-            let keeps = self.nodes - self.quorum();
-            self.suspects.retain(|suspect| suspect.kept.len() > keeps);
-        }
-        let written = self.written.entry(*op).or_default();
-        let place = |value: &WrittenValue| value.node == *node && value.key == *key;
-        match (update.gone, written.values.iter().position(place)) {
-            (true, Some(index)) => {
-                written.values.remove(index);
-            }
-            (true, None) => written.took_away = true,
-            (false, known) => {
-                let value = WrittenValue {
-                    node: *node,
-                    key: key.clone(),
-                    set_ns: update.at_ns,
-                    ttl_ms: update.ttl_ms,
-                    at_first: update.phase == Phase::Acquire,
-                };
-                match known {
-                    Some(index) => written.values[index] = value,
-                    None => written.values.push(value),
-                }
+    fn judge_releases(&mut self) {
+        for release in std::mem::take(&mut self.kept).into_early() {
+            let stayed = release.nodes();
+            let alone = self.nodes_used.only_node(release.lock).is_some();
+            let may_stay = if alone {
+                0
+            } else {
+                self.nodes - (self.nodes / 2 + 1)
+            };
+            if stayed > may_stay {
+                let statement = format!(
+                    "worker {} was told that the lock is free, and its value stayed on {stayed} of {} nodes",
+                    release.worker, self.nodes
+                );
+                self.found(release.at_ns, Claim::Release, vec![release.op], statement);
             }
         }
-    }
-}
-
-impl Written {
-    /// The values that are a lock's: they expire, or have its name.
-    fn lock_values(&self) -> impl Iterator<Item = &WrittenValue> {
-        self.values
-            .iter()
-            .filter(|value| value.ttl_ms.is_some() || matches!(value.key, KeyName::Lock(_)))
-    }
-
-    /// When the value on each node is over, by what was written.
-    fn over_ns(&self) -> impl Iterator<Item = u64> {
-        let mut nodes: HashMap<usize, u64> = HashMap::new();
-        for value in self.lock_values() {
-            let over_ns = value.ttl_ms.map_or(u64::MAX, |ttl_ms| {
-                let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
-                value.set_ns.saturating_add(ttl_ns)
-            });
-            let node = nodes.entry(value.node).or_insert(over_ns);
-            *node = over_ns.min(*node);
-        }
-        nodes.into_values()
-    }
-}
-
-/// A change that a worker's command made.
-struct Changed {
-    at_ns: u64,
-    node: usize,
-    key: KeyName,
-    worker: usize,
-    op: u64,
-    phase: Phase,
-    gone: bool,
-    ttl_ms: Option<i64>,
-}
-
-impl Changed {
-    /// `None`: no worker's command made it, or it changed another client's value.
-    fn of(at_ns: u64, update: &KeyUpdate<'_>) -> Option<Self> {
-        let KeyChange::Command(command) = update.why else {
-            return None;
-        };
-        let holding = update.now.or(update.before.as_ref())?;
-        let author = holding.author.as_ref()?;
-        let own = author.worker == command.worker && author.op == command.op;
-        (own || update.now.is_none()).then(|| Changed {
-            at_ns,
-            node: update.node,
-            key: update.key.clone(),
-            worker: command.worker,
-            op: command.op,
-            phase: command.phase,
-            gone: update.now.is_none(),
-            ttl_ms: update.now.and_then(|now| now.ttl_ms),
-        })
     }
 }
 
@@ -319,12 +203,10 @@ impl Checker for Claims {
             custody: header.custody,
             nodes: header.nodes.max(1),
             locks: header.keys.clone(),
-            table: KeyTable::default(),
-            clocks: NodeClocks::default(),
-            written: HashMap::new(),
-            nodes_used: HashSet::new(),
-            users: HashMap::new(),
-            suspects: Vec::new(),
+            nodes_used: NodesUsed::new(header.nodes),
+            written: WrittenValues::default(),
+            users: KeyUsers::default(),
+            kept: KeptValues::default(),
             found: Vec::new(),
         }
     }
@@ -333,63 +215,47 @@ impl Checker for Claims {
         if !self.custody {
             return;
         }
+        self.nodes_used.step(attempt, step);
+        self.kept.step(at_ns, attempt, step);
         match step {
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
-                if let Some(written) = self.written.get(&attempt.op).cloned() {
+                if let Some(written) = self.written.take(attempt.op) {
                     self.judge_validity(at_ns, attempt, &written);
+                    self.written.put_back(attempt.op, written);
                 }
             }
-            Step::Answered { released, .. } => {
-                if released == Some(true) {
-                    self.released(at_ns, attempt);
-                }
-                self.written.remove(&attempt.op);
-            }
-            Step::Denied(_) | Step::Gone => {
-                self.written.remove(&attempt.op);
-            }
+            Step::Answered { .. } | Step::Denied(_) | Step::Gone => self.written.forget(attempt.op),
             _ => {}
         }
     }
 
     fn event(&mut self, event: &Event) {
-        if !self.custody {
-            return;
-        }
-        self.clocks.event(event);
-        let mut changed = None;
-        self.table.event(event, |update| {
-            changed = Changed::of(event.at_ns, &update);
-        });
-        if let Some(changed) = changed {
-            self.changed(&changed);
-        }
+        self.kept.event(event);
+    }
+
+    fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+        self.nodes_used.key_changed(update);
+        self.written.changed(at_ns, update);
+        self.kept.changed(at_ns, update);
     }
 
     fn finish(mut self) -> Judgement {
         if !self.custody {
             return Judgement::NotApplicable;
         }
-        for suspect in std::mem::take(&mut self.suspects) {
-            let statement = format!(
-                "worker {} was told that the lock is free, and its value stayed on {} of {} nodes",
-                suspect.worker,
-                suspect.kept.len(),
-                self.nodes
-            );
-            self.found(suspect.at_ns, Claim::Release, vec![suspect.op], statement);
-        }
+        self.judge_releases();
         // A lock that only ever used one of several nodes asks for no majority.
-        if self.nodes_used.len() == 1 && self.nodes > 1 {
-            self.found.retain(|(_, claim)| claim.about != Claim::Grant);
-        }
+        let nodes_used = &self.nodes_used;
+        let is_alone = |lock: u32| nodes_used.only_node(lock).is_some();
+        self.found
+            .retain(|found| !found.unless_alone.is_some_and(is_alone));
         let count = self.found.len() as u64;
-        let first = self.found.into_iter().min_by_key(|(at_ns, _)| *at_ns);
-        let first = first.map(|(at_ns, claim)| Finding {
+        let first = self.found.into_iter().min_by_key(|found| found.at_ns);
+        let first = first.map(|found| Finding {
             property: Property::Claims,
-            at_ns,
-            seen: Seen::FalseClaim(claim),
+            at_ns: found.at_ns,
+            seen: Seen::FalseClaim(found.claim),
         });
         Judgement::of(first, count)
     }

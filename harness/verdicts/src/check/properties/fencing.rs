@@ -14,8 +14,8 @@ use crate::check::checker::Checker;
 use crate::check::description::Description;
 use crate::check::finding::{Finding, Judgement, Seen, StaleToken};
 use crate::check::token_set::TokenSet;
-use crate::history::Header;
-use crate::timeline::{Attempt, Step};
+use crate::history::{Header, History};
+use crate::timeline::{Attempt, AttemptTracker, Step};
 
 /// The highest token so far. Tokens of the latest time are kept apart, because equal times prove
 /// no order.
@@ -61,7 +61,24 @@ pub(in crate::check) struct Fencing {
     asked: Vec<Option<(u64, Option<u64>)>>,
     violations: u64,
     first: Option<Finding>,
+    /// Every violation, if somebody wants to know them all.
+    all: Option<Vec<StaleToken>>,
     tokens: bool,
+}
+
+/// All tokens that were not higher than one before them, in the order in which they arrived.
+///
+/// The checker reports only the first; a picture shows them all.
+pub fn stale_tokens(history: &History) -> Vec<StaleToken> {
+    let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut checker = Fencing::new(&history.header);
+    checker.all = Some(Vec::new());
+    for event in &history.events {
+        tracker.event(event, |attempt, step| {
+            checker.step(event.at_ns, attempt, step);
+        });
+    }
+    checker.all.unwrap_or_default()
 }
 
 impl Fencing {
@@ -79,15 +96,19 @@ impl Fencing {
         let higher = before.max(ended).filter(|highest| fence <= *highest);
         if let Some(highest) = higher.max(repeated) {
             self.violations += 1;
+            let stale = StaleToken {
+                op: attempt.op,
+                fence,
+                highest,
+            };
             self.first.get_or_insert(Finding {
                 property: Property::Fencing,
                 at_ns,
-                seen: Seen::StaleToken(StaleToken {
-                    op: attempt.op,
-                    fence,
-                    highest,
-                }),
+                seen: Seen::StaleToken(stale),
             });
+            if let Some(all) = &mut self.all {
+                all.push(stale);
+            }
         }
     }
 }
@@ -108,6 +129,7 @@ impl Checker for Fencing {
             asked: vec![None; header.workers],
             violations: 0,
             first: None,
+            all: None,
             tokens: false,
         }
     }

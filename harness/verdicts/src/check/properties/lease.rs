@@ -173,8 +173,10 @@ impl Checker for Lease {
                 if let Some(index) = key.of(attempt.op) {
                     let held = &mut key.open[index];
                     held.leases.step(at_ns, attempt, step);
-                    if matches!(step, Step::LeaseMoved { .. }) {
-                        held.kept_ns = held.kept_ns.min(attempt.deadline_ns);
+                    if let Step::LeaseMoved { said_ns, .. } = step {
+                        // That the lock is lost takes back nothing before it was said.
+                        let kept_ns = attempt.deadline_ns.max(said_ns.0);
+                        held.kept_ns = held.kept_ns.min(kept_ns);
                     }
                 }
             }

@@ -10,6 +10,7 @@ use picklock_scenarios::Property;
 use super::checker::Checker;
 use super::description::Description;
 use super::finding::Judgement;
+use crate::custody::KeyUpdate;
 use crate::history::{Event, Header};
 use crate::timeline::{Attempt, Step};
 
@@ -36,6 +37,10 @@ macro_rules! checkers {
 
             pub fn event(&mut self, event: &Event) {
                 $(self.$name.event(event);)*
+            }
+
+            pub fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+                $(self.$name.key_changed(at_ns, update);)*
             }
 
             pub fn finish(self) -> Vec<(Property, Judgement)> {

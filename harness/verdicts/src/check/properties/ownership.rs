@@ -3,15 +3,18 @@
 //! With custody it is seen on the servers: a command that a client sent to release or to extend its
 //! lock removed or replaced a value that another client's acquisition had written. An attempt that
 //! deletes another client's value while it takes its own back counts as a release too. A value that
-//! never expires and has not the name of a lock is none (a counter, a list of those who wait). Neither
-//! is a value that its writer was not granted the lock with: GETSET writes also where it finds that
-//! another client has the lock. So a finding waits until the attempt that wrote the value is granted.
+//! never expires and has not the name of a lock is none (a counter, a list of those who wait).
+//!
+//! A value that was written on a free key is its writer's, whether or not its writer learns that it has
+//! the lock. One that was written over another may be none: GETSET writes also where it finds that
+//! another client has the lock. So a finding waits until the attempt that wrote it is granted, and if
+//! that attempt writes the value once more, the first one was not what it was granted the lock with.
 //!
 //! Without custody it is judged from what clients said (`bare_ownership.rs`), and only as long as the
 //! lock's own word held: once two leases overlapped, the two clients had the lock together anyway, and
 //! the answer to a release does not show whose it was.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use picklock_scenarios::{Phase, Property};
 
@@ -19,21 +22,21 @@ use crate::check::bare_ownership::BareOwnership;
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, ForeignRelease, Judgement, Seen};
+use crate::check::taken_value::TakenValue;
 use crate::custody::{KeyTable, KeyUpdate};
-use crate::history::{Event, Header, History, KeyChange, KeyCommand, KeyName};
+use crate::history::{Header, History, KeyName};
 use crate::timeline::{Attempt, AttemptTracker, Step};
 
 /// The checker.
 pub(in crate::check) struct Ownership {
     custody: bool,
-    table: KeyTable,
     bare: BareOwnership,
     /// The latest attempt of each worker.
     attempts: Vec<Asked>,
-    /// Values that were taken away before the attempts that wrote them were granted.
-    waiting: Vec<Taken>,
-    /// Attempts that were not granted, and left a value behind.
-    losers: HashSet<u64>,
+    /// The keys whose value was written over another, by an attempt that is not granted: which one.
+    unproven: HashMap<(usize, KeyName), u64>,
+    /// Such values that were taken away while their attempts were under way.
+    waiting: Vec<TakenValue>,
     violations: u64,
     first: Option<ForeignRelease>,
     /// All of them, where they are asked for.
@@ -41,24 +44,22 @@ pub(in crate::check) struct Ownership {
 }
 
 /// What is known of an attempt.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     op: u64,
     key: u32,
-    granted: bool,
+    answer: Answer,
     released_ns: Option<u64>,
 }
 
-/// A value that another client's command took away.
-#[derive(Debug, Clone)]
-struct Taken {
-    node: usize,
-    key: KeyName,
-    by: KeyCommand,
-    /// Who had written it.
-    owner: (usize, u64),
-    at_ns: u64,
-    extended: bool,
+/// What an attempt was answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Answer {
+    #[default]
+    Awaited,
+    Granted,
+    /// It was denied, or will never be answered.
+    Denied,
 }
 
 impl Ownership {
@@ -77,24 +78,33 @@ impl Ownership {
 
     /// An attempt is granted the lock: what was taken away from it before was its own.
     fn confirm(&mut self, owner: &Attempt) {
-        let owner = (owner.worker, owner.op);
-        let (own, waiting) = std::mem::take(&mut self.waiting)
+        self.unproven.retain(|_, op| *op != owner.op);
+        let of_owner = |taken: &TakenValue| taken.owner == (owner.worker, owner.op);
+        let (own, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting)
             .into_iter()
-            .partition(|taken| taken.owner == owner);
+            .partition(of_owner);
         self.waiting = waiting;
-        let own: Vec<Taken> = own;
         own.iter().for_each(|taken| self.took(taken));
     }
 
-    fn took(&mut self, taken: &Taken) {
-        let by = &taken.by;
-        let asked = self.attempts.get(by.worker);
-        let asked = asked.filter(|asked| asked.op == by.op);
+    /// An attempt, if it is the last of its worker.
+    fn asked(&self, (worker, op): (usize, u64)) -> Option<&Asked> {
+        self.attempts.get(worker).filter(|asked| asked.op == op)
+    }
+
+    fn took(&mut self, taken: &TakenValue) {
+        let releaser = self.asked((taken.by.worker, taken.by.op));
+        let named = match taken.key {
+            KeyName::Lock(lock) => lock,
+            KeyName::Other(_) => 0,
+        };
+        let key = releaser.or(self.asked(taken.owner));
         self.found(ForeignRelease {
-            key: asked.map_or(0, |asked| asked.key),
-            releaser: by.op,
+            key: key.map_or(named, |asked| asked.key),
+            releaser: taken.by.op,
             owner: taken.owner.1,
-            sent_ns: asked
+            owned_ns: taken.written_ns,
+            sent_ns: releaser
                 .and_then(|asked| asked.released_ns)
                 .unwrap_or(taken.at_ns),
             struck_ns: taken.at_ns,
@@ -105,13 +115,7 @@ impl Ownership {
     /// The last attempt of a worker is kept until its next: its commands may come late.
     fn note(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if self.attempts.len() <= attempt.worker {
-            let none = Asked {
-                op: 0,
-                key: 0,
-                granted: false,
-                released_ns: None,
-            };
-            self.attempts.resize(attempt.worker + 1, none);
+            self.attempts.resize(attempt.worker + 1, Asked::default());
         }
         let asked = &mut self.attempts[attempt.worker];
         match step {
@@ -119,55 +123,42 @@ impl Ownership {
                 *asked = Asked {
                     op: attempt.op,
                     key: attempt.key,
-                    granted: false,
+                    answer: Answer::Awaited,
                     released_ns: None,
                 };
             }
             Step::Begun => {
-                asked.granted = true;
+                asked.answer = Answer::Granted;
                 self.confirm(attempt);
             }
             Step::Denied(_) | Step::Gone => {
+                if asked.answer == Answer::Awaited {
+                    asked.answer = Answer::Denied;
+                }
                 let owner = (attempt.worker, attempt.op);
                 self.waiting.retain(|taken| taken.owner != owner);
-                if !asked.granted && self.table.is_author(owner.0, owner.1) {
-                    self.losers.insert(owner.1);
-                }
             }
             Step::Ended(_) if asked.op == attempt.op => asked.released_ns = Some(at_ns),
             _ => {}
         }
     }
-}
 
-/// What a command took away, if another client's acquisition had written it.
-fn taken(at_ns: u64, update: &KeyUpdate<'_>) -> Option<Taken> {
-    let KeyChange::Command(command) = update.why else {
-        return None;
-    };
-    let before = update.before.as_ref()?;
-    let author = before.author.as_ref()?;
-    let is_lock = before.ttl_ms.is_some() || matches!(update.key, KeyName::Lock(_));
-    let takes_away = match command.phase {
-        // A lock that is taken over is a question of leases.
-        Phase::Acquire => update.now.is_none(),
-        Phase::Idle | Phase::Extend | Phase::Release => true,
-    };
-    let foreign = author.worker != command.worker && author.phase == Phase::Acquire;
-    (is_lock && takes_away && foreign && update.ends_value()).then(|| Taken {
-        node: update.node,
-        key: update.key.clone(),
-        by: command.clone(),
-        owner: (author.worker, author.op),
-        at_ns,
-        extended: update.now.is_some(),
-    })
-}
-
-/// Whose attempt wrote a value in order to take the lock.
-fn writer(update: &KeyUpdate<'_>) -> Option<(usize, u64)> {
-    let author = update.now?.author.as_ref()?;
-    (author.phase == Phase::Acquire).then_some((author.worker, author.op))
+    /// An attempt has written a value, or written it once more.
+    fn written(&mut self, update: &KeyUpdate<'_>, writer: (usize, u64)) {
+        let op = writer.1;
+        let place = (update.node, update.key.clone());
+        self.waiting
+            .retain(|taken| (taken.node, &taken.key, taken.owner.1) != (place.0, &place.1, op));
+        let is_new =
+            update.before.as_ref().map(|before| before.serial) != update.now.map(|now| now.serial);
+        let on_free_key = update.now.is_some_and(|now| now.on_free_key);
+        let is_granted = self
+            .asked(writer)
+            .is_some_and(|asked| asked.answer == Answer::Granted);
+        if is_new && !on_free_key && !is_granted {
+            self.unproven.insert(place, op);
+        }
+    }
 }
 
 impl Checker for Ownership {
@@ -184,11 +175,10 @@ impl Checker for Ownership {
         let keys = if header.custody { 0 } else { header.keys.len() };
         Ownership {
             custody: header.custody,
-            table: KeyTable::default(),
             bare: BareOwnership::new(keys),
             attempts: Vec::new(),
+            unproven: HashMap::new(),
             waiting: Vec::new(),
-            losers: HashSet::new(),
             violations: 0,
             first: None,
             all: None,
@@ -206,24 +196,25 @@ impl Checker for Ownership {
         }
     }
 
-    fn event(&mut self, event: &Event) {
-        let (mut now_taken, mut written) = (None, None);
-        self.table.event(event, |update| {
-            now_taken = taken(event.at_ns, &update);
-            written = writer(&update).map(|owner| (update.node, update.key.clone(), owner));
-        });
-        // It wrote the value once more: the first one was not what it was granted the lock with.
-        if let Some((node, key, owner)) = written {
-            self.waiting
-                .retain(|taken| (taken.node, &taken.key, taken.owner) != (node, &key, owner));
-        }
-        let Some(taken) = now_taken else {
-            return;
+    fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+        let unproven = match update.ends_value() {
+            true => self.unproven.remove(&(update.node, update.key.clone())),
+            false => None,
         };
-        match self.attempts.get(taken.owner.0) {
-            Some(owner) if owner.op == taken.owner.1 && !owner.granted => self.waiting.push(taken),
-            _ if self.losers.contains(&taken.owner.1) => {}
-            _ => self.took(&taken),
+        if let Some(taken) = TakenValue::of(at_ns, update) {
+            let owner = self.asked(taken.owner);
+            let is_asking = owner.is_some_and(|owner| owner.answer == Answer::Awaited);
+            match unproven {
+                None => self.took(&taken),
+                Some(_) if is_asking => self.waiting.push(taken),
+                Some(_) => {}
+            }
+        }
+        if let Some(command) = update.command()
+            && command.phase == Phase::Acquire
+            && update.now.is_some()
+        {
+            self.written(update, (command.worker, command.op));
         }
     }
 
@@ -241,13 +232,14 @@ impl Checker for Ownership {
 pub(in crate::check) fn foreign_releases(history: &History) -> Vec<ForeignRelease> {
     let mut tracker = AttemptTracker::new(history.header.workers);
     let mut checker = Ownership::new(&history.header);
+    let mut keys = history.header.custody.then(KeyTable::default);
     checker.all = Some(Vec::new());
     for event in &history.events {
         let followed = tracker.event(event, |attempt, step| {
             checker.step(event.at_ns, attempt, step);
         });
-        if !followed {
-            checker.event(event);
+        if let (false, Some(keys)) = (followed, &mut keys) {
+            keys.event(event, |update| checker.key_changed(event.at_ns, &update));
         }
     }
     checker.all.unwrap_or_default()

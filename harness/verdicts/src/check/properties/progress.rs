@@ -24,7 +24,7 @@
 //! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
 //! If a clock was wrong, waiting too long is `unknown`. The same holds if the machine stood still
 //! while a client waited, and if attempts of workers that a fault struck left the lock in doubt for
-//! so long.
+//! so long. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
 
 use picklock_scenarios::Property;
 
@@ -34,6 +34,7 @@ use crate::check::finding::{Finding, Judgement, Seen, Stall};
 use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
 use crate::check::waiters::Waiters;
+use crate::custody::KeyUpdate;
 use crate::history::{Event, Header, Misbehaviour, What};
 use crate::timeline::{Attempt, Step, ms, spoils_clocks};
 
@@ -42,6 +43,8 @@ struct KeyState {
     outstanding: Outstanding,
     /// The current stall has been reported.
     stalled: bool,
+    /// A client waited for longer than the bound, and a fault that is still on kept it away.
+    kept_away: bool,
     /// When a key without expiry was found.
     unexpiring_ns: Option<u64>,
     /// A key was found after the run.
@@ -75,6 +78,8 @@ pub(in crate::check) struct Progress {
     undecided: Option<&'static str>,
     /// A node that failed by itself, and how.
     lost_node: Option<String>,
+    /// A fault escaped.
+    escaped: bool,
     /// When the machine stood still: from, until.
     machine_stalls: Vec<(u64, u64)>,
 }
@@ -82,6 +87,7 @@ pub(in crate::check) struct Progress {
 const OUT_OF_REACH: &str = "no client got the lock for longer than the bound, but a fault that was still active took away nodes that the lock needs";
 const WRONG_CLOCK: &str = "no client got the lock for longer than the bound, but a clock was wrong, and a key may have lived longer by as much";
 const IN_DOUBT: &str = "no client got the lock for longer than the bound, but the attempts of workers that a fault struck may have taken it again and again";
+const ESCAPED: &str = "no client got the lock for longer than the bound, but a fault escaped: a client that counts as frozen or dead was at work";
 const PROBE_BLOCKED: &str =
     "the probe after the run did not get the lock, but a lease or a fault may have blocked it";
 
@@ -115,18 +121,18 @@ impl Progress {
             return;
         }
         if at_ns <= limit_ns {
-            if self.run_over && self.was_in_doubt(at_ns, key, since_ns) {
-                let reaches = self.reach.has_quorum(worker);
-                let reason = if reaches { IN_DOUBT } else { OUT_OF_REACH };
-                self.undecided.get_or_insert(reason);
+            if self.was_in_doubt(at_ns, key, waiter) {
+                if !self.reach.has_quorum(worker, key) {
+                    self.keys[key as usize].kept_away = true;
+                } else if self.run_over {
+                    self.undecided.get_or_insert(IN_DOUBT);
+                }
             }
             return;
         }
-        if !self.reach.has_quorum(worker) {
-            // During the run the fault may still end, and then the period starts again.
-            if self.run_over {
-                self.undecided.get_or_insert(OUT_OF_REACH);
-            }
+        if !self.reach.has_quorum(worker, key) {
+            // The fault may still end, and then the period starts again.
+            self.keys[key as usize].kept_away = true;
             return;
         }
         if self.clocks_spoilt {
@@ -145,13 +151,18 @@ impl Progress {
         });
     }
 
-    /// Only attempts without a certain answer kept the client from being judged, and more than one.
-    fn was_in_doubt(&self, at_ns: u64, key: u32, since_ns: u64) -> bool {
+    /// Only attempts without a certain answer kept the client from being judged: more than one, if it
+    /// reached what the lock needs. Where a fault takes that away, every attempt leaves a doubt, and
+    /// none of them is an excuse.
+    fn was_in_doubt(&self, at_ns: u64, key: u32, waiter: Waiter) -> bool {
         let outstanding = &self.keys[key as usize].outstanding;
         outstanding.idle_since_ns().is_some_and(|idle_ns| {
-            let from_ns = since_ns.max(idle_ns).max(self.faults_clear_ns);
-            let one_lease_ns = self.bound_ns.saturating_add(self.ttl_ns);
-            outstanding.is_in_doubt() && at_ns > from_ns.saturating_add(one_lease_ns)
+            let from_ns = waiter.since_ns.max(idle_ns).max(self.faults_clear_ns);
+            let excused_ns = match self.reach.has_quorum(waiter.worker, key) {
+                true => self.bound_ns.saturating_add(self.ttl_ns),
+                false => self.bound_ns,
+            };
+            outstanding.is_in_doubt() && at_ns > from_ns.saturating_add(excused_ns)
         })
     }
 
@@ -175,11 +186,13 @@ impl Progress {
             return;
         }
         let reach = &self.reach;
-        let reaching = self.waiters.longest(key, |worker| reach.has_quorum(worker));
+        let reaching = self
+            .waiters
+            .longest(key, |worker| reach.has_quorum(worker, key));
         let kept_away = match self.run_over {
             true => self
                 .waiters
-                .longest(key, |worker| !reach.has_quorum(worker)),
+                .longest(key, |worker| !reach.has_quorum(worker, key)),
             false => None,
         };
         for (worker, since_ns) in reaching.into_iter().chain(kept_away) {
@@ -270,11 +283,13 @@ impl Checker for Progress {
             first: None,
             undecided: None,
             lost_node: None,
+            escaped: false,
             machine_stalls: Vec::new(),
         }
     }
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        self.reach.step(attempt, step);
         let key = attempt.key;
         if key as usize >= self.keys.len() {
             return;
@@ -296,6 +311,7 @@ impl Checker for Progress {
                 self.look_at_key(at_ns, key);
                 self.waiters.satisfied(attempt);
                 self.keys[key as usize].stalled = false;
+                self.keys[key as usize].kept_away = false;
             }
             Step::Gone => {
                 self.look_at_key(at_ns, key);
@@ -322,6 +338,7 @@ impl Checker for Progress {
             self.faults_clear_ns = at_ns.saturating_add(self.ttl_ns);
             for state in &mut self.keys {
                 state.outstanding.forgive();
+                state.kept_away = false;
             }
         }
         match &event.what {
@@ -351,6 +368,7 @@ impl Checker for Progress {
                 self.lost_node
                     .get_or_insert_with(|| format!("node {node} failed on its own: {reason}"));
             }
+            What::FaultEscaped { .. } => self.escaped = true,
             What::Stalled { late_ms } => self
                 .machine_stalls
                 .push((at_ns.saturating_sub(ms(*late_ms)), at_ns)),
@@ -359,8 +377,15 @@ impl Checker for Progress {
         }
     }
 
+    fn key_changed(&mut self, _: u64, update: &KeyUpdate<'_>) {
+        self.reach.key_changed(update);
+    }
+
     fn finish(mut self) -> Judgement {
         self.run_over(self.latest_ns);
+        if self.keys.iter().any(|key| key.kept_away) {
+            self.undecided.get_or_insert(OUT_OF_REACH);
+        }
         self.count_unexpiring_keys();
         let Some(mut first) = self.first else {
             let undecided = self
@@ -368,6 +393,9 @@ impl Checker for Progress {
                 .map(|reason| Judgement::Unknown(reason.into()));
             return undecided.unwrap_or(Judgement::Held);
         };
+        if self.escaped {
+            return Judgement::Unknown(ESCAPED.into());
+        }
         let state = &self.keys[first.key as usize];
         first.has_unexpiring_key = state.unexpiring_ns.is_some();
         // If the probe found no key and was not granted either, an attempt in doubt explains

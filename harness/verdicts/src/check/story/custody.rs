@@ -19,7 +19,8 @@ pub(super) fn tell_lost_values(
     to_ns: u64,
 ) {
     let mut lost: Vec<(u64, String, Vec<usize>)> = Vec::new();
-    for span in evidence.custody().unwrap_or_default() {
+    let spans = evidence.custody().map_or(&[][..], |account| &account.spans);
+    for span in spans {
         let own = |by: &KeyCommand| by.worker == hold.worker && by.op == hold.op;
         let written = span.author.as_ref().is_some_and(own);
         let in_time = (hold.acquire_ns..=to_ns).contains(&span.until_ns);

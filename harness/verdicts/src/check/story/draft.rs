@@ -39,7 +39,12 @@ impl Draft {
 
     pub fn tell_faults(&mut self, evidence: &Evidence<'_>, from_ns: u64, to_ns: u64) {
         let faults = evidence.faults().iter();
-        for fault in faults.filter(|fault| fault.touches(from_ns, to_ns)) {
+        for fault in faults.filter(|fault| !fault.missed && fault.touches(from_ns, to_ns)) {
+            if let Some(worker) = fault.escaped.first() {
+                let text = format!("{} began, but did not reach worker {worker}", fault.detail);
+                self.tell(fault.began_ns, Weight::Background, text);
+                continue;
+            }
             let began = format!("{} began", fault.detail);
             self.tell(fault.began_ns, Weight::Reason, began);
             if let Some(ended_ns) = fault.ended_ns.filter(|ended_ns| *ended_ns <= to_ns) {
@@ -93,18 +98,30 @@ impl Draft {
     }
 
     pub fn tell_foreign_release(&mut self, evidence: &Evidence<'_>, release: &ForeignRelease) {
-        if let (Some(releaser), Some(owner)) = (
-            evidence.hold(release.releaser),
-            evidence.hold(release.owner),
-        ) {
-            let text = format!(
-                "the release of worker {} took the lock of worker {}, granted {} earlier",
-                releaser.worker,
-                owner.worker,
-                length(release.struck_ns.saturating_sub(owner.begin_ns))
-            );
-            self.tell(release.struck_ns, Weight::Plot, text);
-        }
+        let name = |op: u64| match evidence.worker_of(op) {
+            Some(worker) => format!("worker {worker}"),
+            None => "another client".to_owned(),
+        };
+        let since = match evidence.hold(release.owner) {
+            Some(owner) if owner.begin_ns <= release.struck_ns => {
+                let ago = length(release.struck_ns - owner.begin_ns);
+                format!("granted {ago} earlier")
+            }
+            _ => {
+                let ago = length(release.struck_ns.saturating_sub(release.owned_ns));
+                format!("written {ago} earlier")
+            }
+        };
+        let what = match release.extended {
+            true => "renewal",
+            false => "release",
+        };
+        let text = format!(
+            "the {what} of {} took the lock of {}, {since}",
+            name(release.releaser),
+            name(release.owner),
+        );
+        self.tell(release.struck_ns, Weight::Plot, text);
     }
 
     /// The most important lines, in order of time.

@@ -120,19 +120,20 @@ fn of_wrong_stock(evidence: &Evidence<'_>, wrong: &WrongStock, at_ns: u64) -> Dr
 fn of_foreign_release(evidence: &Evidence<'_>, release: &ForeignRelease) -> Draft {
     let mut draft = Draft::default();
     draft.tell_foreign_release(evidence, release);
-    if let (Some(releaser), Some(owner)) = (
-        evidence.hold(release.releaser),
-        evidence.hold(release.owner),
-    ) {
-        draft.tell_grant(evidence, releaser);
-        draft.tell_grant(evidence, owner);
-        draft.tell_of(
-            evidence,
-            &[releaser.op, owner.op],
-            releaser.acquire_ns.min(owner.acquire_ns),
-            owner.end_ns.max(release.struck_ns),
-        );
+    let ops = [release.releaser, release.owner];
+    let holds: Vec<&Hold> = ops.iter().filter_map(|op| evidence.hold(*op)).collect();
+    for hold in &holds {
+        draft.tell_grant(evidence, hold);
     }
+    let from_ns = holds.iter().map(|hold| hold.acquire_ns).min();
+    let until_ns = evidence.hold(release.owner).map(|owner| owner.end_ns);
+    let until_ns = until_ns.unwrap_or(release.struck_ns);
+    draft.tell_of(
+        evidence,
+        &ops,
+        from_ns.unwrap_or(release.owned_ns),
+        until_ns.max(release.struck_ns),
+    );
     draft
 }
 

@@ -150,10 +150,10 @@ fn answer(what: &What) -> Option<(Weight, String)> {
             worker, released, ..
         } => (
             Weight::Detail,
-            if *released {
-                format!("worker {worker} said that it had released the lock")
-            } else {
-                format!("worker {worker} said that the lock was no longer its own")
+            match released {
+                Some(true) => format!("worker {worker} said that it had released the lock"),
+                Some(false) => format!("worker {worker} said that the lock was no longer its own"),
+                None => format!("worker {worker} did not say whether it had released the lock"),
             },
         ),
         What::ReleaseFailed {

@@ -1,6 +1,7 @@
 //! A real browser, driven: it opens a page and writes down whatever it complains about.
 
 mod compared;
+mod key_lanes;
 mod looks;
 mod whole_table;
 

@@ -1,0 +1,223 @@
+//! What a server tells in special cases, and what the replay makes of it.
+
+use std::rc::Rc;
+
+use picklock_scenarios::Phase;
+
+use super::key_record::KeyRecord;
+use super::server_replay::NodeReplay;
+use super::server_report::{Senders, SentBy, ServerReport};
+use super::stored_key::{StoredKey, StoredValue};
+use crate::history::KeyChange;
+
+/// Connection `n` belongs to worker `n`.
+struct Workers;
+
+impl Senders for Workers {
+    fn introduced(&self, word: &[u8]) -> Option<u64> {
+        std::str::from_utf8(word)
+            .ok()?
+            .strip_prefix("worker-")?
+            .parse()
+            .ok()
+    }
+
+    fn claim(&self, conn: u64, _: &[Vec<u8>]) -> Option<SentBy> {
+        Some(SentBy {
+            worker: usize::try_from(conn).ok()?,
+            op: 0,
+            phase: Phase::Acquire,
+            number: None,
+            replied_ns: None,
+        })
+    }
+}
+
+/// One node with a server and a replica, whose lines come one after another.
+struct Told {
+    replay: NodeReplay,
+    reports: [ServerReport; 2],
+    at_ns: u64,
+}
+
+impl Told {
+    /// Clients `A` and `B` of the master are those of workers 0 and 1.
+    fn new() -> Self {
+        let mut told = Told {
+            replay: NodeReplay::new(2, Rc::from(["k".to_owned()])),
+            reports: [ServerReport::of(0), ServerReport::of(1)],
+            at_ns: 0,
+        };
+        told.lines(&[
+            r#"0 [0 A] "ECHO" "worker-0""#,
+            r#"0 [0 B] "ECHO" "worker-1""#,
+        ]);
+        told
+    }
+
+    /// Lines of the master: each the milliseconds that its clock shows, and what stands behind them.
+    fn lines(&mut self, lines: &[&str]) {
+        lines.iter().for_each(|line| self.line(0, line));
+    }
+
+    fn line(&mut self, server: usize, line: &str) {
+        let (ms, rest) = line.split_once(' ').unwrap();
+        let micros = ms.parse::<u64>().unwrap() * 1000;
+        self.tell(server, &format!("+1.{micros:06} {rest}\r\n"));
+    }
+
+    fn expired(&mut self, key: &str) {
+        let length = key.len();
+        self.tell(
+            0,
+            &format!("*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$22\r\n__keyevent@0__:expired\r\n${length}\r\n{key}\r\n"),
+        );
+    }
+
+    fn tell(&mut self, server: usize, text: &str) {
+        self.at_ns += 1;
+        let (at_ns, replay) = (self.at_ns, &mut self.replay);
+        let report = &mut self.reports[server];
+        let read = report.read(text.as_bytes(), at_ns, replay, &Workers, |_| ());
+        assert_eq!(read, Ok(()));
+    }
+
+    /// The changes of the keys: value, life, and why.
+    fn changes(&mut self) -> Vec<String> {
+        self.replay.take().iter().map(in_words).collect()
+    }
+}
+
+fn in_words(record: &KeyRecord) -> String {
+    let value = record.value.as_deref().unwrap_or("-");
+    let life = record.ttl_ms.map_or("ever".to_owned(), |ms| ms.to_string());
+    let why = match &record.why {
+        KeyChange::Command(by) => format!("{} of {}", by.command, by.worker),
+        other => format!("{other:?}"),
+    };
+    format!("{value} {life} {why}")
+}
+
+#[test]
+fn a_script_changes_a_key_once() {
+    let mut told = Told::new();
+    told.lines(&[
+        r#"1 [0 A] "EVALSHA" "x" "1" "k""#,
+        r#"1 [0 lua] "HINCRBY" "k" "a" "1""#,
+        r#"1 [0 lua] "PEXPIRE" "k" "50""#,
+        r#"2 [0 B] "GET" "k""#,
+    ]);
+    assert_eq!(told.changes(), ["{a: 1} 50 EVALSHA of 0"]);
+}
+
+#[test]
+fn a_transaction_changes_a_key_once_and_by_its_own_command() {
+    let mut told = Told::new();
+    told.lines(&[
+        r#"1 [0 A] "MULTI""#,
+        r#"2 [0 B] "SET" "k" "b""#,
+        r#"3 [0 A] "SET" "k" "a""#,
+        r#"3 [0 A] "PEXPIRE" "k" "50""#,
+        r#"3 [0 A] "EXEC""#,
+        r#"4 [0 A] "DEL" "k""#,
+    ]);
+    let changes = told.changes();
+    assert_eq!(
+        changes,
+        ["b ever SET of 1", "a 50 EXEC of 0", "- ever DEL of 0"]
+    );
+}
+
+#[test]
+fn an_expiry_between_two_scripts_belongs_to_neither() {
+    let mut told = Told::new();
+    told.lines(&[
+        r#"1 [0 A] "EVAL" "x" "0""#,
+        r#"1 [0 lua] "SET" "k" "a" "PX" "5""#,
+    ]);
+    told.expired("k");
+    told.lines(&[r#"9 [0 B] "EVAL" "x" "0""#, r#"9 [0 lua] "SET" "k" "b""#]);
+    let changes = told.changes();
+    assert_eq!(
+        changes,
+        ["a 5 EVAL of 0", "- ever Expired", "b ever EVAL of 1"]
+    );
+}
+
+#[test]
+fn an_expiry_inside_a_script_comes_before_what_it_writes() {
+    let mut told = Told::new();
+    told.lines(&[
+        r#"1 [0 B] "SET" "k" "b" "PX" "5""#,
+        r#"9 [0 A] "EVAL" "x" "0""#,
+        r#"9 [0 lua] "SET" "j" "a""#,
+    ]);
+    told.expired("k");
+    told.lines(&[r#"9 [0 lua] "GET" "k""#]);
+    let changes = told.changes();
+    assert_eq!(
+        changes,
+        ["b 5 SET of 1", "a ever EVAL of 0", "- ever Expired"]
+    );
+}
+
+/// Nothing touches the key afterwards.
+#[test]
+fn an_expiry_that_only_the_server_tells_ends_the_value() {
+    let mut told = Told::new();
+    told.lines(&[r#"1 [0 A] "SET" "k" "a" "PX" "5""#]);
+    told.expired("k");
+    assert_eq!(told.changes(), ["a 5 SET of 0", "- ever Expired"]);
+}
+
+/// The same list: in a transaction BLPOP does not wait.
+#[test]
+fn nothing_waits_in_a_transaction_and_nobody_who_has_gone() {
+    let mut told = Told::new();
+    told.lines(&[
+        r#"1 [0 A] "MULTI""#,
+        r#"1 [0 A] "BLPOP" "l" "0""#,
+        r#"1 [0 A] "EXEC""#,
+        r#"2 [0 B] "BLPOP" "l" "0""#,
+        // Another client has the address of B.
+        r#"3 [0 B] "ECHO" "worker-1""#,
+        r#"4 [0 A] "RPUSH" "l" "x""#,
+    ]);
+    assert_eq!(told.changes(), ["{x} ever RPUSH of 0"]);
+}
+
+#[test]
+fn what_ran_out_while_a_server_was_down_was_not_lost_by_its_start() {
+    let mut told = Told::new();
+    told.lines(&[
+        r#"1 [0 A] "SET" "k" "a" "PX" "5""#,
+        r#"1 [0 A] "SET" "j" "a" "PX" "500""#,
+        r#"1 [0 A] "SET" "i" "a" "PX" "500""#,
+    ]);
+    let stored = StoredKey {
+        name: b"i".to_vec(),
+        value: StoredValue::String(b"a".to_vec()),
+        ttl_ms: 401,
+    };
+    told.replay.restarted(0, &[stored], 1_100_000, 9);
+    let changes = told.changes();
+    assert_eq!(changes[3..], ["- ever Expired", "- ever Restarted"]);
+}
+
+/// A replica leaves it to its master to decide what has expired, even if its own clock says so.
+#[test]
+fn a_replica_does_not_expire_what_its_master_keeps() {
+    let mut told = Told::new();
+    told.lines(&[r#"0 [0 A] "SET" "k" "a" "PXAT" "1005""#]);
+    told.line(1, r#"0 [0 master] "SET" "k" "a" "PXAT" "1005""#);
+    told.line(1, r#"9 [0 master] "PEXPIREAT" "k" "1050""#);
+    told.line(1, r#"10 [0 X] "ECHO" "mark""#);
+    told.replay.promote(1, 9);
+    told.line(1, r#"20 [0 X] "ECHO" "worker-1""#);
+    told.line(1, r#"20 [0 X] "PERSIST" "k""#);
+    let changes = told.changes();
+    assert_eq!(
+        changes,
+        ["a 5 SET of 0", "a 40 FailedOver", "a ever PERSIST of 1"]
+    );
+}

@@ -1,0 +1,141 @@
+//! What one server tells, read into the replay of its node: whose command each line is about.
+//!
+//! A server names a client by its address. Each connection of a worker introduces itself with an
+//! `ECHO`, which ties the address to the connection; what the connection sends is known from elsewhere.
+
+use std::collections::HashMap;
+
+use picklock_scenarios::Phase;
+
+use crate::history::KeyCommand;
+
+use super::monitor_stream::{MonitorLine, MonitorStream, Source, Told};
+use super::replayed_server::ByWorker;
+use super::server_replay::NodeReplay;
+
+/// A worker's request that a server has executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SentBy {
+    /// Whose.
+    pub worker: usize,
+    /// The attempt that the worker was busy with.
+    pub op: u64,
+    /// What the worker had been asked for.
+    pub phase: Phase,
+    /// Its number among those of its connection; `None`: it is not known which it is.
+    pub number: Option<u64>,
+    /// When its reply came, nanoseconds since the run began; `None`: it has not.
+    pub replied_ns: Option<u64>,
+}
+
+/// Who knows what the connections have sent.
+pub trait Senders {
+    /// The connection that introduces itself with this word.
+    fn introduced(&self, word: &[u8]) -> Option<u64>;
+
+    /// Which request of a connection a server has executed: its name and arguments.
+    fn claim(&self, conn: u64, words: &[Vec<u8>]) -> Option<SentBy>;
+}
+
+/// What is known while the report of one server is read.
+#[derive(Debug, Default)]
+pub struct ServerReport {
+    server: usize,
+    stream: MonitorStream,
+    /// The connection at each of the server's addresses.
+    connections: HashMap<String, u64>,
+    /// When the latest command was executed that is no part of a script.
+    script_ns: u64,
+}
+
+impl ServerReport {
+    /// The report of a node's server with this number.
+    pub fn of(server: usize) -> Self {
+        ServerReport {
+            server,
+            ..ServerReport::default()
+        }
+    }
+
+    /// Reads what has arrived by `at_ns`. `echoed` gets the words of the clients' `ECHO`s that
+    /// introduce no connection.
+    ///
+    /// # Errors
+    /// A line that is none, as text. What follows it cannot be read.
+    pub fn read(
+        &mut self,
+        bytes: &[u8],
+        at_ns: u64,
+        replay: &mut NodeReplay,
+        senders: &impl Senders,
+        mut echoed: impl FnMut(&[u8]),
+    ) -> Result<(), String> {
+        self.stream.feed(bytes);
+        while let Some(told) = self.stream.next_told()? {
+            match told {
+                Told::Executed(line) => {
+                    self.executed(&line, at_ns, replay, senders, &mut echoed);
+                }
+                Told::Expired { database, key } => {
+                    replay.expired(self.server, database, &key, at_ns);
+                }
+                Told::Evicted { database, key } => {
+                    replay.evicted(self.server, database, &key, at_ns);
+                }
+                Told::Answer(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn executed(
+        &mut self,
+        line: &MonitorLine,
+        now_ns: u64,
+        replay: &mut NodeReplay,
+        senders: &impl Senders,
+        echoed: &mut impl FnMut(&[u8]),
+    ) {
+        let mut by = None;
+        if let Source::Client(address) = &line.source {
+            self.script_ns = now_ns;
+            if let Some(word) = echo(line) {
+                match senders.introduced(word) {
+                    Some(conn) => {
+                        replay.connected(self.server, address);
+                        self.connections.insert(address.clone(), conn);
+                    }
+                    None => echoed(word),
+                }
+            } else if let Some(conn) = self.connections.get(address) {
+                let sent = senders.claim(*conn, &line.words);
+                // Its reply may have come before its line did.
+                let replied_ns = sent.and_then(|sent| sent.replied_ns);
+                self.script_ns = replied_ns.map_or(now_ns, |at| at.min(now_ns));
+                by = sent.map(|sent| ByWorker {
+                    command: command(&sent, line),
+                    request: sent.number.map(|number| (*conn, number)),
+                });
+            }
+        }
+        replay.executed(self.server, line, self.script_ns, by);
+    }
+}
+
+/// The word of an `ECHO`.
+fn echo(line: &MonitorLine) -> Option<&[u8]> {
+    match line.words.as_slice() {
+        [name, word] if name.eq_ignore_ascii_case(b"ECHO") => Some(word),
+        _ => None,
+    }
+}
+
+fn command(sent: &SentBy, line: &MonitorLine) -> KeyCommand {
+    let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
+    KeyCommand {
+        worker: sent.worker,
+        op: sent.op,
+        phase: sent.phase,
+        command: String::from_utf8_lossy(name).to_ascii_uppercase().into(),
+    }
+}

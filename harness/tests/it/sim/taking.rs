@@ -1,0 +1,124 @@
+//! Moments that mean the command which takes the lock, however the lock goes about it.
+
+use picklock_harness::history::{KeyChange, What};
+use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_impls::find;
+use picklock_scenarios::Scenario;
+
+use super::actor::{Actor, Seen, play};
+use super::plan_for;
+
+/// Resets the connection at the reply to the command by which worker 0 takes the lock.
+const CUT: &str = "[[fault]]\nkind = \"cut\"\nwhen = { on = \"reply\", worker = 0, takes = true }";
+
+/// Worker 0 gives these commands, one after the other.
+fn asked(commands: &'static [&'static str]) -> Seen {
+    play(1, CUT, move |actor: Actor| async move {
+        if actor.role == 0 {
+            for command in commands {
+                actor.ask(command).await;
+            }
+        }
+    })
+}
+
+#[test]
+fn looking_is_not_taking() {
+    let seen = asked(&[
+        "GET picklock:stock:0000",
+        "SET picklock:stock:0000 mine NX PX 1000",
+        "GET picklock:stock:0000",
+    ]);
+    seen.when(0, "GET picklock:stock:0000 -> nil");
+    seen.when(0, "SET picklock:stock:0000 mine NX PX 1000 -> reset");
+    seen.when(0, "GET picklock:stock:0000 -> mine");
+}
+
+#[test]
+fn a_command_that_found_the_lock_taken_did_not_take_it() {
+    let seen = play(1, CUT, |actor| async move {
+        if actor.role == 1 {
+            actor.ask("SET picklock:stock:0000 theirs PX 100").await;
+        }
+        if actor.role == 0 {
+            actor.at(10).await;
+            actor.ask("SETNX picklock:stock:0000 mine").await;
+            actor.ask("PEXPIRE picklock:stock:0000 100").await;
+            actor.ask("GETSET picklock:stock:0000 mine").await;
+        }
+    });
+    seen.when(0, "SETNX picklock:stock:0000 mine -> 0");
+    seen.when(0, "PEXPIRE picklock:stock:0000 100 -> 1");
+    seen.when(0, "GETSET picklock:stock:0000 mine -> reset");
+}
+
+#[test]
+fn a_key_with_a_prefix_is_the_locks() {
+    let seen = asked(&[
+        "SET other mine",
+        "EVAL return(redis.call('get',KEYS[1])) 1 lock:picklock:stock:0000",
+        "EVAL return(redis.call('set',KEYS[1],ARGV[1],'px',900)) 1 lock:picklock:stock:0000 me",
+    ]);
+    let told: Vec<bool> = (seen.by(0).iter())
+        .map(|(_, text)| text.ends_with("-> reset"))
+        .collect();
+    assert_eq!(told, [false, false, true]);
+}
+
+#[test]
+fn a_transaction_takes_when_it_is_executed() {
+    let seen = play(1, CUT, |actor| async move {
+        if actor.role == 0 {
+            actor.ask("WATCH picklock:stock:0000").await;
+            actor.transact(&["SETNX picklock:stock:0000 me"]).await;
+            actor.ask("GET picklock:stock:0000").await;
+        }
+    });
+    seen.when(0, "WATCH picklock:stock:0000 -> OK");
+    seen.when(0, "transaction -> reset");
+    seen.when(0, "GET picklock:stock:0000 -> me");
+}
+
+/// The second client of `getset` finds an old value, looks at it, and then takes the lock over.
+#[test]
+fn a_takeover_is_struck_at_its_second_step() {
+    let scenario = r#"
+name = "takeover"
+summary = "The holder dies, and so does the one who takes over, at that moment."
+[workload]
+workers = 2
+opening = "one-first"
+[[fault]]
+kind = "crash-client"
+when = { on = "stock-read", worker = 0 }
+[[fault]]
+kind = "crash-client"
+when = { on = "reply", worker = 1, takes = true }
+[judge]
+min_grants = 2
+"#;
+    let scenario = Scenario::parse(scenario, "takeover.toml").unwrap();
+    let subject = Subject::of(find("getset").unwrap());
+    let plan = plan_for(scenario, &subject, 1);
+    let simulation = Simulation {
+        plan,
+        subject,
+        log: None,
+    };
+    let history = run(simulation).unwrap();
+    let mut last = None;
+    for event in &history.events {
+        match &event.what {
+            What::KeyChanged {
+                why: KeyChange::Command(command),
+                ..
+            } => last = Some((command.worker, command.command.to_string())),
+            What::FaultBegan { workers, .. } if *workers == [1] => {
+                assert_eq!(last, Some((1, "GETSET".to_owned())));
+                return;
+            }
+            _ => {}
+        }
+    }
+    panic!("the second fault never struck: {:#?}", history.events);
+}

@@ -1,0 +1,110 @@
+//! A reply waits until it is known whether its command took a lock, where somebody wants to know.
+
+use std::sync::{Arc, Mutex};
+
+use picklock_harness::wire::{
+    Gate, InterceptedFrame, Interceptor, LinkId, Taking, TakingQuestion, Wire,
+};
+use picklock_scenarios::{Direction, Phase};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::client::{Client, pack};
+use super::node::Redis;
+use super::{LINK, intercepted, within};
+
+/// Notes what is known of each reply.
+#[derive(Clone, Default)]
+struct Noting(Arc<Mutex<Vec<(String, Taking)>>>);
+
+impl Interceptor for Noting {
+    fn is_armed(&self) -> bool {
+        true
+    }
+
+    fn waits_for_taking(&self, link: LinkId) -> bool {
+        link == LINK
+    }
+
+    fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
+        if frame.direction == Direction::Reply {
+            let known = (frame.command.to_owned(), frame.taking);
+            self.0.lock().unwrap().push(known);
+        }
+        None
+    }
+}
+
+/// A wire in the phase of acquiring, and the questions that it asks.
+fn asking() -> (Wire, Noting, UnboundedReceiver<TakingQuestion>) {
+    let noting = Noting::default();
+    let wire = intercepted(noting.clone());
+    wire.keep_requests();
+    wire.set_phase(LINK.worker, 1, Phase::Acquire);
+    let questions = wire.taking_questions();
+    (wire, noting, questions)
+}
+
+#[tokio::test]
+async fn a_reply_waits_for_the_account_and_those_ahead_of_it_do_not() {
+    let redis = Redis::start().await;
+    let (wire, noting, mut questions) = asking();
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    let words = |text: &'static str| pack(text.split(' ').map(str::as_bytes));
+    let burst = [
+        words("GET lock:1"),
+        words("SETNX lock:1 me"),
+        words("EXPIRE lock:1 9"),
+    ];
+    client.write(&burst.concat()).await;
+    let question = within("a question", questions.recv()).await.unwrap();
+    assert_eq!((question.node, question.number), (0, 1));
+    assert_eq!(client.reply().await, "$-1\\r\\n");
+    assert!(client.is_silent());
+    question.answer.send(true).unwrap();
+    assert_eq!(client.reply().await, ":1\\r\\n");
+    let question = within("a question", questions.recv()).await.unwrap();
+    assert_eq!(question.number, 2);
+    // The account has broken off.
+    drop(question);
+    assert_eq!(client.reply().await, ":1\\r\\n");
+    wire.close().await;
+    let known = noting.0.lock().unwrap().clone();
+    let expected = [
+        ("GET", Taking::TookNothing),
+        ("SETNX", Taking::Took),
+        ("EXPIRE", Taking::Unknown),
+    ];
+    let expected = expected.map(|(command, taking)| (command.to_owned(), taking));
+    assert_eq!(known, expected);
+}
+
+#[tokio::test]
+async fn an_account_that_says_nothing_does_not_keep_the_reply() {
+    let redis = Redis::start().await;
+    let (wire, noting, mut questions) = asking();
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    assert_eq!(client.ask("SETNX lock:1 me").await, ":1\\r\\n");
+    assert!(questions.try_recv().unwrap().answer.is_closed());
+    wire.close().await;
+    let known = noting.0.lock().unwrap().clone();
+    assert_eq!(known, [("SETNX".to_owned(), Taking::Unknown)]);
+}
+
+#[tokio::test]
+async fn a_transaction_is_asked_about_when_it_is_executed() {
+    let redis = Redis::start().await;
+    let (wire, _, mut questions) = asking();
+    let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
+    assert_eq!(client.ask("MULTI").await, "+OK\\r\\n");
+    assert_eq!(client.ask("SETNX lock:1 me").await, "+QUEUED\\r\\n");
+    client.send("EXEC").await;
+    let question = within("a question", questions.recv()).await.unwrap();
+    assert_eq!(question.number, 2);
+    question.answer.send(true).unwrap();
+    assert_eq!(client.reply().await, "*1\\r\\n:1\\r\\n");
+    // What is not part of an acquisition takes nothing.
+    wire.set_phase(LINK.worker, 1, Phase::Extend);
+    assert_eq!(client.ask("SET lock:1 me").await, "+OK\\r\\n");
+    assert!(questions.try_recv().is_err());
+    wire.close().await;
+}

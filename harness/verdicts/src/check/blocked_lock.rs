@@ -1,0 +1,127 @@
+//! Why nobody got a lock that was free, from the custody of its keys.
+//!
+//! When the wait had lasted for too long, values stood in the lock's keys. The cause is why those
+//! stood without which a client could have had as many nodes as it needs. If enough nodes were free,
+//! the custody shows no cause: whatever happened before, no value kept the clients out.
+
+use std::collections::{HashMap, HashSet};
+
+use picklock_scenarios::Phase;
+
+use crate::custody::{Account, SpanEnd, ValueSpan};
+use crate::history::{Header, History, KeyCommand, KeyName, What};
+
+use super::finding::Stall;
+use super::verdict::Cause;
+
+/// An attempt to take a lock.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    lock: u32,
+    /// It ended without a certain answer.
+    in_doubt: bool,
+}
+
+/// Why nobody got the lock.
+pub(super) fn cause(history: &History, account: &Account, stall: &Stall) -> Cause {
+    let asked = asked(history);
+    let keys = keys(&account.spans, &asked, stall.key);
+    let standing = account.spans.iter().filter(|span| {
+        keys.contains(&span.key) && span.may_be_a_claim() && stands(span, stall.until_ns)
+    });
+    let blocks: Vec<(usize, Cause)> = standing
+        .map(|span| (span.node, of_value(span, &asked, stall.key)))
+        .collect();
+    let (nodes, quorum) = nodes(&history.header, account, stall.key);
+    let without = |cause: Option<Cause>| {
+        let left = blocks.iter().filter(|(_, why)| Some(*why) != cause);
+        let blocked: HashSet<usize> = left.map(|(node, _)| *node).collect();
+        nodes.saturating_sub(blocked.len()) >= quorum
+    };
+    if without(None) {
+        return Cause::Undetermined;
+    }
+    let mut causes = blocks.iter().map(|(_, why)| *why);
+    causes
+        .find(|why| without(Some(*why)))
+        .unwrap_or(Cause::Undetermined)
+}
+
+/// Why a value that stands in a key of this lock keeps others out.
+fn of_value(span: &ValueSpan, asked: &HashMap<u64, Asked>, lock: u32) -> Cause {
+    if span.expiry.is_none() {
+        return Cause::NoTtl;
+    }
+    let owner = span.author.as_ref().and_then(|by| asked.get(&by.op));
+    match owner {
+        Some(owner) if owner.lock != lock => Cause::SharedKey,
+        // What that attempt left should have expired long ago, so something keeps renewing it.
+        Some(owner) if owner.in_doubt => Cause::AmbiguousAcquire,
+        _ => Cause::Undetermined,
+    }
+}
+
+fn stands(span: &ValueSpan, at_ns: u64) -> bool {
+    let stays = span.end == SpanEnd::Stays;
+    span.from_ns <= at_ns && (at_ns < span.until_ns || stays)
+}
+
+fn asked(history: &History) -> HashMap<u64, Asked> {
+    let mut asked = HashMap::new();
+    for event in &history.events {
+        match event.what {
+            What::Acquire { op, key, .. } => {
+                let in_doubt = false;
+                asked.insert(
+                    op,
+                    Asked {
+                        lock: key,
+                        in_doubt,
+                    },
+                );
+            }
+            What::AcquireFailed {
+                op,
+                definite: false,
+                ..
+            } => {
+                if let Some(attempt) = asked.get_mut(&op) {
+                    attempt.in_doubt = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    asked
+}
+
+/// The keys that attempts to take this lock have written. Where there are some that no other lock
+/// writes, they are the lock's, and not the heartbeat that all locks share.
+fn keys(spans: &[ValueSpan], asked: &HashMap<u64, Asked>, lock: u32) -> HashSet<KeyName> {
+    let mut own = HashSet::new();
+    let mut others = HashSet::new();
+    for span in spans.iter().filter(|span| span.may_be_a_claim()) {
+        let acquires = |by: &&KeyCommand| by.phase == Phase::Acquire;
+        let author = span.author.as_ref().filter(acquires);
+        let Some(attempt) = author.and_then(|by| asked.get(&by.op)) else {
+            continue;
+        };
+        match attempt.lock == lock {
+            true => own.insert(span.key.clone()),
+            false => others.insert(span.key.clone()),
+        };
+    }
+    if own.iter().any(|key| !others.contains(key)) {
+        own.retain(|key| !others.contains(key));
+    }
+    own.insert(KeyName::Lock(lock));
+    own
+}
+
+/// How many nodes the lock uses, and how many of them a grant needs.
+fn nodes(header: &Header, account: &Account, lock: u32) -> (usize, usize) {
+    match account.nodes.only_node(lock) {
+        Some(_) => (1, 1),
+        None => (header.nodes, header.quorum.unwrap_or(header.nodes / 2 + 1)),
+    }
+}

@@ -1,0 +1,202 @@
+//! Values that are still there when their lock says that it is free.
+//!
+//! A client may remove its value later than it says so: then it was on its way to be removed. So a
+//! release is judged when the history is over.
+
+use std::collections::BTreeMap;
+
+use picklock_scenarios::Phase;
+
+use crate::custody::{Holding, KeyUpdate, NodeClocks};
+use crate::history::{Event, KeyCommand, KeyName};
+use crate::timeline::{Attempt, Step, ms};
+
+/// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
+const SLACK_NS: u64 = 2_000_000;
+
+/// The values of attempts that are under way, and of releases that claimed success too early.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KeptValues {
+    clocks: NodeClocks,
+    /// What is there of each attempt.
+    attempts: BTreeMap<u64, Vec<Value>>,
+    /// In the order of their claims.
+    early: Vec<EarlyRelease>,
+}
+
+/// A value of an attempt.
+#[derive(Debug, Clone)]
+struct Value {
+    node: usize,
+    key: KeyName,
+    expiry_set_ns: u64,
+    ttl_ms: Option<i64>,
+    /// The attempt has removed it itself.
+    removed: bool,
+}
+
+/// A release that claimed success while values of it were still there.
+#[derive(Debug, Clone)]
+pub(super) struct EarlyRelease {
+    /// When it claimed so.
+    pub(super) at_ns: u64,
+    pub(super) worker: usize,
+    pub(super) op: u64,
+    /// The lock.
+    pub(super) lock: u32,
+    /// Where they were.
+    kept: Vec<(usize, KeyName)>,
+}
+
+impl KeptValues {
+    /// An event of the history.
+    pub(super) fn event(&mut self, event: &Event) {
+        self.clocks.event(event);
+    }
+
+    /// The nodes' wall clocks so far.
+    pub(super) fn clocks(&self) -> &NodeClocks {
+        &self.clocks
+    }
+
+    /// A key was changed.
+    pub(super) fn changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+        if let Some(op) = removed_own(update) {
+            self.removed_early(op, update);
+        }
+        if update.ends_value()
+            && let Some(before) = &update.before
+        {
+            self.ended(before, update);
+        }
+        let Some(now) = update.now else { return };
+        let Some(author) = &now.author else { return };
+        let by_own =
+            |command: &KeyCommand| (command.worker, command.op) == (author.worker, author.op);
+        let acquires = |command: &&KeyCommand| command.phase == Phase::Acquire;
+        let command = update.command().filter(|command| by_own(command));
+        let values = match command.filter(acquires) {
+            Some(command) => self.attempts.entry(command.op).or_default(),
+            None => match self.attempts.get_mut(&author.op) {
+                Some(values) => values,
+                None => return,
+            },
+        };
+        let value = Value {
+            node: update.node,
+            key: update.key.clone(),
+            expiry_set_ns: at_ns,
+            ttl_ms: now.ttl_ms,
+            removed: removed_own(update).is_some(),
+        };
+        match values.iter_mut().find(|value| value.is_at(update)) {
+            Some(known) => *known = value,
+            None => values.push(value),
+        }
+    }
+
+    /// A value has ended. That its own release removed it is remembered.
+    fn ended(&mut self, before: &Holding, update: &KeyUpdate<'_>) {
+        let Some(author) = &before.author else { return };
+        let Some(values) = self.attempts.get_mut(&author.op) else {
+            return;
+        };
+        match removed_own(update) {
+            Some(_) => {
+                for value in values.iter_mut().filter(|value| value.is_at(update)) {
+                    value.removed = true;
+                }
+            }
+            None => values.retain(|value| !value.is_at(update)),
+        }
+    }
+
+    fn removed_early(&mut self, op: u64, update: &KeyUpdate<'_>) {
+        for release in self.early.iter_mut().filter(|release| release.op == op) {
+            let elsewhere =
+                |kept: &(usize, KeyName)| (kept.0, &kept.1) != (update.node, update.key);
+            release.kept.retain(elsewhere);
+        }
+        self.early.retain(|release| !release.kept.is_empty());
+    }
+
+    /// An attempt made a step.
+    pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        if step == Step::Asked {
+            self.attempts.entry(attempt.op).or_default();
+        }
+        if let Step::Answered {
+            released: Some(true),
+            ..
+        } = step
+        {
+            let kept = self.kept(at_ns, attempt.op);
+            if !kept.is_empty() {
+                self.early.push(EarlyRelease {
+                    at_ns,
+                    worker: attempt.worker,
+                    op: attempt.op,
+                    lock: attempt.key,
+                    kept,
+                });
+            }
+        }
+        if matches!(step, Step::Answered { .. } | Step::Denied(_) | Step::Gone) {
+            self.attempts.remove(&attempt.op);
+        }
+    }
+
+    /// Where values of the attempt are. A lock may keep other keys than its own: if a release has
+    /// removed one on a node, that was it.
+    fn kept(&self, at_ns: u64, op: u64) -> Vec<(usize, KeyName)> {
+        let values = self.attempts.get(&op).map_or(&[][..], Vec::as_slice);
+        let is_kept = |value: &&Value| {
+            let released = |other: &Value| other.node == value.node && other.removed;
+            let is_lock = value.ttl_ms.is_some() || matches!(value.key, KeyName::Lock(_));
+            is_lock && !values.iter().any(released) && value.lives(&self.clocks, at_ns)
+        };
+        let kept = values.iter().filter(is_kept);
+        kept.map(|value| (value.node, value.key.clone())).collect()
+    }
+
+    /// The releases whose values stayed, in the order of their claims.
+    pub(super) fn into_early(self) -> Vec<EarlyRelease> {
+        self.early
+    }
+}
+
+impl EarlyRelease {
+    /// On how many nodes values stayed.
+    pub(super) fn nodes(&self) -> usize {
+        let mut nodes: Vec<usize> = self.kept.iter().map(|(node, _)| *node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.len()
+    }
+}
+
+impl Value {
+    fn is_at(&self, update: &KeyUpdate<'_>) -> bool {
+        (self.node, &self.key) == (update.node, update.key)
+    }
+
+    /// True if its expiry is certainly not over then.
+    fn lives(&self, clocks: &NodeClocks, at_ns: u64) -> bool {
+        self.ttl_ms.is_none_or(|ttl_ms| {
+            let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
+            let over_ns = clocks.over_ns(self.node, self.expiry_set_ns, ttl_ns);
+            over_ns > at_ns.saturating_add(SLACK_NS)
+        })
+    }
+}
+
+/// The attempt that removed its own value, or wrote another in its place, in order to release it.
+fn removed_own(update: &KeyUpdate<'_>) -> Option<u64> {
+    let command = update.command()?;
+    let before = update.before.as_ref()?;
+    let author = before.author.as_ref()?;
+    let own = (author.worker, author.op) == (command.worker, command.op);
+    let releases = matches!(command.phase, Phase::Release | Phase::Idle);
+    let gone = update.now.is_none_or(|now| now.value != before.value);
+    (own && releases && gone).then_some(command.op)
+}

@@ -1,0 +1,196 @@
+//! What the attempts to take a lock have written to the servers.
+
+use std::collections::BTreeMap;
+
+use picklock_scenarios::Phase;
+
+use crate::custody::{KeyUpdate, NodeClocks};
+use crate::history::{KeyCommand, KeyName};
+use crate::timeline::ms;
+
+/// What each attempt that is under way has written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WrittenValues {
+    attempts: BTreeMap<u64, Written>,
+    /// The values that are there, of whichever attempt.
+    there: BTreeMap<(usize, KeyName), Standing>,
+}
+
+/// A value of a worker, and its expiry.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    worker: usize,
+    expiry_set_ns: u64,
+    ttl_ms: Option<i64>,
+}
+
+/// What one attempt has written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Written {
+    /// By node.
+    values: Vec<WrittenValue>,
+    /// It took something away, too: perhaps that is how it takes the lock.
+    pub(super) took_away: bool,
+}
+
+/// One value that an attempt has written.
+#[derive(Debug, Clone)]
+pub(super) struct WrittenValue {
+    pub(super) node: usize,
+    pub(super) key: KeyName,
+    set_ns: u64,
+    /// The expiry that the attempt has given it last.
+    pub(super) ttl_ms: Option<i64>,
+    /// That expiry was set in order to take the lock.
+    pub(super) at_first: bool,
+}
+
+impl WrittenValues {
+    /// A key was changed.
+    pub(super) fn changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+        self.note(update);
+        let Some(command) = update.command() else {
+            return;
+        };
+        let Some(holding) = update.now.or(update.before.as_ref()) else {
+            return;
+        };
+        let of = |author: &KeyCommand| (author.worker, author.op) == (command.worker, command.op);
+        let own = holding.author.as_ref().is_some_and(of);
+        let written = self.attempts.entry(command.op).or_default();
+        match update.now {
+            None => written.removed(update.node, update.key),
+            Some(now) if own => written.set(WrittenValue {
+                node: update.node,
+                key: update.key.clone(),
+                set_ns: at_ns,
+                ttl_ms: now.ttl_ms,
+                at_first: command.phase == Phase::Acquire,
+            }),
+            // The expiry of another client's value.
+            Some(_) => {}
+        }
+    }
+
+    fn note(&mut self, update: &KeyUpdate<'_>) {
+        let place = (update.node, update.key.clone());
+        let now = update
+            .now
+            .and_then(|now| Some((now.author.as_ref()?.worker, now)));
+        match now {
+            Some((worker, now)) => {
+                let standing = Standing {
+                    worker,
+                    expiry_set_ns: now.expiry_set_ns,
+                    ttl_ms: now.ttl_ms,
+                };
+                self.there.insert(place, standing);
+            }
+            None => {
+                self.there.remove(&place);
+            }
+        }
+    }
+
+    /// True if a value of this worker may be there, perhaps of an earlier attempt: one that is not over,
+    /// in a key that is not another lock's own.
+    pub(super) fn any_there(
+        &self,
+        worker: usize,
+        lock: u32,
+        at_ns: u64,
+        clocks: &NodeClocks,
+    ) -> bool {
+        self.there.iter().any(|((node, key), standing)| {
+            let lives = standing.ttl_ms.is_none_or(|ttl_ms| {
+                let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
+                clocks.over_ns(*node, standing.expiry_set_ns, ttl_ns) > at_ns
+            });
+            let of_another = matches!(key, KeyName::Lock(other) if *other != lock);
+            standing.worker == worker && lives && !of_another
+        })
+    }
+
+    /// What an attempt has written, taken out to be judged; [`WrittenValues::put_back`] returns it.
+    /// `None`: nothing.
+    pub(super) fn take(&mut self, op: u64) -> Option<Written> {
+        self.attempts.get_mut(&op).map(std::mem::take)
+    }
+
+    /// What [`WrittenValues::take`] has given.
+    pub(super) fn put_back(&mut self, op: u64, written: Written) {
+        self.attempts.insert(op, written);
+    }
+
+    /// The attempt is over.
+    pub(super) fn forget(&mut self, op: u64) {
+        self.attempts.remove(&op);
+    }
+}
+
+impl Written {
+    fn set(&mut self, value: WrittenValue) {
+        let same = |other: &&mut WrittenValue| (other.node, &other.key) == (value.node, &value.key);
+        match self.values.iter_mut().find(same) {
+            Some(known) => *known = value,
+            None => {
+                let after = |other: &WrittenValue| other.node <= value.node;
+                self.values
+                    .insert(self.values.partition_point(after), value);
+            }
+        }
+    }
+
+    fn removed(&mut self, node: usize, key: &KeyName) {
+        let known = |value: &WrittenValue| (value.node, &value.key) == (node, key);
+        match self.values.iter().position(known) {
+            Some(index) => {
+                self.values.remove(index);
+            }
+            None => self.took_away = true,
+        }
+    }
+
+    /// The values that are a lock's: they expire, or have its name.
+    pub(super) fn lock_values(&self) -> impl Iterator<Item = &WrittenValue> {
+        self.values.iter().filter(|value| value.is_of_a_lock())
+    }
+
+    /// True if it has written something, and nothing that is certainly a lock.
+    pub(super) fn is_beside_the_lock(&self) -> bool {
+        !self.values.is_empty() && self.lock_values().next().is_none()
+    }
+
+    /// The values of a lock, node by node.
+    pub(super) fn by_node(&self) -> impl Iterator<Item = &[WrittenValue]> {
+        let nodes = self.values.chunk_by(|one, other| one.node == other.node);
+        nodes.filter(|here| here.iter().any(WrittenValue::is_of_a_lock))
+    }
+
+    /// When what was written on each node is over, the latest first. A lock may write other keys beside
+    /// its own: the one that lives longest counts.
+    pub(super) fn over_ns(&self) -> Vec<u64> {
+        let longest = |here: &[WrittenValue]| {
+            let of_lock = here.iter().filter(|value| value.is_of_a_lock());
+            of_lock.map(WrittenValue::over_ns).max()
+        };
+        let mut over_ns: Vec<u64> = self.by_node().filter_map(longest).collect();
+        over_ns.sort_unstable_by(|one, other| other.cmp(one));
+        over_ns
+    }
+}
+
+impl WrittenValue {
+    /// True if it expires, or has the lock's name.
+    pub(super) fn is_of_a_lock(&self) -> bool {
+        self.ttl_ms.is_some() || matches!(self.key, KeyName::Lock(_))
+    }
+
+    /// When it is over, by what was written.
+    fn over_ns(&self) -> u64 {
+        self.ttl_ms.map_or(u64::MAX, |ttl_ms| {
+            let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
+            self.set_ns.saturating_add(ttl_ns)
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! Which nodes a lock uses: what its commands show, whatever it was given.
+//!
+//! A program that knows one server may be given several. All its grants then rest on one node, and that
+//! is all that it needs. Which one may depend on the lock's name, so each lock is looked at by itself.
+//! Only grants count: a lock that asks for a majority, and reaches one node, is not granted.
+
+use std::collections::BTreeMap;
+
+use picklock_scenarios::Phase;
+
+use crate::timeline::{Attempt, Step};
+
+use super::key_table::KeyUpdate;
+
+/// Which nodes a lock uses.
+#[derive(Debug, Clone)]
+pub struct NodesUsed {
+    /// How many nodes there are.
+    nodes: usize,
+    /// For each lock, by its position in the header.
+    locks: BTreeMap<u32, LockNodes>,
+    /// For each attempt that is under way its lock, and the nodes on which it has changed a key in
+    /// order to take it.
+    under_way: BTreeMap<u64, (u32, Vec<usize>)>,
+}
+
+/// The nodes of one lock.
+#[derive(Debug, Clone, Default)]
+struct LockNodes {
+    /// Those on which any attempt has changed a key.
+    touched: Vec<usize>,
+    granted: Granted,
+}
+
+/// What the grants of a lock rested on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Granted {
+    /// There was none yet, or none that changed a key.
+    #[default]
+    Never,
+    /// All of them on this node.
+    On(usize),
+    /// On several.
+    OnSeveral,
+}
+
+impl NodesUsed {
+    /// For a run with so many nodes.
+    pub fn new(nodes: usize) -> Self {
+        NodesUsed {
+            nodes: nodes.max(1),
+            locks: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+        }
+    }
+
+    /// A key was changed.
+    pub fn key_changed(&mut self, update: &KeyUpdate<'_>) {
+        if let Some(command) = update.command()
+            && command.phase == Phase::Acquire
+            && let Some((lock, touched)) = self.under_way.get_mut(&command.op)
+        {
+            note(touched, update.node);
+            // An attempt that never ends has shown its nodes, too.
+            note(
+                &mut self.locks.entry(*lock).or_default().touched,
+                update.node,
+            );
+        }
+    }
+
+    /// An attempt made a step.
+    pub fn step(&mut self, attempt: &Attempt, step: Step) {
+        match step {
+            Step::Asked => {
+                self.under_way.insert(attempt.op, (attempt.key, Vec::new()));
+            }
+            Step::Begun | Step::Denied(_) | Step::Gone => self.over(attempt, step == Step::Begun),
+            _ => {}
+        }
+    }
+
+    /// The attempt has its answer, or will never have one.
+    fn over(&mut self, attempt: &Attempt, granted: bool) {
+        let under_way = self.under_way.remove(&attempt.op);
+        let touched = under_way.map_or_else(Vec::new, |(_, touched)| touched);
+        if granted {
+            let lock = self.locks.entry(attempt.key).or_default();
+            lock.granted = match (lock.granted, touched.as_slice()) {
+                (before, []) => before,
+                (Granted::Never, [node]) => Granted::On(*node),
+                (Granted::On(before), [node]) if before == *node => Granted::On(before),
+                _ => Granted::OnSeveral,
+            };
+        }
+    }
+
+    /// The one node that all grants of this lock rested on so far. `None`: there were several, or no
+    /// grant shows one.
+    pub fn only_node(&self, lock: u32) -> Option<usize> {
+        match self.locks.get(&lock)?.granted {
+            Granted::On(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// The nodes on which attempts to take this lock have changed a key so far.
+    pub fn touched(&self, lock: u32) -> &[usize] {
+        self.locks
+            .get(&lock)
+            .map_or(&[], |lock| lock.touched.as_slice())
+    }
+
+    /// How many nodes a grant of this lock must rest on: a majority, or one for a lock that only ever
+    /// used one.
+    pub fn quorum(&self, lock: u32) -> usize {
+        match self.only_node(lock) {
+            Some(_) => 1,
+            None => self.nodes / 2 + 1,
+        }
+    }
+}
+
+fn note(nodes: &mut Vec<usize>, node: usize) {
+    if !nodes.contains(&node) {
+        nodes.push(node);
+    }
+}

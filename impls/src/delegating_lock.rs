@@ -1,0 +1,67 @@
+//! A lock that differs from another one in a few operations.
+
+use std::time::Duration;
+
+use crate::contract::{Grant, Lock, LockError, Notice};
+
+/// A lock that behaves like its original except for the operations that it overrides.
+pub(crate) trait DelegatingLock {
+    /// The original.
+    type Original: Lock;
+
+    fn original(&mut self) -> &mut Self::Original;
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::acquire(self.original(), key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        Lock::extend(self.original(), key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        Lock::release(self.original(), key, grant).await
+    }
+
+    async fn notice(&mut self) -> Notice {
+        Lock::notice(self.original()).await
+    }
+}
+
+impl<V: DelegatingLock> Lock for V {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        DelegatingLock::acquire(self, key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        DelegatingLock::extend(self, key, grant, ttl).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        DelegatingLock::release(self, key, grant).await
+    }
+
+    async fn notice(&mut self) -> Notice {
+        DelegatingLock::notice(self).await
+    }
+}

@@ -1,0 +1,175 @@
+//! The rows of the nodes' keys: whose value each had, from when to when, and why it ended.
+
+use std::collections::HashMap;
+
+use picklock_verdicts::custody::ValueSpan;
+use picklock_verdicts::timeline::Timeline;
+use serde::Serialize;
+
+use super::cluster::fitting;
+use super::name::name;
+use super::value_cluster::{Values, clustered_values};
+use crate::measures::meets;
+use crate::node_lanes::{
+    Fate, NO_CUSTODY, NodeLane, command_in_words, end_in_words, fate, node_lanes,
+};
+use crate::units::span_ns;
+
+/// Values in all timelines of a page together, some 180 bytes each.
+const MOST_VALUES: usize = 12_000;
+/// Each cell gets at least this many, however many cells there are.
+const LEAST_VALUES: usize = 60;
+/// Further keys of nodes have no row.
+const MOST_ROWS: usize = 48;
+
+/// A value, or several that are drawn as one. Texts are indexes.
+#[derive(Debug, Serialize)]
+struct Piece {
+    from_ns: u64,
+    to_ns: u64,
+    value: usize,
+    /// The worker that wrote it, and its command; left out if that was not seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    who: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wrote: Option<usize>,
+    /// When its expiry was set last, and its length in milliseconds; left out if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expiry: Option<(u64, i64)>,
+    fate: u8,
+    end: usize,
+    /// The worker whose command ended it, and the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    took: Option<usize>,
+    /// How many values it stands for, and for how long there was one; left out if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    many: Option<(u64, u64)>,
+}
+
+/// The rows, and the texts that they share.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct ValueRows {
+    rows: Vec<ValueRow>,
+    texts: Vec<String>,
+    #[serde(skip)]
+    known: HashMap<String, usize>,
+}
+
+/// One key of one node.
+#[derive(Debug, Serialize)]
+struct ValueRow {
+    node: usize,
+    key: String,
+    pieces: Vec<Piece>,
+}
+
+/// The number of values that each of so many cells may show.
+pub(super) fn share(cells: usize) -> usize {
+    (MOST_VALUES / cells.max(1)).max(LEAST_VALUES)
+}
+
+/// One row for each key of each node that was ever written. `kept`: when violations showed;
+/// disjoint spans in order of time.
+pub(super) fn value_rows(
+    timeline: &Timeline<'_>,
+    kept: &[(u64, u64)],
+    most: usize,
+    left_out: &mut Vec<String>,
+) -> ValueRows {
+    let history = timeline.history();
+    let Some(lanes) = node_lanes(history) else {
+        left_out.push(NO_CUSTODY.to_owned());
+        return ValueRows::default();
+    };
+    let lanes = chosen(lanes, kept, left_out);
+    let (pieces, step_ns) = fitting(timeline.end_ns(), most, |step_ns| {
+        let each = lanes.iter();
+        each.map(|lane| clustered_values(&lane.values, step_ns, kept))
+            .collect()
+    });
+    if step_ns > 0 {
+        left_out.push(format!(
+            "Values of a key that followed each other within {} are drawn as one, unless they are \
+             part of a violation. The run's custody.jsonl has each.",
+            span_ns(step_ns)
+        ));
+    }
+    let mut rows = ValueRows::default();
+    for (lane, values) in lanes.iter().zip(pieces) {
+        let pieces = values.iter().map(|values| rows.piece(values)).collect();
+        rows.rows.push(ValueRow {
+            node: lane.node,
+            key: name(lane.key.text(&history.header.keys)).shown,
+            pieces,
+        });
+    }
+    rows
+}
+
+/// The lanes that are drawn: all of them, or if there are too many, first those that had a value
+/// when a violation showed.
+fn chosen(
+    mut lanes: Vec<NodeLane>,
+    kept: &[(u64, u64)],
+    left_out: &mut Vec<String>,
+) -> Vec<NodeLane> {
+    let count = lanes.len();
+    if count <= MOST_ROWS {
+        return lanes;
+    }
+    let matters = |lane: &NodeLane| {
+        let mut spans = lane.values.iter();
+        spans.any(|span| meets(kept, span.from_ns, span.until_ns))
+    };
+    lanes.sort_by_cached_key(|lane| !matters(lane));
+    lanes.truncate(MOST_ROWS);
+    lanes.sort_by(|a, b| (&a.key, a.node).cmp(&(&b.key, b.node)));
+    left_out.push(format!(
+        "Of {count} keys of nodes {MOST_ROWS} have a lane here; those with a value during a \
+         violation come first. The run's custody.jsonl has all."
+    ));
+    lanes
+}
+
+impl ValueRows {
+    fn piece(&mut self, values: &Values<'_>) -> Piece {
+        let span = values.first;
+        let (author, by) = (span.author.as_ref(), span.end.by());
+        Piece {
+            from_ns: span.from_ns,
+            to_ns: values.to_ns,
+            value: self.text(&span.value),
+            who: author.map(|author| author.worker),
+            wrote: author.map(|author| self.text(&command_in_words(author))),
+            expiry: span.expiry,
+            fate: fate_number(span),
+            end: self.text(end_in_words(&span.end)),
+            by: by.map(|by| by.worker),
+            took: by.map(|by| self.text(&command_in_words(by))),
+            many: (values.count > 1).then_some((values.count, values.there_ns)),
+        }
+    }
+
+    /// The index of an untrusted text, made safe to show and truncated.
+    fn text(&mut self, text: &str) -> usize {
+        let shown = name(text).shown;
+        if let Some(place) = self.known.get(&shown) {
+            return *place;
+        }
+        self.texts.push(shown.clone());
+        self.known.insert(shown, self.texts.len() - 1);
+        self.texts.len() - 1
+    }
+}
+
+/// The numbers that the page's script uses.
+fn fate_number(span: &ValueSpan) -> u8 {
+    match fate(span) {
+        Fate::Stays => 0,
+        Fate::Ended => 1,
+        Fate::Taken => 2,
+        Fate::Lost => 3,
+    }
+}

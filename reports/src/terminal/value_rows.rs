@@ -1,0 +1,191 @@
+//! Rows of the nodes' keys in a timeline: whose value each had, and why it ended.
+
+use std::collections::HashSet;
+
+use anstyle::Style;
+use picklock_verdicts::custody::ValueSpan;
+use picklock_verdicts::history::KeyName;
+use picklock_verdicts::timeline::{OperationKind, Timeline};
+
+use super::fault_bands::Cell;
+use super::styles::{BAD, FAULT, GOOD, WARN};
+use super::time_scale::Scale;
+use super::time_window::Window;
+use crate::node_lanes::{Fate, NodeLane, end_in_words, fate};
+
+/// Further rows are not drawn; those that matter most to the violation are.
+const ROWS: usize = 5;
+
+/// The glyphs of values with their styles and meanings, in the order of the legend.
+pub(super) const LEGEND: [(&str, Style, &str); 3] = [
+    ("├ w0 ┤", GOOD, "value of worker 0 in the lock's key"),
+    ("╳", BAD, "taken by another"),
+    ("◊", FAULT, "lost by the server"),
+];
+
+/// The lanes of the keys of the window's lock, each with its row's name, and how many were left
+/// out. Values without an expiry on keys beside the lock, such as counters, have no row.
+pub(super) fn choose<'a>(
+    lanes: &'a [NodeLane],
+    timeline: &Timeline<'_>,
+    window: &Window,
+) -> (Vec<(String, &'a NodeLane)>, usize) {
+    let mut shown: Vec<&NodeLane> = of_lock(lanes, timeline, window);
+    let count = shown.len();
+    if count > ROWS {
+        shown.sort_by_cached_key(|lane| (interest(lane, window), lane.node));
+        shown.truncate(ROWS);
+        shown.sort_by(|a, b| (&a.key, a.node).cmp(&(&b.key, b.node)));
+    }
+    let keys: HashSet<&KeyName> = shown.iter().map(|lane| &lane.key).collect();
+    let locks = &timeline.history().header.keys;
+    let named = |lane: &NodeLane| match keys.len() {
+        1 => format!("node {}", lane.node),
+        _ => format!("node {} {}", lane.node, ending(lane.key.text(locks))),
+    };
+    let shown = shown
+        .iter()
+        .map(|lane| (named(lane), *lane))
+        .collect::<Vec<_>>();
+    let left_out = count - shown.len();
+    (shown, left_out)
+}
+
+/// The lanes of keys with a claim to the window's lock in the window.
+fn of_lock<'a>(
+    lanes: &'a [NodeLane],
+    timeline: &Timeline<'_>,
+    window: &Window,
+) -> Vec<&'a NodeLane> {
+    let asked = timeline.operations().iter();
+    let asked = asked.filter(|one| one.kind == OperationKind::Acquire && one.key == window.key);
+    let asked: HashSet<(usize, u64)> = asked.map(|one| (one.worker, one.op)).collect();
+    let of_lock = |lane: &NodeLane, span: &ValueSpan| {
+        let author = span.author.as_ref();
+        lane.key == KeyName::Lock(window.key)
+            || author.is_some_and(|author| asked.contains(&(author.worker, author.op)))
+    };
+    let lanes = lanes.iter();
+    let wanted = lanes.filter(|lane| {
+        let mut values = lane.values.iter();
+        values.any(|span| span.may_be_a_claim() && inside(span, window) && of_lock(lane, span))
+    });
+    wanted.collect()
+}
+
+fn inside(span: &ValueSpan, window: &Window) -> bool {
+    span.from_ns <= window.to_ns && span.until_ns >= window.from_ns
+}
+
+/// How much a lane matters to the violation, 0 the most: a value was taken or lost, the key changed
+/// hands, or neither.
+fn interest(lane: &NodeLane, window: &Window) -> u8 {
+    let values = || lane.values.iter().filter(|span| inside(span, window));
+    let writers: HashSet<_> = values()
+        .map(|span| span.author.as_ref().map(|author| author.worker))
+        .collect();
+    if values().any(|span| matches!(fate(span), Fate::Taken | Fate::Lost)) {
+        0
+    } else if writers.len() > 1 {
+        1
+    } else {
+        2
+    }
+}
+
+/// The end of a key's name, which is where names differ.
+fn ending(key: &str) -> String {
+    const LONGEST: usize = 12;
+    let printable: Vec<char> = key.chars().filter(char::is_ascii_graphic).collect();
+    match printable.len().checked_sub(LONGEST) {
+        None | Some(0) => printable.into_iter().collect(),
+        Some(cut) => format!("…{}", printable[cut..].iter().collect::<String>()),
+    }
+}
+
+/// The cells of a lane: `├ w0 ─── ran out ┤` for each value, with as many of its words as there is
+/// room for. A value of one column is `│`, and `┼` is where one ends and the next one begins.
+pub(super) fn cells(lane: &NodeLane, scale: &Scale) -> Vec<Cell> {
+    let mut row = vec![(' ', Style::new()); scale.cells()];
+    let place = |span: &ValueSpan| scale.touched(span.from_ns, span.until_ns);
+    for span in &lane.values {
+        if let Some((first, last)) = place(span) {
+            draw(&mut row[first..=last], span, scale);
+        }
+    }
+    // What is not as it should be must be seen, also where the next value begins in the same cell.
+    for span in &lane.values {
+        if let (Some((_, last)), Some(cap)) = (place(span), cap(span, scale))
+            && cap != ENDED
+        {
+            row[last] = cap;
+        }
+    }
+    row
+}
+
+const ENDED: Cell = ('┤', GOOD);
+
+/// The mark at the end of a value; `None`: it does not end in the window.
+fn cap(span: &ValueSpan, scale: &Scale) -> Option<Cell> {
+    scale.cell(span.until_ns)?;
+    match fate(span) {
+        Fate::Stays => None,
+        Fate::Ended => Some(ENDED),
+        Fate::Taken => Some(('╳', BAD)),
+        Fate::Lost => Some(('◊', FAULT)),
+    }
+}
+
+/// One value in its cells, of which there is at least one.
+fn draw(cells: &mut [Cell], span: &ValueSpan, scale: &Scale) {
+    let last = cells.len() - 1;
+    let (begins, cap) = (scale.cell(span.from_ns).is_some(), cap(span, scale));
+    let after_another = cells[0] == ENDED;
+    cells.fill(('─', GOOD));
+    cells[last] = cap.unwrap_or(cells[last]);
+    if begins {
+        let glyph = match (after_another, last == 0 && cap.is_some()) {
+            (_, true) => '│',
+            (true, false) => '┼',
+            (false, false) => '├',
+        };
+        cells[0] = (glyph, GOOD);
+    }
+    let who = writer(span);
+    let length = who.chars().count();
+    let mut endings = ending_words(span).into_iter();
+    let fitting = endings.find(|words| length + words.chars().count() + 6 <= last);
+    if let (Some((_, style)), Some(words)) = (cap, fitting) {
+        write(cells, last - 2 - words.chars().count(), &words, style);
+    }
+    if length + 2 < last {
+        write(cells, 1, &who, WARN);
+    }
+}
+
+/// Writes a text and a blank on either side of it.
+fn write(cells: &mut [Cell], at: usize, text: &str, style: Style) {
+    let framed = format!(" {text} ");
+    for (cell, glyph) in cells[at..].iter_mut().zip(framed.chars()) {
+        *cell = (glyph, style);
+    }
+}
+
+/// `w0`, or `?` if it was not seen who wrote the value.
+fn writer(span: &ValueSpan) -> String {
+    let author = span.author.as_ref();
+    author.map_or("?".to_owned(), |author| format!("w{}", author.worker))
+}
+
+/// Why a value ended and by whom, the longest way to say it first.
+fn ending_words(span: &ValueSpan) -> Vec<String> {
+    let ended = end_in_words(&span.end);
+    match span.end.by() {
+        Some(by) => vec![
+            format!("{ended} by w{}", by.worker),
+            format!("by w{}", by.worker),
+        ],
+        None => vec![ended.to_owned()],
+    }
+}

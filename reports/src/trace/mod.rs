@@ -1,0 +1,301 @@
+//! Chrome trace events: a timeline of each kept run for `ui.perfetto.dev`.
+//!
+//! Process 1 has the workers, process 2 the faults, process 3 the stock. Process 4 shows when each
+//! worker was frozen. It is separate because a freeze may begin in a wait and end in a hold, and
+//! events of one track must nest. Process 5 has the keys of the nodes: whose value each had, and why
+//! it ended, if the history has custody.
+//! A complete event (`X`) is a wait, a hold, the part of a hold after its lease had (perhaps) run
+//! out, a fault, or the stay of a value. An instant (`i`) is a refusal, an error, or a lost worker. A counter (`C`) is
+//! the stock.
+//! Times are microseconds since the run began. The format:
+//! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
+
+mod event;
+mod key_tracks;
+
+use std::borrow::Cow;
+
+use picklock_verdicts::history::{History, What};
+use picklock_verdicts::timeline::{Hold, HoldEnd, LeaseState, OperationKind, Outcome, Timeline};
+use serde_json::{Value, json};
+
+use self::event::{TraceEvent, TraceWriter, complete, track, us};
+use crate::escape::visible;
+use crate::file_name::Names;
+use crate::formats::{File, Format, FormatError};
+use crate::report_input::{Evidence, ReportInput};
+
+const WORKERS: u32 = 1;
+const FAULTS: u32 = 2;
+const STOCK: u32 = 3;
+const FROZEN: u32 = 4;
+const KEYS: u32 = 5;
+
+/// `--format trace`.
+pub const FORMAT: Format = Format {
+    name: "trace",
+    ending: ".trace.json",
+    about: "a timeline of each kept run that ui.perfetto.dev opens",
+    write: files,
+};
+
+/// A trace under `traces/` for each run whose history was kept.
+///
+/// # Errors
+/// No run kept its history.
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
+    let mut names = Names::default();
+    let mut files = Vec::new();
+    for evidence in &input.evidence {
+        let Some(history) = &evidence.history else {
+            continue;
+        };
+        let record = &evidence.record;
+        let name = names.take(&[
+            &record.subject.name,
+            &record.scenario,
+            record.backend.word(),
+        ]);
+        files.push(File {
+            name: format!("traces/{name}.trace.json"),
+            bytes: trace(evidence, history)?,
+        });
+    }
+    match files.is_empty() {
+        true => Err(FormatError::Nothing {
+            format: "trace",
+            reason: "no run here kept its history; run with --out to keep it",
+        }),
+        false => Ok(files),
+    }
+}
+
+fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError> {
+    let timeline = Timeline::of(history);
+    let mut events = TraceWriter::default();
+    events.extend(tracks(&timeline));
+    holding(&timeline, &mut events);
+    faults(&timeline, &mut events);
+    frozen(&timeline, &mut events);
+    key_tracks::keys(history, KEYS, &mut events);
+    instants(history, &mut events);
+    let record = &evidence.record;
+    let other = json!({
+        "impl": visible(&record.subject.name),
+        "scenario": visible(&record.scenario),
+        "backend": record.backend,
+        "seed": record.seed.to_string(),
+        "reproduce": visible(&record.reproduce),
+    });
+    events.close(&other).map_err(|error| FormatError::Refused {
+        format: "trace",
+        reason: error.to_string(),
+    })
+}
+
+/// The names of processes and of their tracks.
+fn tracks(timeline: &Timeline<'_>) -> Vec<TraceEvent<'static>> {
+    let mut events = vec![
+        track("process_name", WORKERS, 0, "workers".into()),
+        track("process_name", FAULTS, 0, "faults".into()),
+        track("process_name", STOCK, 0, "stock".into()),
+    ];
+    for worker in 0..timeline.history().header.workers {
+        events.push(track(
+            "thread_name",
+            WORKERS,
+            worker,
+            format!("worker {worker}"),
+        ));
+    }
+    for (tid, span) in fault_tracks(timeline).into_iter().zip(timeline.faults()) {
+        let name = visible(span.fault).into_owned();
+        events.push(track("thread_name", FAULTS, tid, name));
+    }
+    events
+}
+
+/// Waits, and holds with the parts after the end of their leases.
+fn holding(timeline: &Timeline<'_>, events: &mut TraceWriter) {
+    let operations = timeline.operations().iter();
+    for wait in operations.filter(|operation| operation.kind == OperationKind::Acquire) {
+        let args = match wait.outcome {
+            Outcome::Done => json!({ "op": wait.op }),
+            _ => json!({ "op": wait.op, "granted": false }),
+        };
+        let track = (WORKERS, wait.worker);
+        let span = (wait.asked_ns, wait.over_ns);
+        events.push(complete("waits", "wait", track, span, args));
+    }
+    for hold in timeline.holds() {
+        let track = (WORKERS, hold.worker);
+        let span = (hold.begin_ns, hold.end_ns);
+        let about = about(timeline.history(), hold);
+        events.push(complete("holds", "hold", track, span, about));
+        for phase in hold.lease_phases() {
+            let name = match phase.state {
+                LeaseState::Running => continue,
+                LeaseState::PerhapsOver => "lease perhaps over",
+                LeaseState::Over => "lease over",
+            };
+            let args = json!({ "op": hold.op });
+            let span = (phase.from_ns, phase.until_ns);
+            events.push(complete(name, "outlived", track, span, args));
+        }
+    }
+}
+
+fn about(history: &History, hold: &Hold) -> Value {
+    let key = history.header.keys.get(hold.key as usize);
+    json!({
+        "op": hold.op,
+        "key": key.map(|key| visible(key)),
+        "token": visible(&hold.token),
+        "fence": hold.fence,
+        "lease_until_us": us(hold.deadline_ns),
+        "lease_is_the_subjects_word": hold.told,
+        "ended": ended(hold.ended),
+    })
+}
+
+fn ended(end: HoldEnd) -> &'static str {
+    match end {
+        HoldEnd::Open => "with the run",
+        HoldEnd::Released => "by release",
+        HoldEnd::Killed => "with its worker",
+    }
+}
+
+/// The track of each fault: faults that overlap without nesting need separate tracks.
+fn fault_tracks(timeline: &Timeline<'_>) -> Vec<usize> {
+    let mut free_at_ns: Vec<u64> = Vec::new();
+    let tracks = timeline.faults().iter().map(|span| {
+        let until_ns = span
+            .ended_ns
+            .unwrap_or(timeline.end_ns())
+            .max(span.began_ns);
+        match free_at_ns
+            .iter()
+            .position(|free_ns| *free_ns <= span.began_ns)
+        {
+            Some(track) => {
+                free_at_ns[track] = until_ns;
+                track
+            }
+            None => {
+                free_at_ns.push(until_ns);
+                free_at_ns.len() - 1
+            }
+        }
+    });
+    tracks.collect()
+}
+
+fn faults(timeline: &Timeline<'_>, events: &mut TraceWriter) {
+    for (track, span) in fault_tracks(timeline).into_iter().zip(timeline.faults()) {
+        let until_ns = span.ended_ns.unwrap_or(timeline.end_ns());
+        let args = json!({
+            "detail": visible(span.detail),
+            "workers": span.workers,
+            "over": span.ended_ns.is_some(),
+        });
+        let times = (span.began_ns, until_ns);
+        let name = visible(span.fault);
+        events.push(complete(name, "fault", (FAULTS, track), times, args));
+    }
+}
+
+/// When workers were frozen.
+fn frozen(timeline: &Timeline<'_>, events: &mut TraceWriter) {
+    if !timeline.frozen().is_empty() {
+        events.push(track("process_name", FROZEN, 0, "frozen".into()));
+    }
+    for (worker, frozen) in timeline.frozen() {
+        let name = format!("worker {worker}");
+        events.push(track("thread_name", FROZEN, *worker, name));
+        for times in frozen {
+            let track = (FROZEN, *worker);
+            events.push(complete("frozen", "frozen", track, *times, Value::Null));
+        }
+    }
+}
+
+/// Instants and the stock.
+fn instants(history: &History, events: &mut TraceWriter) {
+    for event in &history.events {
+        if let What::StockChanged { key, to, .. } = event.what {
+            events.push(stock(history, event.at_ns, key, to));
+        }
+        events.extend(instant(event.at_ns, &event.what));
+    }
+}
+
+fn stock(history: &History, at_ns: u64, key: u32, units: i64) -> TraceEvent<'_> {
+    let key = history.header.keys.get(key as usize);
+    TraceEvent {
+        name: key.map_or(Cow::Borrowed("stock"), |key| visible(key)),
+        cat: "stock",
+        ph: 'C',
+        ts: us(at_ns),
+        dur: None,
+        pid: STOCK,
+        tid: 0,
+        s: None,
+        args: json!({ "units": units }),
+    }
+}
+
+fn instant(at_ns: u64, what: &What) -> Option<TraceEvent<'_>> {
+    let worker = what.worker()?;
+    let (name, args) = match what {
+        What::Refused { op, .. } => ("refused", json!({ "op": op })),
+        What::AcquireFailed { op, message, .. } => (
+            "acquire failed",
+            json!({ "op": op, "message": visible(message) }),
+        ),
+        What::ReleaseFailed { op, message, .. } => (
+            "release failed",
+            json!({ "op": op, "message": visible(message) }),
+        ),
+        What::Extended { op, valid_ms, .. } => {
+            ("extended", json!({ "op": op, "valid_ms": valid_ms }))
+        }
+        What::ExtendGranted { op, valid_ms, .. } => {
+            ("extended", json!({ "op": op, "valid_ms": valid_ms }))
+        }
+        What::ExtendRefused { op, .. } => ("extension refused", json!({ "op": op })),
+        What::ExtendFailed { op, message, .. } => (
+            "extension failed",
+            json!({ "op": op, "message": visible(message) }),
+        ),
+        What::Lost { op, .. } => ("lost", json!({ "op": op })),
+        What::StockRead { op, stock, .. } => ("read", json!({ "op": op, "stock": stock })),
+        What::StockChanged { op, from, to, .. } => {
+            ("sold", json!({ "op": op, "from": from, "to": to }))
+        }
+        What::FencedOff {
+            op, fence, highest, ..
+        } => (
+            "fenced off",
+            json!({ "op": op, "fence": fence, "highest": highest }),
+        ),
+        What::Released { op, released, .. } => {
+            ("released", json!({ "op": op, "was_its_own": released }))
+        }
+        What::WorkerUp { .. } => ("up", Value::Null),
+        What::WorkerDown { reason, .. } => ("down", json!({ "reason": visible(reason) })),
+        What::Misbehaved { detail, .. } => ("misbehaved", json!({ "detail": visible(detail) })),
+        _ => return None,
+    };
+    Some(TraceEvent {
+        name: name.into(),
+        cat: "event",
+        ph: 'i',
+        ts: us(at_ns),
+        dur: None,
+        pid: WORKERS,
+        tid: worker,
+        s: Some('t'),
+        args,
+    })
+}

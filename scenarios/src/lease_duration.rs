@@ -1,0 +1,103 @@
+//! Durations as written in scenario files: `"500ms"`, `"2s"`, or relative to the lease,
+//! `"1.5ttl"`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A duration, absolute or as a multiple of the lease's TTL.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LeaseDuration {
+    /// This long, whatever the TTL is.
+    Absolute(Duration),
+    /// This many times the TTL.
+    Ttl(f64),
+}
+
+/// Longest duration in a scenario: a typing error should not block a CI job for a year.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Why a text is not a duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a duration; expected a number and a unit: \"250us\", \"500ms\", \"2s\", \"1m\", \"1h\", or relative to the lease: \"1.5ttl\""
+)]
+pub struct BadDuration(String);
+
+impl BadDuration {
+    pub(crate) fn of(text: &str) -> Self {
+        BadDuration(text.to_owned())
+    }
+}
+
+impl LeaseDuration {
+    /// A duration of zero.
+    pub const ZERO: LeaseDuration = LeaseDuration::Absolute(Duration::ZERO);
+
+    /// The length of the duration for a lease of `ttl`.
+    pub fn resolve(self, ttl: Duration) -> Duration {
+        match self {
+            LeaseDuration::Absolute(duration) => duration,
+            LeaseDuration::Ttl(factor) => ttl.mul_f64(factor),
+        }
+    }
+}
+
+impl FromStr for LeaseDuration {
+    type Err = BadDuration;
+
+    fn from_str(text: &str) -> Result<Self, BadDuration> {
+        let bad = || BadDuration(text.to_owned());
+        let trimmed = text.trim();
+        let split = trimmed
+            .find(|c: char| c.is_ascii_alphabetic())
+            .ok_or_else(bad)?;
+        let (number, unit) = trimmed.split_at(split);
+        let number: f64 = number.trim().parse().map_err(|_| bad())?;
+        if !number.is_finite() || !(0.0..=1e12).contains(&number) {
+            return Err(bad());
+        }
+        let seconds = match unit {
+            "ttl" if number <= 1e4 => return Ok(LeaseDuration::Ttl(number)),
+            "us" => number / 1e6,
+            "ms" => number / 1e3,
+            "s" => number,
+            "m" => number * 60.0,
+            "h" => number * 3600.0,
+            _ => return Err(bad()),
+        };
+        let duration = Duration::try_from_secs_f64(seconds).map_err(|_| bad())?;
+        if duration > LONGEST {
+            return Err(bad());
+        }
+        Ok(LeaseDuration::Absolute(duration))
+    }
+}
+
+impl fmt::Display for LeaseDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LeaseDuration::Ttl(factor) => write!(f, "{factor}ttl"),
+            LeaseDuration::Absolute(d) if d.subsec_nanos() == 0 => write!(f, "{}s", d.as_secs()),
+            LeaseDuration::Absolute(d) if d.subsec_nanos() % 1_000_000 == 0 => {
+                write!(f, "{}ms", d.as_millis())
+            }
+            LeaseDuration::Absolute(d) => write!(f, "{}us", d.as_secs_f64() * 1e6),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LeaseDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Serialize for LeaseDuration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

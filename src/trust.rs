@@ -1,0 +1,61 @@
+//! What a repro file would start on this machine. A file may come from a stranger, so nothing that it
+//! names is started before the user has agreed.
+
+use std::path::Path;
+
+use picklock_harness::record::Repro;
+use picklock_harness::spec::ServerChoice;
+use picklock_reports::escape::visible;
+use picklock_scenarios::WorldName;
+
+use crate::exit::Failure;
+use crate::named_subject::EXEC;
+
+/// Refuses a repro that names programs, unless they are `trusted`. `servers`: the user's own choice,
+/// which replaces the file's. `world`: `None` for the best available one.
+///
+/// # Errors
+/// What the file would start, and how to agree.
+pub fn check(
+    repro: &Repro,
+    file: &Path,
+    servers: &ServerChoice,
+    world: Option<WorldName>,
+    trusted: bool,
+) -> Result<(), Failure> {
+    let named = named_programs(repro, servers, world);
+    if trusted || named.is_empty() {
+        return Ok(());
+    }
+    let lines: String = named
+        .iter()
+        .map(|(what, name)| format!("\n  {what}: {}", visible(name)))
+        .collect();
+    Err(Failure::Usage(format!(
+        "{}: replaying it would start what the file names:{lines}\nNothing was started. If you trust \
+         the file, add --trust",
+        file.display()
+    )))
+}
+
+/// What the file would start: what it is, and its name.
+fn named_programs<'a>(
+    repro: &'a Repro,
+    servers: &ServerChoice,
+    world: Option<WorldName>,
+) -> Vec<(&'static str, &'a str)> {
+    let simulated = world == Some(WorldName::Sim);
+    let program = repro.subject.name.strip_prefix(EXEC);
+    let server = repro.overrides.redis_server.as_deref();
+    let image = repro.overrides.image.as_deref();
+    let server = server.filter(|_| !simulated && servers.redis_server.is_none());
+    let image = image.filter(|_| !simulated && servers.image.is_none());
+    [
+        ("a program", program),
+        ("a server", server),
+        ("a container image", image),
+    ]
+    .into_iter()
+    .filter_map(|(what, name)| Some((what, name?)))
+    .collect()
+}

@@ -1,0 +1,252 @@
+//! Attempts of buyers: what was asked, what was answered, when the hold began and ended, and what the
+//! client was told about its lease.
+
+use std::collections::BTreeMap;
+
+use super::line::{File, Line, MS};
+
+/// How the request to acquire ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Not at all: the worker died, or the run ended.
+    None,
+    /// Another client has it.
+    Refused,
+    /// An error. `true`: certainly nothing was taken.
+    Failed(bool),
+    /// Granted.
+    Granted,
+}
+
+/// Something that the client was told about its lease.
+#[derive(Debug, Clone, Copy)]
+pub struct Told {
+    /// When it arrived.
+    pub at: u64,
+    /// The client may rely on its lease at least until then.
+    pub least: u64,
+    /// And certainly not longer than until then.
+    pub most: u64,
+    /// True if a validity was told; false if the deadline only follows from the lease asked for.
+    pub claims: bool,
+    /// True for the grant itself.
+    pub is_grant: bool,
+}
+
+/// One attempt.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    pub op: u64,
+    pub worker: u64,
+    pub key: u64,
+    pub asked: u64,
+    /// The lease asked for, nanoseconds.
+    pub ttl: u64,
+    pub answer: Answer,
+    /// When the answer arrived, or the attempt ended without one.
+    pub answered: u64,
+    pub token: String,
+    pub fence: Option<u64>,
+    /// The grant and the extensions, in order.
+    pub told: Vec<Told>,
+    /// When the release was sent, the worker was gone, or the run ended.
+    pub until: u64,
+    /// When the release was sent.
+    pub release: Option<u64>,
+    /// When the release was answered, and what: `Some(true)` is success, `None` an error.
+    pub released: Option<(u64, Option<bool>)>,
+    /// True if the worker was gone before it released.
+    pub killed: bool,
+    /// Leases that were asked for in extensions, nanoseconds.
+    pub extensions: Vec<u64>,
+    extend_asked: u64,
+    last_answer: u64,
+    open: bool,
+}
+
+impl Attempt {
+    pub fn granted(&self) -> bool {
+        self.answer == Answer::Granted
+    }
+
+    /// When the grant arrived.
+    pub fn from(&self) -> u64 {
+        self.answered
+    }
+
+    /// The hold: grant arrived, release sent.
+    pub fn hold(&self) -> (u64, u64) {
+        (self.answered, self.until)
+    }
+
+    /// The parts of the hold in which the lease ran. `most`: as far as it may have run.
+    pub fn leased(&self, most: bool) -> Vec<(u64, u64)> {
+        let mut parts = Vec::new();
+        for (index, told) in self.told.iter().enumerate() {
+            let next = self.told.get(index + 1).map_or(self.until, |next| next.at);
+            let deadline = if most { told.most } else { told.least };
+            let end = deadline.min(next).min(self.until);
+            // A lease that was over on arrival never ran, not even for a moment.
+            if deadline > told.at && end >= told.at {
+                parts.push((told.at, end));
+            }
+        }
+        parts
+    }
+
+    /// What the client had been told last at this time, and the deadline of it.
+    pub fn deadline_at(&self, at: u64) -> u64 {
+        let mut before = self.told.iter().filter(|told| told.at <= at);
+        before.next_back().map_or(0, |told| told.least)
+    }
+
+    fn hear(&mut self, line: &Line, from: u64, lease: u64, is_grant: bool) {
+        let valid = line.num("valid_ms").map(|ms| ms.saturating_mul(MS));
+        let elapsed = line.num("elapsed_ms").map(|ms| ms.saturating_mul(MS));
+        let span = valid.unwrap_or(lease);
+        let least = match (valid, elapsed) {
+            // Nothing was told: the lease counts from the request.
+            (None, _) => from.saturating_add(lease),
+            (Some(_), Some(elapsed)) => from.saturating_add(elapsed).saturating_add(span),
+            (Some(_), None) => from.max(self.last_answer).saturating_add(span),
+        };
+        let most = match (valid, elapsed) {
+            (Some(_), Some(_)) => least,
+            _ => line.at.saturating_add(span),
+        };
+        self.told.push(Told {
+            at: line.at,
+            least,
+            most: most.max(least),
+            claims: valid.is_some(),
+            is_grant,
+        });
+        self.last_answer = line.at;
+    }
+
+    /// The client knows that it has no lease any more.
+    fn lose(&mut self, at: u64) {
+        self.told.push(Told {
+            at,
+            least: 0,
+            most: 0,
+            claims: false,
+            is_grant: false,
+        });
+    }
+
+    fn answer(&mut self, line: &Line, answer: Answer) {
+        self.answer = answer;
+        self.answered = line.at;
+        self.last_answer = line.at;
+        self.open = answer == Answer::Granted;
+    }
+
+    fn see(&mut self, line: &Line) {
+        match line.event.as_str() {
+            "granted" => {
+                self.answer(line, Answer::Granted);
+                self.token = line.text("token").to_owned();
+                self.fence = line.num("fence");
+                self.last_answer = self.asked;
+                self.hear(line, self.asked, self.ttl, true);
+            }
+            "refused" => self.answer(line, Answer::Refused),
+            "acquire-failed" => self.answer(line, Answer::Failed(line.flag("definite"))),
+            "extended" => self.hear(line, self.asked, self.ttl, false),
+            "extend" => {
+                self.extend_asked = line.at;
+                let lease = line.num("ttl_ms").unwrap_or_default() * MS;
+                self.extensions.push(lease);
+            }
+            "extend-granted" => {
+                let lease = self.extensions.last().copied().unwrap_or(self.ttl);
+                self.last_answer = self.extend_asked;
+                self.hear(line, self.extend_asked, lease, false);
+            }
+            "extend-refused" | "lost" => self.lose(line.at),
+            "release" => {
+                self.release = Some(line.at);
+                self.until = line.at;
+                self.open = false;
+            }
+            "released" => {
+                self.released = Some((line.at, line.raw("released").as_bool()));
+            }
+            "release-failed" => self.released = Some((line.at, None)),
+            _ => {}
+        }
+    }
+
+    fn begin(line: &Line) -> Attempt {
+        Attempt {
+            op: line.num("op").expect("op"),
+            worker: line.num("worker").expect("worker"),
+            key: line.num("key").expect("key"),
+            asked: line.at,
+            ttl: line.num("ttl_ms").expect("ttl_ms") * MS,
+            answer: Answer::None,
+            answered: u64::MAX,
+            token: String::new(),
+            fence: None,
+            told: Vec::new(),
+            until: u64::MAX,
+            release: None,
+            released: None,
+            killed: false,
+            extensions: Vec::new(),
+            extend_asked: line.at,
+            last_answer: line.at,
+            open: true,
+        }
+    }
+}
+
+/// All attempts of the buyers, in the order in which they were asked.
+pub fn attempts(file: &File) -> Vec<Attempt> {
+    let mut by_op: BTreeMap<u64, Attempt> = BTreeMap::new();
+    let mut order = Vec::new();
+    for line in &file.lines {
+        match line.event.as_str() {
+            "acquire" => {
+                let attempt = Attempt::begin(line);
+                order.push(attempt.op);
+                by_op.insert(attempt.op, attempt);
+            }
+            "worker-down" => {
+                let worker = line.num("worker");
+                for attempt in by_op.values_mut() {
+                    if Some(attempt.worker) == worker && attempt.open {
+                        attempt.open = false;
+                        attempt.killed = true;
+                        attempt.until = attempt.until.min(line.at);
+                        attempt.answered = attempt.answered.min(line.at);
+                    }
+                }
+            }
+            "key-changed" => {}
+            _ => {
+                if let Some(attempt) = line.op().and_then(|op| by_op.get_mut(&op)) {
+                    attempt.see(line);
+                }
+            }
+        }
+    }
+    let end = file.end();
+    let mut all: Vec<Attempt> = order.iter().filter_map(|op| by_op.remove(op)).collect();
+    for attempt in &mut all {
+        attempt.until = attempt.until.min(end);
+        attempt.answered = attempt.answered.min(end);
+    }
+    all
+}
+
+/// When two spans begin to overlap. Spans that only touch do not; a span of no length strictly
+/// inside the other does.
+pub fn overlap(one: (u64, u64), other: (u64, u64)) -> Option<u64> {
+    let (from, until) = (one.0.max(other.0), one.1.min(other.1));
+    let inside = |point: (u64, u64), span: (u64, u64)| {
+        point.0 == point.1 && span.0 < point.0 && point.0 < span.1
+    };
+    (from < until || inside(one, other) || inside(other, one)).then_some(from)
+}

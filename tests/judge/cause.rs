@@ -1,0 +1,210 @@
+//! Why two clients were inside together, from the custody.
+//!
+//! What section 5 leaves open, and how this judge reads it:
+//!
+//! | open | read as |
+//! |---|---|
+//! | which nodes decide | those on which both clients' values were written; on each, how the earlier value ended |
+//! | several nodes, several endings | each of them may be named: the answer is a set |
+//! | what a claim rests on | values that the attempt wrote while it acquired, before its grant arrived, and did not take back itself |
+//! | restart or failover with a quorum | `quorum-erosion`; eviction and clocks keep their own names |
+//! | a key that ran out "early" | more than 2 ms before the expiry that was written last, and a clock of that node was set forward before |
+//! | a takeover by writing over | `clock-skew` if a client's clock was struck before, else `race` |
+//! | a grant with nothing behind it | the cause if the other lease ran when it arrived; after that an honest lock would have let the second client in, too |
+//! | a grant with nothing behind it that was over when it arrived | either cause: it was late by its own figure, and the custody says "never written at all"; without the one or the other the second client would not have been inside |
+//! | a grant on some nodes, but too few | that, and what freed those nodes |
+//! | a lease that had lapsed and was told anew | `phantom-extend` |
+//! | an extension that was told after the value was gone | `phantom-extend`, besides how it had gone |
+//! | a lease that may have run, and no more | why it would have, and what is named if it did not |
+
+use std::collections::BTreeSet;
+
+use super::account::{Account, Author, End, Value};
+use super::attempt::{Attempt, overlap};
+use super::line::{File, Line, MS};
+
+/// Everything that was read from a history.
+pub struct Case<'a> {
+    pub file: &'a File,
+    pub attempts: &'a [Attempt],
+    pub account: &'a Account,
+}
+
+type Causes = BTreeSet<&'static str>;
+
+impl Case<'_> {
+    /// How many nodes a grant must rest on.
+    pub fn need(&self) -> usize {
+        // All of several nodes stands for "one, and nobody knows which".
+        match self.file.quorum == self.file.nodes {
+            true => 1,
+            false => self.file.quorum,
+        }
+    }
+
+    /// The nodes on which the grant of an attempt rests.
+    pub fn backing<'b>(&'b self, attempt: &'b Attempt) -> Vec<&'b Value> {
+        let written = self.account.of_attempt(attempt);
+        let mut nodes = Vec::<&Value>::new();
+        for value in written.filter(|value| value.from <= attempt.from()) {
+            let undone = matches!(&value.end, End::Removed(by)
+                if by.op == attempt.op && by.phase == "acquire" && value.until <= attempt.from());
+            if !undone && !nodes.iter().any(|known| known.node == value.node) {
+                nodes.push(value);
+            }
+        }
+        nodes
+    }
+
+    pub fn is_backed(&self, attempt: &Attempt) -> bool {
+        self.backing(attempt).len() >= self.need()
+    }
+
+    /// The first time at which the leases of two attempts certainly (or, `most`, possibly) both ran.
+    pub fn leases_overlap(one: &Attempt, other: &Attempt, most: bool) -> Option<u64> {
+        let mut first = None;
+        for part in one.leased(most) {
+            for against in other.leased(most) {
+                let at = overlap(part, against);
+                first = [first, at].into_iter().flatten().min();
+            }
+        }
+        first
+    }
+
+    /// Why two leases ran together.
+    pub fn of_leases(&self, one: &Attempt, other: &Attempt, at: u64) -> Causes {
+        if !self.file.custody {
+            return ["undetermined"].into();
+        }
+        let mut causes = Causes::new();
+        for attempt in [one, other] {
+            match self.backing(attempt).len() {
+                0 => return ["unbacked-grant"].into(),
+                // Its rule asks for less; what let it have that counts as well.
+                some if some < self.need() => drop(causes.insert("unbacked-grant")),
+                _ => {}
+            }
+        }
+        // One of them had lapsed when the other was let in, and was told anew.
+        let (first, second) = match one.from() <= other.from() {
+            true => (one, other),
+            false => (other, one),
+        };
+        if first.deadline_at(second.from()) <= second.from() && at > second.from() {
+            return ["phantom-extend"].into();
+        }
+        // The lease that ran had been told by an extension after the value was gone.
+        for attempt in [one, other] {
+            let last = attempt.told.iter().rfind(|told| told.at <= at);
+            let ended = self.account.of_attempt(attempt).map(|value| value.until);
+            let gone = ended.max().unwrap_or_default();
+            if last.is_some_and(|told| !told.is_grant && told.at > gone) {
+                causes.insert("phantom-extend");
+            }
+        }
+        for mine in self.account.of_attempt(one) {
+            let others = self.account.of_attempt(other);
+            for theirs in others.filter(|value| value.node == mine.node && value.key == mine.key) {
+                let (earlier, later) = match (mine.from, mine.line) < (theirs.from, theirs.line) {
+                    true => (mine, theirs),
+                    false => (theirs, mine),
+                };
+                if later.from <= at {
+                    causes.extend(self.of_end(earlier, later));
+                }
+            }
+        }
+        if causes.is_empty() {
+            causes.insert("undetermined");
+        }
+        causes
+    }
+
+    /// What ended a value, before `later` was written there.
+    fn of_end(&self, value: &Value, later: &Value) -> Option<&'static str> {
+        Some(match &value.end {
+            End::Stays => return None,
+            End::Evicted | End::Flushed => "evicted",
+            End::Restarted if self.need() > 1 => "quorum-erosion",
+            End::FailedOver if self.need() > 1 => "quorum-erosion",
+            End::Restarted => "lost-on-restart",
+            End::FailedOver => "lost-on-failover",
+            End::Unseen => "undetermined",
+            End::RanOut => match self.leapt(value) {
+                true => "clock-jump",
+                false => "wrong-expiry",
+            },
+            End::Removed(_) => "stolen-release",
+            End::Overwritten(by) => self.of_overwriting(by, later),
+        })
+    }
+
+    fn of_overwriting(&self, by: &Author, later: &Value) -> &'static str {
+        let skewed = self
+            .file
+            .of("fault-began")
+            .any(|line| line.text("fault") == "clock-skew" && line.at <= later.from);
+        match by.phase.as_str() {
+            "extend" | "idle" => "phantom-extend",
+            "release" => "stolen-release",
+            _ if skewed => "clock-skew",
+            _ => "race",
+        }
+    }
+
+    /// True if it ran out before its time, and the node's clock had been set forward.
+    pub fn leapt(&self, value: &Value) -> bool {
+        let early = value.until + 2 * MS < value.runs_out(value.until);
+        let jumped = self.file.of("fault-began").any(|line| {
+            let by = line.raw("clock")["by_ns"].as_i64().unwrap_or_default();
+            let struck = line.list("nodes").contains(&(value.node as i64));
+            // A clock that was set back leaps forward when it is set right again.
+            let leap = match by {
+                1.. => Some(line.at),
+                0 => None,
+                _ => self.end_of(line),
+            };
+            struck && leap.is_some_and(|at| at <= value.until)
+        });
+        early && jumped
+    }
+
+    fn end_of(&self, began: &Line) -> Option<u64> {
+        let mut ends = self.file.of("fault-ended");
+        let end = ends.find(|line| line.num("id") == began.num("id"));
+        end.map(|end| end.at)
+    }
+
+    /// Why two holds overlap.
+    pub fn of_holds(&self, one: &Attempt, other: &Attempt, at: u64) -> Causes {
+        if let Some(leased_at) = Case::leases_overlap(one, other, false) {
+            return self.of_leases(one, other, leased_at);
+        }
+        let (first, second) = match one.from() <= other.from() {
+            true => (one, other),
+            false => (other, one),
+        };
+        let expired = |attempt: &Attempt| {
+            let grant = attempt.told.first();
+            let late = grant.is_some_and(|told| told.least <= told.at);
+            late && attempt.deadline_at(at) <= at
+        };
+        // The second was let in while the first one's lease ran, by a grant that had nothing behind it.
+        let ran = first.deadline_at(second.from()) > second.from();
+        let unbacked = self.file.custody && ran && !self.is_backed(second);
+        if unbacked && !expired(second) {
+            return ["unbacked-grant"].into();
+        }
+        let mut causes: Causes = match expired(one) || expired(other) {
+            true if unbacked => ["expired-grant", "unbacked-grant"].into(),
+            true => ["expired-grant"].into(),
+            false => ["outlived-lease"].into(),
+        };
+        // The lease may have run: nobody was told for how long.
+        if let Some(leased_at) = Case::leases_overlap(one, other, true) {
+            causes.extend(self.of_leases(one, other, leased_at));
+        }
+        causes
+    }
+}

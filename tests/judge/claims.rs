@@ -1,0 +1,165 @@
+//! What the lock says against what it did.
+//!
+//! What section 5 leaves open, and how this judge reads it:
+//!
+//! | open | read as |
+//! |---|---|
+//! | what an expiry is worth | the time of its writing plus the life that was written, on the n-th best node of n that a grant needs |
+//! | which expiries count | those of the attempt's own values, written before the claim arrived, gone or not, but not taken back by itself |
+//! | nothing was written at all | worth nothing; the cause is `unbacked-grant` |
+//! | how exact | a claim that is no more than 1 ms too long agrees: no figure is more exact; up to 5 ms is undecided |
+//! | "its own value was still there" after a release | on so many nodes that nobody else could get a quorum, when the success arrived, and never removed by that client later |
+//! | two locks, one key | a key into which the acquisitions of two locks wrote values that were granted |
+//! | an expiry that is off | the last one that one request to acquire or extend wrote to a value, not that of a background renewal |
+
+use super::account::{End, Value};
+use super::answer::{Answer, Finding};
+use super::attempt::{Attempt, Told};
+use super::cause::Case;
+use super::line::MS;
+
+pub fn claims(case: &Case) -> Finding {
+    if !case.file.custody {
+        return Finding::plain(Answer::NotApplicable);
+    }
+    let mut found: Vec<(u64, Finding)> = Vec::new();
+    for attempt in case.attempts.iter().filter(|one| one.granted()) {
+        found.extend(overstated(case, attempt));
+        found.extend(false_release(case, attempt));
+    }
+    for attempt in case.attempts {
+        found.extend(off(case, attempt));
+    }
+    found.extend(shared(case));
+    found.sort_by_key(|(at, finding)| (matches!(finding.answer, Answer::Undecided(_)), *at));
+    match found.into_iter().next() {
+        Some((_, finding)) => finding,
+        None => Finding::plain(Answer::Held),
+    }
+}
+
+/// More validity told than written.
+fn overstated(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    // A validity of nothing claims nothing.
+    let told = attempt
+        .told
+        .iter()
+        .filter(|told| told.claims && told.least > told.at);
+    told.filter_map(|told| of_told(case, attempt, told)).next()
+}
+
+fn of_told(case: &Case, attempt: &Attempt, told: &Told) -> Option<(u64, Finding)> {
+    let mut worth: Vec<u64> = Vec::new();
+    for node in 0..case.file.nodes as u64 {
+        let mine = case
+            .account
+            .of_attempt(attempt)
+            .filter(|value| value.node == node);
+        // What the attempt took back itself backs nothing.
+        let undone = |value: &Value| {
+            let back = matches!(&value.end, End::Removed(by)
+                if by.op == attempt.op && by.phase == "acquire");
+            back && value.until <= told.at
+        };
+        let written = mine.filter(|value| value.from <= told.at && !undone(value));
+        worth.extend(written.map(|value| value.runs_out(told.at)).max());
+    }
+    worth.sort_unstable_by(|one, other| other.cmp(one));
+    let need = case.need();
+    let note = |worth: u64| {
+        format!(
+            "op {} told a lease until {} at {}, written until {worth}",
+            attempt.op, told.least, told.at
+        )
+    };
+    let Some(worth) = worth.get(need - 1).copied() else {
+        let causes = match told.is_grant {
+            true => vec!["unbacked-grant"],
+            false => vec!["unbacked-grant", "wrong-expiry"],
+        };
+        return Some((told.at, Finding::violated(causes, note(0))));
+    };
+    // Less than the unit of all these figures.
+    if told.least <= worth.saturating_add(MS) {
+        return None;
+    }
+    let finding = match told.least - worth < 5 * MS {
+        true => Finding {
+            note: note(worth),
+            ..Finding::plain(Answer::Undecided("some milliseconds too long"))
+        },
+        false => Finding::violated(["wrong-expiry"], note(worth)),
+    };
+    Some((told.at, finding))
+}
+
+/// A release that told success and left the value.
+fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let (at, Some(true)) = attempt.released? else {
+        return None;
+    };
+    let stays = |value: &&Value| {
+        let removed_later = matches!(&value.end, End::Removed(by) if by.worker == attempt.worker);
+        value.stands(at) && !removed_later
+    };
+    let left = case.account.of_attempt(attempt).filter(stays).count();
+    // So many that the rest is no quorum.
+    let enough = (case.file.nodes + 1).saturating_sub(case.need());
+    let note = format!("op {} released at {at}, {left} values left", attempt.op);
+    (left >= enough).then(|| (at, Finding::violated(["false-release"], note)))
+}
+
+/// An expiry that is not the lease asked for.
+fn off(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let asked_for = |phase: &str| match phase {
+        "acquire" => Some(attempt.ttl),
+        "extend" => attempt.extensions.last().copied(),
+        _ => None,
+    };
+    let mut first: Option<(u64, Finding)> = None;
+    for value in case.account.of_attempt(attempt) {
+        for (index, expiry) in value.expiries.iter().enumerate() {
+            let Some(by) = &expiry.by else { continue };
+            // A second command of the same request may set it right.
+            let next = value
+                .expiries
+                .get(index + 1)
+                .and_then(|next| next.by.as_ref());
+            let is_last = next.is_none_or(|next| (next.op, &next.phase) != (by.op, &by.phase));
+            let (Some(ttl), Some(asked)) = (expiry.ttl, asked_for(&by.phase)) else {
+                continue;
+            };
+            let most = asked.div_ceil(1000 * MS) * 1000 * MS;
+            if is_last && by.op == attempt.op && (ttl < asked || ttl > most) {
+                let note = format!("op {} wrote {ttl} ns for {asked} at {}", by.op, expiry.at);
+                if first.as_ref().is_none_or(|(at, _)| *at > expiry.at) {
+                    first = Some((expiry.at, Finding::violated(["wrong-expiry"], note)));
+                }
+            }
+        }
+    }
+    first
+}
+
+/// One key for two locks.
+fn shared(case: &Case) -> Option<(u64, Finding)> {
+    let lock_of = |value: &Value| {
+        let owner = value.owner?;
+        let attempt = case
+            .attempts
+            .iter()
+            .find(|one| (one.worker, one.op) == owner)?;
+        let keys = &case.account.keys[attempt.key as usize];
+        keys.contains(&value.key).then_some(attempt.key)
+    };
+    for (index, value) in case.account.values.iter().enumerate() {
+        let Some(lock) = lock_of(value) else { continue };
+        for earlier in &case.account.values[..index] {
+            if earlier.key == value.key && lock_of(earlier).is_some_and(|other| other != lock) {
+                let note = format!("key {} of locks, at {}", value.key, value.from);
+                return Some((value.from, Finding::violated(["shared-key"], note)));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,233 @@
+//! Random scenarios, wilder than the generator of the scenarios' crate: several locks, extensions, all
+//! kinds of partitions, clocks in both directions, loss of keys, kills and pauses at every moment. One
+//! draw in four takes a scenario of the catalog.
+
+use std::fmt::Write;
+
+use picklock_impls::{MUTANTS, STRATEGIES, Strategy};
+use picklock_scenarios::{Scenario, WorldName, catalog};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// The choices.
+pub struct Dice(StdRng);
+
+impl Dice {
+    pub fn new(seed: u64) -> Dice {
+        Dice(StdRng::seed_from_u64(seed))
+    }
+
+    fn of<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
+        choices[self.below(choices.len())]
+    }
+
+    fn below(&mut self, most: usize) -> usize {
+        self.0.random_range(0..most)
+    }
+
+    /// True once in so many times.
+    fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    fn span(&mut self, tenths: usize) -> String {
+        format!("{}ttl", self.below(tenths) as f64 / 10.0)
+    }
+
+    fn some(&mut self, of: usize) -> String {
+        let mut chosen: Vec<usize> = (0..of).filter(|_| self.once_in(2)).collect();
+        if chosen.is_empty() {
+            chosen.push(self.below(of));
+        }
+        format!("{chosen:?}")
+    }
+
+    /// The next draw whose scenario makes sense for its lock.
+    pub fn draw(&mut self) -> (&'static Strategy, Scenario, u64) {
+        let locks: Vec<&'static Strategy> = STRATEGIES.iter().chain(MUTANTS).collect();
+        let lock = locks[self.below(locks.len())];
+        let scenario = match self.once_in(4) {
+            true => {
+                let names = catalog::names_in(&[WorldName::Sim]);
+                catalog::named(names[self.below(names.len())]).expect("the catalog is valid")
+            }
+            false => {
+                let text = self.scenario(lock.nodes, lock.replicas);
+                Scenario::parse(&text, "drawn").unwrap_or_else(|error| panic!("{error}\n{text}"))
+            }
+        };
+        (lock, scenario, self.0.random_range(0..1_000_000))
+    }
+
+    fn scenario(&mut self, nodes: usize, replicas: usize) -> String {
+        let mut text = "name = \"drawn\"\nsummary = \"Drawn by the judge.\"\n".to_owned();
+        let persistence = self.of(&["none", "none", "rdb", "aof-everysec", "aof-always"]);
+        let replicas = replicas.max(usize::from(self.once_in(4)));
+        write!(
+            text,
+            "[topology]\nreplicas = {replicas}\npersistence = \"{persistence}\"\n"
+        )
+        .ok();
+        let workers = 2 + self.below(3);
+        let keys = 1 + usize::from(self.once_in(4));
+        let section = 1 + self.below(22);
+        write!(
+            text,
+            "[workload]\nworkers = {workers}\nkeys = {keys}\nstock = {}\nttl = \"{}\"\n\
+             section = \"{}ttl\"\nupdate = \"{}\"\nopening = \"{}\"\nwait = \"{}ttl\"\n\
+             command_timeout = \"{}ttl\"\nlimit = \"{}ttl\"\n",
+            1 + self.below(6),
+            self.of(&["500ms", "1s", "1500ms", "2s"]),
+            section as f64 / 10.0,
+            self.of(&["decrement", "write"]),
+            self.of(&["together", "one-first"]),
+            1 + self.below(6),
+            self.of(&["0.2", "0.5", "1", "3"]),
+            12 + self.below(20),
+        )
+        .ok();
+        if self.once_in(3) {
+            let extend = (section as f64 / 10.0) / (2 + self.below(3)) as f64;
+            writeln!(text, "extend = \"{extend:.3}ttl\"").ok();
+        }
+        if self.once_in(5) {
+            writeln!(
+                text,
+                "arrivals = \"{}/ttl\"\nduration = \"6ttl\"",
+                1 + self.below(6)
+            )
+            .ok();
+        } else if self.once_in(4) {
+            writeln!(text, "think = \"0.{}ttl\"", 1 + self.below(9)).ok();
+        }
+        for _ in 0..self.below(4) {
+            text.push_str(&self.fault(workers, keys, nodes, replicas));
+        }
+        let within = self.of(&["1ttl", "2ttl", "3ttl"]);
+        write!(
+            text,
+            "[judge]\nmin_grants = 2\nprogress_within = \"{within}\"\n"
+        )
+        .ok();
+        text
+    }
+
+    fn moment(&mut self, workers: usize) -> (String, bool) {
+        if self.once_in(4) {
+            return (format!("at = \"{}\"", self.span(40)), false);
+        }
+        let on = self.of(&[
+            "granted",
+            "stock-read",
+            "stock-changed",
+            "release",
+            "request",
+            "reply",
+            "extend",
+        ]);
+        let worker = match self.once_in(2) {
+            true => format!(", worker = {}", self.below(workers)),
+            false => String::new(),
+        };
+        let wire = matches!(on, "request" | "reply");
+        let during = match wire {
+            true => {
+                let during = self.of(&["acquire", "acquire", "release", "extend"]);
+                format!(", names_key = true, during = \"{during}\"")
+            }
+            false => String::new(),
+        };
+        let nth = 1 + self.below(3);
+        let when = format!("when = {{ on = \"{on}\"{worker}{during}, nth = {nth} }}");
+        (when, wire)
+    }
+
+    fn fault(&mut self, workers: usize, keys: usize, nodes: usize, replicas: usize) -> String {
+        let kind = self.of(&[
+            "pause-client",
+            "pause-client",
+            "crash-client",
+            "delay",
+            "drop",
+            "hold",
+            "cut",
+            "partition",
+            "pause-node",
+            "crash-node",
+            "crash-node",
+            "failover",
+            "cut-replication",
+            "evict",
+            "evict",
+            "flush-all",
+            "flush-scripts",
+            "exhaust",
+            "clock-jump",
+            "clock-jump",
+            "clock-skew",
+        ]);
+        if replicas == 0 && matches!(kind, "failover" | "cut-replication") {
+            return String::new();
+        }
+        let (moment, wire) = self.moment(workers);
+        let by_event = moment.starts_with("when");
+        let mut text = format!("[[fault]]\nkind = \"{kind}\"\n{moment}\noptional = true\n");
+        let on_workers = matches!(kind, "pause-client" | "crash-client" | "clock-skew");
+        let on_links = matches!(kind, "delay" | "drop" | "hold" | "cut" | "partition");
+        let span = 1 + self.below(30);
+        let lasts = format!("for = \"{}ttl\"\n", span as f64 / 10.0);
+        if on_workers || on_links {
+            match by_event && self.once_in(2) {
+                true => text.push_str("workers = \"same\"\n"),
+                false => writeln!(text, "workers = {}", self.some(workers)).unwrap_or_default(),
+            }
+        }
+        if !on_workers {
+            match wire && self.once_in(2) {
+                true => text.push_str("nodes = \"same\"\n"),
+                false => writeln!(text, "nodes = {}", self.some(nodes)).unwrap_or_default(),
+            }
+        }
+        match kind {
+            "pause-client" | "pause-node" => text.push_str(&lasts),
+            "crash-client" | "crash-node" | "exhaust" | "clock-jump" | "clock-skew"
+            | "partition" | "delay" | "drop" | "hold"
+                if !self.once_in(4) || matches!(kind, "hold") =>
+            {
+                text.push_str(&lasts);
+            }
+            _ => {}
+        }
+        self.amount(kind, keys, &mut text);
+        if matches!(kind, "delay" | "drop" | "hold" | "partition") && !self.once_in(3) {
+            let direction = self.of(&["request", "reply"]);
+            writeln!(text, "direction = \"{direction}\"").unwrap_or_default();
+        }
+        if matches!(kind, "drop" | "hold" | "delay") && self.once_in(2) {
+            writeln!(text, "frames = {}", 1 + self.below(2)).unwrap_or_default();
+        }
+        text
+    }
+
+    /// What only some kinds have: by how much, of what, of which locks.
+    fn amount(&mut self, kind: &str, keys: usize, text: &mut String) {
+        match kind {
+            "delay" => writeln!(text, "by = \"{}\"", self.span(20)).unwrap_or_default(),
+            "clock-jump" | "clock-skew" => {
+                let sign = self.of(&["", "", "-"]);
+                writeln!(
+                    text,
+                    "by = \"{sign}{}ttl\"",
+                    (1 + self.below(30)) as f64 / 10.0
+                )
+                .unwrap_or_default();
+            }
+            "exhaust" => {
+                let what = self.of(&["memory", "connections"]);
+                writeln!(text, "what = \"{what}\"").unwrap_or_default();
+            }
+            "evict" if keys > 1 && self.once_in(2) => text.push_str("keys = [0]\n"),
+            _ => {}
+        }
+    }
+}

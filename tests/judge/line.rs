@@ -1,0 +1,135 @@
+//! The judge's own reading of a history file: a header and numbered lines.
+
+use serde_json::Value;
+
+/// One event of a history, with its place in the file.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Line of the file, counted from 1.
+    pub number: usize,
+    /// Nanoseconds since the run began.
+    pub at: u64,
+    /// The word of the event.
+    pub event: String,
+    fields: Value,
+}
+
+impl Line {
+    /// A number of the event; `None` if it has no such field.
+    pub fn num(&self, name: &str) -> Option<u64> {
+        self.fields[name].as_u64()
+    }
+
+    /// A number that may be negative.
+    pub fn signed(&self, name: &str) -> Option<i64> {
+        self.fields[name].as_i64()
+    }
+
+    /// A text of the event; empty if it has no such field.
+    pub fn text(&self, name: &str) -> &str {
+        self.fields[name].as_str().unwrap_or_default()
+    }
+
+    /// A yes or no; no if it has no such field.
+    pub fn flag(&self, name: &str) -> bool {
+        self.fields[name].as_bool() == Some(true)
+    }
+
+    /// True if the field is there.
+    pub fn has(&self, name: &str) -> bool {
+        !self.fields[name].is_null()
+    }
+
+    /// A list of numbers; empty if it has no such field.
+    pub fn list(&self, name: &str) -> Vec<i64> {
+        let list = self.fields[name].as_array();
+        let items = list.into_iter().flatten();
+        items.filter_map(Value::as_i64).collect()
+    }
+
+    /// A field as it stands in the file.
+    pub fn raw(&self, name: &str) -> &Value {
+        &self.fields[name]
+    }
+
+    /// The attempt that the event is about, if it is about one of a buyer.
+    pub fn op(&self) -> Option<u64> {
+        self.num("op").filter(|op| *op > 0)
+    }
+}
+
+/// A whole history: what the first line says, and the events.
+pub struct File {
+    /// Names of the locks.
+    pub locks: Vec<String>,
+    /// Workers of the scenario. A client with a higher number is the probe.
+    pub workers: u64,
+    /// Independent nodes.
+    pub nodes: usize,
+    /// So many of them make a grant.
+    pub quorum: usize,
+    /// The lease, nanoseconds.
+    pub ttl: u64,
+    /// Units of each lock at the start.
+    pub stock: i64,
+    /// With fewer grants nothing is held.
+    pub min_grants: usize,
+    /// True for the lock that waits for its replicas.
+    pub needs_replicas: bool,
+    /// The bound on progress, nanoseconds.
+    pub bound: u64,
+    /// True if the changes of the keys are in the history.
+    pub custody: bool,
+    /// What happened.
+    pub lines: Vec<Line>,
+}
+
+impl File {
+    /// Reads the text of a history.
+    pub fn read(text: &str) -> File {
+        let mut values = text.lines().map(|line| {
+            let value: Value = serde_json::from_str(line).expect("a line is JSON");
+            value
+        });
+        let head = values.next().expect("a header");
+        let nodes = head["nodes"].as_u64().expect("nodes") as usize;
+        let number = |name: &str| head[name].as_u64().expect("a number in the header");
+        let locks = head["keys"].as_array().expect("keys").iter();
+        let lines = values.zip(2..).map(|(fields, number)| Line {
+            number,
+            at: fields["at_ns"].as_u64().expect("at_ns"),
+            event: fields["event"].as_str().expect("event").to_owned(),
+            fields,
+        });
+        File {
+            locks: locks
+                .map(|name| name.as_str().unwrap_or_default().to_owned())
+                .collect(),
+            workers: number("workers"),
+            nodes,
+            quorum: head["quorum"]
+                .as_u64()
+                .map_or(nodes / 2 + 1, |quorum| quorum as usize),
+            ttl: number("ttl_ms") * MS,
+            stock: head["stock_start"].as_i64().expect("stock_start"),
+            min_grants: number("min_grants") as usize,
+            needs_replicas: head["subject"].as_str() == Some("replicated"),
+            bound: number("progress_within_ms") * MS,
+            custody: head["custody"].as_bool() == Some(true),
+            lines: lines.collect(),
+        }
+    }
+
+    /// The events of one word.
+    pub fn of<'a>(&'a self, event: &'a str) -> impl Iterator<Item = &'a Line> {
+        self.lines.iter().filter(move |line| line.event == event)
+    }
+
+    /// The time of the last line.
+    pub fn end(&self) -> u64 {
+        self.lines.last().map_or(0, |line| line.at)
+    }
+}
+
+/// Nanoseconds in a millisecond.
+pub const MS: u64 = 1_000_000;

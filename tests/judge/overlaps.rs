@@ -1,0 +1,195 @@
+//! Exclusion, lease and resource.
+//!
+//! What section 5 leaves open, and how this judge reads it:
+//!
+//! | open | read as |
+//! |---|---|
+//! | a hold that nobody ended | it lasts until the last line of the history |
+//! | `lost`, and a refused extension | the client may not rely on its lease from then on |
+//! | which of several overlaps gives the cause | the one that begins first |
+//! | a lease that may overlap, no more | `unknown` |
+//! | which hold damaged the stock | the first one that changed it to, or read it, below zero; where only the sum is wrong, each that wrote over a change |
+//! | why the stock was damaged | why that hold overlapped with one that changed the stock between its reading and its writing; also `phantom-extend` if its lease had run out and was extended after that |
+//! | several such changes | each may be named |
+
+use std::fmt::Write;
+
+use super::answer::{Answer, Finding};
+use super::attempt::{Attempt, overlap};
+use super::cause::Case;
+use super::line::Line;
+
+type Pair<'a> = (&'a Attempt, &'a Attempt);
+
+fn pairs<'a>(case: &Case<'a>) -> Vec<Pair<'a>> {
+    let holds: Vec<&Attempt> = case.attempts.iter().filter(|one| one.granted()).collect();
+    let mut pairs = Vec::new();
+    for (index, one) in holds.iter().enumerate() {
+        let same = |other: &&&Attempt| other.key == one.key;
+        pairs.extend(
+            holds[index + 1..]
+                .iter()
+                .filter(same)
+                .map(|other| (*one, *other)),
+        );
+    }
+    pairs
+}
+
+/// The pairs that begin to overlap first.
+fn first<'a>(
+    pairs: &[Pair<'a>],
+    when: impl Fn(&Attempt, &Attempt) -> Option<u64>,
+) -> Option<(u64, Vec<Pair<'a>>)> {
+    let all = pairs.iter();
+    let timed = all.filter_map(|(one, other)| when(one, other).map(|at| (at, (*one, *other))));
+    let timed: Vec<(u64, Pair<'a>)> = timed.collect();
+    let at = timed.iter().map(|(at, _)| *at).min()?;
+    let firsts = timed.into_iter().filter(|(when, _)| *when == at);
+    Some((at, firsts.map(|(_, pair)| pair).collect()))
+}
+
+fn holds_overlap(one: &Attempt, other: &Attempt) -> Option<u64> {
+    overlap(one.hold(), other.hold())
+}
+
+fn named(at: u64, pairs: &[Pair]) -> String {
+    let ops = pairs.iter().map(|(one, other)| {
+        let told = |attempt: &Attempt| attempt.deadline_at(at);
+        format!(
+            "ops {} (lease {}) and {} (lease {})",
+            one.op,
+            told(one),
+            other.op,
+            told(other)
+        )
+    });
+    format!("at {at} ns: {}", ops.collect::<Vec<_>>().join(", "))
+}
+
+pub fn exclusion(case: &Case) -> Finding {
+    let pairs = pairs(case);
+    match first(&pairs, holds_overlap) {
+        None => Finding::plain(Answer::Held),
+        Some((at, firsts)) => {
+            let causes = firsts
+                .iter()
+                .flat_map(|(one, other)| case.of_holds(one, other, at));
+            Finding::violated(causes.collect::<Vec<_>>(), named(at, &firsts))
+        }
+    }
+}
+
+pub fn lease(case: &Case) -> Finding {
+    let pairs = pairs(case);
+    let certain = |one: &Attempt, other: &Attempt| Case::leases_overlap(one, other, false);
+    if let Some((at, firsts)) = first(&pairs, certain) {
+        let causes = firsts
+            .iter()
+            .flat_map(|(one, other)| case.of_leases(one, other, at));
+        return Finding::violated(causes.collect::<Vec<_>>(), named(at, &firsts));
+    }
+    let possible = |one: &Attempt, other: &Attempt| Case::leases_overlap(one, other, true);
+    match first(&pairs, possible) {
+        Some((at, firsts)) => Finding {
+            note: named(at, &firsts),
+            ..Finding::plain(Answer::Unknown)
+        },
+        None => Finding::plain(Answer::Held),
+    }
+}
+
+pub fn resource(case: &Case) -> Finding {
+    let end = case.file.of("end").next();
+    let mut below: Vec<(u64, Vec<&'static str>, String)> = Vec::new();
+    let mut sums: Option<(Vec<&'static str>, String)> = None;
+    for key in 0..case.file.locks.len() as u64 {
+        let of_key = |line: &&Line| line.num("key") == Some(key);
+        let accesses = case.file.lines.iter().filter(of_key);
+        let accesses: Vec<&Line> = accesses
+            .filter(|line| matches!(line.event.as_str(), "stock-read" | "stock-changed"))
+            .collect();
+        let first = accesses.iter().position(|line| {
+            let left = line.signed("stock").or(line.signed("to"));
+            left.is_some_and(|left| left < 0)
+        });
+        if let Some(at) = first {
+            let line = accesses[at];
+            below.push((
+                line.at,
+                of_access(case, &accesses, at),
+                format!("line {}", line.number),
+            ));
+        }
+        if !adds_up(case, key, end) {
+            let (causes, note) = sums.get_or_insert_default();
+            for (at, line) in accesses.iter().enumerate() {
+                if line.event == "stock-changed" {
+                    causes.extend(of_access(case, &accesses, at));
+                }
+            }
+            write!(note, "the sum of lock {key}").ok();
+        }
+    }
+    below.sort();
+    match (below.into_iter().next(), sums, end) {
+        (Some((_, causes, note)), _, _) | (None, Some((causes, note)), _) => {
+            Finding::violated(causes, note)
+        }
+        (None, None, Some(_)) => Finding::plain(Answer::Held),
+        (None, None, None) => Finding::plain(Answer::Unknown),
+    }
+}
+
+fn adds_up(case: &Case, key: u64, end: Option<&Line>) -> bool {
+    let of = |name: &str| end.and_then(|end| end.list(name).get(key as usize).copied());
+    match (of("stock_left"), of("sold")) {
+        (Some(left), Some(sold)) => {
+            sold + left == case.file.stock && sold <= case.file.stock && left >= 0
+        }
+        _ => true,
+    }
+}
+
+/// The changes by others between an access and the reading that it goes back to.
+fn between<'a>(line: &Line, accesses: &[&'a Line]) -> Vec<&'a Line> {
+    let before = accesses.iter().filter(|other| other.number < line.number);
+    let before: Vec<&Line> = before.copied().collect();
+    let mine = |other: &&Line| other.op() == line.op() && other.event == "stock-read";
+    let Some(read) = before.iter().copied().rfind(mine) else {
+        return Vec::new();
+    };
+    let change = |other: &&Line| {
+        other.event == "stock-changed" && other.number > read.number && other.op() != line.op()
+    };
+    before.into_iter().filter(change).collect()
+}
+
+/// Why others could change the stock between an access and its reading.
+fn of_access(case: &Case, accesses: &[&Line], at: usize) -> Vec<&'static str> {
+    let line = accesses[at];
+    let hold = |line: &Line| case.attempts.iter().find(|one| Some(one.op) == line.op());
+    let mut causes = Vec::new();
+    for other in between(line, accesses) {
+        let (Some(one), Some(against)) = (hold(line), hold(other)) else {
+            continue;
+        };
+        match overlap(one.hold(), against.hold()) {
+            Some(met) if revived(one, other, line) => {
+                causes.push("phantom-extend");
+                causes.extend(case.of_holds(one, against, met));
+            }
+            Some(met) => causes.extend(case.of_holds(one, against, met)),
+            None => causes.extend(["undetermined", "race"]),
+        }
+    }
+    causes
+}
+
+/// An extension was granted between the other's change and one's own, to a lease that was over.
+fn revived(one: &Attempt, other: &Line, line: &Line) -> bool {
+    one.told.iter().any(|told| {
+        let between = told.at >= other.at && told.at <= line.at;
+        !told.is_grant && told.least > 0 && between && one.deadline_at(told.at - 1) < told.at
+    })
+}

@@ -1,0 +1,319 @@
+//! Progress: who wants the lock gets it.
+//!
+//! What section 5 leaves open, and how this judge reads it:
+//!
+//! | open | read as |
+//! |---|---|
+//! | how long a client waits | from its first request for the lock to the grant, all its requests that follow each other taken together, unless it is killed |
+//! | "every lease that could be outstanding has run out" | one lease after each beginning and end of a fault, each kill, each release that failed, and each attempt in doubt of a client that lacked its quorum; of one that had it, the first since somebody had the lock |
+//! | a hold | nobody else can have the lock until its release was answered, or one lease after it was sent |
+//! | what takes a node away | a fault on its link to the client that waits, or its pause, crash or exhaustion; not a clock, and not a cut replication |
+//! | a client that stands still | does not want the lock meanwhile |
+//! | a fault that never ends | `unknown` if somebody waited too long, and only that fault excuses it |
+//! | how long a key lives on a node whose clock was set | undecided |
+//! | a probe that was refused, while something was outstanding when it began | undecided: it waits for one lease and the bound, to the millisecond |
+//! | a lock that waits for its replicas, when they are cut off or used up | undecided |
+//! | a key without TTL | one that is there when the run is over |
+
+use std::collections::BTreeMap;
+
+use super::account::{Account, End};
+use super::answer::{Answer, Finding};
+use super::attempt::{self, Attempt};
+use super::cause::Case;
+use super::line::{Line, MS};
+
+type Span = (u64, u64);
+
+/// A fault as far as it keeps clients from nodes.
+struct Fault {
+    word: String,
+    workers: Vec<i64>,
+    nodes: Vec<i64>,
+    span: Span,
+    ends: bool,
+}
+
+fn faults(case: &Case) -> Vec<Fault> {
+    let end_of = |id: Option<u64>| {
+        case.file
+            .of("fault-ended")
+            .find(|line| line.num("id") == id)
+    };
+    let read = |line: &Line| {
+        let end = end_of(line.num("id"));
+        Fault {
+            word: line.text("fault").to_owned(),
+            workers: line.list("workers"),
+            nodes: line.list("nodes"),
+            span: (line.at, end.map_or(u64::MAX, |end| end.at)),
+            ends: end.is_some(),
+        }
+    };
+    case.file.of("fault-began").map(read).collect()
+}
+
+impl Fault {
+    /// True if it takes the node away from the client.
+    fn takes(&self, worker: u64, node: usize) -> bool {
+        let node = self.nodes.contains(&(node as i64));
+        match self.word.as_str() {
+            "delay" | "drop" | "hold" | "cut" | "partition" => {
+                node && self.workers.contains(&(worker as i64))
+            }
+            "pause-node" | "crash-node" | "exhaust" => node,
+            _ => false,
+        }
+    }
+}
+
+/// The spans in which a client cannot reach as many nodes as the lock needs.
+fn without_quorum(case: &Case, faults: &[Fault], worker: u64) -> Vec<Span> {
+    let mut times: Vec<u64> = faults
+        .iter()
+        .flat_map(|one| [one.span.0, one.span.1])
+        .collect();
+    times.push(0);
+    times.push(u64::MAX);
+    times.sort_unstable();
+    let steps = times.windows(2).map(|pair| (pair[0], pair[1]));
+    let steps = steps.filter(|(from, until)| from < until);
+    let lacks = |(from, _): &Span| {
+        let active: Vec<&Fault> = (faults.iter())
+            .filter(|one| one.span.0 <= *from && *from < one.span.1)
+            .collect();
+        let still =
+            |one: &&Fault| one.word == "pause-client" && one.workers.contains(&(worker as i64));
+        let reached = (0..case.file.nodes)
+            .filter(|node| !active.iter().any(|one| one.takes(worker, *node)))
+            .count();
+        reached < case.file.quorum || active.iter().any(still)
+    };
+    steps.filter(lacks).collect()
+}
+
+/// The spans in which nobody can be expected to get this lock.
+fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
+    let ttl = case.file.ttl;
+    let after = |at: u64| (at, at.saturating_add(ttl));
+    let mut spans: Vec<Span> = Vec::new();
+    for one in faults {
+        spans.push(after(one.span.0));
+        if one.ends {
+            spans.push(after(one.span.1));
+        }
+    }
+    spans.extend(case.file.of("worker-down").map(|line| after(line.at)));
+    let of_key = |one: &&Attempt| one.key == key;
+    let mut last_had = Vec::new();
+    for hold in case
+        .attempts
+        .iter()
+        .filter(of_key)
+        .filter(|one| one.granted())
+    {
+        let answered = hold.released.map_or(hold.until, |(at, _)| at);
+        let answered = answered.min(hold.until.saturating_add(ttl));
+        spans.push((hold.from(), answered));
+        last_had.push(hold.from());
+        if let Some((at, None)) = hold.released {
+            spans.push(after(at));
+        }
+    }
+    spans.extend(doubts(case, faults, key, &last_had, all));
+    spans
+}
+
+/// One lease after attempts that ended in doubt. A client that lacks its quorum cannot help it, each
+/// time; one that has it is excused once since somebody had the lock. `all`: also where the quorum is
+/// lacking for good.
+fn doubts(case: &Case, faults: &[Fault], key: u64, last_had: &[u64], all: bool) -> Vec<Span> {
+    let in_doubt = |one: &&Attempt| one.key == key && one.answer == attempt::Answer::Failed(false);
+    let mut doubts: Vec<&Attempt> = case.attempts.iter().filter(in_doubt).collect();
+    doubts.sort_by_key(|one| one.answered);
+    let mut spans = Vec::new();
+    let mut excused_since: Option<u64> = None;
+    let mut known: BTreeMap<u64, Vec<Span>> = BTreeMap::new();
+    for one in doubts {
+        let at = one.answered;
+        let lacking = known.entry(one.worker);
+        let lacking = lacking.or_insert_with(|| without_quorum(case, faults, one.worker));
+        let lacks = lacking
+            .iter()
+            .copied()
+            .rfind(|span| span.0 <= at && one.asked < span.1);
+        let excused = match lacks {
+            Some((_, until)) => all || until != u64::MAX,
+            None => {
+                let had = last_had.iter().copied().filter(|had| *had <= at).max();
+                let first = excused_since.is_none() || had > excused_since;
+                excused_since = excused_since.filter(|_| !first).or(Some(at));
+                first
+            }
+        };
+        if excused {
+            spans.push((at, at.saturating_add(case.file.ttl)));
+        }
+    }
+    spans
+}
+
+/// Waits of one client for one lock, with all requests that follow each other.
+fn waits(attempts: &[Attempt]) -> Vec<(u64, u64, Span)> {
+    let mut waits: Vec<(u64, u64, Span)> = Vec::new();
+    let mut open: Vec<(u64, usize)> = Vec::new();
+    for one in attempts {
+        let known = open.iter().position(|(worker, _)| *worker == one.worker);
+        let joined = known.filter(|place| waits[open[*place].1].1 == one.key);
+        match joined {
+            Some(place) => waits[open[place].1].2.1 = one.answered,
+            None => {
+                open.retain(|(worker, _)| *worker != one.worker);
+                open.push((one.worker, waits.len()));
+                waits.push((one.worker, one.key, (one.asked, one.answered)));
+            }
+        }
+        if one.granted() || one.killed {
+            open.retain(|(worker, _)| *worker != one.worker);
+        }
+    }
+    waits
+}
+
+/// The longest part of a span that none of the others covers, which are in the order of time.
+fn longest_free(span: Span, covered: &[Span]) -> Option<Span> {
+    let (mut from, mut best) = (span.0, None::<Span>);
+    let ends = [(span.1, span.1)];
+    for (start, end) in covered.iter().chain(&ends) {
+        let until = (*start).min(span.1);
+        if until > from && best.is_none_or(|(a, b)| until - from > b - a) {
+            best = Some((from, until));
+        }
+        from = from.max(*end);
+    }
+    best
+}
+
+pub fn progress(case: &Case) -> Finding {
+    if let Some(line) = case
+        .file
+        .of("key-left")
+        .find(|line| line.signed("ttl_ms") == Some(-1))
+    {
+        return Finding {
+            lines: vec![line.number],
+            ..Finding::violated(["no-ttl"], "a key is left".into())
+        };
+    }
+    let faults = faults(case);
+    let length = |(free, _, _): &(Span, u64, u64)| free.1 - free.0;
+    let longest = longest_wait(case, &faults, true);
+    if let Some((free, worker, key)) = longest.filter(|one| length(one) > case.file.bound) {
+        let note = format!(
+            "worker {worker} waited for lock {key} from {} to {}",
+            free.0, free.1
+        );
+        return too_long(case, key, free, note);
+    }
+    let prober = case.file.workers;
+    let lacking = without_quorum(case, &faults, prober);
+    let mut not_probed = false;
+    for line in case.file.of("probe").filter(|line| !line.flag("granted")) {
+        not_probed = true;
+        if !lacking.iter().any(|(_, until)| *until >= line.at) {
+            let key = line.num("key").unwrap_or_default();
+            let note = format!("the probe, line {}", line.number);
+            let waited = line.num("waited_ms").unwrap_or_default() * MS;
+            let began = line.at.saturating_sub(waited);
+            let spans = excused(case, &faults, key, true);
+            let outstanding = spans.iter().any(|span| span.0 <= began && began <= span.1);
+            if outstanding {
+                let answer = Answer::Undecided("the probe had just its bound and a lease");
+                return Finding {
+                    note,
+                    ..Finding::plain(answer)
+                };
+            }
+            return too_long(case, key, (line.at, line.at), note);
+        }
+    }
+    // Somebody waited too long, and only a fault that never ends excuses it, itself or by the doubts in
+    // which it leaves every attempt.
+    let unexcused = longest_wait(case, &faults, false);
+    match not_probed || unexcused.is_some_and(|one| length(&one) > case.file.bound) {
+        true => Finding::plain(Answer::Unknown),
+        false => Finding::plain(Answer::Held),
+    }
+}
+
+/// The longest wait without an excuse: how long, who, for which lock. `all`: a fault that never ends is
+/// an excuse, too.
+fn longest_wait(case: &Case, faults: &[Fault], all: bool) -> Option<(Span, u64, u64)> {
+    // The same for every wait of this worker for this lock.
+    let mut known: BTreeMap<(u64, u64), Vec<Span>> = BTreeMap::new();
+    let covered = |worker: u64, key: u64| {
+        let lacking = without_quorum(case, faults, worker).into_iter();
+        let mut covered = excused(case, faults, key, all);
+        covered.extend(lacking.filter(|(_, until)| all || *until != u64::MAX));
+        covered.sort_unstable();
+        covered
+    };
+    let free = waits(case.attempts)
+        .into_iter()
+        .filter_map(|(worker, key, span)| {
+            let place = known.entry((worker, key));
+            let covered = place.or_insert_with(|| covered(worker, key));
+            longest_free(span, covered).map(|free| (free, worker, key))
+        });
+    free.max_by_key(|(free, _, _)| free.1 - free.0)
+}
+
+fn too_long(case: &Case, key: u64, free: Span, note: String) -> Finding {
+    let clocks = ["clock-jump", "clock-skew"];
+    let set = |line: &Line| line.at <= free.1 && clocks.contains(&line.text("fault"));
+    let replicas = ["cut-replication", "failover"];
+    let parted = |line: &Line| line.at <= free.1 && replicas.contains(&line.text("fault"));
+    if case.file.needs_replicas && case.file.of("fault-began").any(parted) {
+        let answer = Answer::Undecided("a lock that needs its replicas has lost them");
+        return Finding {
+            note,
+            ..Finding::plain(answer)
+        };
+    }
+    if case.file.of("fault-began").any(set) {
+        let answer = Answer::Undecided("a clock was set, and a key may live longer");
+        return Finding {
+            note,
+            ..Finding::plain(answer)
+        };
+    }
+    Finding::violated(of_wait(case, key, free), note)
+}
+
+/// What kept the lock from those who waited for it.
+fn of_wait(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
+    let account: &Account = case.account;
+    let at = free.1.min(free.0.saturating_add(case.file.bound));
+    let standing: Vec<_> = (account.of_lock(key))
+        .filter(|value| value.stands(at))
+        .collect();
+    let mut causes = Vec::new();
+    for value in &standing {
+        let owner = value.owner;
+        let by = case
+            .attempts
+            .iter()
+            .find(|one| Some((one.worker, one.op)) == owner);
+        let other_lock = by.is_some_and(|one| one.key != key);
+        let in_doubt = by.is_some_and(|one| one.answer == attempt::Answer::Failed(false));
+        let told_released = by.is_some_and(|one| matches!(one.released, Some((_, Some(true)))));
+        causes.push(match () {
+            () if value.runs_out(at) == u64::MAX => "no-ttl",
+            () if other_lock => "shared-key",
+            () if in_doubt => "ambiguous-acquire",
+            () if told_released && value.end != End::RanOut => "false-release",
+            () => "undetermined",
+        });
+    }
+    causes
+}

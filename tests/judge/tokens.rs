@@ -1,0 +1,112 @@
+//! Ownership and fencing.
+//!
+//! What section 5 leaves open, and how this judge reads it:
+//!
+//! | open | read as |
+//! |---|---|
+//! | who writes while a worker is idle | its renewal |
+//! | an acquisition that removes a value | the undoing of a failed attempt: it counts like a release |
+//! | an acquisition that writes over a value | taking the lock: it does not count |
+//! | a longer or shorter expiry for a value that stays | neither removes nor replaces it |
+//! | a value that an extension wrote first | no acquisition's; it does not count |
+//! | a value that an extension wrote in place of its own attempt's | still the acquisition's: a lock that keeps its expiry in the value would have no owner after its first extension, and nobody could be robbed |
+//! | `race` or `stolen-release` | `stolen-release` if the taken value was there when the release was sent; else it may have looked first, and both are allowed |
+//! | the order of holds | the order in which the grants arrived |
+//! | why tokens went wrong | how the key that held the counter was lost between the two grants |
+
+use super::account::{Account, Author, End, Value};
+use super::answer::{Answer, Finding};
+use super::attempt::Attempt;
+use super::cause::Case;
+
+pub fn ownership(case: &Case) -> Finding {
+    let mut found: Vec<(u64, usize, Vec<&'static str>, String)> = Vec::new();
+    for lock in 0..case.file.locks.len() as u64 {
+        for value in case.account.of_lock(lock) {
+            let (by, replaced) = match &value.end {
+                End::Removed(by) => (by, false),
+                End::Overwritten(by) => (by, true),
+                _ => continue,
+            };
+            let Some(owner) = value.acquirer else {
+                continue;
+            };
+            if owner == by.worker || (replaced && by.phase == "acquire") {
+                continue;
+            }
+            let causes = of_taking(case, value, by, replaced);
+            let note = format!(
+                "at {} ns worker {} op {} ({}, {}) took the value of worker {owner} written at {} on node {}",
+                value.until, by.worker, by.op, by.phase, by.command, value.from, value.node
+            );
+            found.push((value.until, value.line, causes, note));
+        }
+    }
+    found.sort_by_key(|(at, line, _, _)| (*at, *line));
+    match found.into_iter().next() {
+        Some((_, _, causes, note)) => Finding::violated(causes, note),
+        None => Finding::plain(Answer::Held),
+    }
+}
+
+fn of_taking(case: &Case, value: &Value, by: &Author, replaced: bool) -> Vec<&'static str> {
+    if replaced && by.phase != "release" {
+        return vec!["phantom-extend"];
+    }
+    let attempt = case.attempts.iter().find(|one| one.op == by.op);
+    let sent = attempt.and_then(|attempt| attempt.release);
+    let came_later = sent.is_some_and(|sent| sent <= value.from);
+    match came_later {
+        true => vec!["race", "stolen-release"],
+        false => vec!["stolen-release"],
+    }
+}
+
+pub fn fencing(case: &Case) -> Finding {
+    if case.attempts.iter().all(|one| one.fence.is_none()) {
+        return Finding::plain(Answer::NotApplicable);
+    }
+    let mut found: Option<(u64, Vec<&'static str>, String)> = None;
+    let mut grants: Vec<&Attempt> = case.attempts.iter().filter(|one| one.granted()).collect();
+    grants.sort_by_key(|one| one.from());
+    for (index, later) in grants.iter().enumerate() {
+        for earlier in &grants[..index] {
+            let (Some(low), Some(high)) = (earlier.fence, later.fence) else {
+                continue;
+            };
+            if earlier.key != later.key || low < high {
+                continue;
+            }
+            let causes = of_tokens(case.account, earlier, later);
+            let note = format!("ops {} ({low}) and {} ({high})", earlier.op, later.op);
+            if found.as_ref().is_none_or(|(at, _, _)| *at > later.from()) {
+                found = Some((later.from(), causes, note));
+            }
+        }
+    }
+    match found {
+        Some((_, causes, note)) => Finding::violated(causes, note),
+        None => Finding::plain(Answer::Held),
+    }
+}
+
+/// How a key that held the first token was lost before the second grant.
+fn of_tokens(account: &Account, earlier: &Attempt, later: &Attempt) -> Vec<&'static str> {
+    let token = earlier.fence.map(|fence| fence.to_string());
+    let counters = account.values.iter().filter(|value| {
+        let lock = account.keys[earlier.key as usize].contains(&value.key);
+        !lock && Some(&value.text) == token.as_ref()
+    });
+    let counters: Vec<&str> = counters.map(|value| value.key.as_str()).collect();
+    let ends = account
+        .values
+        .iter()
+        .filter(|value| counters.contains(&value.key.as_str()) && value.until <= later.from());
+    let causes = ends.filter_map(|value| match value.end {
+        End::Evicted | End::Flushed => Some("evicted"),
+        End::Restarted => Some("lost-on-restart"),
+        End::FailedOver => Some("lost-on-failover"),
+        _ => None,
+    });
+    causes.collect()
+}

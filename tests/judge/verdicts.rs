@@ -1,0 +1,101 @@
+//! The whole judgement of one history.
+//!
+//! What sections 4 and 5 leave open, and how this judge reads it:
+//!
+//! | open | read as |
+//! |---|---|
+//! | too little to judge, with a proven violation | the violation stands |
+//! | "competed" | two attempts of two workers for one lock, from the request to the end of the hold, overlap |
+//! | a grant without a command, a fault that escaped | `unknown` for every property, also where something was seen |
+//! | a planned fault that never struck | `unknown`, unless it is optional |
+//! | a lock that breaks the protocol or hangs | judged all the same |
+
+use std::collections::BTreeMap;
+
+use super::account::Account;
+use super::answer::{Answer, Finding};
+use super::attempt::{Attempt, attempts, overlap};
+use super::cause::Case;
+use super::line::File;
+use super::{claims, overlaps, progress, tokens};
+
+/// The properties, by the names of the documents.
+pub const PROPERTIES: [&str; 7] = [
+    "exclusion",
+    "lease",
+    "resource",
+    "ownership",
+    "fencing",
+    "progress",
+    "claims",
+];
+
+/// Judges the text of a history.
+pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
+    let file = File::read(text);
+    let attempts = attempts(&file);
+    let account = Account::read(&file, &attempts);
+    let case = Case {
+        file: &file,
+        attempts: &attempts,
+        account: &account,
+    };
+    let mut found: BTreeMap<&'static str, Finding> = BTreeMap::new();
+    for property in PROPERTIES {
+        let finding = match property {
+            "exclusion" => overlaps::exclusion(&case),
+            "lease" => overlaps::lease(&case),
+            "resource" => overlaps::resource(&case),
+            "ownership" => tokens::ownership(&case),
+            "fencing" => tokens::fencing(&case),
+            "progress" => progress::progress(&case),
+            _ => claims::claims(&case),
+        };
+        found.insert(property, gated(&file, &attempts, finding));
+    }
+    found
+}
+
+fn gated(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
+    let untrue = |event| file.of(event).next();
+    if let Some(line) = untrue("grant-without-command").or(untrue("fault-escaped")) {
+        return Finding {
+            lines: vec![line.number],
+            ..Finding::plain(Answer::Unknown)
+        };
+    }
+    if finding.answer != Answer::Held {
+        return finding;
+    }
+    let missed = file.of("fault-missed").find(|line| !line.flag("optional"));
+    let kept_back = untrue("stalled")
+        .or(untrue("shortage"))
+        .or(untrue("node-lost"));
+    if let Some(line) = missed.or(kept_back) {
+        return Finding {
+            lines: vec![line.number],
+            ..Finding::plain(Answer::Unknown)
+        };
+    }
+    let grants = attempts.iter().filter(|one| one.granted()).count();
+    if grants < file.min_grants || !competed(attempts) {
+        return Finding {
+            note: format!("{grants} grants"),
+            ..Finding::plain(Answer::Unknown)
+        };
+    }
+    finding
+}
+
+fn competed(attempts: &[Attempt]) -> bool {
+    attempts.iter().enumerate().any(|(index, one)| {
+        let span = |attempt: &Attempt| match attempt.granted() {
+            true => (attempt.asked, attempt.until),
+            false => (attempt.asked, attempt.answered),
+        };
+        attempts[..index].iter().any(|other| {
+            let against = one.key == other.key && one.worker != other.worker;
+            against && overlap(span(one), span(other)).is_some()
+        })
+    })
+}
