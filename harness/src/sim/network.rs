@@ -213,6 +213,7 @@ impl Network {
 
     /// Resets the connections of these workers to these nodes (`None`: of all).
     pub(super) fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) {
+        self.process_events(self.clock.now_ns());
         let lists = |list: Option<&[usize]>, one| list.is_none_or(|list| list.contains(&one));
         let hit: Vec<u64> = {
             let state = self.state.borrow();
@@ -259,11 +260,14 @@ impl Network {
     }
 
     /// Changes a node, at the present time of the simulation.
+    ///
+    /// What reached a node before is processed first. The network's times are finer than the timers
+    /// that faults go by, so a frame may be due that its task has not carried yet, and a clock that is
+    /// set now must not be read by a command of the past.
     pub(super) fn with_node<T>(&self, node: usize, work: impl FnOnce(&mut Node, u64) -> T) -> T {
-        work(
-            &mut self.state.borrow_mut().nodes[node],
-            self.clock.now_ns(),
-        )
+        let now_ns = self.clock.now_ns();
+        self.process_events(now_ns);
+        work(&mut self.state.borrow_mut().nodes[node], now_ns)
     }
 
     /// A frame is about to leave: what is sent is remembered for those who tell what was executed.
