@@ -3,13 +3,11 @@
 //! A client may remove its value later than it says so: then it was on its way to be removed. So a
 //! release is judged when the history is over.
 
-use std::collections::BTreeMap;
-
 use picklock_scenarios::Phase;
 
 use crate::custody::{Holding, KeyUpdate, NodeClocks};
 use crate::history::{Event, KeyCommand, KeyName};
-use crate::timeline::{Attempt, Step, ms};
+use crate::timeline::{Attempt, Step, UnderWay, ms};
 
 /// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
 const SLACK_NS: u64 = 2_000_000;
@@ -19,7 +17,7 @@ const SLACK_NS: u64 = 2_000_000;
 pub(super) struct KeptValues {
     clocks: NodeClocks,
     /// What is there of each attempt.
-    attempts: BTreeMap<u64, Vec<Value>>,
+    attempts: UnderWay<Vec<Value>>,
     /// In the order of their claims.
     early: Vec<EarlyRelease>,
 }
@@ -75,12 +73,11 @@ impl KeptValues {
             |command: &KeyCommand| (command.worker, command.op) == (author.worker, author.op);
         let acquires = |command: &&KeyCommand| command.phase == Phase::Acquire;
         let command = update.command().filter(|command| by_own(command));
-        let values = match command.filter(acquires) {
-            Some(command) => self.attempts.entry(command.op).or_default(),
-            None => match self.attempts.get_mut(&author.op) {
-                Some(values) => values,
-                None => return,
-            },
+        let op = command
+            .filter(acquires)
+            .map_or(author.op, |command| command.op);
+        let Some(values) = self.attempts.get_mut(op) else {
+            return;
         };
         let value = Value {
             node: update.node,
@@ -98,7 +95,7 @@ impl KeptValues {
     /// A value has ended. That its own release removed it is remembered.
     fn ended(&mut self, before: &Holding, update: &KeyUpdate<'_>) {
         let Some(author) = &before.author else { return };
-        let Some(values) = self.attempts.get_mut(&author.op) else {
+        let Some(values) = self.attempts.get_mut(author.op) else {
             return;
         };
         match removed_own(update) {
@@ -123,7 +120,7 @@ impl KeptValues {
     /// An attempt made a step.
     pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Asked {
-            self.attempts.entry(attempt.op).or_default();
+            self.attempts.begin(attempt.op, Vec::new());
         }
         if let Step::Answered {
             released: Some(true),
@@ -142,14 +139,14 @@ impl KeptValues {
             }
         }
         if matches!(step, Step::Answered { .. } | Step::Denied(_) | Step::Gone) {
-            self.attempts.remove(&attempt.op);
+            self.attempts.end(attempt.op);
         }
     }
 
     /// Where values of the attempt are. A lock may keep other keys than its own: if a release has
     /// removed one on a node, that was it.
     fn kept(&self, at_ns: u64, op: u64) -> Vec<(usize, KeyName)> {
-        let values = self.attempts.get(&op).map_or(&[][..], Vec::as_slice);
+        let values = self.attempts.get(op).map_or(&[][..], Vec::as_slice);
         let is_kept = |value: &&Value| {
             let released = |other: &Value| other.node == value.node && other.removed;
             let is_lock = value.ttl_ms.is_some() || matches!(value.key, KeyName::Lock(_));

@@ -8,8 +8,9 @@ use crate::history::{KeyCommand, KeyName};
 /// A value of a lock that an attempt had written, and another client's command took away.
 #[derive(Debug, Clone)]
 pub(super) struct TakenValue {
-    pub(super) node: usize,
     pub(super) key: KeyName,
+    /// The number of the key on its node.
+    pub(super) place: usize,
     /// Whose command took it away.
     pub(super) by: KeyCommand,
     /// Whose command had written it: the worker, and its attempt.
@@ -39,8 +40,8 @@ impl TakenValue {
             .now
             .is_none_or(|now| !shares_element(&before.value, &now.value));
         (is_lock && takes_away && foreign && whole && update.ends_value()).then(|| TakenValue {
-            node: update.node,
             key: update.key.clone(),
+            place: update.place,
             by: command.clone(),
             owner: (author.worker, author.op),
             written_ns: before.written_ns,

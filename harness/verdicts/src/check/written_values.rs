@@ -1,25 +1,26 @@
 //! What the attempts to take a lock have written to the servers.
 
-use std::collections::BTreeMap;
-
 use picklock_scenarios::Phase;
 
 use crate::custody::{KeyUpdate, NodeClocks};
 use crate::history::{KeyCommand, KeyName};
-use crate::timeline::ms;
+use crate::timeline::{UnderWay, ms};
 
 /// What each attempt that is under way has written.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WrittenValues {
-    attempts: BTreeMap<u64, Written>,
-    /// The values that are there, of whichever attempt.
-    there: BTreeMap<(usize, KeyName), Standing>,
+    attempts: UnderWay<Option<Written>>,
+    /// The values that are there, of whichever attempt, by place.
+    there: Vec<Option<Standing>>,
 }
 
 /// A value of a worker, and its expiry.
 #[derive(Debug, Clone, Copy)]
 struct Standing {
     worker: usize,
+    node: usize,
+    /// The lock whose name the key has.
+    lock: Option<u32>,
     expiry_set_ns: u64,
     ttl_ms: Option<i64>,
 }
@@ -57,7 +58,10 @@ impl WrittenValues {
         };
         let of = |author: &KeyCommand| (author.worker, author.op) == (command.worker, command.op);
         let own = holding.author.as_ref().is_some_and(of);
-        let written = self.attempts.entry(command.op).or_default();
+        let Some(written) = self.attempts.get_mut(command.op) else {
+            return;
+        };
+        let written = written.get_or_insert_default();
         match update.now {
             None => written.removed(update.node, update.key),
             Some(now) if own => written.set(WrittenValue {
@@ -73,23 +77,26 @@ impl WrittenValues {
     }
 
     fn note(&mut self, update: &KeyUpdate<'_>) {
-        let place = (update.node, update.key.clone());
-        let now = update
-            .now
-            .and_then(|now| Some((now.author.as_ref()?.worker, now)));
-        match now {
-            Some((worker, now)) => {
-                let standing = Standing {
-                    worker,
-                    expiry_set_ns: now.expiry_set_ns,
-                    ttl_ms: now.ttl_ms,
-                };
-                self.there.insert(place, standing);
-            }
-            None => {
-                self.there.remove(&place);
-            }
+        if self.there.len() <= update.place {
+            self.there.resize(update.place + 1, None);
         }
+        self.there[update.place] = update.now.and_then(|now| {
+            Some(Standing {
+                worker: now.author.as_ref()?.worker,
+                node: update.node,
+                lock: match update.key {
+                    KeyName::Lock(lock) => Some(*lock),
+                    KeyName::Other(_) => None,
+                },
+                expiry_set_ns: now.expiry_set_ns,
+                ttl_ms: now.ttl_ms,
+            })
+        });
+    }
+
+    /// An attempt begins.
+    pub(super) fn asked(&mut self, op: u64) {
+        self.attempts.begin(op, None);
     }
 
     /// True if a value of this worker may be there, perhaps of an earlier attempt: one that is not over,
@@ -101,12 +108,12 @@ impl WrittenValues {
         at_ns: u64,
         clocks: &NodeClocks,
     ) -> bool {
-        self.there.iter().any(|((node, key), standing)| {
+        self.there.iter().flatten().any(|standing| {
             let lives = standing.ttl_ms.is_none_or(|ttl_ms| {
                 let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
-                clocks.over_ns(*node, standing.expiry_set_ns, ttl_ns) > at_ns
+                clocks.over_ns(standing.node, standing.expiry_set_ns, ttl_ns) > at_ns
             });
-            let of_another = matches!(key, KeyName::Lock(other) if *other != lock);
+            let of_another = standing.lock.is_some_and(|other| other != lock);
             standing.worker == worker && lives && !of_another
         })
     }
@@ -114,17 +121,19 @@ impl WrittenValues {
     /// What an attempt has written, taken out to be judged; [`WrittenValues::put_back`] returns it.
     /// `None`: nothing.
     pub(super) fn take(&mut self, op: u64) -> Option<Written> {
-        self.attempts.get_mut(&op).map(std::mem::take)
+        self.attempts.get_mut(op)?.take()
     }
 
     /// What [`WrittenValues::take`] has given.
     pub(super) fn put_back(&mut self, op: u64, written: Written) {
-        self.attempts.insert(op, written);
+        if let Some(place) = self.attempts.get_mut(op) {
+            *place = Some(written);
+        }
     }
 
     /// The attempt is over.
     pub(super) fn forget(&mut self, op: u64) {
-        self.attempts.remove(&op);
+        self.attempts.end(op);
     }
 }
 

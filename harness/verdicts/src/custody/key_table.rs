@@ -1,7 +1,6 @@
 //! What each key of each node holds now, and whose command wrote it.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use crate::history::{Event, KeyChange, KeyCommand, KeyName, What};
@@ -33,6 +32,9 @@ pub struct KeyUpdate<'a> {
     pub node: usize,
     /// Of which key.
     pub key: &'a KeyName,
+    /// Numbers the keys of all nodes in the order in which they were first changed, so that what is
+    /// known of a key can stand in a list.
+    pub place: usize,
     /// Why.
     pub why: &'a KeyChange,
     /// What it held before.
@@ -62,8 +64,51 @@ impl KeyUpdate<'_> {
 /// What each key of each node holds.
 #[derive(Debug, Clone, Default)]
 pub struct KeyTable {
-    keys: BTreeMap<(usize, KeyName), Holding>,
+    places: Places,
+    /// By place.
+    held: Vec<Option<Holding>>,
     written: u64,
+}
+
+/// The numbers of the keys of all nodes.
+#[derive(Debug, Clone, Default)]
+struct Places {
+    count: usize,
+    /// By lock and node: of keys that have exactly a lock's name. Nearly all changes are theirs, and
+    /// half of a history's events are changes of keys.
+    locks: Vec<Vec<Option<usize>>>,
+    /// Of all other keys, and where a history has a crowd of locks or nodes.
+    others: BTreeMap<(usize, KeyName), usize>,
+}
+
+/// So many locks, and so many nodes of each, are found without a search.
+const FEW: usize = 64;
+
+impl Places {
+    /// The number of a key, which is new if the key is.
+    fn of(&mut self, node: usize, key: &KeyName) -> usize {
+        let place = match key {
+            KeyName::Lock(lock) if (*lock as usize) < FEW && node < FEW => {
+                let nodes = slot(&mut self.locks, *lock as usize);
+                slot(nodes, node).get_or_insert(self.count)
+            }
+            _ => {
+                let key = (node, key.clone());
+                self.others.entry(key).or_insert(self.count)
+            }
+        };
+        let place = *place;
+        self.count = self.count.max(place + 1);
+        place
+    }
+}
+
+/// The element at this index, before which the list is filled up.
+fn slot<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
+    }
+    &mut list[index]
 }
 
 impl KeyTable {
@@ -83,11 +128,9 @@ impl KeyTable {
         else {
             return;
         };
-        let entry = self.keys.entry((*node, key.clone()));
-        let before = match &entry {
-            Entry::Occupied(holding) => Some(holding.get()),
-            Entry::Vacant(_) => None,
-        };
+        let place = self.places.of(*node, key);
+        let held = slot(&mut self.held, place);
+        let before = held.as_ref();
         let now = value.as_ref().map(|value| {
             let author = author(why, before, value);
             let stays = before.filter(|before| {
@@ -104,21 +147,14 @@ impl KeyTable {
                 ttl_ms: *ttl_ms,
             }
         });
-        let (before, now) = match (entry, now) {
-            (Entry::Occupied(mut holding), Some(now)) => {
-                let before = holding.insert(now);
-                (Some(before), Some(&*holding.into_mut()))
-            }
-            (Entry::Occupied(holding), None) => (Some(holding.remove()), None),
-            (Entry::Vacant(place), Some(now)) => (None, Some(&*place.insert(now))),
-            (Entry::Vacant(_), None) => (None, None),
-        };
+        let before = std::mem::replace(held, now);
         see(KeyUpdate {
             node: *node,
             key,
+            place,
             why,
             before,
-            now,
+            now: held.as_ref(),
         });
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use picklock_scenarios::Phase;
 
-use crate::timeline::{Attempt, Step};
+use crate::timeline::{Attempt, Step, UnderWay};
 
 use super::key_table::KeyUpdate;
 
@@ -19,9 +19,10 @@ pub struct NodesUsed {
     nodes: usize,
     /// For each lock, by its position in the header.
     locks: BTreeMap<u32, LockNodes>,
-    /// For each attempt that is under way its lock, and the nodes on which it has changed a key in
-    /// order to take it.
-    under_way: BTreeMap<u64, (u32, Vec<usize>)>,
+    /// Of each attempt its lock, and the nodes on which it has changed a key in order to take it.
+    under_way: UnderWay<(u32, Vec<usize>)>,
+    /// An empty list for the next attempt.
+    spare: Vec<usize>,
 }
 
 /// The nodes of one lock.
@@ -50,7 +51,8 @@ impl NodesUsed {
         NodesUsed {
             nodes: nodes.max(1),
             locks: BTreeMap::new(),
-            under_way: BTreeMap::new(),
+            under_way: UnderWay::default(),
+            spare: Vec::new(),
         }
     }
 
@@ -58,14 +60,15 @@ impl NodesUsed {
     pub fn key_changed(&mut self, update: &KeyUpdate<'_>) {
         if let Some(command) = update.command()
             && command.phase == Phase::Acquire
-            && let Some((lock, touched)) = self.under_way.get_mut(&command.op)
+            && let Some((lock, touched)) = self.under_way.get_mut(command.op)
+            && !touched.contains(&update.node)
         {
-            note(touched, update.node);
+            touched.push(update.node);
             // An attempt that never ends has shown its nodes, too.
-            note(
-                &mut self.locks.entry(*lock).or_default().touched,
-                update.node,
-            );
+            let lock = self.locks.entry(*lock).or_default();
+            if !lock.touched.contains(&update.node) {
+                lock.touched.push(update.node);
+            }
         }
     }
 
@@ -73,7 +76,8 @@ impl NodesUsed {
     pub fn step(&mut self, attempt: &Attempt, step: Step) {
         match step {
             Step::Asked => {
-                self.under_way.insert(attempt.op, (attempt.key, Vec::new()));
+                let touched = std::mem::take(&mut self.spare);
+                self.under_way.begin(attempt.op, (attempt.key, touched));
             }
             Step::Begun | Step::Denied(_) | Step::Gone => self.over(attempt, step == Step::Begun),
             _ => {}
@@ -82,8 +86,9 @@ impl NodesUsed {
 
     /// The attempt has its answer, or will never have one.
     fn over(&mut self, attempt: &Attempt, granted: bool) {
-        let under_way = self.under_way.remove(&attempt.op);
-        let touched = under_way.map_or_else(Vec::new, |(_, touched)| touched);
+        let Some((_, mut touched)) = self.under_way.end(attempt.op) else {
+            return;
+        };
         if granted {
             let lock = self.locks.entry(attempt.key).or_default();
             lock.granted = match (lock.granted, touched.as_slice()) {
@@ -93,6 +98,8 @@ impl NodesUsed {
                 _ => Granted::OnSeveral,
             };
         }
+        touched.clear();
+        self.spare = touched;
     }
 
     /// The one node that all grants of this lock rested on so far. `None`: there were several, or no
@@ -118,11 +125,5 @@ impl NodesUsed {
             Some(_) => 1,
             None => self.nodes / 2 + 1,
         }
-    }
-}
-
-fn note(nodes: &mut Vec<usize>, node: usize) {
-    if !nodes.contains(&node) {
-        nodes.push(node);
     }
 }

@@ -23,6 +23,7 @@ mod operation;
 #[cfg(test)]
 mod tests;
 mod tracker;
+mod under_way;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -37,6 +38,7 @@ pub use lease::{Lease, overlap};
 pub use nanoseconds::ms;
 pub use operation::{Operation, OperationKind, Outcome, each_operation};
 pub use tracker::AttemptTracker;
+pub use under_way::UnderWay;
 
 /// A history as operations, holds and faults. Each part is read when it is first asked for, and
 /// only once.

@@ -218,6 +218,7 @@ impl Checker for Claims {
         self.nodes_used.step(attempt, step);
         self.kept.step(at_ns, attempt, step);
         match step {
+            Step::Asked => self.written.asked(attempt.op),
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
                 if let Some(written) = self.written.take(attempt.op) {

@@ -33,8 +33,9 @@ pub(in crate::check) struct Ownership {
     bare: BareOwnership,
     /// The latest attempt of each worker.
     attempts: Vec<Asked>,
-    /// The keys whose value was written over another, by an attempt that is not granted: which one.
-    unproven: HashMap<(usize, KeyName), u64>,
+    /// The places of keys whose value was written over another, by an attempt that is not granted: which
+    /// one.
+    unproven: HashMap<usize, u64>,
     /// Such values that were taken away while their attempts were under way.
     waiting: Vec<TakenValue>,
     violations: u64,
@@ -146,9 +147,8 @@ impl Ownership {
     /// An attempt has written a value, or written it once more.
     fn written(&mut self, update: &KeyUpdate<'_>, writer: (usize, u64)) {
         let op = writer.1;
-        let place = (update.node, update.key.clone());
         self.waiting
-            .retain(|taken| (taken.node, &taken.key, taken.owner.1) != (place.0, &place.1, op));
+            .retain(|taken| (taken.place, taken.owner.1) != (update.place, op));
         let is_new =
             update.before.as_ref().map(|before| before.serial) != update.now.map(|now| now.serial);
         let on_free_key = update.now.is_some_and(|now| now.on_free_key);
@@ -156,7 +156,7 @@ impl Ownership {
             .asked(writer)
             .is_some_and(|asked| asked.answer == Answer::Granted);
         if is_new && !on_free_key && !is_granted {
-            self.unproven.insert(place, op);
+            self.unproven.insert(update.place, op);
         }
     }
 }
@@ -197,8 +197,8 @@ impl Checker for Ownership {
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
-        let unproven = match update.ends_value() {
-            true => self.unproven.remove(&(update.node, update.key.clone())),
+        let unproven = match update.ends_value() && !self.unproven.is_empty() {
+            true => self.unproven.remove(&update.place),
             false => None,
         };
         if let Some(taken) = TakenValue::of(at_ns, update) {
