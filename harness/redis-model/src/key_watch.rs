@@ -9,30 +9,75 @@ use super::values::Value;
 const LONGEST_TEXT: usize = 120;
 
 /// A key that was written, removed, or found to be expired.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Touched {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touched<'a> {
     /// Its database.
     pub database: usize,
     /// Its name.
-    pub key: Vec<u8>,
+    pub key: &'a [u8],
     /// It was removed because it had expired.
     pub expired: bool,
 }
 
-impl Touched {
-    pub(super) fn written(database: usize, key: &[u8]) -> Self {
-        Touched {
-            database,
-            key: key.to_vec(),
-            expired: false,
-        }
+/// Such keys, in the order in which they were touched.
+///
+/// Their names stand in one buffer, one after the other: nearly every command of a lock touches a key,
+/// and a name of its own for each would have to be allocated.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TouchedKeys {
+    names: Vec<u8>,
+    keys: Vec<TouchedKey>,
+}
+
+/// A key whose name ends there in the buffer, and begins where the one before it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TouchedKey {
+    end: usize,
+    database: usize,
+    expired: bool,
+}
+
+impl TouchedKeys {
+    pub(super) fn written(&mut self, database: usize, key: &[u8]) {
+        self.push(database, key, false);
     }
 
-    pub(super) fn expired(database: usize, key: &[u8]) -> Self {
-        Touched {
-            expired: true,
-            ..Touched::written(database, key)
-        }
+    pub(super) fn expired(&mut self, database: usize, key: &[u8]) {
+        self.push(database, key, true);
+    }
+
+    fn push(&mut self, database: usize, key: &[u8], expired: bool) {
+        self.names.extend_from_slice(key);
+        self.keys.push(TouchedKey {
+            end: self.names.len(),
+            database,
+            expired,
+        });
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Forgets all of them.
+    pub fn clear(&mut self) {
+        self.names.clear();
+        self.keys.clear();
+    }
+
+    /// The keys, in order. One can come more than once.
+    pub fn iter(&self) -> impl Iterator<Item = Touched<'_>> {
+        let mut begin = 0;
+        self.keys.iter().map(move |touched| {
+            let key = &self.names[begin..touched.end];
+            begin = touched.end;
+            Touched {
+                database: touched.database,
+                key,
+                expired: touched.expired,
+            }
+        })
     }
 }
 

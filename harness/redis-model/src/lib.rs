@@ -35,7 +35,7 @@ mod waiter;
 mod wire;
 
 pub use effect::Effect;
-pub use key_watch::{HeldValue, Touched};
+pub use key_watch::{HeldValue, Touched, TouchedKeys};
 pub use keyspace::Keyspace;
 pub use now::Now;
 pub use reply::Reply;

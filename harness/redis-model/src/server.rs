@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::effect::Effect;
-use super::key_watch::{HeldValue, Touched};
+use super::key_watch::{HeldValue, TouchedKeys};
 use super::keyspace::Keyspace;
 use super::lua::Scripts;
 use super::report::Report;
@@ -128,7 +128,7 @@ impl Server {
 
     /// Whether to note which keys are touched, for [`Server::take_touched`]. Off by default.
     pub fn watch_keys(&mut self, watch: bool) {
-        self.state.touched = watch.then(Vec::new);
+        self.state.touched = watch.then(TouchedKeys::default);
     }
 
     /// True when there is something for [`Server::take_touched`].
@@ -141,7 +141,7 @@ impl Server {
 
     /// Puts the keys that were written, expired or removed since the last call into `touched`, in
     /// order; what was in it is gone. A key can come more than once, and may hold what it held before.
-    pub fn take_touched(&mut self, touched: &mut Vec<Touched>) {
+    pub fn take_touched(&mut self, touched: &mut TouchedKeys) {
         touched.clear();
         if let Some(noted) = &mut self.state.touched {
             // The two lists change places, so that neither is allocated for every command.

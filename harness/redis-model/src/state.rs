@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::effect::Effect;
-use super::key_watch::Touched;
+use super::key_watch::TouchedKeys;
 use super::keyspace::Keyspace;
 use super::report::Report;
 use super::session::{ClientId, Session, Watched};
@@ -32,7 +32,7 @@ pub(super) struct State {
     /// Refuse commands that need memory with OOM.
     pub out_of_memory: bool,
     /// The keys that were written, expired or removed, in order, if anybody wants to know.
-    pub touched: Option<Vec<Touched>>,
+    pub touched: Option<TouchedKeys>,
     /// What an observer is told, if there is one.
     pub report: Option<Report>,
     /// How many replicas are linked.
@@ -69,7 +69,7 @@ impl State {
             return false;
         }
         if let Some(touched) = &mut self.touched {
-            touched.push(Touched::expired(database, key));
+            touched.expired(database, key);
         }
         if let Some(report) = &mut self.report {
             report.expired(database, key);
@@ -89,7 +89,7 @@ impl State {
     /// A key has changed: its watchers are told, and it is noted.
     pub(super) fn touch(&mut self, database: usize, key: &[u8]) {
         if let Some(touched) = &mut self.touched {
-            touched.push(Touched::written(database, key));
+            touched.written(database, key);
         }
         self.touch_watchers(database, key);
     }
@@ -124,17 +124,20 @@ impl State {
         let mut waiters = self.waiters.iter();
         let waited_for =
             waiters.any(|waiter| waiter.database == database && waiter.wait.takes_from(key));
-        let place = (database, key.to_vec());
-        if waited_for && !self.ready.contains(&place) {
-            self.ready.push(place);
+        if waited_for {
+            let place = (database, key.to_vec());
+            if !self.ready.contains(&place) {
+                self.ready.push(place);
+            }
         }
     }
 
     /// Tells the watchers of every key of a database that is about to be emptied.
     pub(super) fn touch_all(&mut self, database: usize) {
         if let Some(touched) = &mut self.touched {
-            let keys = self.keyspace.databases[database].keys();
-            touched.extend(keys.map(|key| Touched::written(database, key)));
+            for key in self.keyspace.databases[database].keys() {
+                touched.written(database, key);
+            }
         }
         let keys: Vec<Vec<u8>> = self
             .watchers

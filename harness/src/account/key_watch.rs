@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::history::{KeyChange, KeyName};
-use crate::model::{HeldValue, Server, Touched};
+use crate::model::{HeldValue, Server, TouchedKeys};
 
 use super::key_record::KeyRecord;
 use super::lock_keys::{lock_keys, took};
@@ -24,7 +24,7 @@ pub(crate) struct KeyWatch {
     known: Vec<Known>,
     records: Vec<KeyRecord>,
     /// The keys of one look; empty between two looks.
-    touched: Vec<Touched>,
+    touched: TouchedKeys,
 }
 
 /// When a look is taken: on the clock of the account, and on the node's wall clock.
@@ -41,7 +41,7 @@ impl KeyWatch {
             locks,
             known: Vec::new(),
             records: Vec::new(),
-            touched: Vec::new(),
+            touched: TouchedKeys::default(),
         }
     }
 
@@ -54,10 +54,9 @@ impl KeyWatch {
     ) {
         let mut touched = std::mem::take(&mut self.touched);
         server.take_touched(&mut touched);
-        for key in touched.drain(..) {
-            let expired = key.expired;
+        for key in touched.iter() {
             let index = self.index(key.database, key.key);
-            if expired {
+            if key.expired {
                 self.expired(index, time);
             } else {
                 self.compare(index, server, time, &why);
@@ -122,13 +121,13 @@ impl KeyWatch {
         records
     }
 
-    fn index(&mut self, database: usize, bytes: Vec<u8>) -> usize {
+    fn index(&mut self, database: usize, bytes: &[u8]) -> usize {
         let same = |known: &Known| known.database == database && known.bytes == bytes;
         self.known.iter().position(same).unwrap_or_else(|| {
-            let name = self.name(database, &bytes);
+            let name = self.name(database, bytes);
             self.known.push(Known {
                 database,
-                bytes,
+                bytes: bytes.to_vec(),
                 name,
                 held: None,
             });

@@ -125,9 +125,12 @@ fn matrix(world: WorldName, seeds: u64, flags: &[&str]) -> MatrixRecord {
         .args(["matrix", "--json", "--quiet", "--seed", SEED])
         .args(["--backend", world.word(), "--seeds", &seeds.to_string()])
         .args(flags);
-    if world == WorldName::Docker {
-        command.args(["--image", "picklock-redis:local"]);
-    }
+    match world {
+        WorldName::Docker => command.args(["--image", "picklock-redis:local"]),
+        // They mostly wait. A cell in which the machine stood still is run again.
+        WorldName::Process => command.args(["--jobs", "8"]),
+        WorldName::Sim => &mut command,
+    };
     let output = command.output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         let said = String::from_utf8_lossy(&output.stderr);
