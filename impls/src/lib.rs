@@ -19,6 +19,7 @@ mod lease;
 mod lease_duration;
 mod node;
 mod options;
+mod own_attempt;
 mod patience;
 mod quorum;
 mod renewal;

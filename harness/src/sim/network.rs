@@ -308,8 +308,10 @@ impl Network {
     pub(super) fn take_key_changes(&self) -> Vec<Event> {
         self.told.set(self.told_changes());
         let now = self.now();
-        let mut events = Vec::new();
-        self.state.borrow_mut().take_key_records(|node, record| {
+        let mut state = self.state.borrow_mut();
+        let count = state.nodes.iter().map(Node::key_changes).sum();
+        let mut events = Vec::with_capacity(count);
+        state.take_key_records(|node, record| {
             events.push(now.key_changed(node, record));
         });
         events

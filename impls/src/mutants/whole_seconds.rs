@@ -4,16 +4,13 @@
 //! Every lease of whole seconds is right. Caught with a lease of 1,500 ms: by `lease` when the work
 //! takes longer than a second, and by `claims`, cause `wrong-expiry`, in any case.
 
-use std::time::Duration;
-
-use crate::attempts::{self, Attempts};
+use crate::Strategy;
 use crate::contract::{Grant, LockError};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::own_attempt::{Attempt, OwnAttempt};
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::{Context, Strategy};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
     name: "whole-seconds",
@@ -21,18 +18,14 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 1,
     replicas: 0,
     options: RETRY,
-    build: |nodes, context| Box::new(WholeSeconds(SetNxPx::new(nodes, context))),
+    build: |nodes, context| Box::new(OwnAttempt::<WholeSeconds>::new(nodes, context)),
 };
 
-struct WholeSeconds(SetNxPx);
+struct WholeSeconds;
 
-impl Attempts for WholeSeconds {
-    fn context(&mut self) -> &mut Context {
-        &mut self.0.context
-    }
-
+impl Attempt for WholeSeconds {
     async fn attempt(
-        &mut self,
+        original: &mut SetNxPx,
         key: &str,
         name: &str,
         lease: Lease,
@@ -41,24 +34,7 @@ impl Attempts for WholeSeconds {
         let seconds = (lease.millis() / 1000).max(1);
         let mut set = redis::cmd("SET");
         set.arg(key).arg(name).arg("NX").arg("EX").arg(seconds);
-        let taken: bool = self.0.redis.ask(set).await?;
+        let taken: bool = original.redis.ask(set).await?;
         Ok(taken.then(|| lease.grant(name, asked)))
-    }
-}
-
-impl DelegatingLock for WholeSeconds {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        attempts::acquire(self, key, ttl, wait).await
     }
 }

@@ -22,18 +22,16 @@
 //!   protects the resource.
 
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use redis::Script;
 
-use crate::attempts::{self, Attempts};
+use crate::Strategy;
 use crate::contract::{Grant, LockError};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::own_attempt::{Attempt, OwnAttempt};
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::{Context, Strategy};
 
 /// Takes the key if it is free, and counts its grants.
 static SET_AND_COUNT: LazyLock<Script> =
@@ -45,19 +43,15 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 1,
     replicas: 0,
     options: RETRY,
-    build: |nodes, context| Box::new(Fenced(SetNxPx::new(nodes, context))),
+    build: |nodes, context| Box::new(OwnAttempt::<Fenced>::new(nodes, context)),
 };
 
 /// Extends and releases like `set-nx-px`.
-struct Fenced(SetNxPx);
+struct Fenced;
 
-impl Attempts for Fenced {
-    fn context(&mut self) -> &mut Context {
-        &mut self.0.context
-    }
-
+impl Attempt for Fenced {
     async fn attempt(
-        &mut self,
+        original: &mut SetNxPx,
         key: &str,
         name: &str,
         lease: Lease,
@@ -68,28 +62,11 @@ impl Attempts for Fenced {
             .key(format!("{key}:fence"))
             .arg(name)
             .arg(lease.millis())
-            .invoke_async(self.0.redis.connection()?)
+            .invoke_async(original.redis.connection()?)
             .await?;
         Ok((number > 0).then(|| Grant {
             fence: Some(number),
             ..lease.grant(name, asked)
         }))
-    }
-}
-
-impl DelegatingLock for Fenced {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        attempts::acquire(self, key, ttl, wait).await
     }
 }

@@ -14,18 +14,16 @@
 //! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
 
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use redis::Script;
 
-use crate::attempts::{self, Attempts};
+use crate::Strategy;
 use crate::contract::{Grant, LockError};
-use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::own_attempt::{Attempt, OwnAttempt};
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
 use crate::strategies::set_nx_px::SetNxPx;
-use crate::{Context, Strategy};
 
 /// Takes the key if it is free, and gives it a time to live.
 static SETNX_PEXPIRE: LazyLock<Script> =
@@ -37,19 +35,15 @@ pub(crate) const STRATEGY: Strategy = Strategy {
     nodes: 1,
     replicas: 0,
     options: RETRY,
-    build: |nodes, context| Box::new(SetnxLua(SetNxPx::new(nodes, context))),
+    build: |nodes, context| Box::new(OwnAttempt::<SetnxLua>::new(nodes, context)),
 };
 
 /// Extends and releases like `set-nx-px`.
-struct SetnxLua(SetNxPx);
+struct SetnxLua;
 
-impl Attempts for SetnxLua {
-    fn context(&mut self) -> &mut Context {
-        &mut self.0.context
-    }
-
+impl Attempt for SetnxLua {
     async fn attempt(
-        &mut self,
+        original: &mut SetNxPx,
         key: &str,
         name: &str,
         lease: Lease,
@@ -59,25 +53,8 @@ impl Attempts for SetnxLua {
             .key(key)
             .arg(name)
             .arg(lease.millis())
-            .invoke_async(self.0.redis.connection()?)
+            .invoke_async(original.redis.connection()?)
             .await?;
         Ok(taken.then(|| lease.grant(name, asked)))
-    }
-}
-
-impl DelegatingLock for SetnxLua {
-    type Original = SetNxPx;
-
-    fn original(&mut self) -> &mut SetNxPx {
-        &mut self.0
-    }
-
-    async fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, LockError> {
-        attempts::acquire(self, key, ttl, wait).await
     }
 }
