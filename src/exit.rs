@@ -41,7 +41,7 @@ impl Failure {
     /// Why a run left no history.
     pub fn of_run(failure: RunFailure) -> Failure {
         match failure {
-            RunFailure::Simulation(error @ (SimError::Stuck { .. } | SimError::Broken(_))) => {
+            RunFailure::Simulation(error @ (SimError::Stuck { .. } | SimError::Exhausted(_) | SimError::Broken(_))) => {
                 Failure::Stuck(error.to_string())
             }
             RunFailure::Worker { error, log } => not_started(&error, &log),
