@@ -81,7 +81,10 @@ fn main() -> ExitCode {
         (Ok(code), None) => ExitCode::from(code),
         (Err(failure), _) => {
             // It may quote a file or a program of somebody else.
-            print::err(&format!("picklock: {}\n", visible_lines(&failure.to_string())));
+            print::err(&format!(
+                "picklock: {}\n",
+                visible_lines(&failure.to_string())
+            ));
             failure.code()
         }
     }

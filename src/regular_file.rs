@@ -92,7 +92,11 @@ impl Read for Bounded {
         let count = self.file.read(buffer)?;
         match self.left.checked_sub(count as u64) {
             Some(left) => self.left = left,
-            None => return Err(io::Error::other("it grows while it is read, and got too long")),
+            None => {
+                return Err(io::Error::other(
+                    "it grows while it is read, and got too long",
+                ));
+            }
         }
         Ok(count)
     }

@@ -99,6 +99,9 @@ mod tests {
         let value = serde_json::json!({"a\u{9b}": "\u{7f}\u{202e}\u{e0001}é\n\u{1b}"});
         let shown = visible_json(serde_json::to_string_pretty(&value).unwrap());
         assert!(!shown.chars().any(|c| c != '\n' && is_obeyed(c)), "{shown}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            value
+        );
     }
 }

@@ -20,7 +20,10 @@ fn what_a_scenario_asks_for_is_bounded() {
         ("command_timeout = \"0ms\"", "expected 1ms or more"),
         ("command_timeout = \"0ttl\"", "expected 1ms or more"),
         ("ttl = \"2h\"\nlimit = \"100ttl\"", "168 h (a week) at most"),
-        ("ttl = \"2h\"\nsection = \"9999ttl\"", "168 h (a week) at most"),
+        (
+            "ttl = \"2h\"\nsection = \"9999ttl\"",
+            "168 h (a week) at most",
+        ),
         (
             "ttl = \"2h\"\n[[fault]]\nkind = \"pause-client\"\nat = \"0s\"\nworkers = [0]\nfor = \"100ttl\"",
             "168 h (a week) at most",
@@ -39,9 +42,18 @@ fn what_a_scenario_asks_for_is_bounded() {
 #[test]
 fn what_a_command_line_asks_for_is_bounded() {
     for (line, said) in [
-        ("scenario calm --impl set-nx-px --workers 2001", "expected 1 to 2000"),
-        ("scenario calm --impl set-nx-px --nodes 65", "expected 1 to 64"),
-        ("scenario calm --impl set-nx-px --ttl 169h", "is not a duration"),
+        (
+            "scenario calm --impl set-nx-px --workers 2001",
+            "expected 1 to 2000",
+        ),
+        (
+            "scenario calm --impl set-nx-px --nodes 65",
+            "expected 1 to 64",
+        ),
+        (
+            "scenario calm --impl set-nx-px --ttl 169h",
+            "is not a duration",
+        ),
         ("matrix --backend sim --jobs 1000000", "expected 1 to 1024"),
         ("matrix --backend sim --seeds 0", "at least once"),
         (

@@ -23,7 +23,10 @@ fn fifo(path: &Path) {
 #[test]
 fn what_a_run_leaves_is_for_its_owner_only() {
     let run = kept();
-    let mode = fs::metadata(run.home().join("run")).unwrap().permissions().mode();
+    let mode = fs::metadata(run.home().join("run"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o700, "{mode:o}");
 }
 
@@ -35,7 +38,10 @@ fn only_regular_files_are_judged() {
     symlink(&history, path("link")).unwrap();
     fifo(&path("fifo"));
     // No disk has that much: it is a hole.
-    File::create(path("sparse")).unwrap().set_len(30 << 30).unwrap();
+    File::create(path("sparse"))
+        .unwrap()
+        .set_len(30 << 30)
+        .unwrap();
     for (file, said) in [
         (path("link"), "a symbolic link"),
         (path("fifo"), "a FIFO"),
@@ -48,19 +54,36 @@ fn only_regular_files_are_judged() {
             if file == path("run") && command != "check" {
                 continue;
             }
-            let outcome = picklock(&format!("{command} {}", file.display())).run().exits(2);
+            let outcome = picklock(&format!("{command} {}", file.display()))
+                .run()
+                .exits(2);
             let said = match (command, said.contains("bytes")) {
                 (_, false) => said,
                 ("check", true) => said,
                 (_, true) => "32212254720 bytes",
             };
-            assert!(outcome.stderr.contains(said), "{command}: {}", outcome.all());
+            assert!(
+                outcome.stderr.contains(said),
+                "{command}: {}",
+                outcome.all()
+            );
         }
     }
     // A line without an end in a file that is not too long.
-    let text = format!("{}{}", run.text_file("run/history.jsonl"), "x".repeat(2 << 20));
-    let outcome = picklock("check long.jsonl").file("long.jsonl", &text).run().exits(2);
-    assert!(outcome.stderr.contains("longer than 1048576 bytes"), "{}", outcome.stderr);
+    let text = format!(
+        "{}{}",
+        run.text_file("run/history.jsonl"),
+        "x".repeat(2 << 20)
+    );
+    let outcome = picklock("check long.jsonl")
+        .file("long.jsonl", &text)
+        .run()
+        .exits(2);
+    assert!(
+        outcome.stderr.contains("longer than 1048576 bytes"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
@@ -72,7 +95,9 @@ fn what_lies_beside_a_record_is_not_followed() {
     symlink(run.home().join("elsewhere"), &history).unwrap();
     fs::remove_file(dir.join("wire.jsonl")).unwrap();
     fifo(&dir.join("wire.jsonl"));
-    let outcome = picklock(&format!("report {}", dir.display())).run().exits(0);
+    let outcome = picklock(&format!("report {}", dir.display()))
+        .run()
+        .exits(0);
     for said in [
         "history.jsonl: cannot be read: it is a symbolic link",
         "wire.jsonl: cannot be read: it is a FIFO",
@@ -111,15 +136,27 @@ fn a_replay_of_a_hostile_directory_starts_nothing() {
         (with("[overrides]", image), "--backend docker"),
     ] {
         fs::write(dir.join("repro.toml"), text).unwrap();
-        let outcome = picklock(&format!("replay {} {backend}", dir.display())).run().exits(2);
+        let outcome = picklock(&format!("replay {} {backend}", dir.display()))
+            .run()
+            .exits(2);
         let said = "Nothing was started";
-        assert!(outcome.stderr.contains(said), "{backend}: {}", outcome.all());
+        assert!(
+            outcome.stderr.contains(said),
+            "{backend}: {}",
+            outcome.all()
+        );
         assert!(!mark.exists(), "{backend}");
     }
     // The built-in parts may run, and what lies beside them does not matter.
     fs::write(dir.join("repro.toml"), &repro).unwrap();
-    let outcome = picklock(&format!("replay {}", dir.display())).run().exits(0);
-    assert!(outcome.stdout.contains("same verdicts"), "{}", outcome.all());
+    let outcome = picklock(&format!("replay {}", dir.display()))
+        .run()
+        .exits(0);
+    assert!(
+        outcome.stdout.contains("same verdicts"),
+        "{}",
+        outcome.all()
+    );
     assert!(!mark.exists());
 }
 
@@ -135,6 +172,10 @@ fn a_file_cannot_command_the_terminal() {
     ] {
         let outcome = picklock(line).file("evil.toml", text).run().exits(code);
         let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
-        assert!(!outcome.stderr.contains(obeyed), "{line}: {:?}", outcome.stderr);
+        assert!(
+            !outcome.stderr.contains(obeyed),
+            "{line}: {:?}",
+            outcome.stderr
+        );
     }
 }

@@ -46,7 +46,10 @@ mod tests {
     #[test]
     fn a_cut_text_says_so() {
         let long = cut_to("é".repeat(LONGEST + 1));
-        assert_eq!(long, format!("{}… (cut: 1002 bytes in all)", "é".repeat(LONGEST)));
+        assert_eq!(
+            long,
+            format!("{}… (cut: 1002 bytes in all)", "é".repeat(LONGEST))
+        );
         for short in [String::new(), "é".repeat(LONGEST), "x".repeat(LONGEST)] {
             assert_eq!(cut_to(short.clone()), short);
         }

@@ -146,7 +146,11 @@ impl ObservedNode {
             self.must_not_have_broken_off(server).await;
         }
         // An account that has a gap is not compared: what it lacks may be too long to be read.
-        if self.servers.iter().any(|server| server.gap.borrow().is_some()) {
+        if self
+            .servers
+            .iter()
+            .any(|server| server.gap.borrow().is_some())
+        {
             return false;
         }
         let master = self.replay.borrow().master();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that all connections together may keep beyond what each may keep anyway.
-const MOST: usize = 24 << 20;
+const MOST: usize = 12 << 20;
 
 /// Bytes that a holder may keep without being counted: ordinary commands need no more, so what one
 /// worker does never concerns them.

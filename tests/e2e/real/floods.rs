@@ -49,7 +49,10 @@ fn flooded(kind: &str) -> Outcome {
     let line = format!("scenario flooded.toml --impl {lock} --backend process --json --out run");
     let run = picklock(&line).file("flooded.toml", FLOODED).start();
     let pid = run.pid();
-    let (peak, ended) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let (peak, ended) = (
+        Arc::new(AtomicU64::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
     // A peak never falls, so it does not matter when it is read.
     let watch = std::thread::spawn({
         let (peak, ended) = (Arc::clone(&peak), Arc::clone(&ended));
@@ -68,7 +71,10 @@ fn flooded(kind: &str) -> Outcome {
     let peak = peak.load(Ordering::Relaxed);
     let kept = bytes_in(&outcome.home().join("run"));
     println!("{kind}: {peak} kB of memory, {kept} bytes kept");
-    assert!(peak > 0 && peak <= MOST_MEMORY_KB, "{kind}: {peak} kB of memory");
+    assert!(
+        peak > 0 && peak <= MOST_MEMORY_KB,
+        "{kind}: {peak} kB of memory"
+    );
     assert!(kept <= MOST_KEPT_BYTES, "{kind}: {kept} bytes kept");
     outcome.left_no_directory();
     outcome

@@ -133,7 +133,10 @@ fn a_line_that_is_too_long_is_refused() {
     use std::io::Read;
     let endless = || std::io::BufReader::new(std::io::repeat(b'x'));
     let error = read_history(endless()).unwrap_err();
-    assert!(error.to_string().contains("longer than 1048576 bytes"), "{error}");
+    assert!(
+        error.to_string().contains("longer than 1048576 bytes"),
+        "{error}"
+    );
     let whole = History {
         header: header(),
         events: Vec::new(),
@@ -141,7 +144,10 @@ fn a_line_that_is_too_long_is_refused() {
     let text = written(&whole);
     let text = &text[..];
     let error = read_history(std::io::BufReader::new(text.chain(endless()))).unwrap_err();
-    assert!(matches!(error, HistoryError::Line { line: 2, .. }), "{error}");
+    assert!(
+        matches!(error, HistoryError::Line { line: 2, .. }),
+        "{error}"
+    );
 }
 
 #[test]
