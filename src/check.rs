@@ -1,6 +1,5 @@
 //! `picklock check`: judges a history file again.
 
-use std::fs::File;
 use std::io::BufReader;
 
 use picklock_harness::assemble::{About, assemble};
@@ -12,6 +11,7 @@ use picklock_reports::{run_document, terminal};
 use crate::cli::CheckArgs;
 use crate::exit::{self, Failure};
 use crate::print;
+use crate::regular_file::{self, LONGEST_HISTORY, Links};
 
 /// Judges the file and prints the verdicts.
 ///
@@ -19,7 +19,7 @@ use crate::print;
 /// The file cannot be read, or is not a history.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let name = args.history.display();
-    let file = File::open(&args.history)
+    let file = regular_file::open(&args.history, LONGEST_HISTORY, Links::Refused)
         .map_err(|error| Failure::Usage(format!("{name}: cannot open: {error}")))?;
     let history = read_history(BufReader::new(file))
         .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;

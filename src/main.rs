@@ -30,6 +30,7 @@ mod live_progress;
 mod matrix;
 mod named_subject;
 mod print;
+mod regular_file;
 mod replay;
 mod report;
 mod report_reader;
@@ -50,6 +51,7 @@ use clap::Parser;
 
 use cli::{Cli, Command};
 use exit::Failure;
+use picklock_reports::escape::visible_lines;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
@@ -78,7 +80,11 @@ fn main() -> ExitCode {
         }
         (Ok(code), None) => ExitCode::from(code),
         (Err(failure), _) => {
-            print::err(&format!("picklock: {failure}\n"));
+            // It may quote a file or a program of somebody else.
+            print::err(&format!(
+                "picklock: {}\n",
+                visible_lines(&failure.to_string())
+            ));
             failure.code()
         }
     }

@@ -1,6 +1,6 @@
 //! Reads the input of a report: run directories, matrix directories, and their documents.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Component, Path, PathBuf};
 
@@ -14,6 +14,7 @@ use picklock_reports::repro;
 use picklock_reports::wire_log::{self, WireLog};
 
 use crate::exit::Failure;
+use crate::regular_file::{self, LONGEST_DOCUMENT, LONGEST_HISTORY, Links};
 
 const RUN: &str = "run.json";
 const MATRIX: &str = "matrix.json";
@@ -74,7 +75,8 @@ fn unread(error: &io::Error) -> String {
 
 /// A document, and the files beside it.
 fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
-    let text = fs::read_to_string(file).map_err(|error| unread(&error))?;
+    let text = regular_file::read(file, LONGEST_DOCUMENT, Links::Refused);
+    let text = text.map_err(|error| unread(&error))?;
     match read(&text).map_err(|error| error.to_string())? {
         Document::Run(record) => {
             let mut skipped = Vec::new();
@@ -96,7 +98,7 @@ fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
 /// to another run, is listed in `skipped`.
 fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<History> {
     let path = dir.join(HISTORY);
-    let file = match File::open(&path) {
+    let file = match regular_file::open(&path, LONGEST_HISTORY, Links::Refused) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
@@ -117,7 +119,7 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
 /// `skipped`.
 fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<WireLog> {
     let path = dir.join(WIRE);
-    let reason = match fs::read_to_string(&path) {
+    let reason = match regular_file::read(&path, LONGEST_DOCUMENT, Links::Refused) {
         Ok(text) => match wire_log::read(&text) {
             Ok(log) => return Some(log),
             Err(error) => error.to_string(),
@@ -159,8 +161,15 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
     if !inside.components().all(stays) {
         return Err("it is outside the matrix directory".to_owned());
     }
+    let steps: Vec<&Path> = inside.ancestors().collect();
+    let is_link = |step: &&Path| dir.join(step).is_symlink();
+    // The directory itself was named by the user.
+    if steps.iter().rev().skip(1).any(is_link) {
+        return Err("a symbolic link is on the way to it".to_owned());
+    }
     let dir = dir.join(inside);
-    let text = fs::read_to_string(dir.join(RUN)).map_err(|error| unread(&error))?;
+    let text = regular_file::read(&dir.join(RUN), LONGEST_DOCUMENT, Links::Refused);
+    let text = text.map_err(|error| unread(&error))?;
     match read(&text).map_err(|error| error.to_string())? {
         Document::Run(record) => Ok(Evidence {
             run_dir: run_dir.to_owned(),

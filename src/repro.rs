@@ -1,6 +1,5 @@
 //! The repro file of a run: from a specification to the file, and back.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use picklock_harness::record::{
@@ -13,6 +12,7 @@ use serde::Deserialize;
 
 use crate::exit::Failure;
 use crate::named_subject::NamedSubject;
+use crate::regular_file::{self, LONGEST_TEXT, Links};
 use crate::run_request::{RunRequest, load};
 use crate::source::Source;
 use crate::subject;
@@ -146,7 +146,7 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
         format: Option<toml::Value>,
     }
     let file = path.display().to_string();
-    let text = fs::read_to_string(path)
+    let text = regular_file::read(path, LONGEST_TEXT, Links::Refused)
         .map_err(|error| Failure::Usage(format!("{file}: cannot read the repro: {error}")))?;
     let source = Source { file, text };
     let known: Known = toml::from_str(&source.text).map_err(|error| source.unreadable(&error))?;

@@ -2,9 +2,22 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
+
+/// Makes a directory, with its parents, that no other user of the machine can read: a history names
+/// programs and keys, and there may be anything in a log. One that exists stays as it is.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_private(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+}
 
 /// A directory for one run.
 pub struct RunDirectory(PathBuf);
@@ -21,7 +34,7 @@ impl RunDirectory {
                 path.display()
             )));
         }
-        fs::create_dir_all(path).map_err(|error| {
+        make_private(path).map_err(|error| {
             Failure::Usage(format!(
                 "--out {}: cannot create the directory: {error}",
                 path.display()

@@ -11,6 +11,7 @@ use picklock_scenarios::{Scenario, ScenarioError, WorldName, catalog};
 
 use crate::cli::ScenarioArgs;
 use crate::exit::Failure;
+use crate::regular_file::{self, LONGEST_TEXT, Links};
 use crate::subject;
 
 /// A run specification without a world. The world is chosen later, by what the machine offers.
@@ -127,7 +128,7 @@ pub fn load(name: &str) -> Result<Scenario, Failure> {
     if !is_path {
         return catalog::named(name).map_err(bad);
     }
-    let text = std::fs::read_to_string(name)
+    let text = regular_file::read(Path::new(name), LONGEST_TEXT, Links::Followed)
         .map_err(|error| Failure::Usage(format!("{name}: cannot read the scenario: {error}")))?;
     Scenario::parse(&text, name).map_err(bad)
 }

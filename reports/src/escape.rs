@@ -22,6 +22,36 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// [`visible`] for a text of several lines, which stay lines.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| c != '\n' && is_obeyed(c)) {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(visible).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
+/// A JSON document in which every such character is escaped: JSON itself asks for that of C0 only.
+pub fn visible_json(document: String) -> String {
+    // What JSON consists of is ASCII, so all others are within its strings.
+    let is_hidden = |c: char| c >= '\u{7f}' && is_obeyed(c);
+    if !document.chars().any(is_hidden) {
+        return document;
+    }
+    let mut shown = String::with_capacity(document.len() + 16);
+    for c in document.chars() {
+        if is_hidden(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                shown.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// True for control characters, and for invisible ones that change the text around them.
 fn is_obeyed(c: char) -> bool {
     c.is_control()
@@ -54,5 +84,24 @@ mod tests {
         // The C1 form of the same: one character that some terminals treat as ESC [.
         assert_eq!(visible("\u{9b}2J"), r"\u{9b}2J");
         assert_eq!(visible("\u{202e}dleh"), r"\u{202e}dleh");
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        let text = "one\n  two\n";
+        assert!(matches!(visible_lines(text), Cow::Borrowed(same) if same == text));
+        let text = "one\n\x1b[2J\rtwo\u{2028}\n";
+        assert_eq!(visible_lines(text), "one\n\\u{1b}[2J\\rtwo\\u{2028}\n");
+    }
+
+    #[test]
+    fn a_document_says_the_same_in_characters_that_are_seen() {
+        let value = serde_json::json!({"a\u{9b}": "\u{7f}\u{202e}\u{e0001}é\n\u{1b}"});
+        let shown = visible_json(serde_json::to_string_pretty(&value).unwrap());
+        assert!(!shown.chars().any(|c| c != '\n' && is_obeyed(c)), "{shown}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            value
+        );
     }
 }

@@ -11,6 +11,7 @@ use picklock_verdicts::record::{Cell, Surprise};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::cell_status::{failures, is_undecided, story};
+use crate::escape::visible_lines;
 use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
 
@@ -130,9 +131,8 @@ fn evidence(cell: &Cell, failures: &[Surprise], replayable: Option<&str>) -> Str
     text
 }
 
-/// `text` with `�` for each character that XML 1.0 forbids even as a reference.
+/// `text` with every control character as an escape, because CI servers print it into terminals too;
+/// and with `�` for each of the others that XML 1.0 forbids even as a reference.
 fn clean(text: &str) -> String {
-    let allowed = |c: char| matches!(c, '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
-    let replaced = |c| if allowed(c) { c } else { '\u{fffd}' };
-    text.chars().map(replaced).collect()
+    visible_lines(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

@@ -3,6 +3,8 @@
 use picklock_verdicts::record::{FORMAT, RunRecord};
 use serde_json::Value;
 
+use crate::escape::visible_json;
+
 /// Why a text is not a run record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -29,8 +31,9 @@ pub enum RecordError {
 ///
 /// Keys keep the order of the record's fields.
 pub fn run_json(record: &RunRecord) -> String {
-    serde_json::to_string_pretty(record)
-        .expect("a run record holds only text, numbers, and maps keyed by words")
+    let document = serde_json::to_string_pretty(record)
+        .expect("a run record holds only text, numbers, and maps keyed by words");
+    visible_json(document)
 }
 
 /// Reads a run back from what [`run_json`] wrote.

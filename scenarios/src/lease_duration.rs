@@ -17,7 +17,7 @@ pub enum LeaseDuration {
 }
 
 /// Longest duration in a scenario: a typing error should not block a CI job for a year.
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+pub(crate) const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

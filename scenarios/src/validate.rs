@@ -1,5 +1,6 @@
 //! What the types alone cannot say about a scenario.
 
+mod durations;
 mod open_loop;
 
 use std::time::Duration;
@@ -26,9 +27,13 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
         ));
     }
     workload(scenario)?;
+    durations::durations(scenario)?;
     extend(&scenario.workload)?;
     open_loop::arrivals(&scenario.workload)?;
     sentinels(scenario)?;
+    // A relative ttl has been refused.
+    let ttl = scenario.workload.ttl.resolve(Duration::ZERO);
+    each_fault(scenario, |plan| durations::of_fault(plan, ttl))?;
     each_fault(scenario, |plan| fault::check(scenario, plan))?;
     expectations(scenario)
 }

@@ -18,6 +18,7 @@ use crate::exit::Failure;
 use crate::matrix::MatrixPlan;
 use crate::matrix::request::MatrixRequest;
 use crate::named_subject::NamedSubject;
+use crate::regular_file::{self, LONGEST_TEXT, Links};
 use crate::source::Source;
 
 /// Number of pairs of runs if the configuration sets none.
@@ -96,7 +97,7 @@ impl Config {
     /// The first mistake, with its line and the nearest valid word.
     pub fn read(path: &Path) -> Result<Config, Failure> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = regular_file::read(path, LONGEST_TEXT, Links::Followed).map_err(|error| {
             Failure::Usage(format!(
                 "{file}: cannot read the configuration: {error}\n  = help: docs/gate.md has an example; --config names another file"
             ))

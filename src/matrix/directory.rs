@@ -21,7 +21,7 @@ use super::request::MatrixRequest;
 use super::selection::Task;
 use crate::exit::Failure;
 use crate::reproduce_command::ReproduceCommand;
-use crate::run_directory::RunDirectory;
+use crate::run_directory::{RunDirectory, make_private};
 
 /// Format and version of a stored cell.
 const CELL_FORMAT: &str = "picklock-cell/1";
@@ -97,7 +97,7 @@ impl MatrixDirectory {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(wrong(format!("cannot read its matrix.json: {error}"))),
         }
-        fs::create_dir_all(path)
+        make_private(path)
             .map_err(|error| wrong(format!("cannot create the directory: {error}")))?;
         let listed = fs::read_dir(path)
             .map_err(|error| wrong(format!("cannot read the directory: {error}")))?;
@@ -205,7 +205,7 @@ impl MatrixDirectory {
                 })?;
             }
         }
-        fs::create_dir_all(parent).map_err(|error| {
+        make_private(parent).map_err(|error| {
             Failure::Environment(format!("cannot create {}: {error}", parent.display()))
         })
     }

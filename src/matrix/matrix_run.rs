@@ -65,8 +65,7 @@ impl MatrixRun {
         for (task, cell) in self.tasks.iter().zip(&mut self.cells) {
             match directory.find(task, &self.conditions)? {
                 StoredState::Finished(cell_of_before) => {
-                    (0..self.seeds).for_each(|_| self.progress.ran());
-                    self.progress.recalled();
+                    self.progress.recalled(self.seeds);
                     *cell = Some(*cell_of_before);
                 }
                 StoredState::Outdated(what) => self.progress.say(&format!(

@@ -3,6 +3,7 @@
 //! - [`cli`]: the command line
 //! - [`request`], [`selection`]: the cells
 //! - [`simulated`], [`real`]: run the cells, many at a time
+//! - [`pieces`]: the runs of all cells, as they are needed
 //! - [`cell_builder`]: combines the runs of a cell
 //! - [`directory`]: keeps cells, and tells which need not run again
 //! - [`progress`]: live progress
@@ -12,6 +13,7 @@ mod cell_builder;
 pub mod cli;
 mod directory;
 mod matrix_run;
+mod pieces;
 mod plan;
 mod progress;
 mod real;

@@ -85,9 +85,10 @@ impl MatrixProgress {
         self.refresh(1);
     }
 
-    /// A cell was finished by an earlier call.
-    pub fn recalled(&mut self) {
+    /// A cell of this many runs was finished by an earlier call.
+    pub fn recalled(&mut self, runs: u64) {
         self.done += 1;
+        self.refresh(runs);
     }
 
     /// A cell is finished.

@@ -6,7 +6,6 @@
 //! up belongs to one run alone. The main thread starts the children, and they die with it.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::rc::Rc;
@@ -25,6 +24,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::cell_builder::{RunLatency, RunResult};
 use super::directory::MatrixDirectory;
+use super::pieces::Pieces;
 use super::progress::RunReport;
 use super::selection::Task;
 use crate::interrupt::Interrupt;
@@ -40,7 +40,7 @@ struct Work {
     /// One permit for each run that may be in progress.
     permits: Semaphore,
     jobs: usize,
-    runs: RefCell<VecDeque<(usize, Arc<Task>, u64)>>,
+    runs: RefCell<Pieces>,
     directory: Option<MatrixDirectory>,
     interrupt: Interrupt,
     tell: UnboundedSender<RunReport>,
@@ -56,16 +56,10 @@ pub fn start(
     interrupt: &Interrupt,
     tell: UnboundedSender<RunReport>,
 ) {
-    let mut runs = VecDeque::new();
-    for (index, task) in tasks {
-        for run in 0..seeds {
-            runs.push_back((*index, Arc::clone(task), task.spec.seed + run));
-        }
-    }
     let work = Rc::new(Work {
         permits: Semaphore::new(jobs),
         jobs,
-        runs: RefCell::new(runs),
+        runs: RefCell::new(Pieces::of(tasks, seeds, 1)),
         directory: directory.cloned(),
         interrupt: interrupt.clone(),
         tell,
@@ -78,10 +72,11 @@ pub fn start(
 impl Work {
     async fn take_runs(self: Rc<Self>) {
         loop {
-            let next = self.runs.borrow_mut().pop_front();
-            let Some((index, task, seed)) = next else {
+            let next = self.runs.borrow_mut().next();
+            let Some((index, task, run)) = next else {
                 return;
             };
+            let seed = task.spec.seed + run.start;
             // The semaphore is never closed.
             let Ok(_permits) = self.permits.acquire_many(self.needs(&task.spec)).await else {
                 return;

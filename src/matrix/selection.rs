@@ -42,6 +42,9 @@ pub struct Selection {
     scenarios: Vec<(String, Scenario)>,
 }
 
+/// More runs at a time than this need more threads or processes than a machine has.
+const MOST_JOBS: usize = 1024;
+
 /// Everything that the request names; all locks, or the whole catalog, where it names none.
 ///
 /// # Errors
@@ -55,8 +58,10 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     if request.seed.checked_add(request.seeds - 1).is_none() {
         return wrong("--seed and --seeds together exceed the largest seed");
     }
-    if request.jobs == Some(0) {
-        return wrong("--jobs 0: expected at least one run at a time");
+    if let Some(jobs) = request.jobs.filter(|jobs| !(1..=MOST_JOBS).contains(jobs)) {
+        return wrong(&format!(
+            "--jobs {jobs}: expected 1 to {MOST_JOBS} runs at a time"
+        ));
     }
     if !request.options.is_empty() && request.subjects.len() != 1 {
         return wrong(

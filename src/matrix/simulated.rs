@@ -4,7 +4,6 @@
 //! all processors, like one with many cells and few seeds. Each history is judged and dropped on
 //! the thread that made it; only a few numbers are passed on.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +17,7 @@ use picklock_harness::sim::{Simulation, run_many};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::cell_builder::{RunLatency, RunResult};
+use super::pieces::Pieces;
 use super::progress::RunReport;
 use super::selection::Task;
 use crate::subject::in_process;
@@ -25,12 +25,9 @@ use crate::subject::in_process;
 /// The most seeds in one piece: enough to outweigh a thread's cost, few enough to share out.
 const LARGEST_PIECE: u64 = 25;
 
-/// Number of the cell, the cell, and some of its runs.
-type Piece = (usize, Arc<Task>, Range<u64>);
-
-/// The remaining work, and where results go. Runs are counted from the cell's first seed.
+/// The remaining work, and where results go.
 struct Work {
-    pieces: Mutex<VecDeque<Piece>>,
+    pieces: Mutex<Pieces>,
     stop: Arc<AtomicBool>,
     tell: UnboundedSender<RunReport>,
 }
@@ -44,17 +41,8 @@ pub fn start(
     stop: Arc<AtomicBool>,
     tell: UnboundedSender<RunReport>,
 ) {
-    let mut pieces = VecDeque::new();
-    for (index, task) in tasks {
-        let mut done = 0;
-        while done < seeds {
-            let end = seeds.min(done + LARGEST_PIECE);
-            pieces.push_back((*index, Arc::clone(task), done..end));
-            done = end;
-        }
-    }
     let work = Arc::new(Work {
-        pieces: Mutex::new(pieces),
+        pieces: Mutex::new(Pieces::of(tasks, seeds, LARGEST_PIECE)),
         stop,
         tell,
     });
@@ -68,7 +56,7 @@ impl Work {
     fn take_pieces(&self) {
         while !self.stop.load(Ordering::Relaxed) {
             let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some((index, task, runs)) = pieces.pop_front() else {
+            let Some((index, task, runs)) = pieces.next() else {
                 return;
             };
             drop(pieces);

@@ -9,6 +9,8 @@
 //! - [`gate`]: what comes out, held against what the user wants
 //! - [`replay`]: a kept run once more
 //! - [`report`]: files from what runs have left
+//! - [`bounds`]: how much a user may ask for
+//! - [`strangers`]: files and directories that somebody else has made
 //! - [`ending`]: signals while something is simulated, and output that nobody can read
 //! - [`manual`]: explanations, completions, manual pages
 //! - [`commands`]: what the help says
@@ -23,6 +25,7 @@
     reason = "these are tests, which clippy only knows where they are marked, and they say what they measured"
 )]
 
+mod bounds;
 mod cases;
 mod commands;
 mod ending;
@@ -36,4 +39,5 @@ mod replay;
 mod report;
 mod running;
 mod slots;
+mod strangers;
 mod truth_table;

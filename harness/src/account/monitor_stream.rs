@@ -4,6 +4,13 @@
 //! Notifications are push frames of RESP3. Nothing else comes on such a connection but the answers
 //! with which it was set up.
 
+/// Longest thing that a server may tell, bytes. A lock has no use for commands of this length, and a
+/// client that sends them all the same must not fill the memory.
+const LONGEST: usize = 4 << 20;
+
+/// How much of a line is quoted that is none, bytes.
+const QUOTED: usize = 200;
+
 /// One command that a server has executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitorLine {
@@ -67,11 +74,14 @@ impl MonitorStream {
     /// The next thing that the server tells; `None`: not all of it has arrived.
     ///
     /// # Errors
-    /// What arrived is no such thing: the text of it.
+    /// What arrived is no such thing, or too long: the beginning of it, or words.
     pub fn next_told(&mut self) -> Result<Option<Told>, String> {
         loop {
             let Some((frame, end)) = self.frame(self.at) else {
-                return Ok(None);
+                return match self.bytes.len() - self.at > LONGEST {
+                    true => Err(format!("more than {} MiB without an end", LONGEST >> 20)),
+                    false => Ok(None),
+                };
             };
             self.at = end;
             match frame {
@@ -155,7 +165,10 @@ fn told(line: &[u8]) -> Result<Told, String> {
         return Ok(Told::Answer(String::from_utf8_lossy(line).into_owned()));
     }
     let executed = executed(line).map(Told::Executed);
-    executed.ok_or_else(|| String::from_utf8_lossy(line).into_owned())
+    executed.ok_or_else(|| {
+        let beginning = &line[..line.len().min(QUOTED)];
+        String::from_utf8_lossy(beginning).into_owned()
+    })
 }
 
 /// `1700000000.123456 [0 127.0.0.1:51234] "SET" "k" "v"`.
@@ -276,6 +289,16 @@ mod tests {
         let mut stream = MonitorStream::default();
         stream.feed(b"+17 nothing of the kind\r\n");
         assert!(stream.next_told().is_err());
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_an_error() {
+        let mut stream = MonitorStream::default();
+        stream.feed(b"+1795323761.403668 [0 127.0.0.1:1] \"SET\" \"k\" \"");
+        stream.feed(&vec![b'x'; LONGEST - 100]);
+        assert_eq!(stream.next_told(), Ok(None));
+        stream.feed(&[b'x'; 100]);
+        assert!(stream.next_told().unwrap_err().contains("4 MiB"));
     }
 
     proptest! {

@@ -14,6 +14,7 @@ use rustix::process::Signal;
 use tokio::process::Child;
 use tokio::sync::watch;
 
+use super::capped_log::CappedLog;
 use super::process_error::{ProcessError, STOP_WITHIN};
 use super::process_group::Condition;
 use super::reap_guard::{ReapGuard, Sent, reap_orphan};
@@ -29,11 +30,12 @@ const LOOK: Duration = Duration::from_millis(1);
 pub struct WorkerControl {
     group: Arc<Group>,
     how_it_ended: watch::Receiver<Option<String>>,
+    log: CappedLog,
 }
 
 impl WorkerControl {
     /// `mark`: what its descendants inherit; see `MARK_VARIABLE`.
-    pub(super) fn of(child: Child, mark: String) -> io::Result<Self> {
+    pub(super) fn of(child: Child, mark: String, log: CappedLog) -> io::Result<Self> {
         let reap_guard = Arc::new(Mutex::new(ReapGuard::of(child, mark)?));
         let (tell, how_it_ended) = watch::channel(None);
         let reaper = reap_guard.clone();
@@ -45,6 +47,7 @@ impl WorkerControl {
         Ok(WorkerControl {
             group: Arc::new(Group(reap_guard)),
             how_it_ended,
+            log,
         })
     }
 
@@ -124,7 +127,8 @@ impl WorkerControl {
         self.exited().await
     }
 
-    /// Kills these workers and all their descendants, and waits until none of them lives.
+    /// Kills these workers and all their descendants, and waits until none of them lives, and their
+    /// logs are complete.
     ///
     /// They are stopped first: what stands still starts nothing that could get away.
     pub async fn kill_all(controls: &[WorkerControl]) {
@@ -159,6 +163,8 @@ impl WorkerControl {
         let leaders: BTreeSet<u32> = controls.iter().map(WorkerControl::pid).collect();
         let orphans = seen.into_iter().filter(|(pid, _)| !leaders.contains(pid));
         orphans.for_each(reap_orphan);
+        let logs = controls.iter().map(WorkerControl::log_written);
+        futures_util::future::join_all(logs).await;
     }
 
     /// Waits until it has ended, and returns how, in words.
@@ -170,6 +176,11 @@ impl WorkerControl {
             // The task that reaps the child has ended with the runtime, so no more can be known.
             _ => "ended with the driver".to_owned(),
         }
+    }
+
+    /// Waits until its log has what it wrote last, but not for long.
+    pub(super) async fn log_written(&self) {
+        self.log.written().await;
     }
 
     async fn signal(&self, signal: Signal) -> Result<(), ProcessError> {

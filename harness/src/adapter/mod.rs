@@ -9,6 +9,7 @@
 //! - [`serve`]: the worker's end, for built-in subjects
 //! - [`connect`]: the worker's connections to real Redis nodes
 
+mod capped_log;
 pub mod command_line;
 pub mod connect;
 pub mod control;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
+use super::capped_log::CappedLog;
 use super::control::WorkerControl;
 use super::line_reader::{Line, LineReader};
 use super::message::{Request, WorkerMessage};
@@ -42,7 +43,7 @@ pub struct WorkerProcess {
 
 impl WorkerProcess {
     /// Starts `argv`, without a shell, as the leader of a process group of its own. Its standard
-    /// error is appended to `stderr_log`. `prepare` can change the command before it starts: its
+    /// error is appended to `stderr_log`, which is cut where it gets too long. `prepare` can change the command before it starts: its
     /// environment, its working directory.
     ///
     /// The process and its descendants carry a mark in their environment, by which they are found
@@ -73,7 +74,7 @@ impl WorkerProcess {
             .env(MARK_VARIABLE, &mark)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(log)
+            .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
         prepare(&mut command);
@@ -81,7 +82,9 @@ impl WorkerProcess {
             let missing = || io::Error::other("its standard streams are not piped");
             let stdin = child.stdin.take().ok_or_else(missing)?;
             let stdout = child.stdout.take().ok_or_else(missing)?;
-            Ok((WorkerControl::of(child, mark)?, stdin, stdout))
+            let stderr = child.stderr.take().ok_or_else(missing)?;
+            let log = CappedLog::begin(stderr, log);
+            Ok((WorkerControl::of(child, mark, log)?, stdin, stdout))
         });
         let (control, stdin, stdout) = started.map_err(|source| ProcessError::Start {
             program: program.clone(),
@@ -160,6 +163,14 @@ impl WorkerStdout {
     /// Waits for the next output. [`WorkerOutput::Exited`] is the last one; later calls return it
     /// again. Cancel-safe.
     pub async fn next(&mut self) -> WorkerOutput {
+        let output = self.next_output().await;
+        if matches!(output, WorkerOutput::Exited(_)) {
+            self.control.log_written().await;
+        }
+        output
+    }
+
+    async fn next_output(&mut self) -> WorkerOutput {
         let line = tokio::select! {
             biased;
             line = self.lines.next() => line,

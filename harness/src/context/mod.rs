@@ -1,6 +1,7 @@
 //! What the driver and the nemesis of a run share. It is their only connection.
 
 mod arrivals;
+mod cut_text;
 mod extensions;
 mod plan;
 mod recorder;

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use super::cut_text::cut_texts;
 use crate::clock::Clock;
 use crate::history::{Event, Misbehaviour, What};
 
@@ -28,8 +29,10 @@ impl Recorder {
         }
     }
 
-    /// Keeps an event with the time of the run's clock, and returns that time.
-    pub fn write(&self, what: What) -> u64 {
+    /// Keeps an event with the time of the run's clock, and returns that time. A subject's long words
+    /// are cut.
+    pub fn write(&self, mut what: What) -> u64 {
+        cut_texts(&mut what);
         let event = Event {
             at_ns: self.clock.now_ns(),
             what,

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use tokio::time::Sleep;
 
+use super::output_budget::{Line, OutputBudget};
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
 use crate::adapter::process::WorkerOutput;
@@ -30,9 +32,25 @@ pub enum Silence {
 /// What the listener knows about the grants. It finds the operation of an event.
 #[derive(Default)]
 struct Grants {
-    by_token: HashMap<String, u64>,
+    /// By a digest, because a token may be as long as a line.
+    by_token: HashMap<u64, u64>,
     lost: Vec<u64>,
     asked: Option<(u64, u64)>,
+    /// The latest request that was answered.
+    answered: u64,
+}
+
+impl Grants {
+    fn of(&self, token: &str) -> Option<u64> {
+        self.by_token.get(&digest(token)).copied()
+    }
+}
+
+/// What two tokens have in common if, and in practice only if, they are the same.
+fn digest(token: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    token.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The connection to one worker, with a task that listens all the time.
@@ -152,6 +170,7 @@ struct OutputListener<W> {
 
 impl<W: World> OutputListener<W> {
     async fn listen(self, mut session: W::Session, mut to_send: Receiver<Request>) {
+        let mut budget = OutputBudget::default();
         loop {
             // In a fixed order: the random order of `select!` does not depend on the seed.
             tokio::select! {
@@ -162,6 +181,13 @@ impl<W: World> OutputListener<W> {
                     None => return,
                 },
                 heard = session.next() => {
+                    let line = self.line(&heard);
+                    if let Some(reason) = line.and_then(|line| budget.spend(line)) {
+                        self.heard.send(Err(reason)).ok();
+                        // Nothing more is read, so its pipe fills and it stops. The buyer ends it,
+                        // and until then it is what it was in the history: alive.
+                        std::future::pending::<()>().await;
+                    }
                     if !self.take(heard) {
                         return;
                     }
@@ -170,11 +196,28 @@ impl<W: World> OutputListener<W> {
         }
     }
 
+    /// What a line is; `None`: it is none.
+    fn line(&self, heard: &WorkerOutput) -> Option<Line> {
+        let grants = self.grants.borrow();
+        let is_open = |id| {
+            let open = grants.asked.filter(|(asked, _)| *asked > grants.answered);
+            open.is_some_and(|(asked, _)| asked == id)
+        };
+        Some(match heard {
+            WorkerOutput::Message(WorkerMessage::Reply { id, .. }) if is_open(*id) => Line::Answer,
+            WorkerOutput::Message(WorkerMessage::Event(
+                Notification::Extended { token, .. } | Notification::Lost { token },
+            )) if grants.of(token).is_some() => Line::Event,
+            WorkerOutput::Message(_) | WorkerOutput::Garbage(_) => Line::OutOfTurn,
+            WorkerOutput::Exited(_) => return None,
+        })
+    }
+
     /// False: there is no more output.
     fn take(&self, heard: WorkerOutput) -> bool {
         match heard {
             WorkerOutput::Message(WorkerMessage::Reply { id, answer }) => {
-                self.remember_grant(id, &answer);
+                self.remember_answer(id, &answer);
                 self.heard.send(Ok((id, answer))).is_ok()
             }
             WorkerOutput::Message(WorkerMessage::Event(notification)) => {
@@ -192,19 +235,21 @@ impl<W: World> OutputListener<W> {
         }
     }
 
-    fn remember_grant(&self, id: u64, answer: &Answer) {
+    fn remember_answer(&self, id: u64, answer: &Answer) {
         let mut grants = self.grants.borrow_mut();
-        if let (Answer::Granted { token, .. }, Some((asked, op))) = (answer, grants.asked)
-            && asked == id
-        {
-            grants.by_token.insert(token.clone(), op);
+        let Some((_, op)) = grants.asked.filter(|(asked, _)| *asked == id) else {
+            return;
+        };
+        grants.answered = id;
+        if let Answer::Granted { token, .. } = answer {
+            grants.by_token.insert(digest(token), op);
         }
     }
 
     fn note(&self, notification: Notification) {
         let worker = self.worker;
         let (Notification::Extended { token, .. } | Notification::Lost { token }) = &notification;
-        let known = self.grants.borrow().by_token.get(token).copied();
+        let known = self.grants.borrow().of(token);
         let Some(op) = known else {
             self.misbehaved(
                 Misbehaviour::OutOfTurn,

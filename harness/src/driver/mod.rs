@@ -2,6 +2,7 @@
 
 mod buyer;
 mod conversation;
+mod output_budget;
 mod probe;
 mod requests;
 mod run;

@@ -1,8 +1,7 @@
-use std::os::unix::fs::MetadataExt;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-use tempfile::TempDir;
 
 use super::error::io_error;
 use super::{ProcessIdentity, Reaper, Registration, WorldError};
@@ -17,9 +16,16 @@ const MARKER: &str = ".picklock-owner";
 /// this process has ended, or by the sweep of the next run.
 #[derive(Debug)]
 pub struct RunDir {
-    // Dropped in this order: removed first, then forgotten by the reaper.
-    dir: TempDir,
+    path: PathBuf,
+    /// Dropped after the directory has been removed: the reaper need not look for it.
     _registration: Registration,
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        // What cannot be removed now the sweep of the next run removes.
+        std::fs::remove_dir_all(&self.path).ok();
+    }
 }
 
 impl RunDir {
@@ -30,38 +36,73 @@ impl RunDir {
     pub fn create(reaper: &Reaper) -> Result<RunDir, WorldError> {
         let inside = std::env::temp_dir();
         let doing = format!("make a directory in {}", inside.display());
-        let dir = tempfile::Builder::new()
+        let made = tempfile::Builder::new()
             .prefix(PREFIX)
-            .tempdir_in(inside)
-            .map_err(io_error(doing))?;
-        let marker = dir.path().join(MARKER);
+            .make_in(inside, |path| registered(reaper, path))
+            .map_err(io_error(doing.clone()))?;
+        let (registration, path) = made.keep().map_err(|error| io_error(doing)(error.error))?;
+        let dir = RunDir {
+            path,
+            _registration: registration,
+        };
+        let marker = dir.path.join(MARKER);
         let doing = format!("write {}", marker.display());
         std::fs::write(marker, reaper.owner().to_string()).map_err(io_error(doing))?;
-        let registration = reaper.dir(dir.path())?;
-        Ok(RunDir {
-            dir,
-            _registration: registration,
-        })
+        Ok(dir)
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        self.dir.path()
+        &self.path
     }
+}
+
+/// Makes a directory that no other user can read. The reaper knows of it before there is one, so that
+/// no kill comes between.
+fn registered(reaper: &Reaper, path: &Path) -> io::Result<Registration> {
+    let registration = reaper.dir(path).map_err(io::Error::other)?;
+    std::fs::DirBuilder::new().mode(0o700).create(path)?;
+    Ok(registration)
+}
+
+/// Removes a directory that was registered by this owner. One that the owner has not marked yet is
+/// removed if it is empty.
+pub(super) fn remove_registered(dir: &Path, owner: &str) {
+    let removed = match owner_of(dir) {
+        Some(found) if found.to_string() == owner => std::fs::remove_dir_all(dir),
+        Some(_) => return,
+        None if !may_be_of_a_run(dir) => return,
+        None if dir.join(MARKER).exists() => {
+            // The marker was not written whole.
+            let is_empty = std::fs::metadata(dir.join(MARKER)).is_ok_and(|found| found.len() == 0);
+            if !is_empty {
+                return;
+            }
+            std::fs::remove_file(dir.join(MARKER)).and_then(|()| std::fs::remove_dir(dir))
+        }
+        None => std::fs::remove_dir(dir),
+    };
+    // The next run's sweep removes what is left, if it is marked.
+    removed.unwrap_or_default();
 }
 
 /// The owner of a directory. `None` if it is not a directory of a run: it has another name, is a
 /// link, belongs to another user, or has no marker.
 pub(super) fn owner_of(dir: &Path) -> Option<ProcessIdentity> {
-    let name = dir.file_name()?.to_str()?;
-    let found = std::fs::symlink_metadata(dir).ok()?;
-    let ours = name.starts_with(PREFIX)
-        && found.is_dir()
-        && found.uid() == rustix::process::geteuid().as_raw();
-    if !ours {
+    if !may_be_of_a_run(dir) {
         return None;
     }
     std::fs::read_to_string(dir.join(MARKER)).ok()?.parse().ok()
+}
+
+/// True for a directory of this user with such a name, and not for a link to one.
+fn may_be_of_a_run(dir: &Path) -> bool {
+    let name = dir.file_name().and_then(|name| name.to_str());
+    let named = name.is_some_and(|name| name.starts_with(PREFIX));
+    let ours = |found: std::fs::Metadata| {
+        found.is_dir() && found.uid() == rustix::process::geteuid().as_raw()
+    };
+    named && std::fs::symlink_metadata(dir).is_ok_and(ours)
 }
 
 /// Removes the directories of dead owners, and returns which.
@@ -87,6 +128,8 @@ fn made_at(dir: &Path) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
     fn make(inside: &Path, name: &str, marker: Option<&str>) -> PathBuf {
@@ -96,6 +139,32 @@ mod tests {
             std::fs::write(dir.join(MARKER), text).unwrap();
         }
         dir
+    }
+
+    #[test]
+    fn what_was_registered_is_removed_even_if_it_was_not_marked_yet() {
+        let temp = TempDir::new().unwrap();
+        let owner = ProcessIdentity::this_process().unwrap().to_string();
+        let other = format!("{}:{}", i32::MAX, owner.split_once(':').unwrap().1);
+        let empty = temp.path().join("picklock-empty");
+        std::fs::create_dir(&empty).unwrap();
+        let half = temp.path().join("picklock-half");
+        std::fs::create_dir(&half).unwrap();
+        std::fs::write(half.join(MARKER), "").unwrap();
+        let gone = [
+            make(temp.path(), "picklock-marked", Some(&owner)),
+            empty,
+            half,
+        ];
+        let kept = [
+            make(temp.path(), "picklock-full", None),
+            make(temp.path(), "picklock-other", Some(&other)),
+        ];
+        for dir in gone.iter().chain(&kept) {
+            remove_registered(dir, &owner);
+        }
+        assert!(!gone.iter().any(|dir| dir.exists()));
+        assert!(kept.iter().all(|dir| dir.exists()));
     }
 
     #[test]

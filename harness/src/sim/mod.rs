@@ -42,6 +42,7 @@ mod log_writer;
 mod network;
 mod network_state;
 mod node;
+mod run_budget;
 mod runner;
 mod submission_queue;
 mod timer;

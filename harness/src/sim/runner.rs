@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use picklock_scenarios::StockPlace;
 
+use super::run_budget::RunBudget;
 use super::told_account::Reading;
 use super::turn_monitor::TurnMonitor;
 use super::world::{Parts, SimWorld};
@@ -41,6 +42,11 @@ pub enum SimError {
         /// How long it was waited for.
         patience: Duration,
     },
+    /// It goes on and on.
+    #[error(
+        "the simulated run has used up its budget of {0}, and is not judged; shorten its `limit`, or let it sell less"
+    )]
+    Exhausted(String),
     /// A worker could not be started.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -127,6 +133,8 @@ async fn play(
     }));
     let network = world.network();
     let carrying = tokio::task::spawn_local(Rc::clone(&network).run());
+    let budget = Rc::new(RunBudget::default());
+    let counted = Rc::clone(&budget);
     let setup = Setup {
         plan,
         subject: subject.name().to_owned(),
@@ -134,9 +142,13 @@ async fn play(
         clock,
         triggers,
         due,
-        listener: Box::new(|_| ()),
+        listener: Box::new(move |_| counted.count_event()),
     };
-    let ran = driver::run(Rc::new(world), setup, std::future::pending()).await;
+    let ran = tokio::select! {
+        biased;
+        ran = driver::run(Rc::new(world), setup, std::future::pending()) => ran,
+        what = budget.spent() => return Err(SimError::Exhausted(what)),
+    };
     carrying.abort();
     let mut history = ran?.history;
     note_unknown_commands(&mut history, &network.unknown_commands());

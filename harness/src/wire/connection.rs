@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use super::LinkId;
 use super::command::Keys;
 use super::fault_rules::FaultRules;
+use super::frame_budget::FrameShare;
 use super::frame_meta::FrameMeta;
 use super::imposed_faults::FaultChanges;
 use super::interceptor::Interceptor;
@@ -179,6 +180,11 @@ impl Shared<'_> {
     /// What has come from the client.
     pub(super) fn received(&self) -> &Received {
         &self.received
+    }
+
+    /// For one more holder of frames.
+    pub(super) fn frame_share(&self) -> FrameShare {
+        self.proxy.frame_budget.share()
     }
 
     pub(super) fn keys(&self) -> &Keys {

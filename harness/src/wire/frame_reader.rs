@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use picklock_scenarios::Direction;
 
+use super::frame_budget::FrameShare;
 use super::reply_scan::ReplyScan;
 use super::request_scan::RequestScan;
 use super::scan::{LONGEST_FRAME, Shape, Step};
@@ -13,6 +14,9 @@ const SMALL: usize = 8 << 10;
 
 /// A buffer that reads fill completely grows to this many bytes.
 const BIG: usize = 256 << 10;
+
+/// What is said of a frame that is not kept.
+const TOO_MUCH: &str = "unfinished frames that are too long together";
 
 /// A whole frame: where it is in the buffer, and how it is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,15 +53,17 @@ pub(super) struct FrameReader {
     /// How many bytes that frame has at least.
     need: usize,
     scan: Scan,
+    share: FrameShare,
 }
 
 impl FrameReader {
-    pub(super) fn new(direction: Direction) -> Self {
+    pub(super) fn new(direction: Direction, share: FrameShare) -> Self {
         FrameReader {
             buffer: Vec::new(),
             filled: 0,
             cursor: 0,
             need: 1,
+            share,
             scan: match direction {
                 Direction::Request => Scan::Request(RequestScan::default()),
                 Direction::Reply => Scan::Reply(ReplyScan::default()),
@@ -68,8 +74,10 @@ impl FrameReader {
     /// Room to read into; never empty.
     pub(super) fn room(&mut self) -> &mut [u8] {
         if self.filled == self.buffer.len() {
-            let doubled = (self.buffer.len() * 2).max(SMALL);
-            self.buffer.resize(doubled, 0);
+            let length = self.buffer.len();
+            // A long frame gets less room at a time: it is kept by many, perhaps.
+            let more = if length < BIG { length } else { length / 4 };
+            self.buffer.resize(length + more.max(SMALL), 0);
         }
         &mut self.buffer[self.filled..]
     }
@@ -96,6 +104,9 @@ impl FrameReader {
 
     /// Looks for the next whole frame.
     pub(super) fn next_frame(&mut self) -> NextFrame {
+        if !self.share.keep(self.filled) {
+            return NextFrame::Unparseable(TOO_MUCH);
+        }
         let rest = &self.buffer[self.cursor..self.filled];
         if rest.len() < self.need {
             return NextFrame::More;
@@ -139,6 +150,8 @@ impl FrameReader {
         self.buffer.copy_within(self.cursor..self.filled, 0);
         self.filled -= self.cursor;
         self.cursor = 0;
+        // Less than before, so there is room for it.
+        self.share.keep(self.filled);
         if self.filled == 0 && self.buffer.len() > BIG {
             // A big value has passed: do not keep its room forever.
             self.buffer = Vec::new();

@@ -33,7 +33,8 @@
 //! - **A request is pending from just before its first byte is written.** A dropped one never is,
 //!   so replies keep matching.
 //! - **Memory is bounded**: a full send queue stops the reading, and TCP slows the sender. A frame
-//!   beyond 64 MiB is not parsed.
+//!   beyond 8 MiB is not parsed, nor one that is not whole while all connections together keep too
+//!   much (`frame_budget`).
 //! - **What is not RESP passes unchanged.** The log notes it once, and the connection is a byte
 //!   pipe from there: partition, cut, delay and hold still work, on chunks; drop does not.
 //!
@@ -56,6 +57,7 @@ mod command;
 mod connection;
 mod fault;
 mod fault_rules;
+mod frame_budget;
 mod frame_meta;
 mod frame_reader;
 mod imposed_faults;

@@ -6,7 +6,7 @@ use super::command::{Expect, Request};
 use super::reply_kind::ReplyKind;
 
 /// With more unanswered requests than this the connection becomes a byte pipe.
-const MOST: usize = 1 << 20;
+const MOST: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Replies {

@@ -15,6 +15,7 @@ use super::command::Keys;
 use super::connection::carry;
 use super::fault::{ImposedId, LinkFault};
 use super::fault_rules::FaultRules;
+use super::frame_budget::FrameBudget;
 use super::imposed_faults::ImposedFaults;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
@@ -46,6 +47,7 @@ pub(super) struct Proxy {
     pub log: WireLog,
     seed: u64,
     pub faults: Arc<ImposedFaults>,
+    pub frame_budget: FrameBudget,
     pub silences: Silences,
     pub shortages: Shortages,
     pub taking_questions: TakingQuestions,
@@ -92,6 +94,7 @@ impl Wire {
                 log,
                 seed,
                 faults: Arc::new(ImposedFaults::new()),
+                frame_budget: FrameBudget::default(),
                 silences: Silences::default(),
                 shortages: Shortages::default(),
                 taking_questions: TakingQuestions::default(),

@@ -48,7 +48,7 @@ impl<'a> Pump<'a> {
             shared,
             direction,
             socket,
-            reader: FrameReader::new(direction),
+            reader: FrameReader::new(direction, shared.frame_share()),
             queue: SendQueue::new(shared, direction, writer),
             frames: Vec::new(),
             done: 0,

@@ -6,7 +6,7 @@
 //! crate, which never accepts less.
 
 /// Longest frame that is read whole. A longer one turns its connection into a byte pipe.
-pub(super) const LONGEST_FRAME: usize = 64 << 20;
+pub(super) const LONGEST_FRAME: usize = 8 << 20;
 
 /// How a frame is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use redis_protocol::resp3::types::OwnedFrame as Resp3;
 use redis_protocol::{resp2, resp3};
 
 use super::command::{self, Expect, Keys};
+use super::frame_budget::FrameShare;
 use super::frame_reader::{Extent, FrameReader, NextFrame};
 use super::operation::Operation;
 use super::reply_kind::ReplyKind;
@@ -78,7 +79,7 @@ fn found(direction: Direction, bytes: &[u8], cuts: &[Index]) -> (Vec<Extent>, bo
     let mut places: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     places.extend([0, bytes.len()]);
     places.sort_unstable();
-    let mut reader = FrameReader::new(direction);
+    let mut reader = FrameReader::new(direction, FrameShare::default());
     let (mut extents, mut consumed) = (Vec::new(), 0);
     for pair in places.windows(2) {
         let mut piece = &bytes[pair[0]..pair[1]];

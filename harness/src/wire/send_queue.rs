@@ -9,6 +9,7 @@ use tokio::net::tcp::WriteHalf;
 
 use super::connection::Shared;
 use super::fault_rules::{Terms, Verdict};
+use super::frame_budget::FrameShare;
 use super::frame_meta::FrameMeta;
 use super::imposed_faults::FaultChanges;
 use super::link_state::{LinkState, Step};
@@ -44,6 +45,7 @@ pub(super) struct SendQueue<'a> {
     link: LinkState<Outgoing>,
     changes: FaultChanges,
     waiting_bytes: usize,
+    share: FrameShare,
 }
 
 impl<'a> SendQueue<'a> {
@@ -55,6 +57,7 @@ impl<'a> SendQueue<'a> {
             link: LinkState::new(shared.fault_rules(Some(direction))),
             changes: shared.fault_changes(),
             waiting_bytes: 0,
+            share: shared.frame_share(),
         }
     }
 
@@ -105,6 +108,8 @@ impl<'a> SendQueue<'a> {
 
     fn enqueue(&mut self, payload: Payload, bytes: &[u8], came_ns: u64, terms: Terms) {
         self.waiting_bytes += bytes.len();
+        // A frame that has come whole goes on whole. Those that are not whole yet have less room.
+        self.share.keep(self.waiting_bytes);
         let outgoing = Outgoing {
             payload,
             bytes: bytes.to_vec(),
@@ -167,6 +172,7 @@ impl<'a> SendQueue<'a> {
         }
         if outgoing.written == outgoing.bytes.len() {
             self.waiting_bytes -= outgoing.bytes.len();
+            self.share.keep(self.waiting_bytes);
             self.link.pop();
         }
         Ok(())

@@ -15,6 +15,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::address_rewrite::{AddressMap, rewrite_addresses};
+use super::frame_budget::FrameShare;
 use super::frame_reader::{FrameReader, NextFrame};
 use super::proxy::{Listening, TaskGuard, Wire, only_loopback};
 use super::silence::Received;
@@ -137,7 +138,7 @@ async fn forward_replies(
     writer: &mut WriteHalf<'_>,
     map: &AddressMap,
 ) -> io::Result<()> {
-    let mut reader = FrameReader::new(Direction::Reply);
+    let mut reader = FrameReader::new(Direction::Reply, FrameShare::default());
     loop {
         match socket.read(reader.room()).await? {
             0 => return Ok(()),

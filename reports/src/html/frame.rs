@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest, Sha256};
+
 use super::name::{Name, name, sentence};
 use crate::escape::visible;
 
@@ -10,6 +14,10 @@ use crate::escape::visible;
 pub(super) struct Frame {
     pub(super) style: &'static str,
     pub(super) script: &'static str,
+    /// What the page's content security policy allows: this style and no other.
+    pub(super) style_hash: String,
+    /// The same for the script.
+    pub(super) script_hash: String,
     pub(super) picklock: Name,
     pub(super) title: String,
     /// What a reader must know first.
@@ -28,12 +36,22 @@ impl Frame {
         Frame {
             style,
             script,
+            style_hash: hash_in_page(style),
+            script_hash: hash_in_page(script),
             picklock: name(picklock),
             title,
             notices: Vec::new(),
             counts: Vec::new(),
         }
     }
+}
+
+/// SHA-256 in base64 of an element's content. The template begins it with a newline.
+fn hash_in_page(text: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(b"\n");
+    hash.update(text);
+    BASE64_STANDARD.encode(hash.finalize())
 }
 
 /// A number at the top of a page.

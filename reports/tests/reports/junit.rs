@@ -61,11 +61,12 @@ fn the_schema_can_fail() {
 }
 
 #[test]
-fn what_xml_forbids_is_replaced() {
+fn what_xml_forbids_and_terminals_obey_is_replaced() {
     let document = junit(&hostile());
     let forbidden =
         |c: char| (c < ' ' && !"\t\n\r".contains(c)) || ('\u{fffe}'..='\u{ffff}').contains(&c);
     assert_eq!(document.chars().find(|c| forbidden(*c)), None);
-    assert!(document.contains('\u{fffd}'));
+    assert!(!document.chars().any(|c| c.is_control() && c != '\n'));
+    assert!(document.contains(r"\u{1b}"), "an escape is shown");
     assert!(!document.contains("<script"));
 }

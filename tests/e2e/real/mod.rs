@@ -6,6 +6,7 @@
 //! - [`verdicts`]: what the documents say of runs that went wrong
 //! - [`sentinels`]: failovers that real Sentinels decide
 //! - [`adapters`]: locks of other languages, well and ill behaved
+//! - [`floods`]: locks that write without an end
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`cases`]: scenarios that once came out wrong, on processes
@@ -24,6 +25,7 @@ mod choice;
 mod containers;
 #[path = "../../../harness/tests/it/real/exclusive.rs"]
 mod exclusive;
+mod floods;
 mod gate;
 mod leftovers;
 mod machine_contract;

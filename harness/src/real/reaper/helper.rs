@@ -114,10 +114,7 @@ impl Leftovers {
         join_all(groups.map(|(&leader, &started)| kill(leader, started, &self.owner))).await;
         kill_marked(&self.marks).await;
         for dir in &self.dirs {
-            if run_dir::owner_of(dir).is_some_and(|owner| owner.to_string() == self.owner) {
-                // The next run's sweep removes what is left.
-                let _ = std::fs::remove_dir_all(dir);
-            }
+            run_dir::remove_registered(dir, &self.owner);
         }
         for run in &self.runs {
             remove_containers(run).await;

@@ -1,8 +1,14 @@
 //! Histories as files: JSON lines, the header first.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 
 use super::{Event, FORMAT, Header, History};
+
+/// Longest line, bytes. The longest that are written name a few thousand keys, or count their stock.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// Most events: some five gigabytes in memory.
+const MOST_EVENTS: usize = 20_000_000;
 
 /// Checkers keep data for each worker, so a file must not make them exhaust the memory.
 const MOST_WORKERS: usize = 1_000_000;
@@ -45,29 +51,60 @@ pub enum HistoryError {
 /// # Errors
 /// The error names the line that is not valid.
 pub fn read_history(input: impl BufRead) -> Result<History, HistoryError> {
-    let mut lines = input.lines();
-    let first = lines.next().ok_or(HistoryError::Empty)??;
-    let header = read_header(&first)?;
+    let mut lines = Lines {
+        input,
+        number: 0,
+        bytes: Vec::new(),
+    };
+    let first = lines.next_line()?.ok_or(HistoryError::Empty)?;
+    let header = read_header(first)?;
     let mut events: Vec<Event> = Vec::new();
     let mut latest_ns = 0;
-    for (index, line) in lines.enumerate() {
-        let line_number = index + 2;
-        let text = line?;
+    while let Some(text) = lines.next_line()? {
         if text.trim().is_empty() {
             continue;
         }
-        let event: Event = serde_json::from_str(&text).map_err(|error| HistoryError::Line {
-            line: line_number,
-            reason: error.to_string(),
-        })?;
-        check_event(&header, &event, latest_ns).map_err(|reason| HistoryError::Inconsistent {
-            line: line_number,
-            reason,
-        })?;
+        let event = serde_json::from_str(text).map_err(|error| error.to_string());
+        let line = lines.number;
+        let event: Event = event.map_err(|reason| HistoryError::Line { line, reason })?;
+        if events.len() == MOST_EVENTS {
+            let reason = format!("no more than {MOST_EVENTS} events can be judged");
+            return Err(HistoryError::Inconsistent { line, reason });
+        }
+        check_event(&header, &event, latest_ns)
+            .map_err(|reason| HistoryError::Inconsistent { line, reason })?;
         latest_ns = event.at_ns;
         events.push(event);
     }
     Ok(History { header, events })
+}
+
+/// The lines of a file that may be anything.
+struct Lines<R> {
+    input: R,
+    /// Of the latest line, counted from 1.
+    number: usize,
+    bytes: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The next line; `None`: there is none.
+    fn next_line(&mut self) -> Result<Option<&str>, HistoryError> {
+        self.bytes.clear();
+        let mut bounded = (&mut self.input).take(LONGEST_LINE + 1);
+        if bounded.read_until(b'\n', &mut self.bytes)? == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if self.bytes.len() as u64 > LONGEST_LINE {
+            return Err(HistoryError::Line {
+                line: self.number,
+                reason: format!("it is longer than {LONGEST_LINE} bytes"),
+            });
+        }
+        let text = std::str::from_utf8(&self.bytes).map_err(std::io::Error::other)?;
+        Ok(Some(text))
+    }
 }
 
 fn read_header(line: &str) -> Result<Header, HistoryError> {

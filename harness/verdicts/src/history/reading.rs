@@ -127,6 +127,29 @@ fn more_workers_than_can_be_judged_are_refused() {
     assert!(matches!(error, HistoryError::Header(_)), "{error}");
 }
 
+/// Without an end, or with one that is far away: it is not read to the end.
+#[test]
+fn a_line_that_is_too_long_is_refused() {
+    use std::io::Read;
+    let endless = || std::io::BufReader::new(std::io::repeat(b'x'));
+    let error = read_history(endless()).unwrap_err();
+    assert!(
+        error.to_string().contains("longer than 1048576 bytes"),
+        "{error}"
+    );
+    let whole = History {
+        header: header(),
+        events: Vec::new(),
+    };
+    let text = written(&whole);
+    let text = &text[..];
+    let error = read_history(std::io::BufReader::new(text.chain(endless()))).unwrap_err();
+    assert!(
+        matches!(error, HistoryError::Line { line: 2, .. }),
+        "{error}"
+    );
+}
+
 #[test]
 fn inconsistent_lines_are_named() {
     let refused = |at_ns, worker| Event {

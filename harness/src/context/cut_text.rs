@@ -1,0 +1,71 @@
+//! A subject's own words are cut before they go into the history: a message may be as long as a line
+//! of the protocol, which is a megabyte.
+
+use crate::history::What;
+
+/// Longer texts are cut, characters. A cut text says so.
+const LONGEST: usize = 500;
+
+/// Cuts what a subject may have written.
+pub(super) fn cut_texts(what: &mut What) {
+    match what {
+        What::Granted { token: text, .. }
+        | What::ExtendGranted { token: text, .. }
+        | What::AcquireFailed { message: text, .. }
+        | What::ExtendFailed { message: text, .. }
+        | What::ReleaseFailed { message: text, .. }
+        | What::Misbehaved { detail: text, .. }
+        | What::FaultMissed { reason: text, .. }
+        | What::WorkerDown { reason: text, .. } => cut(text),
+        _ => {}
+    }
+}
+
+fn cut(text: &mut String) {
+    // Each character has a byte at least.
+    if text.len() <= LONGEST {
+        return;
+    }
+    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+        let whole = text.len();
+        text.truncate(end);
+        text.push_str(&format!("… (cut: {whole} bytes in all)"));
+        text.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut_to(mut text: String) -> String {
+        cut(&mut text);
+        text
+    }
+
+    #[test]
+    fn a_cut_text_says_so() {
+        let long = cut_to("é".repeat(LONGEST + 1));
+        assert_eq!(
+            long,
+            format!("{}… (cut: 1002 bytes in all)", "é".repeat(LONGEST))
+        );
+        for short in [String::new(), "é".repeat(LONGEST), "x".repeat(LONGEST)] {
+            assert_eq!(cut_to(short.clone()), short);
+        }
+    }
+
+    #[test]
+    fn tokens_are_cut() {
+        let mut granted = What::Granted {
+            worker: 0,
+            op: 1,
+            token: "t".repeat(1 << 20),
+            fence: None,
+            valid_ms: None,
+            elapsed_ms: None,
+        };
+        cut_texts(&mut granted);
+        assert!(matches!(granted, What::Granted { token, .. } if token.len() < 600));
+    }
+}

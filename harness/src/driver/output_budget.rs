@@ -1,0 +1,67 @@
+//! How much a worker may say that nobody asked it for. A history has a line for each, so a worker
+//! that never stops would fill the memory and the disk: it is ended instead.
+
+/// Lines of one start of a worker that are no messages, or that nobody asked for.
+const MOST_OUT_OF_TURN: u32 = 100;
+
+/// Events of one start of a worker: a lock that renews its lease of 100 ms at half time holds it for
+/// more than a quarter of an hour.
+const MOST_EVENTS: u32 = 20_000;
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// The answer to the open request.
+    Answer,
+    /// An event about a grant that there was.
+    Event,
+    /// Anything else.
+    OutOfTurn,
+}
+
+/// The lines of one start of a worker.
+#[derive(Debug, Default)]
+pub(super) struct OutputBudget {
+    out_of_turn: u32,
+    events: u32,
+}
+
+impl OutputBudget {
+    /// Counts a line. `Some`: it is one too many, and why the worker is ended.
+    pub(super) fn spend(&mut self, line: Line) -> Option<String> {
+        match line {
+            Line::Answer => return None,
+            Line::Event => self.events += 1,
+            Line::OutOfTurn => self.out_of_turn += 1,
+        }
+        let why = if self.out_of_turn > MOST_OUT_OF_TURN {
+            format!("{MOST_OUT_OF_TURN} lines that are no messages or that nobody had asked for")
+        } else if self.events > MOST_EVENTS {
+            format!("{MOST_EVENTS} events")
+        } else {
+            return None;
+        };
+        Some(format!("ended because it wrote more than {why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_too_many_ends_the_worker() {
+        for (line, most, word) in [
+            (Line::OutOfTurn, MOST_OUT_OF_TURN, "nobody had asked for"),
+            (Line::Event, MOST_EVENTS, "20000 events"),
+        ] {
+            let mut budget = OutputBudget::default();
+            for _ in 0..most {
+                assert_eq!(budget.spend(line), None);
+                assert_eq!(budget.spend(Line::Answer), None);
+            }
+            let reason = budget.spend(line).unwrap();
+            assert!(reason.contains(word), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! How long things may take. Absolute times are bounded when they are read; relative ones can be
+//! bounded only with the lease.
+
+use std::time::Duration;
+
+use crate::fault::FaultPlan;
+use crate::lease_duration::{LONGEST, LeaseDuration};
+use crate::problem::Problem;
+use crate::scenario::Scenario;
+
+pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
+    let workload = &scenario.workload;
+    // The caller has refused a relative ttl.
+    let ttl = workload.ttl.resolve(Duration::ZERO);
+    let named = [
+        ("ttl", Some(workload.ttl)),
+        ("section", Some(workload.section)),
+        ("extend", workload.extend),
+        ("wait", Some(workload.wait)),
+        ("again", Some(workload.again)),
+        ("think", Some(workload.think)),
+        ("command_timeout", Some(workload.command_timeout)),
+        ("duration", workload.duration),
+        ("limit", Some(workload.limit)),
+    ];
+    for (field, duration) in named {
+        bounded(&["workload", field], duration, ttl)?;
+    }
+    let within = scenario.judge.progress_within;
+    bounded(&["judge", "progress_within"], Some(within), ttl)?;
+    if workload.command_timeout.resolve(ttl) < Duration::from_millis(1) {
+        return Err(Problem::at(
+            &["workload", "command_timeout"],
+            format!(
+                "{} for a command: no server answers in that time; expected 1ms or more",
+                workload.command_timeout
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The durations of one fault; `ttl`: the lease.
+pub(super) fn of_fault(plan: &FaultPlan, ttl: Duration) -> Result<(), Problem> {
+    bounded(&["at"], plan.at, ttl)?;
+    bounded(&["for"], plan.duration, ttl)?;
+    bounded(&["by"], plan.by.map(|by| by.span), ttl)?;
+    bounded(&["jitter"], plan.jitter, ttl)
+}
+
+fn bounded(path: &[&str], duration: Option<LeaseDuration>, ttl: Duration) -> Result<(), Problem> {
+    let Some(duration) = duration else {
+        return Ok(());
+    };
+    let lasts = duration.resolve(ttl);
+    if lasts <= LONGEST {
+        return Ok(());
+    }
+    let hours = |duration: Duration| duration.as_secs() / 3600;
+    Err(Problem::at(
+        path,
+        format!(
+            "{duration} is {} h with a ttl of {}; expected {} h (a week) at most",
+            hours(lasts),
+            LeaseDuration::Absolute(ttl),
+            hours(LONGEST)
+        ),
+    ))
+}

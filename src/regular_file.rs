@@ -1,0 +1,155 @@
+//! Files that somebody else may have made: opened only if they are what they seem to be, and read only
+//! up to a bound.
+
+use std::fs::{self, File, FileType, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Longest scenario, repro or configuration, bytes.
+pub const LONGEST_TEXT: u64 = 1 << 20;
+
+/// Longest document of a run or a matrix, or command log, bytes.
+pub const LONGEST_DOCUMENT: u64 = 256 << 20;
+
+/// Longest history, bytes.
+pub const LONGEST_HISTORY: u64 = 1 << 30;
+
+/// Whether the last part of a path may be a symbolic link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// It may: the user named it.
+    Followed,
+    /// It may not: it would lead out of a directory that somebody else has made.
+    Refused,
+}
+
+/// Opens a regular file that is not longer than `most` bytes. Nothing is waited for: a FIFO without a
+/// writer is refused like any other.
+///
+/// # Errors
+/// It cannot be opened, is of another kind, or is too long: in words.
+pub fn open(path: &Path, most: u64, links: Links) -> io::Result<impl Read + use<>> {
+    let mut flags = OFlags::NONBLOCK;
+    if links == Links::Refused {
+        refuse(fs::symlink_metadata(path)?.file_type())?;
+        // It may have become a link since.
+        flags |= OFlags::NOFOLLOW;
+    } else {
+        // To open a device can do things.
+        refuse(fs::metadata(path)?.file_type())?;
+    }
+    let flags = flags.bits().cast_signed();
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    let found = file.metadata()?;
+    refuse(found.file_type())?;
+    if found.len() > most {
+        return Err(io::Error::other(format!(
+            "it has {} bytes; no more than {most} are read",
+            found.len()
+        )));
+    }
+    Ok(Bounded { file, left: most })
+}
+
+/// Reads a whole file of text; see [`open`].
+///
+/// # Errors
+/// As [`open`]; and it is not UTF-8.
+pub fn read(path: &Path, most: u64, links: Links) -> io::Result<String> {
+    let mut text = String::new();
+    open(path, most, links)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn refuse(kind: FileType) -> io::Result<()> {
+    let what = match kind {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_symlink() => "a symbolic link",
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_fifo() => "a FIFO",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    };
+    Err(io::Error::other(format!(
+        "it is {what}; expected a regular file"
+    )))
+}
+
+/// A file that may grow while it is read.
+struct Bounded {
+    file: File,
+    left: u64,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        match self.left.checked_sub(count as u64) {
+            Some(left) => self.left = left,
+            None => {
+                return Err(io::Error::other(
+                    "it grows while it is read, and got too long",
+                ));
+            }
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(path: &Path, links: Links) -> String {
+        read(path, 10, links).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::write(path("file"), "0123456789").unwrap();
+        std::os::unix::fs::symlink(path("file"), path("link")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", path("to-device")).unwrap();
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            path("fifo"),
+            rustix::fs::FileType::Fifo,
+            mode,
+            0,
+        )
+        .unwrap();
+        for links in [Links::Refused, Links::Followed] {
+            assert_eq!(read(&path("file"), 10, links).unwrap(), "0123456789");
+            for (other, word) in [("fifo", "a FIFO"), ("", "a directory")] {
+                let refusal = refusal(&path(other), links);
+                assert!(refusal.contains(word), "{refusal}");
+            }
+            assert!(refusal(Path::new("/dev/zero"), links).contains("a device"));
+        }
+        assert!(refusal(&path("link"), Links::Refused).contains("a symbolic link"));
+        assert!(refusal(&path("to-device"), Links::Followed).contains("a device"));
+        assert!(read(&path("link"), 10, Links::Followed).is_ok());
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused_before_it_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sparse");
+        File::create(&path).unwrap().set_len(30 << 30).unwrap();
+        let refusal = read(&path, LONGEST_HISTORY, Links::Refused).unwrap_err();
+        assert!(refusal.to_string().contains("32212254720 bytes"));
+        // The length of these is not known beforehand.
+        let path = Path::new("/proc/self/status");
+        assert!(read(path, LONGEST_TEXT, Links::Refused).is_ok());
+        let refusal = read(path, 10, Links::Refused).unwrap_err();
+        assert!(refusal.to_string().contains("too long"), "{refusal}");
+    }
+}

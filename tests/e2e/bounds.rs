@@ -1,0 +1,78 @@
+//! What a user asks for has bounds: beyond them it is refused, and the bound is said; or it is done
+//! bit by bit, and can be ended.
+
+use rustix::process::Signal;
+
+use crate::running::picklock;
+
+/// A scenario with one workload setting more.
+fn scenario(setting: &str) -> String {
+    format!(
+        "name = \"asked\"\nsummary = \"What was asked for.\"\n[workload]\nstock = 3\n{setting}\n"
+    )
+}
+
+#[test]
+fn what_a_scenario_asks_for_is_bounded() {
+    for (setting, said) in [
+        ("workers = 1000000000000", "expected 1 to 2000"),
+        ("keys = 2001", "expected 1 to 2000"),
+        ("command_timeout = \"0ms\"", "expected 1ms or more"),
+        ("command_timeout = \"0ttl\"", "expected 1ms or more"),
+        ("ttl = \"2h\"\nlimit = \"100ttl\"", "168 h (a week) at most"),
+        (
+            "ttl = \"2h\"\nsection = \"9999ttl\"",
+            "168 h (a week) at most",
+        ),
+        (
+            "ttl = \"2h\"\n[[fault]]\nkind = \"pause-client\"\nat = \"0s\"\nworkers = [0]\nfor = \"100ttl\"",
+            "168 h (a week) at most",
+        ),
+        ("limit = \"8000h\"", "is not a duration"),
+    ] {
+        let outcome = picklock("scenario asked.toml --impl set-nx-px --backend sim")
+            .file("asked.toml", &scenario(setting))
+            .run()
+            .exits(2);
+        let place = outcome.stderr.contains("asked.toml");
+        assert!(place && outcome.stderr.contains(said), "{}", outcome.all());
+    }
+}
+
+#[test]
+fn what_a_command_line_asks_for_is_bounded() {
+    for (line, said) in [
+        (
+            "scenario calm --impl set-nx-px --workers 2001",
+            "expected 1 to 2000",
+        ),
+        (
+            "scenario calm --impl set-nx-px --nodes 65",
+            "expected 1 to 64",
+        ),
+        (
+            "scenario calm --impl set-nx-px --ttl 169h",
+            "is not a duration",
+        ),
+        ("matrix --backend sim --jobs 1000000", "expected 1 to 1024"),
+        ("matrix --backend sim --seeds 0", "at least once"),
+        (
+            "matrix --backend sim --seed 2 --seeds 18446744073709551615",
+            "exceed the largest seed",
+        ),
+    ] {
+        let outcome = picklock(line).run().exits(2);
+        assert!(outcome.stderr.contains(said), "{}", outcome.all());
+    }
+}
+
+/// There is no list of them: the first ones run at once, and it can be ended.
+#[test]
+fn a_trillion_seeds_are_made_as_they_are_needed() {
+    let line = "matrix --backend sim --impl set-nx-px --scenario calm --seeds 1000000000000 --json";
+    let mut run = picklock(line).start();
+    run.hear("backend sim");
+    run.signal(Signal::INT);
+    let outcome = run.finish().exits(130);
+    assert!(outcome.stderr.contains("interrupted"), "{}", outcome.all());
+}

@@ -1,0 +1,132 @@
+//! Subjects that flood the harness: it keeps little of it, in memory and on the disk, and says so.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::adapters::{exec, project};
+use crate::running::{Outcome, picklock};
+
+/// The harness itself takes some thirty of them.
+const MOST_MEMORY_KB: u64 = 100 << 10;
+
+const MOST_KEPT_BYTES: u64 = 50_000_000;
+
+const FLOODED: &str = r#"
+name = "flooded"
+summary = "Nothing goes wrong but the adapter."
+[workload]
+stock = 1000000
+ttl = "100ms"
+wait = "100ms"
+section = "20ms"
+command_timeout = "100ms"
+limit = "3s"
+"#;
+
+/// The largest memory that a process ever had, kilobytes; `None`: it has ended.
+fn peak_kb(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn bytes_in(dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes_in(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
+}
+
+/// A run against this flood, with its bounds.
+#[track_caller]
+fn flooded(kind: &str) -> Outcome {
+    let lock = exec("python3", &project("tests/adapters/flood.py"), kind);
+    let line = format!("scenario flooded.toml --impl {lock} --backend process --json --out run");
+    let run = picklock(&line).file("flooded.toml", FLOODED).start();
+    let pid = run.pid();
+    let (peak, ended) = (
+        Arc::new(AtomicU64::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    // A peak never falls, so it does not matter when it is read.
+    let watch = std::thread::spawn({
+        let (peak, ended) = (Arc::clone(&peak), Arc::clone(&ended));
+        move || {
+            while let (false, Some(kb)) = (ended.load(Ordering::Relaxed), peak_kb(pid)) {
+                peak.fetch_max(kb, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    });
+    let outcome = run.finish();
+    ended.store(true, Ordering::Relaxed);
+    watch.join().unwrap();
+    assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
+    assert!(!outcome.stderr.contains("panicked"), "{}", outcome.all());
+    let peak = peak.load(Ordering::Relaxed);
+    let kept = bytes_in(&outcome.home().join("run"));
+    println!("{kind}: {peak} kB of memory, {kept} bytes kept");
+    assert!(
+        peak > 0 && peak <= MOST_MEMORY_KB,
+        "{kind}: {peak} kB of memory"
+    );
+    assert!(kept <= MOST_KEPT_BYTES, "{kind}: {kept} bytes kept");
+    outcome.left_no_directory();
+    outcome
+}
+
+#[track_caller]
+fn ended_for(kind: &str, said: &str) {
+    let outcome = flooded(kind);
+    let trouble = outcome.document()["trouble"].to_string();
+    assert!(trouble.contains(said), "{kind}: no `{said}` in {trouble}");
+}
+
+#[test]
+fn lines_that_are_no_messages() {
+    ended_for("garbage", "ended because it ");
+}
+
+#[test]
+fn answers_that_nobody_asked_for() {
+    ended_for("answers", "ended because it ");
+}
+
+#[test]
+fn events_without_an_end() {
+    ended_for("events", "ended because it wrote more than 20000 events");
+}
+
+#[test]
+fn a_line_without_an_end() {
+    ended_for("line", "hung");
+}
+
+#[test]
+fn a_log_without_an_end() {
+    let outcome = flooded("stderr");
+    let log = outcome.text_file("run/worker-0.log");
+    assert!(log.contains("[picklock: "), "{} bytes of log", log.len());
+}
+
+#[test]
+fn half_commands_on_many_connections() {
+    for kind in ["half", "pieces"] {
+        let outcome = flooded(kind);
+        let log = outcome.text_file("run/wire.jsonl");
+        assert!(log.contains("\"outcome\":\"unparseable\""), "{kind}");
+    }
+}
+
+#[test]
+fn values_and_messages_that_are_huge() {
+    flooded("replies");
+    let outcome = flooded("messages");
+    let history = outcome.text_file("run/history.jsonl");
+    assert!(history.contains("… (cut: 50000"), "nothing is cut");
+}

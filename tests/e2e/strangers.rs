@@ -1,0 +1,181 @@
+//! Files and directories that somebody else has made: only regular files are read, up to a bound, and
+//! nothing that they name is started.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use crate::running::{Outcome, picklock};
+
+/// A kept run of the simulation.
+fn kept() -> Outcome {
+    picklock("scenario calm --impl set-nx-px --backend sim --seed 5 --workers 4 --out run")
+        .run()
+        .exits(0)
+}
+
+fn fifo(path: &Path) {
+    let mode = rustix::fs::Mode::RUSR;
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
+}
+
+#[test]
+fn what_a_run_leaves_is_for_its_owner_only() {
+    let run = kept();
+    let mode = fs::metadata(run.home().join("run"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o700, "{mode:o}");
+}
+
+#[test]
+fn only_regular_files_are_judged() {
+    let run = kept();
+    let history = run.home().join("run/history.jsonl");
+    let path = |name: &str| run.home().join(name);
+    symlink(&history, path("link")).unwrap();
+    fifo(&path("fifo"));
+    // No disk has that much: it is a hole.
+    File::create(path("sparse"))
+        .unwrap()
+        .set_len(30 << 30)
+        .unwrap();
+    for (file, said) in [
+        (path("link"), "a symbolic link"),
+        (path("fifo"), "a FIFO"),
+        (path("run"), "a directory"),
+        ("/dev/zero".into(), "a device"),
+        (path("sparse"), "32212254720 bytes; no more than 1073741824"),
+    ] {
+        for command in ["check", "report", "replay"] {
+            // A directory is what these take.
+            if file == path("run") && command != "check" {
+                continue;
+            }
+            let outcome = picklock(&format!("{command} {}", file.display()))
+                .run()
+                .exits(2);
+            let said = match (command, said.contains("bytes")) {
+                (_, false) => said,
+                ("check", true) => said,
+                (_, true) => "32212254720 bytes",
+            };
+            assert!(
+                outcome.stderr.contains(said),
+                "{command}: {}",
+                outcome.all()
+            );
+        }
+    }
+    // A line without an end in a file that is not too long.
+    let text = format!(
+        "{}{}",
+        run.text_file("run/history.jsonl"),
+        "x".repeat(2 << 20)
+    );
+    let outcome = picklock("check long.jsonl")
+        .file("long.jsonl", &text)
+        .run()
+        .exits(2);
+    assert!(
+        outcome.stderr.contains("longer than 1048576 bytes"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn what_lies_beside_a_record_is_not_followed() {
+    let run = kept();
+    let dir = run.home().join("run");
+    let history = dir.join("history.jsonl");
+    fs::rename(&history, run.home().join("elsewhere")).unwrap();
+    symlink(run.home().join("elsewhere"), &history).unwrap();
+    fs::remove_file(dir.join("wire.jsonl")).unwrap();
+    fifo(&dir.join("wire.jsonl"));
+    let outcome = picklock(&format!("report {}", dir.display()))
+        .run()
+        .exits(0);
+    for said in [
+        "history.jsonl: cannot be read: it is a symbolic link",
+        "wire.jsonl: cannot be read: it is a FIFO",
+    ] {
+        assert!(outcome.stderr.contains(said), "{}", outcome.all());
+    }
+}
+
+/// Everything that a directory can name is a program that leaves a mark.
+#[test]
+fn a_replay_of_a_hostile_directory_starts_nothing() {
+    let run = kept();
+    let dir = run.home().join("run");
+    let mark = run.home().join("started");
+    let program = dir.join("redis-server");
+    fs::write(&program, format!("#!/bin/sh\ntouch {}\n", mark.display())).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    // A configuration beside it is for `gate` alone.
+    let gate = format!(
+        "redis_server = {program:?}\n[[cells]]\nworlds = [\"process\"]\nsubjects = [\"exec:{}\"]\n",
+        program.display()
+    );
+    fs::write(dir.join("picklock.toml"), gate).unwrap();
+    let repro = run.text_file("run/repro.toml");
+    let with = |from: &str, to: String| {
+        assert!(repro.contains(from), "no {from} in {repro}");
+        repro.replacen(from, &to, 1)
+    };
+    let command = format!("name = \"exec:{}\"", program.display());
+    let server = format!("[overrides]\nredis_server = {program:?}");
+    let image = "[overrides]\nimage = \"localhost/started\"".to_owned();
+    for (text, backend) in [
+        (with("name = \"set-nx-px\"", command.clone()), ""),
+        (with("name = \"set-nx-px\"", command), "--backend process"),
+        (with("[overrides]", server), "--backend process"),
+        (with("[overrides]", image), "--backend docker"),
+    ] {
+        fs::write(dir.join("repro.toml"), text).unwrap();
+        let outcome = picklock(&format!("replay {} {backend}", dir.display()))
+            .run()
+            .exits(2);
+        let said = "Nothing was started";
+        assert!(
+            outcome.stderr.contains(said),
+            "{backend}: {}",
+            outcome.all()
+        );
+        assert!(!mark.exists(), "{backend}");
+    }
+    // The built-in parts may run, and what lies beside them does not matter.
+    fs::write(dir.join("repro.toml"), &repro).unwrap();
+    let outcome = picklock(&format!("replay {}", dir.display()))
+        .run()
+        .exits(0);
+    assert!(
+        outcome.stdout.contains("same verdicts"),
+        "{}",
+        outcome.all()
+    );
+    assert!(!mark.exists());
+}
+
+/// An error quotes the line that is wrong.
+#[test]
+fn a_file_cannot_command_the_terminal() {
+    let text = "name = \"x\u{9b}2J\u{202e}\"\n\u{1b}]0;owned\u{7} = 1\n";
+    for (line, code) in [
+        ("scenario evil.toml --impl redlock --backend sim", 2),
+        ("replay evil.toml", 2),
+        ("gate --config evil.toml", 2),
+        ("check evil.toml", 2),
+    ] {
+        let outcome = picklock(line).file("evil.toml", text).run().exits(code);
+        let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(
+            !outcome.stderr.contains(obeyed),
+            "{line}: {:?}",
+            outcome.stderr
+        );
+    }
+}
