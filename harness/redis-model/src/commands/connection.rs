@@ -175,12 +175,7 @@ fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
         "master"
     };
     let name = version.server();
-    // Valkey also reports the Redis version that it is compatible with.
-    let compatible = if name == "valkey" {
-        "7.2.4"
-    } else {
-        version.number()
-    };
+    let compatible = version.redis_number();
     let clients = context.state.sessions.len();
     let text = format!(
         "# Server\r\nredis_version:{compatible}\r\nserver_name:{name}\r\n{name}_version:{}\r\n\

@@ -1,6 +1,7 @@
 //! Transcripts: what several clients say, carried out by the model and by a real server.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 
@@ -73,6 +74,7 @@ pub fn now() -> Now {
 /// A real server with connections that are used again and again.
 pub struct Bench {
     server: RealServer,
+    version: ServerVersion,
     control: RealClient,
     clients: Vec<RealClient>,
     /// Transcripts carried out so far.
@@ -84,12 +86,14 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn start() -> Bench {
-        let server = RealServer::start();
+    /// Starts the program, of which the model is made.
+    pub fn start(version: ServerVersion, program: &Path) -> Bench {
+        let server = RealServer::start(program);
         let control = server.connect();
         Bench {
             clients: (0..CLIENTS).map(|_| server.connect()).collect(),
             server,
+            version,
             control,
             transcripts: 0,
             scripts: true,
@@ -100,7 +104,7 @@ impl Bench {
     /// Carries out one transcript on both sides: the first difference, if any.
     pub fn compare(&mut self, steps: &[Step]) -> Result<(), String> {
         self.clean(steps);
-        let mut run = Run::new();
+        let mut run = Run::new(self.version);
         for step in steps {
             if run.blocked[step.client] {
                 continue;
@@ -167,8 +171,8 @@ struct Run {
 }
 
 impl Run {
-    fn new() -> Run {
-        let mut model = Server::new(ServerVersion::Redis70);
+    fn new(version: ServerVersion) -> Run {
+        let mut model = Server::new(version);
         Run {
             ids: (0..CLIENTS).map(|_| model.connect()).collect(),
             model,
