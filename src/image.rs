@@ -17,10 +17,7 @@ const SCRIPT: &str = include_str!("../scripts/redis-image");
 ///
 /// # Errors
 /// There is no engine, or no image can be pulled or built.
-pub async fn choose(
-    given: Option<&str>,
-    named: Option<NamedServer>,
-) -> Result<Image, Failure> {
+pub async fn choose(given: Option<&str>, named: Option<NamedServer>) -> Result<Image, Failure> {
     let missing = match Image::choose(given, named).await {
         Ok(image) => return Ok(image),
         Err(missing @ WorldError::NoDefaultImage { .. }) => missing,

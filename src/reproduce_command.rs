@@ -226,14 +226,7 @@ mod tests {
             servers,
         )
             .prop_map(
-                |(
-                    scenario,
-                    (subject, options),
-                    backend,
-                    seed,
-                    overrides,
-                    servers,
-                )| {
+                |(scenario, (subject, options), backend, seed, overrides, servers)| {
                     let (server, image, redis_server) = servers;
                     let (workers, nodes, ttl_ms) = overrides;
                     let ttl = ttl_ms.map(std::time::Duration::from_millis);

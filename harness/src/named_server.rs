@@ -15,21 +15,9 @@ pub struct NamedServer {
 
 /// All of them. `scripts/servers` brings their programs.
 const ALL: [NamedServer; 5] = [
-    named(
-        "redis:6.2",
-        "picklock-redis:6.2",
-        ServerVersion::Redis62,
-    ),
-    named(
-        "redis:7.0",
-        "picklock-redis:7.0",
-        ServerVersion::Redis70,
-    ),
-    named(
-        "redis:8.0",
-        "picklock-redis:8.0",
-        ServerVersion::Redis80,
-    ),
+    named("redis:6.2", "picklock-redis:6.2", ServerVersion::Redis62),
+    named("redis:7.0", "picklock-redis:7.0", ServerVersion::Redis70),
+    named("redis:8.0", "picklock-redis:8.0", ServerVersion::Redis80),
     named("valkey:8", "picklock-valkey:8", ServerVersion::Valkey81),
     named("valkey:9", "picklock-valkey:9", ServerVersion::Valkey91),
 ];

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use picklock_harness::check::{Cause, Property, Status, Verdicts};
 use picklock_harness::latency::{Samples, merge};
-use picklock_harness::record::{Cell, Counts, CustodyTally, Latency, Redis, Subject, Surprise, Tally};
+use picklock_harness::record::{
+    Cell, Counts, CustodyTally, Latency, Redis, Subject, Surprise, Tally,
+};
 
 use picklock_scenarios::WorldName;
 

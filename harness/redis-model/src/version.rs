@@ -80,7 +80,7 @@ impl ServerVersion {
         family.pop().unwrap_or(oldest)
     }
 
-    fn is_valkey(self) -> bool {
+    pub(super) fn is_valkey(self) -> bool {
         matches!(self, ServerVersion::Valkey81 | ServerVersion::Valkey91)
     }
 
@@ -103,6 +103,16 @@ impl ServerVersion {
     /// a subcommand and a script's line: all since 7.0.
     pub(super) fn since_70(self) -> bool {
         self != ServerVersion::Redis62
+    }
+
+    /// Blanks before the number of a range's end.
+    pub(super) fn reads_blanks(self) -> bool {
+        !matches!(self, ServerVersion::Redis80 | ServerVersion::Valkey91)
+    }
+
+    /// Numbers in hexadecimal as scores.
+    pub(super) fn reads_hexadecimal(self) -> bool {
+        self != ServerVersion::Valkey91
     }
 
     /// `CLIENT SETINFO`, sets in insertion order, short doubles: all since 7.2.

@@ -57,10 +57,7 @@ impl Binary {
     ///
     /// # Errors
     /// As [`Binary::find`] and [`Binary::named`].
-    pub fn choose(
-        given: Option<&Path>,
-        named: Option<NamedServer>,
-    ) -> Result<Binary, WorldError> {
+    pub fn choose(given: Option<&Path>, named: Option<NamedServer>) -> Result<Binary, WorldError> {
         match named {
             Some(server) if given.is_none() => Binary::named(server),
             _ => Binary::find(given),

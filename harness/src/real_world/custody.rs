@@ -7,9 +7,9 @@ use std::rc::Rc;
 use super::RealWorld;
 use super::key_observer::ObservedNode;
 use crate::account::ends_of;
-use crate::model::ServerVersion;
 use crate::clock::Clock;
 use crate::history::{CustodyLook, Event, What};
+use crate::model::ServerVersion;
 use crate::real::Servers;
 use crate::world::{Custody, Refusal};
 

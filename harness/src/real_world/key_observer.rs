@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::stored_keys::{self, Look, Stored};
-use crate::model::ServerVersion;
 use crate::account::{KeyRecord, MonitorStream, NodeReplay, Senders, SentBy, ServerReport, Told};
 use crate::clock::Clock;
+use crate::model::ServerVersion;
 use crate::wire::Wire;
 
 /// A server that does not answer within this time is frozen or gone.

@@ -70,7 +70,8 @@ mod real {
             !here.is_empty(),
             "no server is in target/servers: run scripts/servers"
         );
-        let compared = (here.iter()).map(|(version, program)| compare(*version, program, TRANSCRIPTS));
+        let compared =
+            (here.iter()).map(|(version, program)| compare(*version, program, TRANSCRIPTS));
         let differences: Vec<String> = compared.filter_map(Result::err).collect();
         assert!(differences.is_empty(), "{}", differences.join("\n\n"));
     }
@@ -115,31 +116,5 @@ fn compare(version: ServerVersion, program: &Path, ordinary: u32) -> Result<(), 
             ))
         }
         Err(other) => Err(format!("{version:?}: {other}")),
-    }
-}
-
-#[test]
-fn survey_temporary() {
-    use proptest::strategy::{Strategy, ValueTree};
-    let Ok(which) = std::env::var("SURVEY") else { return };
-    for (version, name) in BROUGHT {
-        if !which.split(',').any(|one| one == name) { continue; }
-        let program = crate::real_redis::brought(name).unwrap();
-        let mut bench = Bench::start(version, &program);
-        let mut runner = runner(1);
-        let mut seen = std::collections::BTreeMap::new();
-        for _ in 0..number_from_environment("SURVEY_N").unwrap_or(3000) {
-            let steps = crate::grammar::transcripts().new_tree(&mut runner).unwrap().current();
-            if let Err(text) = bench.compare(&steps) {
-                let lines: Vec<&str> = text.lines().collect();
-                let n = lines.len();
-                let step = lines[n - 3].to_string();
-                let mut words = step.split(' ').skip(1);
-                let key = format!("{} {}", words.next().unwrap_or(""), &lines[n-1].chars().take(60).collect::<String>());
-                seen.entry(key).or_insert((0, lines[n-3..].join("\n   "))).0 += 1;
-                bench = Bench::start(version, &program);
-            }
-        }
-        for (key, (count, text)) in seen { println!("{name} x{count} [{key}]\n   {text}"); }
     }
 }

@@ -4,8 +4,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use picklock_redis_model::Reply;
+
+/// A reply that the model expects and that does not come is a difference too, not a test that hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The server that `scripts/servers` has brought into this directory; `None` if it has not.
 pub fn brought(name: &str) -> Option<PathBuf> {
@@ -65,6 +69,7 @@ impl RealServer {
     pub fn connect(&self) -> RealClient {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
         stream.set_nodelay(true).expect("TCP_NODELAY");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         RealClient {
             reader: BufReader::new(stream.try_clone().expect("a second handle")),
             stream,
