@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use picklock_harness::named_server::NamedServer;
 use picklock_harness::spec::ServerChoice;
 use picklock_scenarios::{LeaseDuration, WorldName};
 
@@ -142,6 +143,11 @@ impl SubjectArgs {
 /// The servers that the real worlds start. Shared by all commands that start servers.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerArgs {
+    /// The server by its name, in every world: redis:6.2, redis:7.0, redis:8.0, valkey:8 or valkey:9.
+    /// `scripts/servers` brings their programs, and `scripts/redis-image` builds their images. In
+    /// the simulation it is the server that is modelled.
+    #[arg(long, value_name = "NAME")]
+    pub server: Option<NamedServer>,
     /// Docker image of the Redis nodes.
     #[arg(long, value_name = "REF")]
     pub image: Option<String>,
@@ -154,6 +160,7 @@ impl ServerArgs {
     /// The choice in the form that a specification stores.
     pub fn choice(&self) -> ServerChoice {
         ServerChoice {
+            named: self.server,
             image: self.image.clone(),
             redis_server: self.redis_server.clone(),
         }

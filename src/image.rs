@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use picklock_harness::named_server::NamedServer;
 use picklock_harness::real::{Image, WorldError};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -12,12 +13,12 @@ use crate::print;
 /// The script `scripts/redis-image`, embedded for an installed picklock.
 const SCRIPT: &str = include_str!("../scripts/redis-image");
 
-/// The image that the user named; else the official one; else one built on the spot.
+/// The image that the user gave, or that of the server that the user named; else the official one; else one built on the spot.
 ///
 /// # Errors
 /// There is no engine, or no image can be pulled or built.
-pub async fn choose(named: Option<&str>) -> Result<Image, Failure> {
-    let missing = match Image::choose(named).await {
+pub async fn choose(given: Option<&str>, named: Option<NamedServer>) -> Result<Image, Failure> {
+    let missing = match Image::choose(given, named).await {
         Ok(image) => return Ok(image),
         Err(missing @ WorldError::NoDefaultImage { .. }) => missing,
         Err(other) => return Err(Failure::Environment(other.to_string())),
@@ -28,7 +29,7 @@ pub async fn choose(named: Option<&str>) -> Result<Image, Failure> {
     build()
         .await
         .map_err(|why| Failure::Environment(format!("{missing}; building it failed: {why}")))?;
-    Image::choose(None)
+    Image::choose(None, None)
         .await
         .map_err(|error| Failure::Environment(error.to_string()))
 }

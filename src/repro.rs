@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use picklock_harness::named_server::UnknownServer;
 use picklock_harness::record::{
     Outcome, REPRO_FORMAT, Repro, ReproOverrides, ReproSubject, RunRecord, scenario_hash,
 };
@@ -37,6 +38,7 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
             workers: spec.overrides.workers,
             nodes: spec.overrides.nodes,
             ttl: spec.overrides.ttl,
+            server: spec.servers.named.map(|server| server.name().to_owned()),
             image: spec.servers.image.clone(),
             redis_server: server.map(|path| path.display().to_string()),
         },
@@ -65,12 +67,20 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
         nodes: then.nodes,
         ttl: then.ttl,
     };
-    let servers = ServerChoice {
-        image: servers.image.or_else(|| then.image.clone()),
-        redis_server: servers
-            .redis_server
-            .or_else(|| then.redis_server.clone().map(PathBuf::from)),
+    let cannot = |text: String| {
+        Failure::Usage(format!(
+            "{}: this picklock cannot replay it: {text}",
+            file.display()
+        ))
     };
+    let named = then.server.as_ref().map(|name| name.parse());
+    let servers = servers.or(ServerChoice {
+        named: named
+            .transpose()
+            .map_err(|error: UnknownServer| cannot(error.to_string()))?,
+        image: then.image.clone(),
+        redis_server: then.redis_server.clone().map(PathBuf::from),
+    });
     let named = repro.scenario_given.clone();
     let request = |scenario: Scenario, source| {
         let subject = subject::named(&named_subject(&repro.subject)?, &options)?;
@@ -83,10 +93,7 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
     };
     let replayed = request(repro.scenario.clone(), source).map_err(|error| match error {
         // The content was valid when the file was written.
-        Failure::Usage(text) => Failure::Usage(format!(
-            "{}: this picklock cannot replay it: {text}",
-            file.display()
-        )),
+        Failure::Usage(text) => cannot(text),
         other => other,
     })?;
     // If the name still refers to the same scenario, the plain command repeats the run as well.

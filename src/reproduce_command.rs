@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
+use picklock_harness::named_server::NamedServer;
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
 use picklock_scenarios::WorldName;
 
@@ -117,6 +118,7 @@ impl ReproduceCommand {
     }
 
     fn servers(&mut self, servers: &ServerChoice) {
+        self.flag_if("server", servers.named.map(NamedServer::name));
         self.flag_if("image", servers.image.as_ref());
         self.flag_if("redis-server", servers.redis_server.as_ref());
     }
@@ -137,6 +139,7 @@ mod tests {
     use std::path::PathBuf;
 
     use clap::Parser;
+    use picklock_harness::named_server::NamedServer;
     use picklock_harness::spec::RunSpec;
     use picklock_impls::{MUTANTS, STRATEGIES};
     use picklock_scenarios::{LeaseDuration, WorldName, catalog};
@@ -206,7 +209,10 @@ mod tests {
             prop::option::of(prop::sample::select(vec![1_usize, 3, 5])),
             prop::option::of(100_u64..60_000),
         );
+        let names: Vec<&str> = NamedServer::names().collect();
+        let named = prop::sample::select(names).prop_map(|name| name.parse().unwrap());
         let servers = (
+            prop::option::of(named),
             prop::option::of("[a-z/:.-]{1,12}"),
             prop::option::of("\\PC{1,12}"),
         );
@@ -220,14 +226,8 @@ mod tests {
             servers,
         )
             .prop_map(
-                |(
-                    scenario,
-                    (subject, options),
-                    backend,
-                    seed,
-                    overrides,
-                    (image, redis_server),
-                )| {
+                |(scenario, (subject, options), backend, seed, overrides, servers)| {
+                    let (server, image, redis_server) = servers;
                     let (workers, nodes, ttl_ms) = overrides;
                     let ttl = ttl_ms.map(std::time::Duration::from_millis);
                     ScenarioArgs {
@@ -240,6 +240,7 @@ mod tests {
                         nodes,
                         ttl: ttl.map(LeaseDuration::Absolute),
                         servers: ServerArgs {
+                            server,
                             image,
                             redis_server: redis_server.map(PathBuf::from),
                         },

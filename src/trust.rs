@@ -44,7 +44,9 @@ fn named_programs<'a>(
     servers: &ServerChoice,
     world: Option<WorldName>,
 ) -> Vec<(&'static str, &'a str)> {
-    let simulated = world == Some(WorldName::Sim);
+    // A name of ours replaces what the file names.
+    let replaced = servers.named.is_some();
+    let simulated = replaced || world == Some(WorldName::Sim);
     let program = repro.subject.name.strip_prefix(EXEC);
     let server = repro.overrides.redis_server.as_deref();
     let image = repro.overrides.image.as_deref();

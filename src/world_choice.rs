@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use picklock_harness::named_server::NamedServer;
 use picklock_harness::real::{Binary, Detection, World, WorldError, detect};
 use picklock_harness::run::{Backend, ServerBackend};
 use picklock_harness::spec::{RunSpec, ServerChoice};
@@ -76,20 +77,21 @@ pub struct Wanted<'a> {
 pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenWorld, Failure> {
     let image = wanted.servers.image.as_deref();
     let redis_server = wanted.servers.redis_server.as_deref();
+    let named = wanted.servers.named;
     match wanted.world.or_else(|| only_world(wanted.scenario)) {
         Some(WorldName::Process) => {
-            let binary = Binary::find(redis_server).map_err(environment)?;
+            let binary = Binary::choose(redis_server, named).map_err(environment)?;
             let reason = format!("requested; {}", binary.reason());
             Ok(ChosenWorld::on(World::Process(binary), reason))
         }
         Some(WorldName::Docker) => {
-            let image = image::choose(image).await?;
+            let image = image::choose(image, named).await?;
             let reason = format!("requested; {}", image.reason());
             Ok(ChosenWorld::on(World::Docker(image), reason))
         }
         Some(WorldName::Sim) => Ok(ChosenWorld {
             servers: None,
-            reason: "requested; virtual time, no server".into(),
+            reason: format!("requested; virtual time, {}", modelled(named)),
         }),
         None => detected(wanted, image, redis_server).await,
     }
@@ -116,7 +118,7 @@ async fn detected(
     image: Option<&str>,
     redis_server: Option<&Path>,
 ) -> Result<ChosenWorld, Failure> {
-    let Detection { world, reason } = detect(image, redis_server).await;
+    let Detection { world, reason } = detect(image, redis_server, wanted.servers.named).await;
     if let Some(servers) = world {
         return Ok(ChosenWorld::on(servers, reason));
     }
@@ -137,6 +139,14 @@ async fn detected(
             "simulated, because no server was found; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"
         ),
     })
+}
+
+/// What stands for the servers in a simulation.
+fn modelled(named: Option<NamedServer>) -> String {
+    match named {
+        Some(server) => format!("a model of {server}"),
+        None => "no server".to_owned(),
+    }
 }
 
 fn no_world(reason: &str, not_simulated: &str) -> Failure {

@@ -18,6 +18,7 @@
 //! - [`record`]: the one document that a run leaves
 //! - [`expectation`]: what a scenario expects of a subject, and which verdicts differ
 //! - [`sim`]: the simulated world: virtual time, one process, the same driver and nemesis
+//! - [`named_server`]: the servers that can be chosen by name
 //! - [`spec`]: what is run, as one value; [`run`](mod@run): the one entry that runs it
 //! - [`subject`]: the code of a lock, as a value; [`worker`]: a process that serves one client of it
 //! - [`trial`]: your own lock through a scenario, from your own test
@@ -29,6 +30,7 @@ pub mod clock;
 pub mod context;
 pub mod driver;
 pub mod entropy;
+pub mod named_server;
 pub mod nemesis;
 mod process_stat;
 #[cfg(feature = "servers")]

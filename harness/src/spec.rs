@@ -11,6 +11,7 @@ use std::time::Duration;
 use picklock_scenarios::{LeaseDuration, Scenario, ScenarioError, WorldName};
 
 use crate::context::Plan;
+use crate::named_server::NamedServer;
 
 /// What is run, complete: the same specification in the simulation gives the same history.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,9 +79,12 @@ pub enum ScenarioSource {
     Program,
 }
 
-/// Which servers the worlds of real servers start. `None` leaves the choice to Picklock.
+/// Which servers a run uses. `None` leaves the choice to Picklock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerChoice {
+    /// A server by its name, for every world. In a world for which `image` or `redis_server` is
+    /// given as well, that decides.
+    pub named: Option<NamedServer>,
     /// Container image of the nodes.
     pub image: Option<String>,
     /// The server's binary for the process world.
@@ -92,12 +96,28 @@ impl ServerChoice {
     #[must_use]
     pub fn for_world(&self, world: WorldName) -> ServerChoice {
         let ServerChoice {
+            named,
             image,
             redis_server,
         } = self.clone();
         ServerChoice {
+            named,
             image: image.filter(|_| world == WorldName::Docker),
             redis_server: redis_server.filter(|_| world == WorldName::Process),
+        }
+    }
+
+    /// This choice, completed by an older one. A name replaces the whole older choice, because it
+    /// is for every world.
+    #[must_use]
+    pub fn or(self, older: ServerChoice) -> ServerChoice {
+        if self.named.is_some() {
+            return self;
+        }
+        ServerChoice {
+            named: older.named,
+            image: self.image.or(older.image),
+            redis_server: self.redis_server.or(older.redis_server),
         }
     }
 }
@@ -195,7 +215,9 @@ impl RunSpec {
         // of them is not known here, so it counts as needing them all. What a program does with
         // several nodes it does not say.
         let uses_one = self.subject.is_in_process() && self.subject.nodes == 1 && nodes > 1;
+        let named = self.servers.named;
         Plan {
+            model: named.map(NamedServer::version).unwrap_or_default(),
             // A checked scenario has an absolute lease time.
             ttl: workload.ttl.resolve(Duration::ZERO),
             nodes,
@@ -266,6 +288,26 @@ mod tests {
         assert_eq!(plan.ttl, Duration::from_millis(1500));
         assert_eq!(plan.scenario.workload.workers, 3);
         assert_eq!(plan.scenario.topology.replicas, 2);
+    }
+
+    #[test]
+    fn a_name_replaces_an_older_choice_and_a_path_completes_it() {
+        let named = |name: &str| ServerChoice {
+            named: Some(name.parse().unwrap()),
+            ..ServerChoice::default()
+        };
+        let path = |path: &str| ServerChoice {
+            redis_server: Some(path.into()),
+            ..ServerChoice::default()
+        };
+        assert_eq!(named("redis:8.0").or(path("/old")), named("redis:8.0"));
+        assert_eq!(path("/new").or(path("/old")), path("/new"));
+        let both = path("/new").or(named("valkey:9"));
+        assert_eq!((both.named, both.redis_server.clone()), {
+            (named("valkey:9").named, path("/new").redis_server)
+        });
+        let simulated = both.for_world(WorldName::Sim);
+        assert_eq!(simulated, named("valkey:9"));
     }
 
     #[test]

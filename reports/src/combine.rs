@@ -21,6 +21,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         summary: record.summary.clone(),
         scenario_hash: String::new(),
         backend: record.backend,
+        redis: Some(record.redis.clone()),
         runs: 1,
         seed: record.seed,
         verdicts: record.verdicts.clone(),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use picklock_harness::check::Property;
+use picklock_harness::named_server::{NamedServer, UnknownServer};
 use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_reports::gate::{
     CellKey, ExpectRule, FEWEST_PAIRS, Limit, LimitRule, Op, Rules, Selector, Unit,
@@ -33,6 +34,7 @@ struct File {
     baseline: Option<PathBuf>,
     control: Option<Spanned<String>>,
     pairs: Option<Spanned<usize>>,
+    server: Option<Spanned<String>>,
     image: Option<String>,
     redis_server: Option<PathBuf>,
     #[serde(default)]
@@ -64,6 +66,7 @@ struct LimitTable {
 /// The configuration of a gate.
 pub struct Config {
     source: Source,
+    servers: ServerChoice,
     file: File,
     /// The file of the baseline, if one is named.
     pub baseline: Option<PathBuf>,
@@ -129,9 +132,10 @@ impl Config {
             Some(pairs) => *pairs.get_ref(),
             None => PAIRS,
         };
+        let servers = servers(&source, &file)?;
         let mut batches = Vec::new();
         for group in &file.cells {
-            batches.extend(group_batches(&source, &file, group)?);
+            batches.extend(group_batches(&source, &servers, group)?);
         }
         Ok(Config {
             baseline: file.baseline.clone(),
@@ -141,6 +145,7 @@ impl Config {
                 .map(|control| control.get_ref().clone()),
             pairs,
             batches,
+            servers,
             file,
             source,
         })
@@ -159,7 +164,7 @@ impl Config {
         world: WorldName,
     ) -> MatrixRequest {
         matrix_request(
-            &self.file,
+            &self.servers,
             vec![NamedSubject::plain(control)],
             vec![scenario.to_owned()],
             vec![world],
@@ -355,7 +360,7 @@ impl Config {
 /// Options belong to one lock, so each subject with options is planned separately.
 fn group_batches(
     source: &Source,
-    file: &File,
+    servers: &ServerChoice,
     group: &Spanned<Group>,
 ) -> Result<Vec<Batch>, Failure> {
     let at = group.span().start;
@@ -405,7 +410,7 @@ fn group_batches(
         request: MatrixRequest {
             options: options.into_iter().collect(),
             seeds,
-            ..matrix_request(file, subjects, scenarios.clone(), worlds.clone())
+            ..matrix_request(servers, subjects, scenarios.clone(), worlds.clone())
         },
     };
     let mut batches = Vec::new();
@@ -421,8 +426,24 @@ fn group_batches(
     Ok(batches)
 }
 
+/// The servers of all cells.
+fn servers(source: &Source, file: &File) -> Result<ServerChoice, Failure> {
+    let named = file.server.as_ref().map(|name| {
+        let word = name.get_ref();
+        word.parse().map_err(|unknown: UnknownServer| {
+            let known = NamedServer::names();
+            source.unknown(name.span().start, unknown.to_string(), word, known)
+        })
+    });
+    Ok(ServerChoice {
+        named: named.transpose()?,
+        image: file.image.clone(),
+        redis_server: file.redis_server.clone(),
+    })
+}
+
 fn matrix_request(
-    file: &File,
+    servers: &ServerChoice,
     subjects: Vec<NamedSubject>,
     scenarios: Vec<String>,
     worlds: Vec<WorldName>,
@@ -436,9 +457,6 @@ fn matrix_request(
         seeds: 1,
         seed: 1,
         jobs: None,
-        servers: ServerChoice {
-            image: file.image.clone(),
-            redis_server: file.redis_server.clone(),
-        },
+        servers: servers.clone(),
     }
 }

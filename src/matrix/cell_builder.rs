@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use picklock_harness::check::{Cause, Property, Status, Verdicts};
 use picklock_harness::latency::{Samples, merge};
-use picklock_harness::record::{Cell, Counts, CustodyTally, Latency, Subject, Surprise, Tally};
+use picklock_harness::record::{
+    Cell, Counts, CustodyTally, Latency, Redis, Subject, Surprise, Tally,
+};
 
 use picklock_scenarios::WorldName;
 
@@ -25,6 +27,8 @@ pub struct RunResult {
     pub latency: RunLatency,
     /// The version that the subject reported, if any.
     pub version: Option<String>,
+    /// The servers.
+    pub redis: Redis,
     /// Real time that the run took, milliseconds; `None` in the simulation, whose output repeats
     /// byte for byte.
     pub elapsed_ms: Option<u64>,
@@ -144,6 +148,7 @@ impl CellBuilder {
             summary: spec.scenario.summary.clone(),
             scenario_hash: task.scenario_hash.clone(),
             backend: spec.world,
+            redis: shown.as_ref().map(|run| run.redis.clone()),
             runs: self.runs,
             seed,
             counts: shown.as_ref().map(|run| run.counts).unwrap_or_default(),

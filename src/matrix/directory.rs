@@ -47,6 +47,8 @@ pub struct RunConditions {
     picklock: String,
     seed: u64,
     seeds: u64,
+    #[serde(default)]
+    server: Option<String>,
     image: Option<String>,
     redis_server: Option<String>,
 }
@@ -59,6 +61,7 @@ impl RunConditions {
             picklock: env!("CARGO_PKG_VERSION").to_owned(),
             seed: request.seed,
             seeds: request.seeds,
+            server: request.servers.named.map(|server| server.name().to_owned()),
             image: request.servers.image.clone(),
             redis_server: server.map(|path| path.display().to_string()),
         }
@@ -245,6 +248,7 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
         (cell.options == options, "the lock's options"),
         (cell.scenario_hash == task.scenario_hash, "the scenario"),
         (cell.expected == task.expected.in_words(), "the expectation"),
+        (stored.key.server == key.server, "the server"),
         (
             task.spec.world != WorldName::Docker || stored.key.image == key.image,
             "the image",

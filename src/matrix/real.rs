@@ -185,6 +185,7 @@ fn result_of(record: RunRecord, elapsed_ms: u64) -> RunResult {
         verdicts: record.verdicts,
         counts: record.counts,
         latency: RunLatency::Summary(record.latency),
+        redis: record.redis,
         version: Some(record.subject.version),
         elapsed_ms: Some(elapsed_ms),
     }

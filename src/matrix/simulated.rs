@@ -13,6 +13,8 @@ use picklock_harness::check::judge;
 use picklock_harness::context::Plan;
 use picklock_harness::history::History;
 use picklock_harness::latency;
+use picklock_harness::record::Redis;
+use picklock_harness::run::modelled;
 use picklock_harness::sim::{Simulation, run_many};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -92,7 +94,10 @@ impl Work {
         };
         seeds.zip(results).all(|(seed, result)| {
             let report = match result {
-                Ok(result) => RunReport::Ran(index, Box::new(result)),
+                Ok(result) => {
+                    let redis = modelled(task.spec.plan().model);
+                    RunReport::Ran(index, Box::new(RunResult { redis, ..result }))
+                }
                 Err(error) => RunReport::Failed(index, seed, error.to_string()),
             };
             self.tell.send(report).is_ok()
@@ -107,6 +112,7 @@ fn evaluate(history: History) -> RunResult {
         counts: counts(&history),
         latency: RunLatency::Samples(latency::samples(&history)),
         version: None,
+        redis: Redis::default(),
         elapsed_ms: None,
     }
 }

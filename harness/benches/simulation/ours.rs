@@ -69,6 +69,7 @@ pub fn crowd(strategy: &str, runs: u64) {
             ttl: scenario.workload.ttl.resolve(Duration::ZERO),
             nodes: strategy.nodes,
             quorum: None,
+            model: picklock_harness::model::ServerVersion::default(),
             keys: vec![key()],
             seed,
             options: BTreeMap::new(),

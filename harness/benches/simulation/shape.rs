@@ -88,6 +88,7 @@ impl Shape {
             ttl: TTL,
             nodes: self.nodes,
             quorum: None,
+            model: picklock_harness::model::ServerVersion::default(),
             keys: vec![key()],
             seed: 0,
             options: BTreeMap::new(),

@@ -29,6 +29,8 @@ pub(super) struct Spec {
     pub arity: i32,
     /// The same in Redis 7.0, if that differs.
     pub arity_70: i32,
+    /// The same in Redis 6.2, if that differs.
+    pub arity_62: i32,
     /// Changes keys.
     pub write: bool,
     /// Refused when memory is exhausted.
@@ -49,6 +51,8 @@ pub(super) struct Subcommand {
     pub name: &'static str,
     /// As [`Spec::arity`], including both words.
     pub arity: i32,
+    /// The same in Redis 6.2, if that differs.
+    pub arity_62: i32,
     /// Which servers have it.
     pub offered: fn(ServerVersion) -> bool,
 }
@@ -59,8 +63,23 @@ impl Subcommand {
         Subcommand {
             name,
             arity,
+            arity_62: arity,
             offered: |_| true,
         }
+    }
+
+    /// The same, with another number of words in Redis 6.2.
+    pub(super) const fn arity_62(mut self, arity: i32) -> Subcommand {
+        self.arity_62 = arity;
+        self
+    }
+
+    fn fits(&self, words: usize, version: ServerVersion) -> bool {
+        let arity = match version.since_70() {
+            true => self.arity,
+            false => self.arity_62,
+        };
+        fits(arity, words)
     }
 }
 
@@ -85,6 +104,7 @@ impl Spec {
             name,
             arity,
             arity_70: arity,
+            arity_62: arity,
             write: false,
             denies_oom: false,
             no_script: false,
@@ -126,6 +146,7 @@ impl Spec {
             name,
             arity,
             arity_70: arity,
+            arity_62: arity,
             write: false,
             denies_oom: false,
             no_script: true,
@@ -147,9 +168,16 @@ impl Spec {
         self
     }
 
-    /// The same, with another number of words in Redis 7.0.
+    /// The same, with another number of words in Redis 7.0 and before.
     pub(super) const fn arity_70(mut self, arity: i32) -> Spec {
         self.arity_70 = arity;
+        self.arity_62 = arity;
+        self
+    }
+
+    /// The same, with another number of words in Redis 6.2.
+    pub(super) const fn arity_62(mut self, arity: i32) -> Spec {
+        self.arity_62 = arity;
         self
     }
 
@@ -170,14 +198,16 @@ impl Spec {
                 .find(|sub| is_named(word, sub.name) && (sub.offered)(version));
             return match known {
                 None => Misuse::Unknown(word),
-                Some(sub) if fits(sub.arity, args.len()) => Misuse::None,
+                Some(sub) if sub.fits(args.len(), version) => Misuse::None,
                 Some(sub) => Misuse::Arity(Some(sub.name)),
             };
         }
         let arity = if version.since_72() {
             self.arity
-        } else {
+        } else if version.since_70() {
             self.arity_70
+        } else {
+            self.arity_62
         };
         if fits(arity, args.len()) {
             Misuse::None

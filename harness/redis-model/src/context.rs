@@ -151,8 +151,7 @@ impl Context<'_> {
 
     /// Records a request for something that the model does not know.
     pub(super) fn not_modelled(&mut self, what: &str) -> Refusal {
-        self.state.unknown.insert(what.to_owned());
-        Refusal::of(format!("ERR the model of Redis does not know {what}"))
+        super::dispatch::not_modelled(self.state, what)
     }
 
     /// A double, in the format of the server's version.

@@ -83,9 +83,30 @@ fn admit(
     };
     match spec.check(args, state.version) {
         Misuse::None => {}
-        Misuse::Arity(Some(word)) => return Err(Refusal::arity(&format!("{}|{word}", spec.name))),
+        // Redis 6.2 looks at subcommands only when they are executed.
+        Misuse::Arity(Some(_)) | Misuse::Unknown(_)
+            if !state.version.since_70() && transaction(state, client).is_some() =>
+        {
+            return Err(not_modelled(state, "a wrong subcommand in a transaction"));
+        }
+        Misuse::Arity(Some(word)) if state.version.since_70() => {
+            return Err(Refusal::arity(&format!("{}|{word}", spec.name)));
+        }
+        Misuse::Arity(Some(_)) => {
+            // The word as the client wrote it.
+            return Err(Refusal::unknown_subcommand(
+                state.version,
+                spec.name,
+                args[1],
+            ));
+        }
         Misuse::Arity(None) => return Err(Refusal::arity(spec.name)),
         Misuse::Unknown(word) => return Err(unknown_subcommand(state, spec, word)),
+    }
+    if transaction(state, client).is_some()
+        && let Some(refusal) = Refusal::not_in_transaction(state.version, spec.name)
+    {
+        return Err(refusal);
     }
     if state.out_of_memory && spec.denies_oom {
         return Err(OUT_OF_MEMORY);
@@ -114,22 +135,17 @@ pub(super) const READ_ONLY: Refusal =
 
 /// The error for an unknown command, in Redis's words. A command that no version has is recorded.
 fn unknown(state: &mut State, name: &[u8], args: Args<'_>) -> Refusal {
-    const SHOWN: usize = 128;
     if !exists_elsewhere(name) {
         let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
         state.unknown.insert(upper);
     }
-    let mut shown = String::new();
-    for word in &args[1..] {
-        if shown.len() >= SHOWN {
-            break;
-        }
-        shown += &format!("'{}' ", Refusal::quote(word, SHOWN - shown.len()));
-    }
-    Refusal::of(format!(
-        "ERR unknown command '{}', with args beginning with: {shown}",
-        Refusal::quote(name, SHOWN)
-    ))
+    Refusal::unknown_command(state.version, args)
+}
+
+/// Records a request for something that the model leaves out.
+pub(super) fn not_modelled(state: &mut State, what: &str) -> Refusal {
+    state.unknown.insert(what.to_owned());
+    Refusal::of(format!("ERR the model of Redis does not know {what}"))
 }
 
 fn unknown_subcommand(state: &mut State, spec: &Spec, word: &[u8]) -> Refusal {
@@ -138,10 +154,7 @@ fn unknown_subcommand(state: &mut State, spec: &Spec, word: &[u8]) -> Refusal {
         let upper = String::from_utf8_lossy(word).to_ascii_uppercase();
         state.unknown.insert(format!("{container} {upper}"));
     }
-    Refusal::of(format!(
-        "ERR unknown subcommand '{}'. Try {container} HELP.",
-        Refusal::quote(word, 128)
-    ))
+    Refusal::unknown_subcommand(state.version, spec.name, word)
 }
 
 /// Executes a command that has passed the checks.
@@ -206,7 +219,8 @@ fn whole(
     if !is_script {
         tell(server);
     }
-    outcome.unwrap_or_else(Reply::from)
+    let version = server.state.version;
+    outcome.unwrap_or_else(|refusal| refusal.worded(version).into())
 }
 
 /// The caller of a command.

@@ -33,6 +33,7 @@ mod values;
 mod version;
 mod waiter;
 mod wire;
+mod wording;
 
 pub use effect::Effect;
 pub use key_watch::{HeldValue, Touched, TouchedKeys};

@@ -96,12 +96,41 @@ pub(super) fn double_text(value: f64, shortest: bool) -> String {
     if value.fract() == 0.0 && value.abs() < 4_503_599_627_370_496.0 {
         return format!("{value:.0}");
     }
-    let digits = if shortest {
-        format!("{value:e}")
-    } else {
-        format!("{value:.16e}")
-    };
-    general(&digits)
+    if shortest {
+        return shortest_text(value);
+    }
+    general(&format!("{value:.16e}"))
+}
+
+/// The fewest digits that give the same double again, written as the library `fpconv` of Redis 7.2
+/// and later does.
+fn shortest_text(value: f64) -> String {
+    let scientific = format!("{value:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let sign = if value < 0.0 { "-" } else { "" };
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
+    // The power of ten of the last digit.
+    let last = exponent - (count - 1);
+    if last >= 0 && exponent.abs() < count + 7 {
+        let zeros = "0".repeat(last.unsigned_abs() as usize);
+        return format!("{sign}{digits}{zeros}");
+    }
+    if last < 0 && (last > -7 || exponent.abs() < 4) {
+        let whole = count + last;
+        if whole <= 0 {
+            let zeros = "0".repeat(whole.unsigned_abs() as usize);
+            return format!("{sign}0.{zeros}{digits}");
+        }
+        let (before, after) = digits.split_at(whole.unsigned_abs() as usize);
+        return format!("{sign}{before}.{after}");
+    }
+    let (first, rest) = digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    let mark = if exponent < 0 { '-' } else { '+' };
+    let exponent = exponent.abs();
+    format!("{sign}{first}{point}{rest}e{mark}{exponent}")
 }
 
 /// Writes a double as `%.17g`, the format in which Lua numbers become command arguments.
@@ -181,6 +210,10 @@ mod tests {
     fn doubles_are_written_as_printf_writes_them() {
         assert_eq!(double_text(0.1, false), "0.10000000000000001");
         assert_eq!(double_text(0.1, true), "0.1");
+        assert_eq!(double_text(1e-7, true), "1e-7");
+        assert_eq!(double_text(-0.000_012, true), "-0.000012");
+        assert_eq!(double_text(1234.5, true), "1234.5");
+        assert_eq!(double_text(1e300, true), "1e+300");
         assert_eq!(double_text(3.0, false), "3");
         assert_eq!(double_text(-1.5, false), "-1.5");
         assert_eq!(double_text(1e300, false), "1.0000000000000001e+300");

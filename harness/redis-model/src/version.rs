@@ -1,47 +1,92 @@
-//! Which server is modelled: options and commands depend on the version.
+//! Which server is modelled: options, commands and errors depend on the version.
 
 /// The servers that can be modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ServerVersion {
-    /// Redis 7.0, the one that the model is compared with.
+    /// Redis 6.2.
+    Redis62,
+    /// Redis 7.0.
     #[default]
     Redis70,
-    /// Redis 7.4.
-    Redis74,
-    /// Redis 8.4: `SET` with `IFEQ` and its relatives, `DELEX`.
+    /// Redis 8.0.
+    Redis80,
+    /// Redis 8.4: `SET` with `IFEQ` and its relatives, `DELEX`. Not compared with a real server.
     Redis84,
     /// Valkey 8.1: `SET` with `IFEQ`.
     Valkey81,
-    /// Valkey 9.0: `DELIFEQ`.
-    Valkey90,
+    /// Valkey 9.1: `DELIFEQ`.
+    Valkey91,
 }
 
 impl ServerVersion {
+    /// All of them, the servers of each family from old to new.
+    pub const ALL: [ServerVersion; 6] = [
+        ServerVersion::Redis62,
+        ServerVersion::Redis70,
+        ServerVersion::Redis80,
+        ServerVersion::Redis84,
+        ServerVersion::Valkey81,
+        ServerVersion::Valkey91,
+    ];
+
     /// The version number in `HELLO` and `INFO`.
     pub fn number(self) -> &'static str {
         match self {
+            ServerVersion::Redis62 => "6.2.14",
             ServerVersion::Redis70 => "7.0.15",
-            ServerVersion::Redis74 => "7.4.0",
+            ServerVersion::Redis80 => "8.0.2",
             ServerVersion::Redis84 => "8.4.0",
-            ServerVersion::Valkey81 => "8.1.0",
-            ServerVersion::Valkey90 => "9.0.0",
+            ServerVersion::Valkey81 => "8.1.1",
+            ServerVersion::Valkey91 => "9.1.2",
+        }
+    }
+
+    /// The version of Redis that scripts and clients are told. Valkey names the one that it is
+    /// compatible with.
+    pub fn redis_number(self) -> &'static str {
+        match self.is_valkey() {
+            true => "7.2.4",
+            false => self.number(),
         }
     }
 
     /// The server name in `HELLO`.
     pub fn server(self) -> &'static str {
-        match self {
-            ServerVersion::Valkey81 | ServerVersion::Valkey90 => "valkey",
-            _ => "redis",
+        match self.is_valkey() {
+            true => "valkey",
+            false => "redis",
         }
+    }
+
+    /// The model for a server that calls itself so: the newest one of its family that is not newer
+    /// than the server, else the oldest. A version that is no number counts as the newest.
+    pub fn nearest(server: &str, version: &str) -> ServerVersion {
+        let numbers = |text: &str| -> Vec<u32> {
+            let parts = text.split('.').map_while(|part| part.parse().ok());
+            parts.collect()
+        };
+        let family = ServerVersion::ALL
+            .into_iter()
+            .filter(|one| one.is_valkey() == (server == "valkey"));
+        let wanted = numbers(version);
+        // Patches do not count: Valkey 8.1.0 is nearer to 8.1.1 than to anything older.
+        let not_newer = |one: &ServerVersion| {
+            let known = numbers(one.number());
+            wanted.is_empty() || known[..2] <= wanted[..wanted.len().min(2)]
+        };
+        let mut family: Vec<ServerVersion> = family.collect();
+        let oldest = family[0];
+        family.retain(not_newer);
+        family.pop().unwrap_or(oldest)
+    }
+
+    pub(super) fn is_valkey(self) -> bool {
+        matches!(self, ServerVersion::Valkey81 | ServerVersion::Valkey91)
     }
 
     /// `SET key value IFEQ match`.
     pub(super) fn has_set_ifeq(self) -> bool {
-        matches!(
-            self,
-            ServerVersion::Redis84 | ServerVersion::Valkey81 | ServerVersion::Valkey90
-        )
+        self == ServerVersion::Redis84 || self.is_valkey()
     }
 
     /// `SET` with `IFNE`, `IFDEQ`, `IFDNE`, and `DELEX`.
@@ -51,11 +96,52 @@ impl ServerVersion {
 
     /// `DELIFEQ`.
     pub(super) fn has_delifeq(self) -> bool {
-        self == ServerVersion::Valkey90
+        self == ServerVersion::Valkey91
+    }
+
+    /// Conditions of `EXPIRE`, `EXPIRETIME`, `SET` with `NX` and `GET`, `EVAL_RO`, errors that name
+    /// a subcommand and a script's line: all since 7.0.
+    pub(super) fn since_70(self) -> bool {
+        self != ServerVersion::Redis62
+    }
+
+    /// Blanks before the number of a range's end.
+    pub(super) fn reads_blanks(self) -> bool {
+        !matches!(self, ServerVersion::Redis80 | ServerVersion::Valkey91)
+    }
+
+    /// Numbers in hexadecimal as scores.
+    pub(super) fn reads_hexadecimal(self) -> bool {
+        self != ServerVersion::Valkey91
     }
 
     /// `CLIENT SETINFO`, sets in insertion order, short doubles: all since 7.2.
     pub(super) fn since_72(self) -> bool {
-        self != ServerVersion::Redis70
+        !matches!(self, ServerVersion::Redis62 | ServerVersion::Redis70)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_gets_the_nearest_model_that_is_not_newer() {
+        for version in ServerVersion::ALL {
+            let nearest = ServerVersion::nearest(version.server(), version.number());
+            assert_eq!(nearest, version);
+        }
+        let redis = |number| ServerVersion::nearest("redis", number);
+        assert_eq!(redis("5.0.3"), ServerVersion::Redis62);
+        assert_eq!(redis("7.0.0"), ServerVersion::Redis70);
+        assert_eq!(redis("7.4.1"), ServerVersion::Redis70);
+        assert_eq!(redis("8.2.1"), ServerVersion::Redis80);
+        assert_eq!(redis("10.0"), ServerVersion::Redis84);
+        assert_eq!(redis("unknown"), ServerVersion::Redis84);
+        let valkey = |number| ServerVersion::nearest("valkey", number);
+        assert_eq!(valkey("7.2.5"), ServerVersion::Valkey81);
+        assert_eq!(valkey("8.1.0"), ServerVersion::Valkey81);
+        assert_eq!(valkey("9.0.1"), ServerVersion::Valkey81);
+        assert_eq!(valkey("9.2"), ServerVersion::Valkey91);
     }
 }

@@ -9,6 +9,7 @@ use super::server_replay::NodeReplay;
 use super::server_report::{Senders, SentBy, ServerReport};
 use super::stored_key::{StoredKey, StoredValue};
 use crate::history::KeyChange;
+use crate::model::ServerVersion;
 
 /// Connection `n` belongs to worker `n`.
 struct Workers;
@@ -44,7 +45,7 @@ impl Told {
     /// Clients `A` and `B` of the master are those of workers 0 and 1.
     fn new() -> Self {
         let mut told = Told {
-            replay: NodeReplay::new(2, Rc::from(["k".to_owned()])),
+            replay: NodeReplay::new(ServerVersion::default(), 2, Rc::from(["k".to_owned()])),
             reports: [ServerReport::of(0), ServerReport::of(1)],
             at_ns: 0,
         };

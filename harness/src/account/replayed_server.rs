@@ -126,9 +126,9 @@ pub(super) struct ReplayedServer {
 }
 
 impl ReplayedServer {
-    pub(super) fn new(is_replica: bool) -> Self {
+    pub(super) fn new(version: ServerVersion, is_replica: bool) -> Self {
         ReplayedServer {
-            model: Server::new(ServerVersion::default()),
+            model: Server::new(version),
             clients: HashMap::new(),
             transactions: HashSet::new(),
             open: None,

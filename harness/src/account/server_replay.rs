@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::history::KeyChange;
-use crate::model::HeldValue;
+use crate::model::{HeldValue, ServerVersion};
 
 use super::key_record::KeyRecord;
 use super::key_watch::{KeyWatch, LookTime};
@@ -18,6 +18,7 @@ const EXPIRY_SLACK_MS: u64 = 50;
 
 /// The servers of one node: its master and those that may replace it.
 pub struct NodeReplay {
+    version: ServerVersion,
     servers: Vec<ReplayedServer>,
     master: usize,
     watch: KeyWatch,
@@ -26,14 +27,15 @@ pub struct NodeReplay {
 }
 
 impl NodeReplay {
-    /// A node with so many servers, whose locks have these names.
-    pub fn new(servers: usize, locks: Rc<[String]>) -> Self {
-        let servers = (0..servers).map(|server| ReplayedServer::new(server > 0));
+    /// A node with so many servers of this version, whose locks have these names.
+    pub fn new(version: ServerVersion, servers: usize, locks: Rc<[String]>) -> Self {
+        let servers = (0..servers).map(|server| ReplayedServer::new(version, server > 0));
         let mut servers: Vec<ReplayedServer> = servers.collect();
         if let Some(master) = servers.first_mut() {
             master.model.watch_keys(true);
         }
         NodeReplay {
+            version,
             servers,
             master: 0,
             watch: KeyWatch::new(locks),
@@ -157,7 +159,7 @@ impl NodeReplay {
         replayed.wall_us = wall_us;
         replayed.model.expire_cycle(replayed.now());
         self.note(server, at_ns, || KeyChange::Expired);
-        let mut started = ReplayedServer::new(!is_master);
+        let mut started = ReplayedServer::new(self.version, !is_master);
         started.model.watch_keys(is_master);
         started.wall_us = wall_us;
         started.load(keys);
@@ -183,7 +185,7 @@ impl NodeReplay {
     /// at this time of its wall clock.
     pub fn difference(&mut self, stored: &[StoredKey], wall_us: i64) -> Option<String> {
         self.settle();
-        let mut real = ReplayedServer::new(false);
+        let mut real = ReplayedServer::new(self.version, false);
         real.wall_us = wall_us;
         real.load(stored);
         let master = &mut self.servers[self.master];

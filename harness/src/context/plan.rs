@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use picklock_scenarios::Scenario;
 
+use crate::model::ServerVersion;
+
 /// The run's numbers, resolved from the scenario.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -18,6 +20,8 @@ pub struct Plan {
     pub quorum: Option<usize>,
     /// Names of the locks' keys.
     pub keys: Vec<String>,
+    /// Which server a simulation models.
+    pub model: ServerVersion,
     /// Seed of the run.
     pub seed: u64,
     /// The options of the subject, from `--impl-option`.

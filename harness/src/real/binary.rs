@@ -2,6 +2,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::WorldError;
+use crate::named_server::NamedServer;
 
 /// Names of the server programs, in the order of preference.
 const NAMES: [&str; 2] = ["redis-server", "valkey-server"];
@@ -10,8 +11,22 @@ const NAMES: [&str; 2] = ["redis-server", "valkey-server"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binary {
     path: PathBuf,
-    given: bool,
+    found: Found,
 }
+
+/// What led to a server program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Given,
+    OnPath,
+    Named(NamedServer),
+}
+
+/// The variable that names the directory of the servers that can be chosen by name.
+const SERVERS_VARIABLE: &str = "PICKLOCK_SERVERS";
+
+/// That directory, if the variable names none: where `scripts/servers` puts them.
+const SERVERS: &str = "target/servers";
 
 impl Binary {
     /// The given program, or the first of `redis-server` and `valkey-server` on PATH.
@@ -21,17 +36,48 @@ impl Binary {
     pub fn find(given: Option<&Path>) -> Result<Binary, WorldError> {
         if let Some(path) = given {
             let path = check(path)?;
-            return Ok(Binary { path, given: true });
+            let found = Found::Given;
+            return Ok(Binary { path, found });
         }
         let search = std::env::var_os("PATH").unwrap_or_default();
         NAMES
             .iter()
             .flat_map(|name| std::env::split_paths(&search).map(move |dir| dir.join(name)))
             .find(|path| is_program(path))
-            .map(|path| Binary { path, given: false })
+            .map(|path| Binary {
+                path,
+                found: Found::OnPath,
+            })
             .ok_or_else(|| WorldError::NoBinary {
                 looked_for: format!("`{}`", NAMES.join("`, then `")),
             })
+    }
+
+    /// The given program, else the server that was chosen by name, else the first on PATH.
+    ///
+    /// # Errors
+    /// As [`Binary::find`] and [`Binary::named`].
+    pub fn choose(given: Option<&Path>, named: Option<NamedServer>) -> Result<Binary, WorldError> {
+        match named {
+            Some(server) if given.is_none() => Binary::named(server),
+            _ => Binary::find(given),
+        }
+    }
+
+    /// The program of a server that was chosen by name, in the directory of these servers.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn named(server: NamedServer) -> Result<Binary, WorldError> {
+        let given = std::env::var_os(SERVERS_VARIABLE).filter(|value| !value.is_empty());
+        let directory = given.map_or_else(|| PathBuf::from(SERVERS), PathBuf::from);
+        let path = directory.join(server.program());
+        let path = check(&path).map_err(|_| WorldError::NoNamedServer {
+            server,
+            path: path.clone(),
+        })?;
+        let found = Found::Named(server);
+        Ok(Binary { path, found })
     }
 
     /// Where it is.
@@ -41,18 +87,19 @@ impl Binary {
 
     /// Why this one, in one line.
     pub fn reason(&self) -> String {
-        let how = if self.given {
-            "as given"
-        } else {
-            "found on PATH"
-        };
-        format!("{}, {how}", self.path.display())
+        let path = self.path.display();
+        match self.found {
+            Found::Given => format!("{path}, as given"),
+            Found::OnPath => format!("{path}, found on PATH"),
+            Found::Named(server) => format!("{server}: {path}"),
+        }
     }
 }
 
 fn check(path: &Path) -> Result<PathBuf, WorldError> {
     let cannot = |source| WorldError::CannotRun {
         program: path.to_owned(),
+        why: None,
         source,
     };
     // Servers run in directories of their own: a relative path would mean something else there.

@@ -4,6 +4,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::{Binary, Image, WorldError};
+use crate::named_server::NamedServer;
 
 /// A real world that this machine supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,10 +28,15 @@ pub struct Detection {
 const DOCKER_PATIENCE: Duration = Duration::from_millis(1900);
 
 /// Looks for a container engine with a Redis image that is present or can be pulled, then for a
-/// server program. `image` and `binary` are the choices of the user, if any. Takes less than two
-/// seconds, even if the engine or the registry does not answer.
-pub async fn detect(image: Option<&str>, binary: Option<&Path>) -> Detection {
-    let no_docker = match timeout(DOCKER_PATIENCE, Image::choose(image)).await {
+/// server program. `image`, `binary` and `named` are the choices of the user, if any. Takes less
+/// than two seconds,
+/// even if the engine or the registry does not answer.
+pub async fn detect(
+    image: Option<&str>,
+    binary: Option<&Path>,
+    named: Option<NamedServer>,
+) -> Detection {
+    let no_docker = match timeout(DOCKER_PATIENCE, Image::choose(image, named)).await {
         Ok(Ok(image)) => {
             let reason = format!("a container engine answers; {}", image.reason());
             return Detection {
@@ -41,7 +47,7 @@ pub async fn detect(image: Option<&str>, binary: Option<&Path>) -> Detection {
         Ok(Err(error)) => in_short(&error),
         Err(_) => "the container engine hangs".to_owned(),
     };
-    match Binary::find(binary) {
+    match Binary::choose(binary, named) {
         Ok(binary) => Detection {
             reason: format!("{}; not docker: {no_docker}", binary.reason()),
             world: Some(World::Process(binary)),
@@ -68,7 +74,9 @@ fn in_short(error: &WorldError) -> String {
             )
         }
         WorldError::NoBinary { .. } => "no Redis or Valkey server on PATH".to_owned(),
-        WorldError::CannotRun { program, source } => {
+        WorldError::CannotRun {
+            program, source, ..
+        } => {
             format!("cannot run {} ({source})", program.display())
         }
         other => other.to_string(),

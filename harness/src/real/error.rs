@@ -6,7 +6,9 @@ use std::time::Duration;
 use testcontainers::TestcontainersError;
 use testcontainers::bollard;
 
+use super::program_fault::ProgramFault;
 use super::reaper::ReaperError;
+use crate::named_server::NamedServer;
 
 /// Why servers could not be started, or a fault could not be applied to one or undone.
 #[derive(Debug, thiserror::Error)]
@@ -19,11 +21,21 @@ pub enum WorldError {
         /// The names that were tried.
         looked_for: String,
     },
+    /// The server that was chosen by name is not there.
+    #[error("{server} is not here: there is no {}; `scripts/servers {server}` brings it into target/servers, and PICKLOCK_SERVERS names another directory", path.display())]
+    NoNamedServer {
+        /// The server.
+        server: NamedServer,
+        /// Where its program would be.
+        path: PathBuf,
+    },
     /// The program could not be run.
-    #[error("cannot run {}: {source}; `--redis-server` wants the path of a `redis-server` or `valkey-server`", program.display())]
+    #[error("cannot run {}: {source}{}; `--redis-server` wants the path of a `redis-server` or `valkey-server`", program.display(), why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default())]
     CannotRun {
         /// The program.
         program: PathBuf,
+        /// What its file says about that.
+        why: Option<ProgramFault>,
         /// The error of the system.
         source: io::Error,
     },
@@ -139,6 +151,12 @@ pub enum WorldError {
         image: String,
         /// The error of the engine.
         why: String,
+    },
+    /// The server that was chosen by name has no image.
+    #[error("{server} has no image here: `scripts/redis-image {server}` builds {}, without a registry", server.image())]
+    NoNamedImage {
+        /// The server.
+        server: NamedServer,
     },
     /// None of the default images is present or can be pulled.
     #[error(

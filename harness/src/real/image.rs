@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::WorldError;
 use super::engine::{self, sentence};
+use crate::named_server::NamedServer;
 
 /// The image that is used by default.
 pub const OFFICIAL_IMAGE: &str = "redis:8";
@@ -35,18 +36,28 @@ pub struct Image {
 }
 
 impl Image {
-    /// The given image. If none is given: the official image, if it is present or its registry has
+    /// The given image, else that of the server that was chosen by name. If neither: the official image, if it is present or its registry has
     /// it, otherwise the one that `scripts/redis-image` builds. Nothing is pulled yet.
     ///
     /// # Errors
     /// No engine answers, or there is no image.
-    pub async fn choose(given: Option<&str>) -> Result<Image, WorldError> {
+    pub async fn choose(
+        given: Option<&str>,
+        named: Option<NamedServer>,
+    ) -> Result<Image, WorldError> {
         let engine = engine::connect().await?;
         let image = |reference: &str, reason: &str, here| Image {
             reference: reference.to_owned(),
             reason: format!("image {reference}, {reason}"),
             here,
         };
+        if let (None, Some(server)) = (given, named) {
+            // No registry has it: its name would lead to somebody else's image.
+            return match is_here(&engine, server.image()).await {
+                true => Ok(image(server.image(), "built by scripts/redis-image", true)),
+                false => Err(WorldError::NoNamedImage { server }),
+            };
+        }
         let wanted = given.unwrap_or(OFFICIAL_IMAGE);
         if is_here(&engine, wanted).await {
             return Ok(image(wanted, "here", true));

@@ -11,6 +11,7 @@ use super::error::io_error;
 use super::node_log::{Beginning, NodeLog};
 use super::port::ReservedPort;
 use super::power_loss::UnsyncedTail;
+use super::program_fault::ProgramFault;
 use super::{
     Reaper, Registration, ShiftedWallClock, WorldError, parent_death_signal, signals,
     wall_clock_shim,
@@ -231,6 +232,7 @@ fn spawn(
 ) -> Result<RunningServer, WorldError> {
     let cannot_run = |source| WorldError::CannotRun {
         program: recipe.program.clone(),
+        why: ProgramFault::of(&recipe.program),
         source,
     };
     let mut command = Command::new(&recipe.program);

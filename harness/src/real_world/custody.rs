@@ -9,6 +9,7 @@ use super::key_observer::ObservedNode;
 use crate::account::ends_of;
 use crate::clock::Clock;
 use crate::history::{CustodyLook, Event, What};
+use crate::model::ServerVersion;
 use crate::real::Servers;
 use crate::world::{Custody, Refusal};
 
@@ -75,13 +76,15 @@ impl RealWorld {
         };
         self.wire.keep_requests();
         let locks: Rc<[String]> = Rc::from(locks);
+        let told = servers.server();
+        let version = ServerVersion::nearest(&told.server, &told.version);
         let mut observed = Vec::new();
         for node in 0..self.nodes {
             let master = servers.address(node);
             let replicas = (0..replicas).map(|replica| servers.replica_address(node, replica));
             let all = std::iter::once(master).chain(replicas).collect();
-            let begun =
-                ObservedNode::begin(all, Rc::clone(&locks), self.wire.clone(), clock.clone()).await;
+            let (locks, wire) = (Rc::clone(&locks), self.wire.clone());
+            let begun = ObservedNode::begin(version, all, locks, wire, clock.clone()).await;
             observed.push(begun.map_err(|error| (master, error))?);
         }
         self.tell_what_takes(&observed);

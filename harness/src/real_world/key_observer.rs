@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use super::stored_keys::{self, Look, Stored};
 use crate::account::{KeyRecord, MonitorStream, NodeReplay, Senders, SentBy, ServerReport, Told};
 use crate::clock::Clock;
+use crate::model::ServerVersion;
 use crate::wire::Wire;
 
 /// A server that does not answer within this time is frozen or gone.
@@ -63,11 +64,12 @@ struct Marks {
 }
 
 impl ObservedNode {
-    /// Begins to listen to the servers of a node; the first is its master.
+    /// Begins to listen to the servers of a node, which all have this version; the first is its master.
     ///
     /// # Errors
     /// A server does not answer, or refuses.
     pub(super) async fn begin(
+        version: ServerVersion,
         servers: Vec<SocketAddr>,
         locks: Rc<[String]>,
         wire: Wire,
@@ -82,7 +84,7 @@ impl ObservedNode {
             gap: RefCell::default(),
         };
         let node = Rc::new(ObservedNode {
-            replay: RefCell::new(NodeReplay::new(count, locks)),
+            replay: RefCell::new(NodeReplay::new(version, count, locks)),
             servers: servers.into_iter().map(observed).collect(),
             wire,
             clock,

@@ -85,6 +85,14 @@ async fn simulated(
     }
 }
 
+/// How records name the model of a server.
+pub fn modelled(version: ServerVersion) -> Redis {
+    Redis {
+        server: format!("model of {}", version.server()),
+        version: version.number().to_owned(),
+    }
+}
+
 /// Simulates the run, without anything to wait for; it blocks the thread for as long as it takes.
 ///
 /// # Errors
@@ -95,6 +103,7 @@ pub fn simulation(
     logs_commands: bool,
 ) -> Result<RunOutput, RunFailure> {
     let plan = spec.plan();
+    let version = plan.model;
     let log = logs_commands.then(|| WireLog::new(&plan.keys));
     let history = simulate(Simulation {
         plan,
@@ -103,12 +112,8 @@ pub fn simulation(
     })?;
     let mut events = history.events.iter().rev();
     let end = events.find(|event| matches!(event.what, What::End { .. }));
-    let version = ServerVersion::default();
     Ok(RunOutput {
-        redis: Redis {
-            server: format!("model of {}", version.server()),
-            version: version.number().to_owned(),
-        },
+        redis: modelled(version),
         phases: Phases {
             setup_ms: 0,
             workload_ms: end.map_or(0, |event| event.at_ns) / 1_000_000,

@@ -118,6 +118,7 @@ async fn play(
     let (triggers, due) = Triggers::of(&plan.scenario.faults);
     let triggers = Arc::new(triggers);
     let world = Rc::new(SimWorld::new(Parts {
+        version: plan.model,
         nodes: plan.nodes,
         store: plan.scenario.workload.stock_in == StockPlace::Redis,
         replicas: plan.scenario.topology.replicas,

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::account::{
     KeyRecord, NodeReplay, Senders, SentBy, ServerReport, StoredKey, StoredValue,
 };
-use crate::model::{ClientId, Now, Reply, Server};
+use crate::model::{ClientId, Now, Reply, Server, ServerVersion};
 use crate::wire::{SentRequests, introduced, introduction};
 
 /// Changes what a server tells before it is read: a control must be able to spoil it.
@@ -56,13 +56,14 @@ pub(super) struct ToldAccount {
 impl ToldAccount {
     /// For a node with so many servers.
     pub(super) fn new(
+        version: ServerVersion,
         servers: usize,
         locks: Rc<[String]>,
         sent: Rc<SentRequests>,
         reading: Rc<std::cell::RefCell<Reading>>,
     ) -> Self {
         ToldAccount {
-            replay: NodeReplay::new(servers, locks),
+            replay: NodeReplay::new(version, servers, locks),
             reports: (0..servers).map(ServerReport::of).collect(),
             master: 0,
             sent,

@@ -46,6 +46,21 @@ pub struct Comparison {
     /// Cells in both sets whose scenario has changed its content: the scenario may be the reason
     /// for any difference.
     pub other_scenario: Vec<Place>,
+    /// Cells in both sets that ran on other servers, or on another version: the server may be the
+    /// reason for any difference.
+    pub other_server: Vec<OtherServer>,
+}
+
+/// A cell that ran on different servers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OtherServer {
+    /// The cell.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Server and version before.
+    pub before: String,
+    /// Server and version after.
+    pub after: String,
 }
 
 /// Identifies a cell.
@@ -135,6 +150,7 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         only_before: Vec::new(),
         only_after: Vec::new(),
         other_scenario: Vec::new(),
+        other_server: Vec::new(),
     };
     // Reversed, so that the first cell of a place wins if a place occurs twice.
     let mut left: HashMap<Place, Vec<usize>> = HashMap::new();
@@ -154,6 +170,7 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         {
             comparison.other_scenario.push(place(cell));
         }
+        comparison.other_server.extend(other_server(cell, other));
         comparison.verdicts.extend(changes(cell, other, index));
         comparison.latency.extend(ratios(cell, other)?);
     }
@@ -170,6 +187,16 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         noise.then(worst(other).total_cmp(&worst(one)))
     });
     Ok(comparison)
+}
+
+/// `None` where the servers are the same, or one of the cells does not name them.
+fn other_server(before: &Cell, after: &Cell) -> Option<OtherServer> {
+    let (one, other) = (before.redis.as_ref()?, after.redis.as_ref()?);
+    (one != other).then(|| OtherServer {
+        place: place(before),
+        before: one.to_string(),
+        after: other.to_string(),
+    })
 }
 
 fn place(cell: &Cell) -> Place {

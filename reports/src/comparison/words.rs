@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Change, Comparison, Direction, Place, Ratio};
+use super::{Change, Comparison, Direction, OtherServer, Place, Ratio};
 use crate::escape::visible;
 use crate::markdown::quoted::{code, shortened};
 use crate::markdown::{COMMENT_BYTES, Page};
@@ -53,10 +53,8 @@ pub fn text(comparison: &Comparison) -> String {
         )
         .ok();
     }
-    for (kind, places) in lists(comparison) {
-        for place in places {
-            writeln!(out, "{kind}: {}", named(place)).ok();
-        }
+    for (kind, cell) in notes(comparison) {
+        writeln!(out, "{kind}: {cell}").ok();
     }
     writeln!(out, "\n{METHOD}").ok();
     out
@@ -122,12 +120,25 @@ pub(crate) fn ratio_in_words(ratio: &Ratio) -> String {
     )
 }
 
-fn lists(comparison: &Comparison) -> [(&'static str, &[Place]); 3] {
-    [
+/// Cells of which a reader must know something else than a change: what, and the cell.
+fn notes(comparison: &Comparison) -> impl Iterator<Item = (&'static str, String)> {
+    let lists = [
         ("Only before", &comparison.only_before),
         ("Only after", &comparison.only_after),
         ("Scenario changed", &comparison.other_scenario),
-    ]
+    ];
+    let places = lists
+        .into_iter()
+        .flat_map(|(kind, places)| places.iter().map(move |place| (kind, named(place))));
+    let servers = comparison.other_server.iter();
+    places.chain(servers.map(|other| ("Server changed", other.in_words())))
+}
+
+impl OtherServer {
+    /// `redlock × calm × process: redis 7.0.15 → redis 8.0.2`.
+    pub(crate) fn in_words(&self) -> String {
+        format!("{}: {} → {}", named(&self.place), self.before, self.after)
+    }
 }
 
 /// For a pull-request comment, worst first.
@@ -155,13 +166,8 @@ pub fn markdown(comparison: &Comparison) -> String {
         head,
         comparison.latency.iter().map(ratio_row),
     );
-    for (kind, places) in lists(comparison) {
-        for place in places {
-            page.add(
-                "cells of one set",
-                &format!("- {kind}: {}\n", code(&named(place))),
-            );
-        }
+    for (kind, cell) in notes(comparison) {
+        page.add("cells of one set", &format!("- {kind}: {}\n", code(&cell)));
     }
     page.add("notes", &format!("\n{METHOD}\n"));
     page.done()

@@ -3,7 +3,7 @@
 use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
 
-use picklock_verdicts::record::Cell;
+use picklock_verdicts::record::{Cell, Redis};
 use serde::{Deserialize, Serialize};
 
 use super::cell_key::CellKey;
@@ -32,6 +32,9 @@ pub struct BaselineCell {
     pub key: CellKey,
     /// Hash of the scenario at that time.
     pub scenario_hash: String,
+    /// The servers at that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redis: Option<Redis>,
     /// Repeatable metrics, and the number of runs they are from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<Exact>,
@@ -166,6 +169,7 @@ fn baseline_cell(rules: &Rules, ran: &Ran, cell: &Cell) -> BaselineCell {
     BaselineCell {
         key,
         scenario_hash: cell.scenario_hash.clone(),
+        redis: cell.redis.clone(),
         exact: Some(exact).filter(|exact| !exact.metrics.is_empty()),
         relative: relative.filter(|relative| !relative.ratios.is_empty()),
     }
@@ -202,6 +206,11 @@ fn changed(before: &BaselineCell, now: &BaselineCell) -> Option<String> {
     let mut what = Vec::new();
     if before.scenario_hash != now.scenario_hash {
         what.push("the scenario changed".to_owned());
+    }
+    if before.redis != now.redis
+        && let Some(redis) = &now.redis
+    {
+        what.push(format!("on {redis}"));
     }
     let (were, are) = (numbers(before), numbers(now));
     for (metric, value) in &are {

@@ -189,6 +189,13 @@ fn staleness(before: &BaselineCell, cell: &Cell) -> Option<String> {
     if before.scenario_hash != cell.scenario_hash {
         return Some("the scenario has changed since the baseline was written".to_owned());
     }
+    if let (Some(then), Some(now)) = (&before.redis, &cell.redis)
+        && !then.is_like(now)
+    {
+        return Some(format!(
+            "the baseline was written on {then}, and this run is on {now}"
+        ));
+    }
     let runs = before.exact.as_ref().map(|exact| exact.runs)?;
     (runs != cell.runs).then(|| {
         format!(

@@ -12,7 +12,7 @@ use super::page::facts;
 use super::ratio_axis::{Axis, Mark, Tick};
 use crate::cell_status;
 use crate::comparison::{
-    Change, Comparison, Direction, METHOD, Place, Ratio, percentile, ratio_in_words,
+    Change, Comparison, Direction, OtherServer, METHOD, Place, Ratio, percentile, ratio_in_words,
 };
 use crate::formats::{File, FormatError};
 use crate::report_input::ReportInput;
@@ -316,14 +316,26 @@ fn lists(comparison: &Comparison) -> Vec<PlaceList> {
             &comparison.other_scenario,
         ),
     ];
-    let list = |(title, about, places): (_, _, &Vec<Place>)| PlaceList {
+    let list = |title, about, cells: Vec<Name>| PlaceList {
         title,
         about,
-        places: places.iter().take(MOST_PLACES).map(place).collect(),
-        more: places.len().saturating_sub(MOST_PLACES),
+        more: cells.len().saturating_sub(MOST_PLACES),
+        places: cells.into_iter().take(MOST_PLACES).collect(),
     };
-    let lists = all.map(list).into_iter();
+    let servers = list(
+        "Server changed",
+        "Another server or version: it may be the reason for a change.",
+        comparison.other_server.iter().map(other_server).collect(),
+    );
+    let lists = all
+        .into_iter()
+        .map(|(title, about, places)| list(title, about, places.iter().map(place).collect()))
+        .chain([servers]);
     lists.filter(|list| !list.places.is_empty()).collect()
+}
+
+fn other_server(other: &OtherServer) -> Name {
+    sentence(&other.in_words())
 }
 
 fn place(place: &Place) -> Name {

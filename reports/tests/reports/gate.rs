@@ -57,6 +57,7 @@ fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cel
         scenario: scenario.into(),
         summary: String::new(),
         scenario_hash: "0".repeat(40),
+        redis: None,
         backend: picklock_scenarios::WorldName::Sim,
         runs: 1,
         seed: 1,

@@ -22,6 +22,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         Subcommand {
             name: "setinfo",
             arity: 4,
+            arity_62: 4,
             offered: ServerVersion::since_72,
         },
     ]),
@@ -78,13 +79,19 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             version == 3
         }
     };
+    let version = context.state.version;
     let mut name = None;
+    let mut users = Vec::new();
     let mut words = args.get(2..).unwrap_or_default().iter();
     while let Some(word) = words.next() {
         if is_word(word, "AUTH") && words.len() >= 2 {
             let user = words.next().copied().unwrap_or_default();
             words.next();
-            check_user(user)?;
+            // Since 7.2 nothing is checked before all words are read.
+            match version.since_72() {
+                true => users.push(user),
+                false => check_user(user)?,
+            }
         } else if is_word(word, "SETNAME") && words.len() >= 1 {
             let wanted = words.next().copied().unwrap_or_default();
             check_name(wanted)?;
@@ -96,7 +103,7 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             )));
         }
     }
-    let version = context.state.version;
+    users.into_iter().try_for_each(check_user)?;
     let role = if context.state.read_only {
         "replica"
     } else {
@@ -146,6 +153,23 @@ fn check_name(name: &[u8]) -> Result<(), Refusal> {
     }
 }
 
+/// What a client says of its library.
+fn check_info(what: &[u8], value: &[u8]) -> Result<(), Refusal> {
+    let Some(what) = ["lib-name", "lib-ver"]
+        .into_iter()
+        .find(|one| is_word(what, one))
+    else {
+        let what = Refusal::quote(what, usize::MAX);
+        return Err(Refusal::of(format!("ERR Unrecognized option '{what}'")));
+    };
+    match check_name(value) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(Refusal::of(format!(
+            "ERR {what} cannot contain spaces, newlines or special characters."
+        ))),
+    }
+}
+
 fn client(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let id = i64::from(context.client.0);
     if is_word(args[1], "ID") {
@@ -163,6 +187,9 @@ fn client(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         check_name(args[2])?;
         context.session().name = args[2].to_vec();
     }
+    if is_word(args[1], "SETINFO") {
+        check_info(args[2], args[3])?;
+    }
     Ok(Reply::OK)
 }
 
@@ -175,12 +202,7 @@ fn info(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
         "master"
     };
     let name = version.server();
-    // Valkey also reports the Redis version that it is compatible with.
-    let compatible = if name == "valkey" {
-        "7.2.4"
-    } else {
-        version.number()
-    };
+    let compatible = version.redis_number();
     let clients = context.state.sessions.len();
     let text = format!(
         "# Server\r\nredis_version:{compatible}\r\nserver_name:{name}\r\n{name}_version:{}\r\n\
@@ -201,7 +223,10 @@ fn reset(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
     Ok(Reply::Simple("RESET".into()))
 }
 
-fn no_cluster(_: &mut Context<'_>, _: Args<'_>) -> Outcome {
+fn no_cluster(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+    if context.state.version.is_valkey() {
+        return Ok(Reply::OK);
+    }
     Err(Refusal::fixed(
         "ERR This instance has cluster support disabled",
     ))

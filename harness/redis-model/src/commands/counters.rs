@@ -16,9 +16,12 @@ pub(super) const COMMANDS: &[Spec] = &[
     }),
     Spec::grow("decrby", 3, |context, args| {
         let step = integer_argument(args[2])?;
-        let step = step
-            .checked_neg()
-            .ok_or(Refusal::fixed("ERR decrement would overflow"))?;
+        let negated = match context.state.version.since_70() {
+            true => step.checked_neg(),
+            // Not checked there: the smallest integer stays what it is.
+            false => Some(step.wrapping_neg()),
+        };
+        let step = negated.ok_or(Refusal::fixed("ERR decrement would overflow"))?;
         add(context, args[1], step)
     }),
     Spec::grow("incrbyfloat", 3, incrbyfloat),

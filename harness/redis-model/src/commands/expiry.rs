@@ -1,35 +1,41 @@
 //! When keys expire.
 
-use super::super::Reply;
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
+use super::super::{Reply, ServerVersion};
 use super::option_word::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::write("expire", -3, |context, args| {
         expire(context, args, 1000, true)
-    }),
+    })
+    .arity_62(3),
     Spec::write("pexpire", -3, |context, args| {
         expire(context, args, 1, true)
-    }),
+    })
+    .arity_62(3),
     Spec::write("expireat", -3, |context, args| {
         expire(context, args, 1000, false)
-    }),
+    })
+    .arity_62(3),
     Spec::write("pexpireat", -3, |context, args| {
         expire(context, args, 1, false)
-    }),
+    })
+    .arity_62(3),
     Spec::read("ttl", 2, |context, args| {
         left(context, args, |ms| (ms + 500) / 1000)
     }),
     Spec::read("pttl", 2, |context, args| left(context, args, |ms| ms)),
     Spec::read("expiretime", 2, |context, args| {
         deadline(context, args, |ms| ms.saturating_add(500) / 1000)
-    }),
+    })
+    .on(ServerVersion::since_70),
     Spec::read("pexpiretime", 2, |context, args| {
         deadline(context, args, |ms| ms)
-    }),
+    })
+    .on(ServerVersion::since_70),
     Spec::write("persist", 2, persist),
 ];
 
@@ -90,12 +96,7 @@ fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, relative: boo
     let at_ms = amount
         .checked_mul(unit_ms)
         .and_then(|ms| ms.checked_add(origin_ms))
-        .ok_or_else(|| {
-            Refusal::of(format!(
-                "ERR invalid expire time in '{}' command",
-                context.name
-            ))
-        })?;
+        .ok_or_else(|| Refusal::invalid_expiry(context.state.version, context.name))?;
     let Some(entry) = context.entry(key) else {
         return Ok(Reply::Int(0));
     };

@@ -159,7 +159,10 @@ impl Search {
             if is_word(pair[0], "RANK") {
                 search.rank = integer_argument(pair[1])?;
                 if search.rank == 0 {
-                    return Err(Refusal::fixed(RANK_ZERO));
+                    return Err(Refusal::fixed(match context.state.version.since_70() {
+                        true => RANK_ZERO,
+                        false => RANK_ZERO_62,
+                    }));
                 }
                 if search.rank == i64::MIN {
                     return Err(context.not_modelled("LPOS with such a RANK"));
@@ -183,6 +186,9 @@ impl Search {
         }
     }
 }
+
+const RANK_ZERO_62: &str =
+    "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second, ...";
 
 const RANK_ZERO: &str = "ERR RANK can't be zero: use 1 to start from the first match, 2 from the \
                          second ... or use negative to start from the end of the list";

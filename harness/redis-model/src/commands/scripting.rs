@@ -6,7 +6,7 @@ use super::super::lua::{Run, Script, Sha};
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::session::ClientId;
-use super::super::{Now, Reply, Server};
+use super::super::{Now, Reply, Server, ServerVersion};
 use super::option_word::is_word;
 
 pub(super) const COMMANDS: &[Spec] = &[
@@ -15,16 +15,18 @@ pub(super) const COMMANDS: &[Spec] = &[
     }),
     Spec::whole("eval_ro", -3, |server, client, args, now| {
         eval(server, client, args, now, true)
-    }),
+    })
+    .on(ServerVersion::since_70),
     Spec::whole("evalsha", -3, |server, client, args, now| {
         evalsha(server, client, args, now, false)
     }),
     Spec::whole("evalsha_ro", -3, |server, client, args, now| {
         evalsha(server, client, args, now, true)
-    }),
+    })
+    .on(ServerVersion::since_70),
     Spec::whole("script", -2, script).with(&[
         Subcommand::new("load", 3),
-        Subcommand::new("exists", -3),
+        Subcommand::new("exists", -3).arity_62(-2),
         Subcommand::new("flush", -2),
         Subcommand::new("kill", 2),
     ]),

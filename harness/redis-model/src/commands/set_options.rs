@@ -94,6 +94,13 @@ pub(super) fn read_set<'a>(
             options.lease = expiry(word, &mut words, options.lease)?;
         }
     }
+    let (version, is_nx) = (
+        context.state.version,
+        options.condition == Condition::Missing,
+    );
+    if options.get && is_nx && !version.since_70() {
+        return Err(Refusal::SYNTAX);
+    }
     Ok(options)
 }
 
@@ -160,12 +167,7 @@ pub(super) fn deadline_ms(
     unit: Unit,
     amount: &[u8],
 ) -> Result<i64, Refusal> {
-    let invalid = || {
-        Refusal::of(format!(
-            "ERR invalid expire time in '{}' command",
-            context.name
-        ))
-    };
+    let invalid = || Refusal::invalid_expiry(context.state.version, context.name);
     let amount = integer_argument(amount)?;
     if amount <= 0 {
         return Err(invalid());

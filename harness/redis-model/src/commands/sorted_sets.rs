@@ -3,7 +3,7 @@
 use super::super::Reply;
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
-use super::super::number::{count_argument, double};
+use super::super::number::{count_argument, double, integer_argument};
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::{SortedSet, Value};
 use super::option_word::is_word;
@@ -87,6 +87,13 @@ enum Change {
     Refused,
 }
 
+/// Reads a score.
+fn score(context: &Context<'_>, text: &[u8]) -> Result<f64, Refusal> {
+    let has_x = text.iter().any(|byte| byte.eq_ignore_ascii_case(&b'x'));
+    let read = double(text).filter(|_| !has_x || context.state.version.reads_hexadecimal());
+    read.ok_or(Refusal::NOT_FLOAT)
+}
+
 fn zadd(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let (options, words) = Options::read(&args[2..]);
     let rest = &args[2 + words..];
@@ -96,13 +103,13 @@ fn zadd(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     options.check(rest.len() / 2)?;
     let pairs = rest
         .chunks_exact(2)
-        .map(|pair| Ok((double(pair[0]).ok_or(Refusal::NOT_FLOAT)?, pair[1])))
+        .map(|pair| Ok((score(context, pair[0])?, pair[1])))
         .collect::<Result<Vec<_>, Refusal>>()?;
     add_all(context, args[1], &options, &pairs)
 }
 
 fn zincrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let step = double(args[2]).ok_or(Refusal::NOT_FLOAT)?;
+    let step = score(context, args[2])?;
     let options = Options {
         increment: true,
         ..Options::default()
@@ -267,9 +274,16 @@ fn pop(context: &mut Context<'_>, args: Args<'_>, highest: bool) -> Outcome {
     let key = args[1];
     let count = match args[2..] {
         [] => None,
+        // A count below zero is none there.
+        [count] if !context.state.version.since_70() => {
+            Some(usize::try_from(integer_argument(count)?).unwrap_or(0))
+        }
         [count] => Some(usize::try_from(count_argument(count)?).unwrap_or(usize::MAX)),
         _ => return Err(Refusal::SYNTAX),
     };
+    if count == Some(0) && !context.state.version.since_70() {
+        return Ok(Reply::Array(Vec::new()));
+    }
     let Some(set) = context.sorted_set(key)? else {
         return Ok(Reply::Array(Vec::new()));
     };

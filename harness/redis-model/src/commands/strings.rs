@@ -128,6 +128,12 @@ fn getdel(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let key = args[1];
     let lease = read_getex(&args[2..])?;
+    if context.state.version == ServerVersion::Valkey91
+        && let Lease::Until(unit, amount) = lease
+    {
+        // Checked whether the key exists or not.
+        deadline_ms(context, unit, amount)?;
+    }
     let Some(bytes) = context.string(key)? else {
         return Ok(Reply::Nil);
     };
@@ -166,7 +172,7 @@ fn mget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn mset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let pairs = args[1..].chunks_exact(2);
     if !pairs.remainder().is_empty() {
-        return Err(Refusal::arity(context.name));
+        return Err(Refusal::odd_pairs(context.state.version, context.name));
     }
     for pair in pairs {
         context.state.expire(context.database, pair[0], context.now);
@@ -178,7 +184,7 @@ fn mset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn msetnx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let pairs = args[1..].chunks_exact(2);
     if !pairs.remainder().is_empty() {
-        return Err(Refusal::arity(context.name));
+        return Err(Refusal::odd_pairs(context.state.version, context.name));
     }
     if pairs.clone().any(|pair| context.exists(pair[0])) {
         return Ok(Reply::Int(0));

@@ -24,7 +24,10 @@ pub(super) fn function(
         let reply = {
             let mut shared = lock(&shared);
             match &mut shared.running {
-                Some(running) => call(running, &words).unwrap_or_else(Reply::from),
+                Some(running) => {
+                    let version = running.state.version;
+                    call(running, &words).unwrap_or_else(|refusal| refusal.worded(version).into())
+                }
                 None => Reply::error("ERR redis.call outside of a script"),
             }
         };

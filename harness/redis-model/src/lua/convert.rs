@@ -2,9 +2,9 @@
 
 use mlua::{Lua, Table, Value};
 
-use super::super::Reply;
 use super::super::number::general_17;
 use super::super::reply::Refusal;
+use super::super::{Reply, ServerVersion};
 use super::Sha;
 
 /// Deeper nesting is cut off, as Redis does when its C stack would overflow.
@@ -45,8 +45,11 @@ pub(super) fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// The text of `redis.error_reply`: a text without an error code gets `ERR`.
-pub(super) fn error_code(text: &[u8]) -> Vec<u8> {
+/// The text of `redis.error_reply`: a text without an error code gets `ERR`, since 7.0.
+pub(super) fn error_code(version: ServerVersion, text: &[u8]) -> Vec<u8> {
+    if !version.since_70() {
+        return text.to_vec();
+    }
     let text = text.strip_prefix(b"-").unwrap_or(text);
     if text.contains(&b' ') {
         text.to_vec()
@@ -131,7 +134,7 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// The error reply of a script that raised this value.
-pub(super) fn error_text(raised: &Value, sha: &Sha) -> String {
+pub(super) fn error_text(version: ServerVersion, raised: &Value, sha: &Sha) -> String {
     let Value::Table(table) = raised else {
         return "ERR a script raised what is no error".to_owned();
     };
@@ -144,13 +147,22 @@ pub(super) fn error_text(raised: &Value, sha: &Sha) -> String {
         _ => None,
     };
     match (field("source"), line) {
-        (Some(source), Some(line)) => located(&message, sha, &source, line),
+        (Some(source), Some(line)) => located(version, &message, sha, &source, line),
         _ => one_line(&message),
     }
 }
 
 /// An error's text with the position at which it was raised.
-pub(super) fn located(message: &str, sha: &Sha, source: &str, line: i64) -> String {
+pub(super) fn located(
+    version: ServerVersion,
+    message: &str,
+    sha: &Sha,
+    source: &str,
+    line: i64,
+) -> String {
     let sha = String::from_utf8_lossy(sha);
-    one_line(&format!("{message} script: {sha}, on {source}:{line}."))
+    one_line(&match version {
+        ServerVersion::Valkey91 => format!("{message} script: on {source}:{line}."),
+        _ => format!("{message} script: {sha}, on {source}:{line}."),
+    })
 }

@@ -100,7 +100,7 @@ impl Engine {
         let (environment, enter) = lua
             .load(include_str!("prelude.lua"))
             .set_name("=prelude")
-            .call::<(Table, Function)>((native(&lua, &shared)?, text, number))?;
+            .call::<(Table, Function)>((native(version, &lua, &shared)?, text, number))?;
         let handler = lua.create_function(annotate)?;
         fuse::set(&lua, &shared)?;
         Ok(Engine {
@@ -162,7 +162,9 @@ impl Engine {
         }
         match outcome {
             Ok((true, value)) => convert::to_reply(&value),
-            Ok((false, error)) => Reply::Error(convert::error_text(&error, run.sha).into()),
+            Ok((false, error)) => {
+                Reply::Error(convert::error_text(self.version, &error, run.sha).into())
+            }
             Err(error) => Reply::error(format!("ERR {error}")),
         }
     }
@@ -198,7 +200,7 @@ pub(super) struct Run<'a> {
 }
 
 /// The native functions for the prelude.
-fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
+fn native(version: ServerVersion, lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     native.set("call", call::function(lua, shared, true)?)?;
     native.set("pcall", call::function(lua, shared, false)?)?;
@@ -211,8 +213,8 @@ fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     native.set("plain_error", lua.create_function(raised::plain)?)?;
     native.set(
         "error_table",
-        lua.create_function(|lua, text: mlua::String| {
-            convert::error_table(lua, &convert::error_code(&text.as_bytes()))
+        lua.create_function(move |lua, text: mlua::String| {
+            convert::error_table(lua, &convert::error_code(version, &text.as_bytes()))
         })?,
     )?;
     Ok(native)

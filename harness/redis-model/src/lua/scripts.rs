@@ -67,7 +67,7 @@ impl Scripts {
 
     /// Parses and keeps a script.
     pub(crate) fn load(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
-        let (sha, script) = match simple(body) {
+        let (sha, script) = match simple(self.version, body) {
             Some(known) => known,
             None => self.compile(body)?,
         };
@@ -77,7 +77,7 @@ impl Scripts {
 
     fn compile(&mut self, body: &[u8]) -> Result<(Sha, Script), Refusal> {
         let sha = sha_of(body);
-        let (flags, text) = shebang::read(body)?;
+        let (flags, text) = shebang::read(self.version, body)?;
         let function = self.engine()?.compile(sha, body, text)?;
         let body = Body::Lua(function);
         Ok((sha, Script { body, flags }))
@@ -138,12 +138,16 @@ thread_local! {
 }
 
 /// The script, if it can be executed without Lua.
-fn simple(body: &[u8]) -> Option<(Sha, Script)> {
+fn simple(version: ServerVersion, body: &[u8]) -> Option<(Sha, Script)> {
+    // The cache is for all versions, and only some know the first line of a script.
+    if body.starts_with(b"#!") && !version.since_70() {
+        return None;
+    }
     READ.with_borrow_mut(|read| {
         if let Some((_, sha, script)) = read.iter().find(|(known, ..)| known == body) {
             return Some((*sha, script.clone()));
         }
-        let (flags, text) = shebang::read(body).ok()?;
+        let (flags, text) = shebang::read(version, body).ok()?;
         let program = Program::read(text)?;
         let script = Script {
             body: Body::Simple(Arc::new(program)),

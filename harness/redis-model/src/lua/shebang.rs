@@ -1,5 +1,6 @@
 //! The first line of a script: `#!lua flags=...`.
 
+use super::super::ServerVersion;
 use super::super::reply::Refusal;
 
 /// What the first line of a script declares.
@@ -10,9 +11,14 @@ pub(super) struct Flags {
 }
 
 /// Splits off the first line of a script: returns its flags, and the rest.
-pub(super) fn read(body: &[u8]) -> Result<(Option<Flags>, &[u8]), Refusal> {
+pub(super) fn read(version: ServerVersion, body: &[u8]) -> Result<(Option<Flags>, &[u8]), Refusal> {
     if !body.starts_with(b"#!") {
         return Ok((None, body));
+    }
+    if !version.since_70() {
+        return Err(Refusal::fixed(
+            "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'",
+        ));
     }
     let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
         return Err(Refusal::fixed("ERR Invalid script shebang"));

@@ -96,14 +96,15 @@ pub(in super::super) struct Bound {
 }
 
 impl Bound {
-    /// Parses it.
-    pub(in super::super) fn read(text: &[u8]) -> Result<Bound, Refusal> {
+    /// Parses it. `blanks`: they may stand before the number.
+    pub(in super::super) fn read(text: &[u8], blanks: bool) -> Result<Bound, Refusal> {
         let (exclusive, number) = match text {
             [b'(', rest @ ..] => (true, rest),
             rest => (false, rest),
         };
-        let value =
-            lenient_double(number).ok_or(Refusal::fixed("ERR min or max is not a float"))?;
+        let refused = !blanks && number.first().is_some_and(u8::is_ascii_whitespace);
+        let value = lenient_double(number).filter(|_| !refused);
+        let value = value.ok_or(Refusal::fixed("ERR min or max is not a float"))?;
         Ok(Bound { value, exclusive })
     }
 

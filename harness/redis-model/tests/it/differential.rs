@@ -5,7 +5,20 @@
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
+use std::path::Path;
+
+use picklock_redis_model::ServerVersion;
+
 use crate::transcript::{Bench, Step};
+
+/// The servers that `scripts/servers` brings, by the names of their directories.
+const BROUGHT: [(ServerVersion, &str); 5] = [
+    (ServerVersion::Redis62, "redis-6.2"),
+    (ServerVersion::Redis70, "redis-7.0"),
+    (ServerVersion::Redis80, "redis-8.0"),
+    (ServerVersion::Valkey81, "valkey-8"),
+    (ServerVersion::Valkey91, "valkey-9"),
+];
 
 /// Transcripts in an ordinary test run.
 const TRANSCRIPTS: u32 = 4000;
@@ -15,8 +28,8 @@ fn number_from_environment(name: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
-fn runner() -> TestRunner {
-    let cases = number_from_environment("PICKLOCK_TRANSCRIPTS").map_or(TRANSCRIPTS, |count| {
+fn runner(ordinary: u32) -> TestRunner {
+    let cases = number_from_environment("PICKLOCK_TRANSCRIPTS").map_or(ordinary, |count| {
         u32::try_from(count).expect("fewer transcripts")
     });
     let config = Config {
@@ -34,32 +47,74 @@ fn runner() -> TestRunner {
 
 #[test]
 fn model_answers_as_redis_does() {
-    let bench = std::cell::RefCell::new(Bench::start());
-    let outcome = runner().run(&crate::grammar::transcripts(), |steps: Vec<Step>| {
+    let program = Path::new("redis-server");
+    if let Err(difference) = compare(ServerVersion::Redis70, program, TRANSCRIPTS) {
+        panic!("{difference}");
+    }
+}
+
+/// On the servers that `scripts/servers` has brought.
+mod real {
+    use super::{BROUGHT, ServerVersion, compare};
+    use crate::real_redis::brought;
+
+    /// Transcripts on each server in an ordinary test run.
+    const TRANSCRIPTS: u32 = 1000;
+
+    #[test]
+    fn model_answers_as_each_version_does() {
+        let here: Vec<_> = (BROUGHT.iter())
+            .filter_map(|(version, name)| Some((*version, brought(name)?)))
+            .collect();
+        assert!(
+            !here.is_empty(),
+            "no server is in target/servers: run scripts/servers"
+        );
+        let compared =
+            (here.iter()).map(|(version, program)| compare(*version, program, TRANSCRIPTS));
+        let differences: Vec<String> = compared.filter_map(Result::err).collect();
+        assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+    }
+
+    #[test]
+    fn every_version_but_one_has_a_server() {
+        let left_out: Vec<_> = (ServerVersion::ALL.into_iter())
+            .filter(|version| BROUGHT.iter().all(|(one, _)| one != version))
+            .collect();
+        assert_eq!(left_out, [ServerVersion::Redis84]);
+    }
+}
+
+/// Compares random transcripts. The error is the smallest one that differs.
+fn compare(version: ServerVersion, program: &Path, ordinary: u32) -> Result<(), String> {
+    let start = || Bench::start(version, program);
+    let bench = std::cell::RefCell::new(start());
+    let outcome = runner(ordinary).run(&crate::grammar::transcripts(), |steps: Vec<Step>| {
         let compared = bench.borrow_mut().compare(&steps);
         compared.map_err(|difference| {
             // Connections are in an unknown state after a difference.
-            *bench.borrow_mut() = Bench::start();
+            *bench.borrow_mut() = start();
             TestCaseError::fail(difference)
         })
     });
-    let bench = bench.into_inner();
+    let Bench {
+        left_out,
+        transcripts,
+        ..
+    } = bench.into_inner();
     match outcome {
         // Where the model leaves something out, the rest of the transcript proves nothing.
-        Ok(()) => assert!(
-            bench.left_out * 20 < bench.transcripts,
-            "{} of {} transcripts came to what the model leaves out",
-            bench.left_out,
-            bench.transcripts
-        ),
+        Ok(()) if left_out * 20 < transcripts => Ok(()),
+        Ok(()) => Err(format!(
+            "{version:?}: {left_out} of {transcripts} transcripts came to what the model leaves out"
+        )),
         Err(TestError::Fail(reason, steps)) => {
             let lines: Vec<String> = steps.iter().map(Step::to_string).collect();
-            panic!(
-                "{}\n\nthe smallest transcript:\n{}",
-                reason.message(),
-                lines.join("\n")
-            );
+            let (reason, lines) = (reason.message(), lines.join("\n"));
+            Err(format!(
+                "{version:?}: {reason}\n\nthe smallest transcript:\n{lines}"
+            ))
         }
-        Err(other) => panic!("{other}"),
+        Err(other) => Err(format!("{version:?}: {other}")),
     }
 }

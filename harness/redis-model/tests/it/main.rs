@@ -5,6 +5,7 @@
 //! - [`replay`]: effects make a replica the same, and the same calls give the same replies
 //! - [`scripts`]: scripts that run without Lua give what they give with it
 //! - [`server`]: what no server of version 7.0 could show
+//! - [`versions`]: what each version says that Redis 7.0 says in another way
 //! - [`grammar`], [`transcript`]: what random transcripts are made of
 //! - [`real_redis`]: a real server, and a client that shows its raw replies
 
@@ -16,3 +17,4 @@ mod replay;
 mod scripts;
 mod server;
 mod transcript;
+mod versions;

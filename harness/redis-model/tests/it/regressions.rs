@@ -1,6 +1,8 @@
 //! Fixed comparisons of the model with a real server: every difference that random transcripts
 //! have found, and what random transcripts cannot reach (time that passes, publications).
 
+use std::path::Path;
+
 use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 
 use crate::real_redis::{RealClient, RealServer};
@@ -208,7 +210,7 @@ const REGRESSIONS: &[(&str, &[&str])] = &[
 
 #[test]
 fn known_differences_stay_gone() {
-    let mut bench = Bench::start();
+    let mut bench = Bench::start(ServerVersion::Redis70, Path::new("redis-server"));
     for (name, lines) in REGRESSIONS {
         let steps: Vec<Step> = lines.iter().map(|line| Step::parse(line)).collect();
         if let Err(difference) = bench.compare(&steps) {
@@ -271,7 +273,7 @@ impl Bracket {
 
 #[test]
 fn keys_are_gone_when_the_server_says_so() {
-    let server = RealServer::start();
+    let server = RealServer::start(Path::new("redis-server"));
     let deadline_ms = now().ms() + 60;
     let ways = [
         "SET s1 v PX 30".to_owned(),
@@ -301,7 +303,7 @@ fn keys_are_gone_when_the_server_says_so() {
 
 #[test]
 fn what_is_left_is_rounded_as_the_server_rounds_it() {
-    let server = RealServer::start();
+    let server = RealServer::start(Path::new("redis-server"));
     let mut bracket = Bracket::new(&server);
     for left_ms in [
         10_010, 10_250, 10_400, 10_510, 10_600, 10_750, 10_990, 400, 600,
@@ -323,7 +325,7 @@ fn what_is_left_is_rounded_as_the_server_rounds_it() {
 
 #[test]
 fn publications_reach_the_subscribed() {
-    let server = RealServer::start();
+    let server = RealServer::start(Path::new("redis-server"));
     let mut model = Server::new(ServerVersion::Redis70);
     let mut real = [server.connect(), server.connect()];
     let ids = [model.connect(), model.connect()];

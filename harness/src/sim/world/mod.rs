@@ -34,6 +34,7 @@ use crate::world::{Capabilities, Refusal, Sentinels, World};
 
 /// What a simulated world is made of.
 pub(in crate::sim) struct Parts {
+    pub(in crate::sim) version: ServerVersion,
     pub(in crate::sim) subject: Subject,
     pub(in crate::sim) nodes: usize,
     /// Whether there is one more server, which keeps the stock.
@@ -68,15 +69,14 @@ impl SimWorld {
         let reading = parts.reading.map(|reading| Rc::new(RefCell::new(reading)));
         let sent = reading.is_some().then(Rc::<SentRequests>::default);
         let node = |number: usize| {
-            let version = ServerVersion::default();
-            let mut node = Node::new(version, parts.replicas, parts.persistence, &clock);
+            let mut node = Node::new(parts.version, parts.replicas, parts.persistence, &clock);
             // The server of the stock has no locks.
             if number < parts.nodes {
                 node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
                 if let (Some(sent), Some(reading)) = (&sent, &reading) {
                     let (locks, sent, reading) = (locks.clone(), sent.clone(), reading.clone());
                     node.make_told_account(|servers| {
-                        ToldAccount::new(servers, locks, sent, reading)
+                        ToldAccount::new(parts.version, servers, locks, sent, reading)
                     });
                 }
             }

@@ -8,7 +8,7 @@ use super::reexecution::in_the_role_of;
 
 #[tokio::test]
 async fn an_engine_with_an_image_is_preferred() {
-    let found = detect(None, None).await;
+    let found = detect(None, None, None).await;
     assert!(
         matches!(found.world, Some(World::Docker(_))),
         "{}",
@@ -19,7 +19,7 @@ async fn an_engine_with_an_image_is_preferred() {
 
 #[tokio::test]
 async fn without_an_image_a_server_on_path_is_taken() {
-    let found = detect(Some("127.0.0.1:1/no-such-redis:8"), None).await;
+    let found = detect(Some("127.0.0.1:1/no-such-redis:8"), None, None).await;
     let expected = World::Process(Binary::find(None).unwrap());
     assert_eq!(found.world, Some(expected));
     assert!(found.reason.contains("no-such-redis"), "{}", found.reason);
@@ -29,7 +29,7 @@ async fn without_an_image_a_server_on_path_is_taken() {
 #[tokio::test]
 async fn with_neither_both_reasons_are_told() {
     let nowhere = Path::new("/nowhere/redis-server");
-    let found = detect(Some("127.0.0.1:1/no-such-redis:8"), Some(nowhere)).await;
+    let found = detect(Some("127.0.0.1:1/no-such-redis:8"), Some(nowhere), None).await;
     assert_eq!(found.world, None);
     assert!(found.reason.contains("no-such-redis") && found.reason.contains("/nowhere"));
 }
@@ -58,7 +58,7 @@ pub fn say_what_is_detected() {
         .build()
         .unwrap();
     let clock = Clock::start();
-    let found = runtime.block_on(detect(None, None));
+    let found = runtime.block_on(detect(None, None, None));
     println!("\ndetected {}\ntook {:?}", found.reason, clock.elapsed());
 }
 

@@ -55,6 +55,7 @@ pub fn plan(scenario: Scenario, nodes: usize, seed: u64) -> Plan {
         ttl,
         nodes: scenario.topology.nodes.unwrap_or(nodes),
         quorum: None,
+        model: picklock_harness::model::ServerVersion::default(),
         keys: keys.map(|key| format!("picklock:stock:{key:04}")).collect(),
         seed,
         options: std::collections::BTreeMap::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::run::{Counts, Latency, Subject};
+use super::run::{Counts, Latency, Redis, Subject};
 use crate::check::{Cause, Property, Status, Verdicts};
 use crate::history::CustodyLook;
 
@@ -75,6 +75,9 @@ pub struct Cell {
     pub scenario_hash: String,
     /// Name of the world.
     pub backend: WorldName,
+    /// The servers of the runs: what they say of themselves. Left out if no run got as far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redis: Option<Redis>,
     /// How many runs were made.
     pub runs: u64,
     /// Seed of the run that is shown: the first run with a surprise (judged runs before those that

@@ -67,6 +67,9 @@ pub struct ReproOverrides {
     /// Lease time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<LeaseDuration>,
+    /// The server by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// Docker image of the nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,

@@ -2,6 +2,7 @@
 
 use picklock_scenarios::WorldName;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +77,24 @@ pub struct Redis {
     pub server: String,
     /// The version that the server reports.
     pub version: String,
+}
+
+impl Redis {
+    /// True if the two are the same server in the same version, whatever their patch levels: what was
+    /// measured on one may be compared with what was measured on the other.
+    pub fn is_like(&self, other: &Redis) -> bool {
+        let release = |redis: &Redis| -> Vec<String> {
+            let numbers = redis.version.split('.').take(2);
+            numbers.map(str::to_owned).collect()
+        };
+        self.server == other.server && release(self) == release(other)
+    }
+}
+
+impl fmt::Display for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.server, self.version)
+    }
 }
 
 /// Counts of events.

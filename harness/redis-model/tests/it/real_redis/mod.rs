@@ -2,9 +2,22 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use picklock_redis_model::Reply;
+
+/// A reply that the model expects and that does not come is a difference too, not a test that hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The server that `scripts/servers` has brought into this directory; `None` if it has not.
+pub fn brought(name: &str) -> Option<PathBuf> {
+    let family = name.split('-').next().unwrap_or(name);
+    let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers");
+    let program = servers.join(name).join(format!("{family}-server"));
+    program.exists().then_some(program)
+}
 
 /// A `redis-server` process on a loopback port, ended with this value.
 pub struct RealServer {
@@ -13,29 +26,29 @@ pub struct RealServer {
 }
 
 impl RealServer {
-    /// Starts one. Fails loudly without `redis-server` on the PATH: there is nothing to compare
-    /// the model with.
-    pub fn start() -> RealServer {
+    /// Starts the program. Fails loudly if it is not there: there is nothing to compare the model
+    /// with.
+    pub fn start(program: &Path) -> RealServer {
         for _ in 0..10 {
-            if let Some(server) = RealServer::try_start() {
+            if let Some(server) = RealServer::try_start(program) {
                 return server;
             }
         }
-        panic!("redis-server does not start (is it on the PATH?)");
+        panic!("{} does not start (is it there?)", program.display());
     }
 
-    fn try_start() -> Option<RealServer> {
+    fn try_start(program: &Path) -> Option<RealServer> {
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("a free loopback port")
             .port();
-        let mut process = Command::new("redis-server")
+        let mut process = Command::new(program)
             .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
             .args(["--save", "", "--appendonly", "no", "--dir"])
             .arg(std::env::temp_dir())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("redis-server on the PATH");
+            .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         let log = process.stdout.take().expect("a pipe, as asked for");
         let mut log = BufReader::new(log);
         let mut line = String::new();
@@ -56,6 +69,7 @@ impl RealServer {
     pub fn connect(&self) -> RealClient {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
         stream.set_nodelay(true).expect("TCP_NODELAY");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         RealClient {
             reader: BufReader::new(stream.try_clone().expect("a second handle")),
             stream,

@@ -1,0 +1,103 @@
+//! The servers that can be chosen by name: the same name means the same server in every world.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::ServerVersion;
+
+/// A server that can be chosen by name, such as `redis:8.0`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedServer {
+    name: &'static str,
+    image: &'static str,
+    version: ServerVersion,
+}
+
+/// All of them. `scripts/servers` brings their programs.
+const ALL: [NamedServer; 5] = [
+    named("redis:6.2", "picklock-redis:6.2", ServerVersion::Redis62),
+    named("redis:7.0", "picklock-redis:7.0", ServerVersion::Redis70),
+    named("redis:8.0", "picklock-redis:8.0", ServerVersion::Redis80),
+    named("valkey:8", "picklock-valkey:8", ServerVersion::Valkey81),
+    named("valkey:9", "picklock-valkey:9", ServerVersion::Valkey91),
+];
+
+const fn named(name: &'static str, image: &'static str, version: ServerVersion) -> NamedServer {
+    NamedServer {
+        name,
+        image,
+        version,
+    }
+}
+
+impl NamedServer {
+    /// All names, from old to new.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        ALL.iter().map(|server| server.name)
+    }
+
+    /// The name, such as `redis:8.0`.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// The image of the container world, which `scripts/redis-image` builds.
+    pub fn image(self) -> &'static str {
+        self.image
+    }
+
+    /// The version that the simulation models.
+    pub fn version(self) -> ServerVersion {
+        self.version
+    }
+
+    /// The program of the process world, below the directory of all servers: a folder for each
+    /// server, and in it the program.
+    pub fn program(self) -> String {
+        let family = self.version.server();
+        format!("{}/{family}-server", self.name.replace(':', "-"))
+    }
+}
+
+impl fmt::Display for NamedServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// No server has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no server `{name}`; there are {}", NamedServer::names().collect::<Vec<_>>().join(", "))]
+pub struct UnknownServer {
+    name: String,
+}
+
+impl FromStr for NamedServer {
+    type Err = UnknownServer;
+
+    fn from_str(name: &str) -> Result<NamedServer, UnknownServer> {
+        let found = ALL.iter().find(|server| server.name == name);
+        found.copied().ok_or_else(|| UnknownServer {
+            name: name.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_leads_to_its_program_and_an_unknown_one_to_the_list() {
+        for name in NamedServer::names() {
+            assert_eq!(name.parse::<NamedServer>().unwrap().to_string(), name);
+        }
+        let server: NamedServer = "valkey:9".parse().unwrap();
+        assert_eq!(server.program(), "valkey-9/valkey-server");
+        let error = "redis:9".parse::<NamedServer>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no server `redis:9`; there are redis:6.2, redis:7.0, redis:8.0, valkey:8, valkey:9"
+        );
+    }
+}
