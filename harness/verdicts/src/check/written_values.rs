@@ -92,23 +92,33 @@ impl WrittenValues {
         }
     }
 
-    /// True if a value of this worker may be there, perhaps of an earlier attempt: one that is not over,
-    /// in a key that is not another lock's own.
-    pub(super) fn any_there(
+    /// The values of this worker that may be there, of whichever attempt: those that are not over, in
+    /// keys that are not another lock's own. `None`: there is none.
+    pub(super) fn kept(
         &self,
         worker: usize,
         lock: u32,
         at_ns: u64,
         clocks: &NodeClocks,
-    ) -> bool {
-        self.there.iter().any(|((node, key), standing)| {
+    ) -> Option<Written> {
+        let mut kept = Written::default();
+        for ((node, key), standing) in &self.there {
             let lives = standing.ttl_ms.is_none_or(|ttl_ms| {
                 let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
                 clocks.over_ns(*node, standing.expiry_set_ns, ttl_ns) > at_ns
             });
             let of_another = matches!(key, KeyName::Lock(other) if *other != lock);
-            standing.worker == worker && lives && !of_another
-        })
+            if standing.worker == worker && lives && !of_another {
+                kept.set(WrittenValue {
+                    node: *node,
+                    key: key.clone(),
+                    set_ns: standing.expiry_set_ns,
+                    ttl_ms: standing.ttl_ms,
+                    at_first: false,
+                });
+            }
+        }
+        (!kept.is_empty()).then_some(kept)
     }
 
     /// What an attempt has written, taken out to be judged; [`WrittenValues::put_back`] returns it.
@@ -129,6 +139,11 @@ impl WrittenValues {
 }
 
 impl Written {
+    /// True if it has changed nothing, or only the expiry of what others had written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.is_empty() && !self.took_away
+    }
+
     fn set(&mut self, value: WrittenValue) {
         let same = |other: &&mut WrittenValue| (other.node, &other.key) == (value.node, &value.key);
         match self.values.iter_mut().find(same) {
