@@ -201,7 +201,8 @@ impl Account {
 fn let_run_out(file: &File, values: &mut [Value]) {
     for value in values {
         let clock = file.of("fault-began").any(|line| {
-            line.text("fault") == "clock-jump" && line.list("nodes").contains(&(value.node as i64))
+            let struck = line.list("nodes").contains(&(value.node as i64)) && !file.missed(line);
+            line.text("fault") == "clock-jump" && struck
         });
         let over = value.runs_out(value.until).max(value.from);
         if !clock && over < value.until {

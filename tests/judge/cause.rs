@@ -9,6 +9,7 @@
 //! | what a claim rests on | values that the attempt wrote while it acquired, before its grant arrived, and did not take back itself |
 //! | restart or failover with a quorum | `quorum-erosion`; eviction and clocks keep their own names |
 //! | a key that ran out "early" | more than 2 ms before the expiry that was written last, and a clock of that node was set forward before |
+//! | a value that would have run out anyway before the later one was written | it ran out: its loss, or a leap of the clock, changed nothing. Unless a clock was set on that node: then that is not known |
 //! | a takeover by writing over | `clock-skew` if a client's clock was struck before, else `race` |
 //! | a grant with nothing behind it | the cause if the other lease ran when it arrived; after that an honest lock would have let the second client in, too |
 //! | a grant with nothing behind it that was over when it arrived | either cause: it was late by its own figure, and the custody says "never written at all"; without the one or the other the second client would not have been inside |
@@ -47,9 +48,7 @@ impl Case<'_> {
         let written = self.account.of_attempt(attempt);
         let mut nodes = Vec::<&Value>::new();
         for value in written.filter(|value| value.from <= attempt.from()) {
-            let undone = matches!(&value.end, End::Removed(by)
-                if by.op == attempt.op && by.phase == "acquire" && value.until <= attempt.from());
-            if !undone && !nodes.iter().any(|known| known.node == value.node) {
+            if !is_undone(value, attempt) && !nodes.iter().any(|known| known.node == value.node) {
                 nodes.push(value);
             }
         }
@@ -103,8 +102,12 @@ impl Case<'_> {
                 causes.insert("phantom-extend");
             }
         }
-        for mine in self.account.of_attempt(one) {
-            let others = self.account.of_attempt(other);
+        let rests_on = |attempt| {
+            let values = self.account.of_attempt(attempt);
+            values.filter(move |value| !is_undone(value, attempt))
+        };
+        for mine in rests_on(one) {
+            let others = rests_on(other);
             for theirs in others.filter(|value| value.node == mine.node && value.key == mine.key) {
                 let (earlier, later) = match (mine.from, mine.line) < (theirs.from, theirs.line) {
                     true => (mine, theirs),
@@ -125,6 +128,7 @@ impl Case<'_> {
     fn of_end(&self, value: &Value, later: &Value) -> Option<&'static str> {
         Some(match &value.end {
             End::Stays => return None,
+            _ if self.was_due(value, later) => "wrong-expiry",
             End::Evicted | End::Flushed => "evicted",
             End::Restarted if self.need() > 1 => "quorum-erosion",
             End::FailedOver if self.need() > 1 => "quorum-erosion",
@@ -136,17 +140,48 @@ impl Case<'_> {
                 false => "wrong-expiry",
             },
             End::Removed(_) => "stolen-release",
-            End::Overwritten(by) => self.of_overwriting(by, later),
+            End::Overwritten(by) => self.of_overwriting(by, value, later),
         })
     }
 
-    fn of_overwriting(&self, by: &Author, later: &Value) -> &'static str {
+    /// True if it would have run out before the later value was written, whatever befell it.
+    fn was_due(&self, value: &Value, later: &Value) -> bool {
+        let befell = match value.end {
+            End::RanOut => self.leapt(value),
+            End::Evicted | End::Flushed | End::Restarted | End::FailedOver => {
+                let mut set = self.file.of("fault-began");
+                !set.any(|line| {
+                    line.has("clock") && line.list("nodes").contains(&(value.node as i64))
+                })
+            }
+            _ => false,
+        };
+        befell && value.runs_out(value.until) <= later.from
+    }
+
+    /// True if the command that ended the value wrote what its attempt had taken the lock with.
+    pub fn took_again(&self, by: &Author, value: &Value) -> bool {
+        let mine = |one: &&Value| {
+            let author = one.author.as_ref();
+            author.is_some_and(|author| author.op == by.op && author.worker == by.worker)
+        };
+        let mut all = self.account.values.iter().filter(mine);
+        let here = |one: &&Value| {
+            one.node == value.node && one.key == value.key && one.from == value.until
+        };
+        let written = all.clone().find(here);
+        let took = |one: &Value| one.author.as_ref().is_some_and(|by| by.phase == "acquire");
+        written.is_some_and(|written| all.any(|one| took(one) && one.text == written.text))
+    }
+
+    fn of_overwriting(&self, by: &Author, value: &Value, later: &Value) -> &'static str {
         let skewed = self
             .file
             .of("fault-began")
             .any(|line| line.text("fault") == "clock-skew" && line.at <= later.from);
         match by.phase.as_str() {
             "extend" | "idle" => "phantom-extend",
+            "release" if self.took_again(by, value) => "phantom-extend",
             "release" => "stolen-release",
             _ if skewed => "clock-skew",
             _ => "race",
@@ -207,4 +242,10 @@ impl Case<'_> {
         }
         causes
     }
+}
+
+/// True if the attempt took the value back itself before it was granted.
+fn is_undone(value: &Value, attempt: &Attempt) -> bool {
+    matches!(&value.end, End::Removed(by)
+        if by.op == attempt.op && by.phase == "acquire" && value.until <= attempt.from())
 }

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | what an expiry is worth | the time of its writing plus the life that was written, on the n-th best node of n that a grant needs |
 //! | which expiries count | those of the attempt's own values, written before the claim arrived, gone or not, but not taken back by itself |
+//! | nothing was written, and a value of that client is still there from an earlier attempt | the claim rests on that one |
 //! | nothing was written at all | worth nothing; the cause is `unbacked-grant` |
 //! | how exact | a claim that is no more than 1 ms too long agrees: no figure is more exact; up to 5 ms is undecided |
 //! | "its own value was still there" after a release | on so many nodes that nobody else could get a quorum, when the success arrived, and never removed by that client later |
@@ -51,10 +52,7 @@ fn overstated(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
 fn of_told(case: &Case, attempt: &Attempt, told: &Told) -> Option<(u64, Finding)> {
     let mut worth: Vec<u64> = Vec::new();
     for node in 0..case.file.nodes as u64 {
-        let mine = case
-            .account
-            .of_attempt(attempt)
-            .filter(|value| value.node == node);
+        let mine = rested_on(case, attempt, told).filter(|value| value.node == node);
         // What the attempt took back itself backs nothing.
         let undone = |value: &Value| {
             let back = matches!(&value.end, End::Removed(by)
@@ -91,6 +89,29 @@ fn of_told(case: &Case, attempt: &Attempt, told: &Told) -> Option<(u64, Finding)
         false => Finding::violated(["wrong-expiry"], note(worth)),
     };
     Some((told.at, finding))
+}
+
+/// The values that a claim rests on: the attempt's own; if it wrote none, those of its client that are
+/// still there.
+fn rested_on<'a>(
+    case: &'a Case,
+    attempt: &'a Attempt,
+    told: &Told,
+) -> impl Iterator<Item = &'a Value> {
+    let own = case.account.of_attempt(attempt);
+    let mut own = own.filter(|value| value.from <= told.at);
+    let wrote = own.next().is_some();
+    let at = told.at;
+    let values = case.account.of_lock(attempt.key);
+    values.filter(move |value| match wrote {
+        true => value.owner == Some((attempt.worker, attempt.op)),
+        false => {
+            value
+                .owner
+                .is_some_and(|(worker, _)| worker == attempt.worker)
+                && value.stands(at)
+        }
+    })
 }
 
 /// A release that told success and left the value.

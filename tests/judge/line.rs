@@ -125,6 +125,19 @@ impl File {
         self.lines.iter().filter(move |line| line.event == event)
     }
 
+    /// True if this fault could not be applied: it ended where it began, and the next line says so.
+    pub fn missed(&self, began: &Line) -> bool {
+        let ended = self.of("fault-ended");
+        let mut ended = ended.filter(|line| line.num("id") == began.num("id"));
+        ended.next().is_some_and(|ended| {
+            let next = self
+                .lines
+                .iter()
+                .find(|line| line.number == ended.number + 1);
+            next.is_some_and(|next| next.event == "fault-missed")
+        })
+    }
+
     /// The time of the last line.
     pub fn end(&self) -> u64 {
         self.lines.last().map_or(0, |line| line.at)

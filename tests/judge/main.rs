@@ -11,6 +11,9 @@
 //! $ PICKLOCK_JUDGE_RUNS=2000 PICKLOCK_JUDGE_SEED=7 cargo test --test judge -- --nocapture
 //! ```
 //!
+//! One run alone is judged with `PICKLOCK_JUDGE_RUN=SCENARIO,LOCK,SEED`; the scenario is one of the
+//! catalog, or a file.
+//!
 //! Each disagreement is printed with its scenario, lock, seed, both answers and what decided it; the
 //! history and the scenario are kept in `target/judge/`. What the definitions leave open, and how this
 //! judge reads it, stands in a table at the top of each file that decides it.
@@ -38,7 +41,7 @@ use compare::Comparison;
 use draw::Dice;
 use known::{KNOWN, Run, SETTLED};
 use picklock_impls::find;
-use picklock_scenarios::catalog;
+use picklock_scenarios::{Scenario, catalog};
 use serde_json::json;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -50,8 +53,30 @@ fn number(name: &str, default: u64) -> u64 {
     }
 }
 
+/// One run alone, by the environment: the scenario (of the catalog, or a file), the lock, the seed.
+fn one_run(text: &str) -> compare::Ran {
+    let [name, lock, seed] = text.split(',').collect::<Vec<_>>()[..] else {
+        panic!("PICKLOCK_JUDGE_RUN is SCENARIO,LOCK,SEED, not {text}");
+    };
+    let scenario = match std::fs::read_to_string(name) {
+        Ok(text) => Scenario::parse(&text, name),
+        Err(_) => catalog::named(name),
+    };
+    let scenario = scenario.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let lock = find(lock).unwrap_or_else(|| panic!("no built-in lock has the name {lock}"));
+    let seed = seed.parse().expect("a seed is a number");
+    compare::simulate(lock, scenario, seed).expect("the scenario fits the lock")
+}
+
 #[test]
 fn two_judges_agree() {
+    if let Ok(text) = std::env::var("PICKLOCK_JUDGE_RUN") {
+        let mut comparison = Comparison::default();
+        comparison.compare(&one_run(&text));
+        comparison.report();
+        assert!(comparison.disagreements.is_empty(), "the judges disagree");
+        return;
+    }
     let mut dice = Dice::new(number("PICKLOCK_JUDGE_SEED", 1));
     let mut comparison = Comparison::default();
     let runs = number("PICKLOCK_JUDGE_RUNS", 60);

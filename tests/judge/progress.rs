@@ -6,6 +6,7 @@
 //! |---|---|
 //! | how long a client waits | from its first request for the lock to the grant, all its requests that follow each other taken together, unless it is killed |
 //! | "every lease that could be outstanding has run out" | one lease after each beginning and end of a fault, each kill, each release that failed, and each attempt in doubt of a client that lacked its quorum; of one that had it, the first since somebody had the lock |
+//! | a lease | the one that was asked for, or what was written, if that is the lease rounded up to a whole second |
 //! | a hold | nobody else can have the lock until its release was answered, or one lease after it was sent |
 //! | what takes a node away | a fault on its link to the client that waits, or its pause, crash or exhaustion; not a clock, and not a cut replication |
 //! | a client that stands still | does not want the lock meanwhile |
@@ -92,9 +93,20 @@ fn without_quorum(case: &Case, faults: &[Fault], worker: u64) -> Vec<Span> {
     steps.filter(lacks).collect()
 }
 
+/// How long a lease is: as long as asked for, or rounded up to a whole second.
+fn lease(case: &Case) -> u64 {
+    let ttl = case.file.ttl;
+    let most = ttl.div_ceil(1000 * MS) * 1000 * MS;
+    let values = case.account.values.iter();
+    let written = values.flat_map(|value| value.expiries.iter().filter_map(|one| one.ttl));
+    written
+        .filter(|written| *written <= most)
+        .fold(ttl, u64::max)
+}
+
 /// The spans in which nobody can be expected to get this lock.
 fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
-    let ttl = case.file.ttl;
+    let ttl = lease(case);
     let after = |at: u64| (at, at.saturating_add(ttl));
     let mut spans: Vec<Span> = Vec::new();
     for one in faults {
@@ -152,7 +164,7 @@ fn doubts(case: &Case, faults: &[Fault], key: u64, last_had: &[u64], all: bool) 
             }
         };
         if excused {
-            spans.push((at, at.saturating_add(case.file.ttl)));
+            spans.push((at, at.saturating_add(lease(case))));
         }
     }
     spans

@@ -10,8 +10,9 @@
 //! | a longer or shorter expiry for a value that stays | neither removes nor replaces it |
 //! | a value that an extension wrote first | no acquisition's; it does not count |
 //! | a value that an extension wrote in place of its own attempt's | still the acquisition's: a lock that keeps its expiry in the value would have no owner after its first extension, and nobody could be robbed |
+//! | a release that writes what its attempt took the lock with | a renewal that came late: `phantom-extend` |
 //! | `race` or `stolen-release` | `stolen-release` if the taken value was there when the release was sent; else it may have looked first, and both are allowed |
-//! | the order of holds | the order in which the grants arrived |
+//! | the order of holds | the order in which they were taken on the servers, where both wrote a value; else that in which the grants arrived. A grant may arrive late, and a later one before it: the counter was right all the same |
 //! | why tokens went wrong | how the key that held the counter was lost between the two grants |
 
 use super::account::{Account, Author, End, Value};
@@ -50,7 +51,7 @@ pub fn ownership(case: &Case) -> Finding {
 }
 
 fn of_taking(case: &Case, value: &Value, by: &Author, replaced: bool) -> Vec<&'static str> {
-    if replaced && by.phase != "release" {
+    if replaced && (by.phase != "release" || case.took_again(by, value)) {
         return vec!["phantom-extend"];
     }
     let attempt = case.attempts.iter().find(|one| one.op == by.op);
@@ -68,7 +69,12 @@ pub fn fencing(case: &Case) -> Finding {
     }
     let mut found: Option<(u64, Vec<&'static str>, String)> = None;
     let mut grants: Vec<&Attempt> = case.attempts.iter().filter(|one| one.granted()).collect();
-    grants.sort_by_key(|one| one.from());
+    let taken = |one: &Attempt| {
+        let values = case.account.of_attempt(one);
+        let written = values.filter(|value| value.from <= one.from());
+        written.map(|value| value.from).min().unwrap_or(one.from())
+    };
+    grants.sort_by_key(|one| taken(one));
     for (index, later) in grants.iter().enumerate() {
         for earlier in &grants[..index] {
             let (Some(low), Some(high)) = (earlier.fence, later.fence) else {
@@ -79,8 +85,9 @@ pub fn fencing(case: &Case) -> Finding {
             }
             let causes = of_tokens(case.account, earlier, later);
             let note = format!("ops {} ({low}) and {} ({high})", earlier.op, later.op);
-            if found.as_ref().is_none_or(|(at, _, _)| *at > later.from()) {
-                found = Some((later.from(), causes, note));
+            let at = later.from().max(earlier.from());
+            if found.as_ref().is_none_or(|(known, _, _)| *known > at) {
+                found = Some((at, causes, note));
             }
         }
     }

@@ -29,13 +29,15 @@ pub(super) fn cause(finding: &Finding, evidence: &Evidence<'_>) -> Cause {
         Seen::WrongStock(stock) => match overlapping_sellers(evidence, stock, finding.at_ns) {
             Some((first, second)) => match of_overlap(evidence, first, second) {
                 // It had been told that it still has the lock, and so it changed the stock.
-                Cause::OutlivedLease if was_resumed(first, finding.at_ns) => Cause::PhantomExtend,
+                Cause::OutlivedLease if was_resumed(first, second, finding.at_ns) => {
+                    Cause::PhantomExtend
+                }
                 cause => cause,
             },
             None if is_interleaved(evidence, stock.key) => Cause::Race,
             None => Cause::Undetermined,
         },
-        Seen::ForeignRelease(release) => of_foreign_release(release),
+        Seen::ForeignRelease(release) => of_foreign_release(evidence, release),
         Seen::StaleToken(stale) => of_stale_token(evidence, stale, finding.at_ns),
         Seen::Stall(stall) => of_stall(evidence, stall),
         Seen::FalseClaim(claim) => of_false_claim(claim.about),
@@ -73,16 +75,17 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     }
 }
 
-/// True if a lease of this hold that was over had been extended by then.
-fn was_resumed(hold: &Hold, by_ns: u64) -> bool {
-    let resumed = |lease: &Lease| (hold.begin_ns + 1..=by_ns).contains(&lease.from_ns);
+/// True if a lease of this hold that was over had been extended by then, after the other client had
+/// come and gone. One that was extended before the other came, and was over again, explains nothing.
+fn was_resumed(hold: &Hold, other: &Hold, by_ns: u64) -> bool {
+    let resumed = |lease: &Lease| (other.end_ns..=by_ns).contains(&lease.from_ns);
     hold.leases.iter().any(resumed)
 }
 
 /// Why a release took another client's lock. If it was sent before the lock was the other client's,
 /// the lock checked ownership and acted later; otherwise it did not check at all.
-fn of_foreign_release(release: &ForeignRelease) -> Cause {
-    if release.extended {
+fn of_foreign_release(evidence: &Evidence<'_>, release: &ForeignRelease) -> Cause {
+    if evidence.is_extension(release) {
         Cause::PhantomExtend
     } else if release.sent_ns < release.owned_ns {
         Cause::Race

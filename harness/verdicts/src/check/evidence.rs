@@ -5,11 +5,14 @@
 
 use std::cell::OnceCell;
 
+use picklock_scenarios::Phase;
+
 use crate::custody::Account;
 use crate::history::{History, What};
 use crate::timeline::{FaultSpan, Hold, Timeline, forgets};
 
 use super::finding::{ForeignRelease, StaleToken};
+use super::lost_claim::took_again;
 use super::properties::ownership::foreign_releases;
 
 /// What a violation is explained from.
@@ -66,6 +69,19 @@ impl<'a> Evidence<'a> {
     pub fn foreign_releases(&self) -> &[ForeignRelease] {
         self.foreign_releases
             .get_or_init(|| foreign_releases(self.history))
+    }
+
+    /// True if it put another value in the place of the one that it took away, and that was a renewal.
+    /// A release may also write a mark that the lock is free; a renewal that comes as late as during the
+    /// release writes what the attempt had taken the lock with.
+    pub fn is_extension(&self, release: &ForeignRelease) -> bool {
+        let spans = self.custody().map_or(&[][..], |account| &account.spans);
+        let struck = spans
+            .iter()
+            .filter(|span| span.from_ns == release.struck_ns);
+        let mut authors = struck.filter_map(|span| span.author.as_ref());
+        let by = authors.find(|by| by.op == release.releaser && by.phase == Phase::Release);
+        release.extended && by.is_none_or(|by| took_again(spans, by, release.struck_ns))
     }
 
     /// The custody: all values of the servers' keys. `None`: the history has no account of them.

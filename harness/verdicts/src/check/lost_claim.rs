@@ -44,10 +44,7 @@ impl LostClaim<'_> {
         for taken in self.taken(later) {
             nodes += 1;
             if let Some(span) = self.last_before(earlier, taken) {
-                ends.push(match was_over_anyway(span, taken, earlier, later) {
-                    true => Cause::PhantomExtend,
-                    false => self.cause_of_end(span, earlier, later),
-                });
+                ends.push(self.cause_of_end(span, taken, earlier, later));
             }
         }
         decisive(&ends, nodes, quorum)
@@ -58,7 +55,8 @@ impl LostClaim<'_> {
     fn taken<'a>(&'a self, hold: &'a Hold) -> Vec<&'a ValueSpan> {
         let mut taken: Vec<&ValueSpan> = Vec::new();
         for span in self.spans_of(hold) {
-            if phase(span) == Some(Phase::Acquire) && span.from_ns <= hold.begin_ns {
+            let acquires = phase(span) == Some(Phase::Acquire) && span.from_ns <= hold.begin_ns;
+            if acquires && !is_undone(span, hold) {
                 taken.retain(|one| (one.node, &one.key) != (span.node, &span.key));
                 taken.push(span);
             }
@@ -89,26 +87,35 @@ impl LostClaim<'_> {
         let spans = self.spans_of(earlier);
         spans
             .filter(|span| span.node == taken.node && span.key == taken.key)
-            .filter(|span| span.from_ns <= taken.from_ns)
+            .filter(|span| span.from_ns <= taken.from_ns && !is_undone(span, earlier))
             .last()
     }
 
     /// What the end of a value means for the lock that rested on it.
-    fn cause_of_end(&self, span: &ValueSpan, earlier: &Hold, later: &Hold) -> Cause {
+    fn cause_of_end(
+        &self,
+        span: &ValueSpan,
+        taken: &ValueSpan,
+        earlier: &Hold,
+        later: &Hold,
+    ) -> Cause {
+        let due_ns = self.due_ns(span).filter(|due_ns| *due_ns <= taken.from_ns);
+        match (&span.end, due_ns) {
+            (SpanEnd::RanOut, _) => of_running_out(span.until_ns, earlier, later),
+            // Lost or not, the later attempt would have found it gone.
+            (end, Some(_)) if is_lost(end) && has_lapsed(earlier, later) => Cause::PhantomExtend,
+            (end, Some(due_ns)) if is_lost(end) => of_running_out(due_ns, earlier, later),
+            (SpanEnd::ClockLeapt, Some(due_ns)) => of_running_out(due_ns, earlier, later),
+            _ => self.cause_of_loss(span, earlier, later),
+        }
+    }
+
+    /// The same of a value without whose end the later attempt would have found it.
+    fn cause_of_loss(&self, span: &ValueSpan, earlier: &Hold, later: &Hold) -> Cause {
         match &span.end {
             SpanEnd::ClockLeapt => Cause::ClockJump,
-            // An extension was granted when the value was gone already: only since then do the leases
-            // overlap. It wrote nothing of its own, and perhaps extended the other client's value. An
-            // extension that may as well have been granted before explains nothing.
-            SpanEnd::RanOut
-                if !share_granted_leases(earlier, later) && was_told_so(earlier, later) =>
-            {
-                Cause::PhantomExtend
-            }
-            // It went away as it had been written, so the lock promised more than it had written.
-            SpanEnd::RanOut => Cause::WrongExpiry,
             SpanEnd::Removed(by) => of_removal(by, earlier, later),
-            SpanEnd::Overwritten(by) => match self.of_overwriting(by, earlier) {
+            SpanEnd::Overwritten(by) => match self.of_overwriting(by, span, earlier) {
                 // It was free for all to take, until an extension was granted.
                 Cause::Race if !share_granted_leases(earlier, later) => Cause::PhantomExtend,
                 cause => cause,
@@ -117,13 +124,27 @@ impl LostClaim<'_> {
             SpanEnd::LostInRestart if self.quorum > 1 => Cause::QuorumErosion,
             SpanEnd::LostInRestart => Cause::LostOnRestart,
             SpanEnd::LostInFailover => Cause::LostOnFailover,
-            SpanEnd::Stays | SpanEnd::Unseen => Cause::Undetermined,
+            SpanEnd::RanOut | SpanEnd::Stays | SpanEnd::Unseen => Cause::Undetermined,
         }
     }
 
+    /// When the value would have been over if nothing had befallen it. `None`: never; or the node's
+    /// clock was set, and it is not known when it would have been.
+    fn due_ns(&self, span: &ValueSpan) -> Option<u64> {
+        let (set_ns, ttl_ms) = span.expiry?;
+        let was_set = |fault: &FaultSpan<'_>| {
+            fault.clock.is_some() && fault.struck() && fault.nodes.contains(&span.node)
+        };
+        // A leap forward is what befell it.
+        let knows = span.end == SpanEnd::ClockLeapt || !self.faults.iter().any(was_set);
+        let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
+        knows.then(|| set_ns.saturating_add(ttl_ns))
+    }
+
     /// A client wrote over a value that was still there. If a clock of one of the two was wrong, and
-    /// it went by its clock, that is why; else it had looked before it wrote.
-    fn of_overwriting(&self, by: &KeyCommand, earlier: &Hold) -> Cause {
+    /// it went by its clock, that is why; else it had looked before it wrote. A renewal may come as
+    /// late as during the release: it writes once more what the attempt took the lock with.
+    fn of_overwriting(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
         let skewed = self.faults.iter().any(|fault| {
             spoils_clocks(fault.fault)
                 && fault.struck()
@@ -134,27 +155,65 @@ impl LostClaim<'_> {
         });
         match by.phase {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
-            _ if skewed => Cause::ClockSkew,
-            _ => Cause::Race,
+            Phase::Release if took_again(self.spans, by, span.until_ns) => Cause::PhantomExtend,
+            Phase::Release => Cause::StolenRelease,
+            Phase::Acquire if skewed => Cause::ClockSkew,
+            Phase::Acquire => Cause::Race,
         }
     }
 }
 
-/// A value was lost that would have been over when the later attempt took its place, and so was the
-/// lease that rested on it: without the loss the later attempt would have got the lock just the same,
-/// and only an extension that came afterwards let the leases overlap.
-fn was_over_anyway(span: &ValueSpan, taken: &ValueSpan, earlier: &Hold, later: &Hold) -> bool {
-    let lost = matches!(
-        span.end,
+/// True if the attempt wrote at this time once more what it had taken the lock with.
+pub(super) fn took_again(spans: &[ValueSpan], by: &KeyCommand, at_ns: u64) -> bool {
+    let own = |span: &&ValueSpan| {
+        let author = span.author.as_ref();
+        author.is_some_and(|author| (author.worker, author.op) == (by.worker, by.op))
+    };
+    let mut own_spans = spans.iter().filter(own);
+    let written = own_spans
+        .clone()
+        .find(|span| span.from_ns == at_ns && phase(span) == Some(by.phase));
+    written.is_some_and(|written| {
+        own_spans.any(|span| phase(span) == Some(Phase::Acquire) && span.value == written.value)
+    })
+}
+
+/// The attempt took the value back itself before it was granted the lock, so its grant does not rest
+/// on it.
+fn is_undone(span: &ValueSpan, hold: &Hold) -> bool {
+    matches!(&span.end, SpanEnd::Removed(by)
+        if by.phase == Phase::Acquire
+            && (by.worker, by.op) == (hold.worker, hold.op)
+            && span.until_ns <= hold.begin_ns)
+}
+
+/// True for an end that no client brought about.
+fn is_lost(end: &SpanEnd) -> bool {
+    matches!(
+        end,
         SpanEnd::Evicted | SpanEnd::Flushed | SpanEnd::LostInRestart | SpanEnd::LostInFailover
-    );
-    let over = span.expiry.is_some_and(|(set_ns, ttl_ms)| {
-        let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
-        set_ns.saturating_add(ttl_ns) <= taken.from_ns
-    });
+    )
+}
+
+/// No lease of the earlier client ran when the later one was let in.
+fn has_lapsed(earlier: &Hold, later: &Hold) -> bool {
     let runs = |lease: &Lease| (lease.from_ns..lease.until_ns).contains(&later.begin_ns);
-    let lapsed = earlier.begin_ns <= later.begin_ns && !earlier.possible_leases.iter().any(runs);
-    lost && over && lapsed
+    earlier.begin_ns <= later.begin_ns && !earlier.possible_leases.iter().any(runs)
+}
+
+/// The value was over at `over_ns`, as it had been written.
+fn of_running_out(over_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
+    let meets = |lease: &&Lease| overlap(lease.span(), later.span());
+    let told = earlier.leases.iter().find(meets);
+    // An extension was granted when the value was gone already: only since then do the leases
+    // overlap. It wrote nothing of its own, and perhaps extended the other client's value. An
+    // extension that may as well have been granted before explains nothing.
+    let too_late = told.is_some_and(|lease| over_ns <= lease.from_ns);
+    match too_late && !share_granted_leases(earlier, later) {
+        true => Cause::PhantomExtend,
+        // The lock promised more than it had written.
+        false => Cause::WrongExpiry,
+    }
 }
 
 /// A command removed the earlier value: by whose?
@@ -186,12 +245,6 @@ fn decisive(ends: &[Cause], nodes: usize, quorum: usize) -> Cause {
 
 fn phase(span: &ValueSpan) -> Option<Phase> {
     span.author.as_ref().map(|author| author.phase)
-}
-
-/// True if the earlier client had certainly been told a lease that meets the later one's hold.
-fn was_told_so(earlier: &Hold, later: &Hold) -> bool {
-    let meets = |lease: &Lease| overlap(lease.span(), later.span());
-    earlier.leases.iter().any(meets)
 }
 
 /// True if the leases that the two were granted with overlap, before any extension.

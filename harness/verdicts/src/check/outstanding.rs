@@ -47,12 +47,14 @@ pub(super) struct Outstanding {
     doubt: Option<Doubt>,
     /// The lock has been excused for a doubt of its own making.
     excused: bool,
+    /// How long a key lives at least, by what was written: the lease may be rounded up.
+    lease_ns: u64,
 }
 
 impl Outstanding {
     /// A step of an attempt to get this lock.
     pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step, reach: &Reach) {
-        let clear_ns = at_ns.saturating_add(attempt.longest_lease_ns);
+        let clear_ns = at_ns.saturating_add(self.longest_ns(attempt));
         match step {
             Step::Asked | Step::LeaseMoved { .. } => {}
             Step::Denied(denial) => self.denied(at_ns, attempt, denial, reach),
@@ -93,7 +95,7 @@ impl Outstanding {
         if denial.is_definite() {
             return;
         }
-        let clear_ns = at_ns.saturating_add(attempt.longest_lease_ns);
+        let clear_ns = at_ns.saturating_add(self.longest_ns(attempt));
         self.doubt = Some(Doubt {
             worker: attempt.worker,
             at_ns,
@@ -118,6 +120,16 @@ impl Outstanding {
     fn held(&mut self, at_ns: u64) {
         self.held_ns = self.held_ns.max(at_ns);
         self.clear_ns = self.clear_ns.max(at_ns);
+    }
+
+    /// The lock rounds its leases up: its keys live so long.
+    pub(super) fn rounded_up(&mut self, lease_ns: u64) {
+        self.lease_ns = lease_ns;
+    }
+
+    /// How long after its end an attempt's values may live.
+    fn longest_ns(&self, attempt: &Attempt) -> u64 {
+        attempt.longest_lease_ns().max(self.lease_ns)
     }
 
     /// A fault began or ended: from now on the lock is judged anew.

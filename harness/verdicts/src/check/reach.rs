@@ -8,11 +8,16 @@
 //! A worker that has no fault of its own, and reaches enough nodes, has all that its lock needs,
 //! however long the faults of others last.
 //!
-//! Faults that strike once take nothing away for longer than that moment.
+//! Faults that strike once take nothing away for longer than that moment. A node whose replicas are cut
+//! off is in reach; but a lock may need the replicas. One that is granted to somebody who asked
+//! meanwhile shows that it does not.
 
 use crate::custody::{KeyUpdate, NodesUsed};
 use crate::history::{Header, What};
 use crate::timeline::{Attempt, Step, strikes_once};
+
+/// The fault that leaves a node in reach, and its replicas behind.
+const CUT_REPLICATION: &str = "cut-replication";
 
 /// A fault that is on.
 #[derive(Debug, Clone)]
@@ -20,6 +25,8 @@ struct Obstacle {
     id: u32,
     workers: Vec<usize>,
     nodes: Vec<usize>,
+    /// Since when only replicas are cut off; `None`: the nodes are, too.
+    replicas_cut_ns: Option<u64>,
 }
 
 /// The faults that are on, and what they leave.
@@ -58,6 +65,11 @@ impl Reach {
         if let Some(used) = &mut self.used {
             used.step(attempt, step);
         }
+        if step == Step::Begun {
+            let needless = |cut_ns: u64| cut_ns <= attempt.acquire_ns;
+            self.obstacles
+                .retain(|fault| !fault.replicas_cut_ns.is_some_and(needless));
+        }
     }
 
     /// An event of the history. True if a fault began or ended.
@@ -75,6 +87,7 @@ impl Reach {
                         id: *id,
                         workers: workers.clone(),
                         nodes: nodes.clone(),
+                        replicas_cut_ns: (**fault == *CUT_REPLICATION).then_some(at_ns),
                     });
                 }
             }

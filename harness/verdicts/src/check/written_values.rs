@@ -15,12 +15,11 @@ pub(super) struct WrittenValues {
 }
 
 /// A value of a worker, and its expiry.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Standing {
     worker: usize,
     node: usize,
-    /// The lock whose name the key has.
-    lock: Option<u32>,
+    key: KeyName,
     expiry_set_ns: u64,
     ttl_ms: Option<i64>,
 }
@@ -84,10 +83,7 @@ impl WrittenValues {
             Some(Standing {
                 worker: now.author.as_ref()?.worker,
                 node: update.node,
-                lock: match update.key {
-                    KeyName::Lock(lock) => Some(*lock),
-                    KeyName::Other(_) => None,
-                },
+                key: update.key.clone(),
                 expiry_set_ns: now.expiry_set_ns,
                 ttl_ms: now.ttl_ms,
             })
@@ -99,23 +95,33 @@ impl WrittenValues {
         self.attempts.begin(op, None);
     }
 
-    /// True if a value of this worker may be there, perhaps of an earlier attempt: one that is not over,
-    /// in a key that is not another lock's own.
-    pub(super) fn any_there(
+    /// The values of this worker that may be there, of whichever attempt: those that are not over, in
+    /// keys that are not another lock's own. `None`: there is none.
+    pub(super) fn kept(
         &self,
         worker: usize,
         lock: u32,
         at_ns: u64,
         clocks: &NodeClocks,
-    ) -> bool {
-        self.there.iter().flatten().any(|standing| {
+    ) -> Option<Written> {
+        let mut kept = Written::default();
+        for standing in self.there.iter().flatten() {
             let lives = standing.ttl_ms.is_none_or(|ttl_ms| {
                 let ttl_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
                 clocks.over_ns(standing.node, standing.expiry_set_ns, ttl_ns) > at_ns
             });
-            let of_another = standing.lock.is_some_and(|other| other != lock);
-            standing.worker == worker && lives && !of_another
-        })
+            let of_another = matches!(standing.key, KeyName::Lock(other) if other != lock);
+            if standing.worker == worker && lives && !of_another {
+                kept.set(WrittenValue {
+                    node: standing.node,
+                    key: standing.key.clone(),
+                    set_ns: standing.expiry_set_ns,
+                    ttl_ms: standing.ttl_ms,
+                    at_first: false,
+                });
+            }
+        }
+        (!kept.is_empty()).then_some(kept)
     }
 
     /// What an attempt has written, taken out to be judged; [`WrittenValues::put_back`] returns it.
@@ -138,6 +144,11 @@ impl WrittenValues {
 }
 
 impl Written {
+    /// True if it has changed nothing, or only the expiry of what others had written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.is_empty() && !self.took_away
+    }
+
     fn set(&mut self, value: WrittenValue) {
         let same = |other: &&mut WrittenValue| (other.node, &other.key) == (value.node, &value.key);
         match self.values.iter_mut().find(same) {

@@ -9,11 +9,16 @@ pub struct NodeClocks {
     shifts: Vec<(u64, usize, i64)>,
     /// The shifts that are undone when their fault ends: its id, its nodes, by how much.
     passing: Vec<(u32, Vec<usize>, i64)>,
+    /// The latest fault that shifted a clock, and how many shifts there were before it.
+    latest: Option<(u32, usize)>,
+    /// The fault that the last event ended.
+    just_ended: Option<u32>,
 }
 
 impl NodeClocks {
     /// Reads one event.
     pub fn event(&mut self, event: &Event) {
+        let just_ended = self.just_ended.take();
         match &event.what {
             What::FaultBegan {
                 id,
@@ -21,6 +26,7 @@ impl NodeClocks {
                 clock: Some(ClockShift { by_ns, for_good }),
                 ..
             } => {
+                self.latest = Some((*id, self.shifts.len()));
                 let shifts = nodes.iter().map(|node| (event.at_ns, *node, *by_ns));
                 self.shifts.extend(shifts);
                 if !for_good {
@@ -28,10 +34,21 @@ impl NodeClocks {
                 }
             }
             What::FaultEnded { id } => {
+                self.just_ended = Some(*id);
+                self.latest = self.latest.filter(|(latest, _)| latest == id);
                 let over = self.passing.iter().position(|(passing, ..)| passing == id);
                 if let Some((_, nodes, by_ns)) = over.map(|index| self.passing.swap_remove(index)) {
                     let back = nodes.into_iter().map(|node| (event.at_ns, node, -by_ns));
                     self.shifts.extend(back);
+                }
+            }
+            // The fault could not be applied, and so no clock was set.
+            What::FaultMissed { .. } => {
+                if let (Some((id, before)), Some(missed)) = (self.latest, just_ended)
+                    && id == missed
+                {
+                    self.shifts.truncate(before);
+                    self.latest = None;
                 }
             }
             _ => {}
@@ -66,7 +83,7 @@ mod tests {
     fn shifted(shifts: &[(u64, i64)]) -> NodeClocks {
         NodeClocks {
             shifts: shifts.iter().map(|(at, by)| (*at, 0, *by)).collect(),
-            passing: Vec::new(),
+            ..NodeClocks::default()
         }
     }
 
@@ -79,6 +96,39 @@ mod tests {
         assert_eq!(shifted(&[(50, -30), (120, 500)]).over_ns(0, 10, 100), 120);
         assert_eq!(shifted(&[(5, 300), (111, 9)]).over_ns(0, 10, 100), 110);
         assert_eq!(shifted(&[(50, 300)]).over_ns(1, 10, 100), 110);
+    }
+
+    #[test]
+    fn a_clock_that_could_not_be_set_stays_as_it_is() {
+        for for_good in [true, false] {
+            let mut clocks = NodeClocks::default();
+            let began = What::FaultBegan {
+                id: 3,
+                fault: "clock-jump".into(),
+                detail: String::new(),
+                workers: Vec::new(),
+                nodes: vec![0],
+                clock: Some(ClockShift {
+                    by_ns: 90,
+                    for_good,
+                }),
+            };
+            let missed = What::FaultMissed {
+                fault: "clock-jump".into(),
+                reason: "node 0 is paused".into(),
+                optional: true,
+            };
+            for what in [began, What::FaultEnded { id: 3 }] {
+                clocks.event(&Event { at_ns: 50, what });
+            }
+            assert!(clocks.leapt(0, 50, 50), "it ended where it began");
+            clocks.event(&Event {
+                at_ns: 50,
+                what: missed,
+            });
+            assert!(!clocks.leapt(0, 0, 200));
+            assert_eq!(clocks.over_ns(0, 10, 100), 110);
+        }
     }
 
     #[test]

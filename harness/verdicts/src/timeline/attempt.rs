@@ -29,9 +29,10 @@ pub struct Attempt {
     pub deadline_ns: u64,
     /// The lease runs no longer than until here; 0 before the grant.
     pub latest_deadline_ns: u64,
-    /// What the attempt may leave behind in the servers when it ends runs out after this time: the
-    /// TTL, or the longest lease that was reported, counted from the report.
-    pub longest_lease_ns: u64,
+    /// The longest lease that was reported, counted from the report.
+    pub(super) longest_told_ns: u64,
+    /// The longest expiry that was written for it; 0: none was.
+    pub(super) longest_written_ns: u64,
     /// True when the deadline is the subject's own word.
     pub told: bool,
     /// A value was written to a server for it.
@@ -131,7 +132,8 @@ impl Attempt {
             begin_ns: None,
             deadline_ns: 0,
             latest_deadline_ns: 0,
-            longest_lease_ns: ms(ttl_ms),
+            longest_told_ns: 0,
+            longest_written_ns: 0,
             told: false,
             taken: false,
             extend_ns: None,
@@ -254,7 +256,24 @@ impl Attempt {
         self.deadline_ns = deadline.earliest_ns;
         self.latest_deadline_ns = deadline.latest_ns;
         let lease_ns = deadline.latest_ns.saturating_sub(at_ns);
-        self.longest_lease_ns = self.longest_lease_ns.max(lease_ns);
+        self.longest_told_ns = self.longest_told_ns.max(lease_ns);
+    }
+
+    /// What the attempt may leave behind in the servers when it ends runs out after this time: the
+    /// TTL, or the longest lease that was reported, counted from the report. More than was written is
+    /// a false claim, and no lease.
+    pub fn longest_lease_ns(&self) -> u64 {
+        let told_ns = match self.longest_written_ns {
+            0 => self.longest_told_ns,
+            written_ns => self.longest_told_ns.min(written_ns),
+        };
+        self.ttl_ns.max(told_ns)
+    }
+
+    /// A value was written for it that lives so long; `None`: for ever.
+    pub(super) fn written(&mut self, ttl_ms: Option<i64>) {
+        let written_ns = ttl_ms.map_or(u64::MAX, |ttl| ms(u64::try_from(ttl).unwrap_or(0)));
+        self.longest_written_ns = self.longest_written_ns.max(written_ns);
     }
 
     /// When the hold began, for steps that only a hold can make.

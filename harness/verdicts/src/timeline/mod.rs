@@ -35,7 +35,7 @@ pub use fault::{FaultSpan, forgets, loses, spoils_clocks, strikes_once};
 pub use hold::{Hold, LeasePhase, LeaseState};
 pub(crate) use lease::Leases;
 pub use lease::{Lease, overlap};
-pub use nanoseconds::ms;
+pub use nanoseconds::{is_rounded_up, ms};
 pub use operation::{Operation, OperationKind, Outcome, each_operation};
 pub use tracker::AttemptTracker;
 pub use under_way::UnderWay;

@@ -10,7 +10,7 @@
 
 use picklock_scenarios::Phase;
 
-use crate::history::{Event, KeyChange, KeyCommand, What};
+use crate::history::{Event, KeyChange, KeyCommand, KeyName, What};
 
 use super::attempt::{Attempt, Denial, HoldEnd, Step};
 use super::fault::{forgets, spoils_clocks};
@@ -92,11 +92,15 @@ impl AttemptTracker {
                 return false;
             }
             What::KeyChanged {
+                key,
                 value: Some(_),
+                ttl_ms,
                 why: KeyChange::Command(command),
                 ..
             } => {
-                self.taken(at_ns, command);
+                // What never expires beside the lock is a counter.
+                let of_lock = ttl_ms.is_some() || matches!(key, KeyName::Lock(_));
+                self.taken(at_ns, command, of_lock.then_some(*ttl_ms));
                 return false;
             }
             _ => return self.lease_event(event, see),
@@ -273,10 +277,13 @@ impl AttemptTracker {
 
     /// A command has written the lock's value, or its expiry. A grant cannot have been reported before its
     /// first, nor an extension before its last.
-    fn taken(&mut self, at_ns: u64, command: &KeyCommand) {
+    fn taken(&mut self, at_ns: u64, command: &KeyCommand, lives: Option<Option<i64>>) {
         let Some(attempt) = self.find(command.worker, command.op) else {
             return;
         };
+        if let Some(ttl_ms) = lives {
+            attempt.written(ttl_ms);
+        }
         match command.phase {
             Phase::Acquire => attempt.taken(at_ns),
             Phase::Extend => attempt.extend_written_ns = at_ns,

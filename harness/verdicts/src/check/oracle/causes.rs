@@ -11,7 +11,7 @@ use super::claims::only_node;
 use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
 use super::pairs::{Hold, holds, overlapping, words};
 use crate::check::{Cause, Property};
-use crate::history::{Event, History, KeyChange};
+use crate::history::{Event, History, KeyChange, KeyCommand, What};
 
 /// All causes that the first violation may have: several pairs may have met at that time.
 pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTreeSet<Cause> {
@@ -76,8 +76,14 @@ fn of_values(history: &History, one: &Hold, other: &Hold) -> Cause {
     };
     let mut ends: Vec<Cause> = Vec::new();
     for (place, at) in &votes {
-        if let Some(begun) = last_of(events, earlier.op, *place, events[*at].at_ns) {
-            ends.push(end_of(events, (*place, begun), earlier, later, quorum));
+        if let Some(begun) = last_of(events, earlier, *place, events[*at].at_ns) {
+            ends.push(end_of(
+                events,
+                (*place, begun),
+                earlier,
+                (later, *at),
+                quorum,
+            ));
         }
     }
     // Which end could not have been spared?
@@ -107,7 +113,8 @@ fn votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
             let acquires = value
                 .author
                 .is_some_and(|author| author.phase == Phase::Acquire);
-            acquires && events[*index].at_ns <= hold.begin_ns
+            let undone = is_undone(events, (place, *index), hold);
+            acquires && events[*index].at_ns <= hold.begin_ns && !undone
         });
         let Some((index, _)) = begun.last() else {
             continue;
@@ -143,41 +150,61 @@ fn last_content<'a>(events: &'a [Event], place: Place<'a>, begun: usize) -> Opti
     states.flatten().rfind(|now| now.begun == begun)
 }
 
-fn last_of<'a>(events: &'a [Event], op: u64, place: Place<'a>, until_ns: u64) -> Option<usize> {
-    let values = values_of(events, op, place).map(|(index, _)| index);
-    values
+fn last_of<'a>(events: &'a [Event], hold: &Hold, place: Place<'a>, until_ns: u64) -> Option<usize> {
+    let values = values_of(events, hold.op, place).map(|(index, _)| index);
+    let standing = values.filter(|index| !is_undone(events, (place, *index), hold));
+    standing
         .filter(|index| events[*index].at_ns <= until_ns)
         .last()
 }
 
-/// Would this value have been over when the later one was written there, lost or not, and had its
-/// holder's lease run out?
-fn lapsed(
-    events: &[Event],
-    (place, begun): (Place<'_>, usize),
-    earlier: &Hold,
-    later: &Hold,
-) -> bool {
-    let mut expiry_ns = None;
+/// Which event ended the value that another one began.
+fn ended(events: &[Event], (place, begun): (Place<'_>, usize)) -> Option<usize> {
+    let is_it = |count: usize| content(events, count, place).is_some_and(|now| now.begun == begun);
+    let gone = (begun + 1..=events.len()).find(|count| !is_it(*count));
+    gone.map(|count| count - 1)
+}
+
+/// The attempt took the value back before it was granted.
+fn is_undone(events: &[Event], value: (Place<'_>, usize), hold: &Hold) -> bool {
+    ended(events, value).is_some_and(|gone| {
+        let removed = change(&events[gone]).is_some_and(|(_, now, ..)| now.is_none());
+        let own =
+            command(&events[gone]).is_some_and(|by| by.op == hold.op && by.phase == Phase::Acquire);
+        removed && own && events[gone].at_ns <= hold.begin_ns
+    })
+}
+
+/// When the expiry of a value was to be over that was written last, if nothing had befallen it.
+fn due_ns(events: &[Event], (place, begun): (Place<'_>, usize)) -> Option<u64> {
+    let mut due_ns = None;
     for index in begun..events.len() {
         match content(events, index + 1, place) {
             Some(now) if now.begun == begun => {
-                if let Some((there, _, Some(ttl_ms), _)) = change(&events[index])
+                if let Some((there, _, ttl_ms, _)) = change(&events[index])
                     && there == place
                 {
-                    expiry_ns = Some(events[index].at_ns + ttl_ms as u64 * 1_000_000);
+                    due_ns = ttl_ms.map(|ttl_ms| events[index].at_ns + ttl_ms as u64 * 1_000_000);
                 }
             }
             _ => break,
         }
     }
-    let mut votes = votes(events, later).into_iter();
-    let taken = votes.find(|(there, _)| *there == place);
-    let over =
-        matches!((taken, expiry_ns), (Some((_, at)), Some(over_ns)) if over_ns <= events[at].at_ns);
+    due_ns
+}
+
+/// Had the earlier holder's lease run out when the later one was let in?
+fn lapsed(earlier: &Hold, later: &Hold) -> bool {
     let at_ns = later.begin_ns;
     let runs = |lease: &(u64, u64)| lease.0 <= at_ns && at_ns < lease.1;
-    over && earlier.begin_ns <= at_ns && !earlier.leases.iter().any(runs)
+    earlier.begin_ns <= at_ns && !earlier.leases.iter().any(runs)
+}
+
+/// A clock of the node was set at any time.
+fn was_set(events: &[Event], node: usize) -> bool {
+    events.iter().any(|event| {
+        matches!(&event.what, What::FaultBegan { nodes, clock: Some(_), .. } if nodes.contains(&node))
+    })
 }
 
 /// What the end of a value means for the lock that rested on it.
@@ -185,26 +212,35 @@ fn end_of(
     events: &[Event],
     (place, begun): (Place<'_>, usize),
     earlier: &Hold,
-    later: &Hold,
+    (later, taken): (&Hold, usize),
     quorum: usize,
 ) -> Cause {
-    let is_it = |count: usize| content(events, count, place).is_some_and(|now| now.begun == begun);
-    let gone = (begun + 1..=events.len()).find(|count| !is_it(*count));
-    let gone = gone.map(|count| count - 1);
+    let gone = ended(events, (place, begun));
     let until_ns = |hold: &Hold| {
         words(events, hold.op)
             .first()
             .map_or(0, |word| word.until_ns.0)
     };
     let apart = until_ns(earlier) <= later.begin_ns || until_ns(later) <= earlier.begin_ns;
-    let ran_out = || match over_ns(events, place, gone.unwrap_or(events.len())) {
-        (_, true) => Cause::ClockJump,
-        _ if apart => Cause::PhantomExtend,
-        _ => Cause::WrongExpiry,
+    // The lease that meets the other hold was told when the value was gone.
+    let of_running_out = |over_ns: u64| {
+        let span = (later.begin_ns, later.end_ns);
+        let mut leases = earlier.leases.iter();
+        let told = leases.find(|lease| overlapping(**lease, span));
+        match apart && told.is_some_and(|lease| over_ns <= lease.0) {
+            true => Cause::PhantomExtend,
+            false => Cause::WrongExpiry,
+        }
     };
+    let due_ns = due_ns(events, (place, begun)).filter(|due| *due <= events[taken].at_ns);
     let seen_ns = gone.map_or(events.last().map_or(0, |last| last.at_ns), |gone| {
         events[gone].at_ns
     });
+    let ran_out = || match (over_ns(events, place, gone.unwrap_or(events.len())), due_ns) {
+        ((_, true), None) => Cause::ClockJump,
+        ((_, true), Some(due_ns)) => of_running_out(due_ns),
+        ((over_ns, _), _) => of_running_out(over_ns.min(seen_ns)),
+    };
     let was_over = over_ns(events, place, gone.unwrap_or(events.len())).0 < seen_ns;
     let Some((_, value, _, why)) = gone.and_then(|gone| change(&events[gone])) else {
         return if was_over {
@@ -218,6 +254,8 @@ fn end_of(
         (KeyChange::Expired, _) => ran_out(),
         (_, Some(by)) if value.is_some() => match by.phase {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
+            Phase::Release if took_again(events, by, value) => Cause::PhantomExtend,
+            Phase::Release => Cause::StolenRelease,
             _ if apart => Cause::PhantomExtend,
             _ => Cause::Race,
         },
@@ -226,11 +264,26 @@ fn end_of(
         (_, Some(by)) if by.op == later.op && by.phase == Phase::Acquire => Cause::Race,
         (_, Some(_)) => Cause::StolenRelease,
         _ if was_over => ran_out(),
-        _ if lapsed(events, (place, begun), earlier, later) => Cause::PhantomExtend,
+        (
+            KeyChange::Evicted | KeyChange::Flushed | KeyChange::Restarted | KeyChange::FailedOver,
+            _,
+        ) if due_ns.is_some() && !was_set(events, place.0) => match lapsed(earlier, later) {
+            true => Cause::PhantomExtend,
+            false => of_running_out(due_ns.unwrap_or(0)),
+        },
         (KeyChange::Evicted | KeyChange::Flushed, _) => Cause::Evicted,
         (KeyChange::Restarted, _) if quorum > 1 => Cause::QuorumErosion,
         (KeyChange::Restarted, _) => Cause::LostOnRestart,
         (KeyChange::FailedOver, _) => Cause::LostOnFailover,
         _ => Cause::Undetermined,
     }
+}
+
+/// The attempt wrote this value before, in order to take the lock.
+fn took_again(events: &[Event], by: &KeyCommand, value: Option<&str>) -> bool {
+    events.iter().any(|event| {
+        let took =
+            command(event).is_some_and(|other| other.op == by.op && other.phase == Phase::Acquire);
+        took && change(event).is_some_and(|(_, written, ..)| written == value)
+    })
 }

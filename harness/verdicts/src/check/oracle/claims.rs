@@ -94,28 +94,19 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
     for (index, event) in events.iter().enumerate() {
         match event.what {
             What::Granted { worker, op, .. } => {
-                let wrote =
-                    (0..index).any(|before| command(&events[before]).is_some_and(|by| by.op == op));
                 // A lock that keeps its value has nothing to write; another lock's, or one that is over,
                 // is not it.
-                let lock = asked(events, op).map_or(0, |asked| asked.1);
-                let any_there = places(events).into_iter().any(|place| {
-                    let now = content(events, index, place);
-                    let author = now.and_then(|now| now.author);
-                    let of_another = matches!(place.1, KeyName::Lock(other) if *other != lock);
-                    author.is_some_and(|author| author.worker == worker)
-                        && over_ns(events, place, index).0 > event.at_ns
-                        && !of_another
-                });
-                if wrote || !any_there {
-                    let untrue = [
+                let there = there(events, index, worker, op);
+                let untrue = match there.is_empty() || wrote(events, index, op) {
+                    true => vec![
                         wrong_expiry(events, index, op),
                         too_few(events, index, op, nodes),
                         too_long(events, index, op, nodes),
                         shared(events, index, op),
-                    ];
-                    found.extend(untrue.iter().filter(|untrue| **untrue).map(|_| event.at_ns));
-                }
+                    ],
+                    false => vec![too_long(events, index, op, nodes)],
+                };
+                found.extend(untrue.iter().filter(|untrue| **untrue).map(|_| event.at_ns));
             }
             What::Extended { op, .. } if moved(events, index, op) => {
                 found.extend(too_long(events, index, op, nodes).then_some(event.at_ns));
@@ -129,6 +120,45 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
         }
     }
     (found.len() as u64, found.into_iter().min())
+}
+
+/// True if the attempt has left something in a key, or taken something away.
+fn wrote(events: &[Event], index: usize, op: u64) -> bool {
+    let left = places(events).into_iter().any(|place| {
+        let last = (0..index).rev().find(|at| {
+            let by_op = command(&events[*at]).is_some_and(|by| by.op == op);
+            let now = content(events, at + 1, place);
+            let own = now.is_none_or(|now| now.author.is_some_and(|author| author.op == op));
+            change(&events[*at]).is_some_and(|change| change.0 == place) && by_op && own
+        });
+        last.is_some_and(|at| change(&events[at]).is_some_and(|change| change.1.is_some()))
+    });
+    left || took_away(events, index, op)
+}
+
+/// What stands in the keys of any attempt of this worker, and is not over, before an event.
+fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>> {
+    let lock = asked(events, op).map_or(0, |asked| asked.1);
+    let standing = |place: Place<'_>| {
+        let author = content(events, index, place).and_then(|now| now.author);
+        let of_another = matches!(place.1, KeyName::Lock(other) if *other != lock);
+        author.is_some_and(|author| author.worker == worker)
+            && over_ns(events, place, index).0 > events[index].at_ns
+            && !of_another
+    };
+    let places = places(events).into_iter();
+    let own = places.filter(|place| standing(*place)).filter_map(|place| {
+        let here = |event: &Event| change(event).is_some_and(|change| change.0 == place);
+        let set = events[..index].iter().rposition(here)?;
+        let (_, _, ttl_ms, _) = change(&events[set])?;
+        Some(Own {
+            place,
+            over_ns: ttl_ms.map_or(u64::MAX, |ttl| events[set].at_ns + ttl as u64 * MS),
+            ttl_ms,
+            at_first: false,
+        })
+    });
+    own.collect()
 }
 
 fn wrong_expiry(events: &[Event], index: usize, op: u64) -> bool {
@@ -151,17 +181,8 @@ fn too_few(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     let on = nodes_of(&own(events, index, op)).len();
     let lock = asked(events, op).map_or(0, |asked| asked.1);
     let alone = on > 0 && only_node(events, lock).is_some();
-    // Only a key that is no lock.
-    let beside = on == 0
-        && places(events).into_iter().any(|place| {
-            let last = (0..index).rev().find(|at| {
-                let by_op = command(&events[*at]).is_some_and(|by| by.op == op);
-                let now = content(events, at + 1, place);
-                let own = now.is_none_or(|now| now.author.is_some_and(|author| author.op == op));
-                change(&events[*at]).is_some_and(|change| change.0 == place) && by_op && own
-            });
-            last.is_some_and(|at| change(&events[at]).is_some_and(|change| change.1.is_some()))
-        });
+    // Only a key that is no lock, or something that it took away.
+    let beside = on == 0 && wrote(events, index, op);
     let promised = words(&events[..=index], op)
         .last()
         .is_some_and(|word| word.until_ns.0 > events[index].at_ns);
@@ -175,7 +196,15 @@ fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
         Some(_) => 1,
         None => nodes / 2 + 1,
     };
-    let own = own(events, index, op);
+    let mut own = own(events, index, op);
+    let worker = events.iter().find_map(|event| match event.what {
+        What::Acquire { worker, op: o, .. } if o == op => Some(worker),
+        _ => None,
+    });
+    if !wrote(events, index, op) {
+        own = there(events, index, worker.unwrap_or(usize::MAX), op);
+        own.retain(|own| is_lock(own.place.1, own.ttl_ms.is_some()));
+    }
     let Some(told_ns) = words(&events[..=index], op)
         .last()
         .map(|word| word.until_ns.0)

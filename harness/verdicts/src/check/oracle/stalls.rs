@@ -195,19 +195,11 @@ fn asking_since(past: &[Event], of_key: u32, of_worker: usize, patience_ns: u64)
     let mut since_ns = None;
     let mut asking = false;
     let mut denied_ns = None;
-    let mut buyer = None;
     for event in past {
         match event.what {
-            What::Acquire {
-                worker,
-                key,
-                intended_ns,
-                ..
-            } if worker == of_worker => {
-                // In an open loop this may be another buyer than before.
-                let soon = denied_ns.is_some_and(|denied| event.at_ns - denied <= patience_ns)
-                    && buyer == intended_ns;
-                buyer = intended_ns;
+            What::Acquire { worker, key, .. } if worker == of_worker => {
+                // In an open loop this may be another buyer than before, and it is all the same.
+                let soon = denied_ns.is_some_and(|denied| event.at_ns - denied <= patience_ns);
                 asking = key == of_key;
                 since_ns = match (asking, since_ns, soon) {
                     (false, _, _) => None,

@@ -5,7 +5,8 @@
 //! - "You have it, for so long." Its value was written to a quorum of the nodes, and the expiry on them
 //!   is over no sooner than the client was told. An expiry is counted from the last moment at which it
 //!   can have been set, so the bound is never too low. How long a value really stayed does not matter
-//!   here: if it was lost, that is another property.
+//!   here: if it was lost, that is another property. A lock that writes nothing, because a value of its
+//!   client is still there from an earlier attempt, has what that one is worth.
 //! - "As long as you asked for." The expiry is the lease, or that rounded up to a whole second. A key
 //!   without expiry is not judged: some locks measure the lease in another way.
 //! - "It is free." After a release that claims success, the value is gone from so many nodes that
@@ -68,19 +69,25 @@ impl Claims {
     }
 
     fn granted(&mut self, at_ns: u64, attempt: &Attempt) {
-        // A lock that keeps its value from one attempt to the next has nothing to write.
-        let written = self.written.take(attempt.op).or_else(|| {
-            let (worker, lock) = (attempt.worker, attempt.key);
-            let clocks = self.kept.clocks();
-            let kept = self.written.any_there(worker, lock, at_ns, clocks);
-            (!kept).then(Written::default)
-        });
-        let Some(written) = written else { return };
+        let written = self.written.take(attempt.op).unwrap_or_default();
+        // A lock that keeps its value from one attempt to the next has nothing to write. But the value
+        // lives no longer for it.
+        if written.is_empty()
+            && let Some(kept) = self.kept_value(at_ns, attempt)
+        {
+            return self.judge_validity(at_ns, attempt, &kept);
+        }
         self.judge_expiry(at_ns, attempt, &written);
         self.judge_grant(at_ns, attempt, &written);
         self.judge_validity(at_ns, attempt, &written);
         self.judge_key(at_ns, attempt, &written);
         self.written.put_back(attempt.op, written);
+    }
+
+    /// What is there of an earlier attempt of this worker. `None`: nothing.
+    fn kept_value(&self, at_ns: u64, attempt: &Attempt) -> Option<Written> {
+        let (worker, lock) = (attempt.worker, attempt.key);
+        self.written.kept(worker, lock, at_ns, self.kept.clocks())
     }
 
     /// "As long as you asked for."
@@ -221,9 +228,16 @@ impl Checker for Claims {
             Step::Asked => self.written.asked(attempt.op),
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
-                if let Some(written) = self.written.take(attempt.op) {
-                    self.judge_validity(at_ns, attempt, &written);
-                    self.written.put_back(attempt.op, written);
+                let written = self.written.take(attempt.op).unwrap_or_default();
+                match self
+                    .kept_value(at_ns, attempt)
+                    .filter(|_| written.is_empty())
+                {
+                    Some(kept) => self.judge_validity(at_ns, attempt, &kept),
+                    None => {
+                        self.judge_validity(at_ns, attempt, &written);
+                        self.written.put_back(attempt.op, written);
+                    }
                 }
             }
             Step::Answered { .. } | Step::Denied(_) | Step::Gone => self.written.forget(attempt.op),

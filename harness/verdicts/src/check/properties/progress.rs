@@ -7,7 +7,7 @@
 //! - the time since which that worker wants the lock (see [`crate::check::waiters`]);
 //! - the end of every lease that could be outstanding (see [`crate::check::outstanding`]);
 //! - one TTL after any fault began or ended: until then a command that the fault delayed may have
-//!   set a key.
+//!   set a key. A lock that rounds its expiry up to a whole second is given that long.
 //!
 //! The period ends with the next grant, when no client wants the lock any more, with the next
 //! fault, or with the run, at the first event that tells what was found afterwards. Waiting
@@ -15,7 +15,8 @@
 //! refuses, fails or hangs although it has all that it needs is not available.
 //!
 //! A fault that is on excuses only the workers that it keeps from a quorum of the nodes (see
-//! [`crate::check::reach`]). If none but these wait at the end of the run, the property is `unknown`.
+//! [`crate::check::reach`]). If one of these waits for longer than the bound, and the fault never ends,
+//! the property is `unknown`.
 //!
 //! After the run, a probe that waited for the bound and was not granted counts like one more
 //! client. A key without expiry that was left behind is a violation if the probe did not get past
@@ -36,7 +37,7 @@ use crate::check::reach::Reach;
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
 use crate::history::{Event, Header, Misbehaviour, What};
-use crate::timeline::{Attempt, Step, ms, spoils_clocks};
+use crate::timeline::{Attempt, Step, is_rounded_up, ms, spoils_clocks};
 
 #[derive(Debug, Clone, Default)]
 struct KeyState {
@@ -64,6 +65,8 @@ struct Waiter {
 pub(in crate::check) struct Progress {
     bound_ns: u64,
     ttl_ns: u64,
+    /// How long a key lives by what was written: the TTL, or that rounded up to a whole second.
+    lease_ns: u64,
     workers: usize,
     keys: Vec<KeyState>,
     waiters: Waiters,
@@ -159,7 +162,7 @@ impl Progress {
         outstanding.idle_since_ns().is_some_and(|idle_ns| {
             let from_ns = waiter.since_ns.max(idle_ns).max(self.faults_clear_ns);
             let excused_ns = match self.reach.has_quorum(waiter.worker, key) {
-                true => self.bound_ns.saturating_add(self.ttl_ns),
+                true => self.bound_ns.saturating_add(self.lease_ns),
                 false => self.bound_ns,
             };
             outstanding.is_in_doubt() && at_ns > from_ns.saturating_add(excused_ns)
@@ -177,24 +180,16 @@ impl Progress {
     }
 
     /// Looks at the clients that are asking for this key: at the one that has waited longest of those
-    /// that reach what the lock needs, and after the run also of the others. Cheap unless the key was
-    /// idle for long.
+    /// that reach what the lock needs, and at that of the others. Cheap unless the key was idle for long.
     fn look_at_key(&mut self, at_ns: u64, key: u32) {
         let outstanding = &self.keys[key as usize].outstanding;
         let idle_since_ns = outstanding.clear_ns().max(self.faults_clear_ns);
         if !self.run_over && at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
             return;
         }
-        let reach = &self.reach;
-        let reaching = self
-            .waiters
-            .longest(key, |worker| reach.has_quorum(worker, key));
-        let kept_away = match self.run_over {
-            true => self
-                .waiters
-                .longest(key, |worker| !reach.has_quorum(worker, key)),
-            false => None,
-        };
+        let reaches = |worker| self.reach.has_quorum(worker, key);
+        let reaching = self.waiters.longest(key, reaches);
+        let kept_away = self.waiters.longest_kept_away(key, reaches);
         for (worker, since_ns) in reaching.into_iter().chain(kept_away) {
             self.look(at_ns, key, Waiter { worker, since_ns });
         }
@@ -271,6 +266,7 @@ impl Checker for Progress {
         Progress {
             bound_ns,
             ttl_ns: ms(header.ttl_ms),
+            lease_ns: ms(header.ttl_ms),
             workers: header.workers,
             keys: vec![KeyState::default(); header.keys.len()],
             waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
@@ -296,11 +292,16 @@ impl Checker for Progress {
         }
         self.latest_ns = at_ns;
         self.ttl_ns = self.ttl_ns.max(attempt.ttl_ns);
+        self.lease_ns = self.lease_ns.max(self.ttl_ns);
         match step {
             Step::Asked => self.waiters.asked(at_ns, attempt),
             Step::Denied(denial) => {
                 let worker = attempt.worker;
-                if let Some(since_ns) = self.waiters.denied(at_ns, attempt) {
+                if let Some((since_ns, first_ns)) = self.waiters.denied(at_ns, attempt) {
+                    let since_ns = match self.reach.has_quorum(worker, key) {
+                        true => since_ns,
+                        false => first_ns,
+                    };
                     self.look(at_ns, key, Waiter { worker, since_ns });
                 }
                 if !denial.is_definite() {
@@ -311,7 +312,6 @@ impl Checker for Progress {
                 self.look_at_key(at_ns, key);
                 self.waiters.satisfied(attempt);
                 self.keys[key as usize].stalled = false;
-                self.keys[key as usize].kept_away = false;
             }
             Step::Gone => {
                 self.look_at_key(at_ns, key);
@@ -335,7 +335,7 @@ impl Checker for Progress {
             self.look_at_all(at_ns);
         }
         if self.reach.event(at_ns, &event.what) {
-            self.faults_clear_ns = at_ns.saturating_add(self.ttl_ns);
+            self.faults_clear_ns = at_ns.saturating_add(self.lease_ns);
             for state in &mut self.keys {
                 state.outstanding.forgive();
                 state.kept_away = false;
@@ -379,6 +379,15 @@ impl Checker for Progress {
 
     fn key_changed(&mut self, _: u64, update: &KeyUpdate<'_>) {
         self.reach.key_changed(update);
+        if let Some(ttl_ms) = update.now.and_then(|now| now.ttl_ms) {
+            let written_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
+            if is_rounded_up(written_ns, self.ttl_ns) && written_ns > self.lease_ns {
+                self.lease_ns = written_ns;
+                for state in &mut self.keys {
+                    state.outstanding.rounded_up(written_ns);
+                }
+            }
+        }
     }
 
     fn finish(mut self) -> Judgement {

@@ -112,7 +112,7 @@ impl Draft {
                 format!("written {ago} earlier")
             }
         };
-        let what = match release.extended {
+        let what = match evidence.is_extension(release) {
             true => "renewal",
             false => "release",
         };
