@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use crate::clock::Clock;
-use crate::history::{Event, Misbehaviour, What};
+use crate::history::{Event, What};
 
 /// Is called with each event as it happens: the live progress of a front end.
 pub type Listener = Box<dyn Fn(&Event)>;
@@ -47,19 +47,6 @@ impl Recorder {
         for event in self.events.borrow_mut().iter_mut() {
             event.at_ns = 0;
         }
-    }
-
-    /// The first line of a worker that is not a message of the protocol.
-    pub fn garbage_of(&self, of: usize) -> Option<String> {
-        let events = self.events.borrow();
-        events.iter().find_map(|event| match &event.what {
-            What::Misbehaved {
-                worker,
-                kind: Misbehaviour::Garbage,
-                detail,
-            } if *worker == of => Some(detail.clone()),
-            _ => None,
-        })
     }
 
     /// Takes the events out.

@@ -155,15 +155,10 @@ fn trouble(history: &History) -> Vec<String> {
             kind,
             detail,
         } => Some(match kind {
-            Misbehaviour::Garbage => {
-                format!(
-                    "worker {worker} wrote a line that is not a message of the protocol: {detail}"
-                )
+            Misbehaviour::Garbage | Misbehaviour::OutOfTurn => {
+                format!("worker {worker} broke the adapter protocol: {detail}")
             }
             Misbehaviour::Hung => format!("worker {worker} hung: {detail}"),
-            Misbehaviour::OutOfTurn => {
-                format!("worker {worker} sent an unexpected message: {detail}")
-            }
         }),
         What::WorkerDown {
             worker,

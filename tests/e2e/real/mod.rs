@@ -17,6 +17,7 @@
 //! - [`readme`]: every command of the README and the docs
 //! - [`containers`], [`proc_table`]: what there is on this machine, and whose
 
+mod adapter_check;
 mod adapters;
 mod agreement;
 mod cases;
