@@ -48,8 +48,8 @@ The adapter is started twice, over one Redis server that is started for it. Each
   ✓  passed, with a remark where there is one
   ✗  failed: what is wrong, the line that shows it, and the paragraph of docs/protocol.md
   –  not offered, which is no fault
-A lock that grants what is held fails the check as an adapter does that ignores its lock: scenarios
-say which of the two it is.
+  ·  not tried, because of a fault that was told before
+A broken lock fails some checks as a broken adapter does. Scenarios tell the two apart.
 
 Exit codes:
   0  no check failed

@@ -89,6 +89,16 @@ mod tests {
             result(CheckStatus::NotRun, "not tried: it did not get ready"),
         ];
         let lines: String = results.iter().map(check_line).collect();
-        insta::assert_snapshot!(format!("{lines}{}", summary(&results)), @"");
+        insta::assert_snapshot!(format!("{lines}{}", summary(&results)), @r#"
+        ✓ grant           grants a lock that nobody holds
+        ✓ grant           grants a lock that nobody holds (with a remark)
+        ✗ grant           it wrote `granted` without `token`
+                          it wrote {"reply":"granted"}\u{1b}[2J
+                          its log  Traceback
+                          see      docs/protocol.md#granted
+        – grant           not offered: no `fence`
+        · grant           not tried: it did not get ready
+        5 checks: 2 passed, 1 failed, 1 not offered, 1 not tried.
+        "#);
     }
 }
