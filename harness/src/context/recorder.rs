@@ -49,6 +49,14 @@ impl Recorder {
         }
     }
 
+    /// True if this worker was seen to break the protocol, or to hang.
+    pub fn has_misbehaved(&self, of: usize) -> bool {
+        let events = self.events.borrow();
+        let of_it =
+            |event: &Event| matches!(&event.what, What::Misbehaved { worker, .. } if *worker == of);
+        events.iter().any(of_it)
+    }
+
     /// Takes the events out.
     pub fn take(&self) -> Vec<Event> {
         self.events.take()

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
 use tokio::time::timeout;
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, Silence};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::context::{RunContext, millis};
 use crate::entropy;
@@ -19,6 +19,10 @@ use crate::world::World;
 /// Redis.
 pub async fn probe<W: World>(context: &Rc<RunContext<W>>) {
     let prober = context.plan.scenario.workload.workers;
+    if nobody_answers(context) {
+        look_for_leftovers(context).await;
+        return look_for_lost_nodes(context).await;
+    }
     match start(context, prober).await {
         Ok(mut talk) => {
             for key in (0..).take(context.plan.keys.len()) {
@@ -30,6 +34,13 @@ pub async fn probe<W: World>(context: &Rc<RunContext<W>>) {
     context.world.kill_worker(prober).await.ok();
     look_for_leftovers(context).await;
     look_for_lost_nodes(context).await;
+}
+
+/// True if every worker was ended because it broke the protocol or hung. One more of the same kind
+/// would tell nothing, and take as long.
+fn nobody_answers<W>(context: &RunContext<W>) -> bool {
+    let mut workers = 0..context.plan.scenario.workload.workers;
+    workers.all(|worker| context.roster.is_down(worker) && context.recorder.has_misbehaved(worker))
 }
 
 /// Without this look it is not known what was left behind.
@@ -93,7 +104,11 @@ async fn take_once<W: World>(
             Ok(Answer::Granted { token, .. }) => granted = Some(token),
             // A lock that refuses at once must not make the probe spin.
             Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
-            Err(silence) => return failed(context, format!("the client is gone: {silence}")),
+            Err(Silence::Gone(reason)) => {
+                return failed(context, format!("the client is gone: {reason}"));
+            }
+            // What it did is written down.
+            Err(Silence::BrokeProtocol(_) | Silence::Hung) => return,
         }
     }
     let waited = context.clock.elapsed().saturating_sub(begun);
