@@ -31,6 +31,7 @@ Exit codes:
 Try:
   picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
   picklock matrix --backend sim                 every lock, every scenario, one table
+  picklock adapter check COMMAND                does a lock of your own speak the protocol
   picklock replay run-1                         repeat a run kept with --out
   picklock list                                 all locks, scenarios and worlds";
 
@@ -45,6 +46,8 @@ pub enum Command {
     Matrix(MatrixArgs),
     /// Compare results with picklock.toml and its baseline, for CI.
     Gate(GateArgs),
+    /// Check whether a program of your own keeps the adapter protocol.
+    Adapter(AdapterArgs),
     /// List and describe locks, scenarios and worlds.
     List(ListArgs),
     /// Judge a history file again, from that file alone.
@@ -200,6 +203,7 @@ impl BackendChoice {
     }
 }
 
+pub use crate::adapter_check::cli::AdapterArgs;
 pub use crate::gate::cli::GateArgs;
 pub use crate::matrix::cli::MatrixArgs;
 pub use crate::replay::ReplayArgs;

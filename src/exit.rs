@@ -61,18 +61,15 @@ impl Failure {
     }
 }
 
-/// A worker that did not start, with its last output: that often says more than the error does.
+/// A worker that did not start, with the end of its log: that often says more than the error does.
 fn not_started(error: &RunError, log: &[String]) -> Failure {
-    let mut text = error.to_string();
-    let RunError::Worker { worker, heard, .. } = error else {
+    let RunError::Worker { worker, .. } = error else {
         return Failure::Interrupted;
     };
-    if let Some(line) = heard {
-        text.push_str(&format!(
-            "\n  worker {worker} wrote to its standard output, which is for the adapter protocol only:\n    {}",
-            visible(line)
-        ));
-    }
+    // The adapter's own words may be among them.
+    let error = error.to_string();
+    let lines: Vec<_> = error.lines().map(visible).collect();
+    let mut text = lines.join("\n");
     if !log.is_empty() {
         text.push_str(&format!("\n  worker {worker} wrote to its standard error:"));
         for line in log {

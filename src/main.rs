@@ -10,6 +10,7 @@
 //! - [`matrix`]: many runs, one table
 //! - [`replay`]: repeats a kept run from its [`repro`] file, if the user has [`trust`] in it
 //! - [`gate`]: compares results with the user's configuration
+//! - [`adapter_check`]: checks whether a program keeps the adapter protocol
 //! - [`listing`], [`check`]: the smaller commands
 //! - [`report`]: writes reports from kept runs, which [`report_reader`] reads
 //! - [`explain`], [`completions`]: descriptions for people, completions for shells
@@ -17,6 +18,7 @@
 //! - [`source`]: errors that point into a user's file
 //! - [`live_progress`], [`print`], [`run_directory`], [`exit`]: progress, printing, kept files, exit codes
 
+mod adapter_check;
 mod check;
 mod cli;
 mod completions;
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => on_one_thread(replay::run(args)),
         Command::Matrix(args) => on_one_thread(matrix::run(args)),
         Command::Gate(args) => on_one_thread(gate::run(args)),
+        Command::Adapter(args) => on_one_thread(adapter_check::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => check::run(&args),
         Command::Report(args) => report::run(&args),

@@ -22,11 +22,14 @@
 //! - [`spec`]: what is run, as one value; [`run`](mod@run): the one entry that runs it
 //! - [`subject`]: the code of a lock, as a value; [`worker`]: a process that serves one client of it
 //! - [`trial`]: your own lock through a scenario, from your own test
+//! - `conformance`: does an adapter keep the protocol (with the feature `servers`)
 //! - [`latency`]: how long the subject took; pure functions of a history
 
 pub mod account;
 pub mod adapter;
 pub mod clock;
+#[cfg(feature = "servers")]
+pub mod conformance;
 pub mod context;
 pub mod driver;
 pub mod entropy;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::history::{Event, Misbehaviour, What};
+use picklock_verdicts::history::{Event, LAST_LOOK, Misbehaviour, What};
 
 use crate::escape::visible;
 use crate::units::moment_ns;
@@ -70,6 +70,9 @@ fn words(what: &What) -> Option<String> {
             kind,
             detail,
         } => format!("worker {worker} {}: {detail}", did(*kind)),
+        What::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => {
+            format!("the {LAST_LOOK} after the run failed: {reason}")
+        }
         What::FaultMissed { fault, reason, .. } => format!("fault {fault} never struck: {reason}"),
         What::NodeLost { node, reason } => format!("node {node} failed on its own: {reason}"),
         What::FaultEscaped { worker, .. } => format!(
@@ -89,9 +92,8 @@ fn words(what: &What) -> Option<String> {
 
 fn did(kind: Misbehaviour) -> &'static str {
     match kind {
-        Misbehaviour::Garbage => "wrote something that is not a protocol message",
+        Misbehaviour::Garbage | Misbehaviour::OutOfTurn => "broke the adapter protocol",
         Misbehaviour::Hung => "did not answer in time",
-        Misbehaviour::OutOfTurn => "answered without a request",
     }
 }
 
@@ -143,7 +145,7 @@ mod tests {
         };
         assert_eq!(
             line(5, garbage).unwrap(),
-            r"  0.005 s  worker 0 wrote something that is not a protocol message: \u{1b}]0;owned\u{7}"
+            r"  0.005 s  worker 0 broke the adapter protocol: \u{1b}]0;owned\u{7}"
         );
     }
 }

@@ -167,6 +167,24 @@ impl WorkerControl {
         futures_util::future::join_all(logs).await;
     }
 
+    /// What the worker leaves behind when it ends shall live on, so that it can be seen. It is
+    /// killed with the worker, by [`kill`](Self::kill) or when the last handle is dropped.
+    #[cfg(feature = "servers")]
+    pub(crate) fn spare_group(&self) {
+        self.group.reap_guard().spare_group();
+    }
+
+    /// The ids of the worker's process and of its descendants that live.
+    ///
+    /// # Errors
+    /// The system does not show its processes.
+    #[cfg(feature = "servers")]
+    pub(crate) async fn living(&self) -> Result<Vec<u32>, ProcessError> {
+        let table = self.table().await?;
+        let members = self.group.reap_guard().members(&table);
+        Ok(members.into_iter().map(|(pid, _)| pid).collect())
+    }
+
     /// Waits until it has ended, and returns how, in words.
     pub async fn exited(&self) -> String {
         let mut watched = self.how_it_ended.clone();

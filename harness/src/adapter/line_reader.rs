@@ -65,6 +65,11 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         }
     }
 
+    /// The beginning of a line whose end has not come.
+    pub fn unfinished(&self) -> String {
+        String::from_utf8_lossy(&self.partial).into_owned()
+    }
+
     fn take(&mut self) -> String {
         let bytes = std::mem::take(&mut self.partial);
         String::from_utf8_lossy(&bytes).into_owned()

@@ -68,6 +68,19 @@ pub enum Ask {
     Ping,
 }
 
+impl Ask {
+    /// Its `op`.
+    pub fn op(&self) -> &'static str {
+        match self {
+            Ask::Init { .. } => "init",
+            Ask::Acquire { .. } => "acquire",
+            Ask::Extend { .. } => "extend",
+            Ask::Release { .. } => "release",
+            Ask::Ping => "ping",
+        }
+    }
+}
+
 /// What a worker writes: a reply (with the request's number) or an event (without).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -139,9 +152,41 @@ pub enum Answer {
     },
 }
 
+impl Answer {
+    /// Its `reply`.
+    pub fn reply(&self) -> &'static str {
+        match self {
+            Answer::Ready { .. } => "ready",
+            Answer::Granted { .. } => "granted",
+            Answer::Refused => "refused",
+            Answer::Unsupported { .. } => "unsupported",
+            Answer::Released { .. } => "released",
+            Answer::Pong => "pong",
+            Answer::Error { .. } => "error",
+        }
+    }
+}
+
 /// A field that may be null, and may not be left out.
 fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     Option::deserialize(deserializer)
+}
+
+impl Notification {
+    /// Its `event`.
+    pub fn event(&self) -> &'static str {
+        match self {
+            Notification::Extended { .. } => "extended",
+            Notification::Lost { .. } => "lost",
+        }
+    }
+
+    /// The token of the grant that it is about.
+    pub fn token(&self) -> &str {
+        match self {
+            Notification::Extended { token, .. } | Notification::Lost { token } => token,
+        }
+    }
 }
 
 /// Events that no request asked for.

@@ -1,6 +1,8 @@
 //! The adapter protocol: the driver's end and the built-in worker's end.
 //!
 //! - [`message`]: requests, answers and events
+//! - [`message_shape`]: the fields of each message, as data
+//! - [`protocol_fault`]: what an adapter can do wrong, each with its words
 //! - [`line_reader`]: one message a line, with a limit on its length
 //! - [`local_channel`]: messages between tasks, if the worker is not a process
 //! - [`process`]: the driver's end of a worker process
@@ -17,9 +19,11 @@ mod exit;
 pub mod line_reader;
 pub mod local_channel;
 pub mod message;
+pub mod message_shape;
 pub mod process;
 mod process_error;
 mod process_group;
+pub mod protocol_fault;
 mod reap_guard;
 mod reconnecting;
 pub mod serve;

@@ -14,10 +14,9 @@ use super::control::WorkerControl;
 use super::line_reader::{Line, LineReader};
 use super::message::{Request, WorkerMessage};
 pub use super::process_error::ProcessError;
+use super::protocol_fault::{MalformedLine, read_message, too_long};
 use crate::process_stat::{MARK_VARIABLE, ProcessStat};
 
-/// How much of a line that is not a message is kept, in characters.
-const GARBAGE_KEPT: usize = 200;
 /// After the end of a process: how long to wait for output that is still in the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 /// After the end of its output: how long a process may take to exit.
@@ -28,8 +27,8 @@ const EXIT_GRACE: Duration = Duration::from_secs(1);
 pub enum WorkerOutput {
     /// A message of the protocol.
     Message(WorkerMessage),
-    /// A line that is not a message: its first 200 characters.
-    Garbage(String),
+    /// A line that is not a message, and why.
+    Garbage(MalformedLine),
     /// It has ended, in these words: `exited with status 3`, `killed by signal 9 (SIGKILL)`.
     Exited(String),
 }
@@ -145,11 +144,16 @@ impl WorkerStdin {
         let mut line = serde_json::to_vec(request)
             .map_err(|error| ProcessError::Send(io::Error::other(error)))?;
         line.push(b'\n');
-        let sent = async {
-            self.0.write_all(&line).await?;
-            self.0.flush().await
-        };
-        sent.await.map_err(ProcessError::Send)
+        self.write(&line).await.map_err(ProcessError::Send)
+    }
+
+    /// Writes these bytes, which need not be a request.
+    ///
+    /// # Errors
+    /// The worker no longer reads.
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes).await?;
+        self.0.flush().await
     }
 }
 
@@ -160,6 +164,11 @@ pub struct WorkerStdout {
 }
 
 impl WorkerStdout {
+    /// The beginning of a line whose end has not come.
+    pub fn unfinished(&self) -> String {
+        self.lines.unfinished()
+    }
+
     /// Waits for the next output. [`WorkerOutput::Exited`] is the last one; later calls return it
     /// again. Cancel-safe.
     pub async fn next(&mut self) -> WorkerOutput {
@@ -183,13 +192,10 @@ impl WorkerStdout {
             }
         };
         match line {
-            Ok(Some(Line::Whole(text))) => match serde_json::from_str(&text) {
-                Ok(said) => WorkerOutput::Message(said),
-                Err(_) => WorkerOutput::Garbage(text.chars().take(GARBAGE_KEPT).collect()),
-            },
-            Ok(Some(Line::TooLong(start))) => {
-                WorkerOutput::Garbage(start.chars().take(GARBAGE_KEPT).collect())
+            Ok(Some(Line::Whole(text))) => {
+                read_message(&text).map_or_else(WorkerOutput::Garbage, WorkerOutput::Message)
             }
+            Ok(Some(Line::TooLong(start))) => WorkerOutput::Garbage(too_long(&start)),
             Ok(None) | Err(_) => self.fell_silent().await,
         }
     }

@@ -22,7 +22,7 @@ pub enum ProcessError {
         source: io::Error,
     },
     /// It cannot be started.
-    #[error("cannot start `{program}`: {source}")]
+    #[error("cannot start `{program}`: {source}{}", start_advice(source))]
     Start {
         /// The first word of its command line.
         program: String,
@@ -41,6 +41,24 @@ pub enum ProcessError {
     /// A request cannot be written: the worker does not read any more.
     #[error("cannot send to the worker: {0}")]
     Send(#[source] io::Error),
+}
+
+/// What to do about a program that does not start.
+fn start_advice(source: &io::Error) -> &'static str {
+    /// The file has no `#!` line, and is no program of this machine.
+    const NO_PROGRAM: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
+    match source.kind() {
+        io::ErrorKind::NotFound => {
+            "; give its path, or a program on PATH (there is no shell: aliases and variables do not work)"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "; make it executable (`chmod +x`), or start it by its interpreter (`python3 FILE`)"
+        }
+        _ if source.raw_os_error() == Some(NO_PROGRAM) => {
+            "; start it by its interpreter (`python3 FILE`), or begin it with a `#!` line"
+        }
+        _ => "",
+    }
 }
 
 impl ProcessError {

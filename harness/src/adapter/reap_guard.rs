@@ -20,6 +20,8 @@ pub(super) struct ReapGuard {
     pid: Pid,
     reaped: bool,
     lineage: Lineage,
+    /// True: what the child leaves behind in its group is not killed when it has ended.
+    spares_group: bool,
     /// True when the whole lineage was seen to be dead.
     is_extinct: bool,
 }
@@ -47,6 +49,7 @@ impl ReapGuard {
             pid,
             reaped: false,
             lineage,
+            spares_group: false,
             is_extinct: false,
         })
     }
@@ -62,6 +65,18 @@ impl ReapGuard {
     /// No descendant is older than this, in clock ticks since boot.
     pub(super) fn since_ticks(&self) -> u64 {
         self.lineage.since_ticks()
+    }
+
+    /// What the child leaves behind in its group shall live on, for somebody to look at.
+    #[cfg(feature = "servers")]
+    pub(super) fn spare_group(&mut self) {
+        self.spares_group = true;
+    }
+
+    /// The child and its descendants, as far as they live in this table.
+    #[cfg(feature = "servers")]
+    pub(super) fn members(&mut self, table: &ProcessTable) -> BTreeSet<Member> {
+        self.lineage.members(table)
     }
 
     /// Signals the process group.
@@ -131,7 +146,7 @@ impl ReapGuard {
     pub(super) fn poll_reap(&mut self, context: &mut Context<'_>) -> Poll<String> {
         // Until the dead leader is reaped, no other group can have its number. So this is the time
         // to kill what it left behind in its group.
-        if matches!(process_group::condition(self.pid), Ok(Condition::Dead)) {
+        if !self.spares_group && matches!(process_group::condition(self.pid), Ok(Condition::Dead)) {
             let _ = process_group::signal(self.pid, Signal::KILL);
         }
         let waited = pin!(self.child.wait()).poll(context);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::cut_text::cut_texts;
 use crate::clock::Clock;
-use crate::history::{Event, Misbehaviour, What};
+use crate::history::{Event, What};
 
 /// Is called with each event as it happens: the live progress of a front end.
 pub type Listener = Box<dyn Fn(&Event)>;
@@ -52,17 +52,12 @@ impl Recorder {
         }
     }
 
-    /// The first line of a worker that is not a message of the protocol.
-    pub fn garbage_of(&self, of: usize) -> Option<String> {
+    /// True if this worker was seen to break the protocol, or to hang.
+    pub fn has_misbehaved(&self, of: usize) -> bool {
         let events = self.events.borrow();
-        events.iter().find_map(|event| match &event.what {
-            What::Misbehaved {
-                worker,
-                kind: Misbehaviour::Garbage,
-                detail,
-            } if *worker == of => Some(detail.clone()),
-            _ => None,
-        })
+        let of_it =
+            |event: &Event| matches!(&event.what, What::Misbehaved { worker, .. } if *worker == of);
+        events.iter().any(of_it)
     }
 
     /// Takes the events out.

@@ -206,6 +206,9 @@ impl<W: World> Buyer<W> {
         let reason = match broken {
             Broken::Struck => return,
             Broken::Silent(Silence::Gone(reason)) => reason,
+            Broken::Silent(Silence::BrokeProtocol(_)) => {
+                "ended because it broke the adapter protocol".to_owned()
+            }
             Broken::Silent(Silence::Hung) => "killed because it hung".to_owned(),
         };
         self.note_down(reason);

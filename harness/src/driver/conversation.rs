@@ -14,8 +14,9 @@ use super::output_budget::{Line, OutputBudget};
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
 use crate::adapter::process::WorkerOutput;
+use crate::adapter::protocol_fault::ProtocolFault;
 use crate::context::RunContext;
-use crate::history::{Misbehaviour, What};
+use crate::history::{LAST_LOOK, Misbehaviour, What};
 use crate::world::{Session, World};
 
 /// Why a worker gave no answer.
@@ -24,6 +25,9 @@ pub enum Silence {
     /// It has ended, for this reason.
     #[error("{0}")]
     Gone(String),
+    /// It broke the protocol, in these words, and was ended for it.
+    #[error("{0}")]
+    BrokeProtocol(String),
     /// It did not answer within the deadline, and was killed for it.
     #[error("it did not answer in time")]
     Hung,
@@ -58,7 +62,7 @@ pub struct Conversation {
     worker: usize,
     next_id: u64,
     requests: Sender<Request>,
-    answers: Receiver<Result<(u64, Answer), String>>,
+    answers: Receiver<Result<(u64, Answer), Silence>>,
     grants: Rc<RefCell<Grants>>,
     listener: tokio::task::JoinHandle<()>,
     /// Ends the wait for an answer. Reset for each request.
@@ -103,7 +107,7 @@ impl Conversation {
     /// belongs to.
     ///
     /// # Errors
-    /// The worker is gone, or was killed because it hung.
+    /// The worker is gone, broke the protocol, or was killed because it hung.
     pub async fn ask<W: World>(
         &mut self,
         context: &RunContext<W>,
@@ -130,6 +134,18 @@ impl Conversation {
         }
     }
 
+    /// Records an answer that does not fit what was asked. The worker is of no use after it.
+    pub fn broken_by<W>(
+        &self,
+        context: &RunContext<W>,
+        op: &'static str,
+        answer: &Answer,
+    ) -> Silence {
+        let fault = ProtocolFault::wrong_answer(op, answer.reply()).to_string();
+        note_misbehaviour(context, self.worker, Misbehaviour::OutOfTurn, fault.clone());
+        Silence::BrokeProtocol(fault)
+    }
+
     /// True if the subject reported the lease of this operation as lost.
     pub fn has_lost(&self, op: u64) -> bool {
         self.grants.borrow().lost.contains(&op)
@@ -141,22 +157,20 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 async fn answer_to<W>(
-    answers: &mut Receiver<Result<(u64, Answer), String>>,
+    answers: &mut Receiver<Result<(u64, Answer), Silence>>,
     context: &RunContext<W>,
     worker: usize,
     id: u64,
 ) -> Result<Answer, Silence> {
-    loop {
-        match answers.next().await {
-            Some(Ok((answered, answer))) if answered == id => return Ok(answer),
-            Some(Ok((answered, answer))) => {
-                let detail =
-                    format!("answer to request {answered} while {id} was asked: {answer:?}");
-                note_misbehaviour(context, worker, Misbehaviour::OutOfTurn, detail);
-            }
-            Some(Err(reason)) => return Err(Silence::Gone(reason)),
-            None => return Err(Silence::Gone("the line is closed".into())),
+    match answers.next().await {
+        Some(Ok((answered, answer))) if answered == id => Ok(answer),
+        Some(Ok((answered, _))) => {
+            let fault = ProtocolFault::wrong_id(id, answered).to_string();
+            note_misbehaviour(context, worker, Misbehaviour::OutOfTurn, fault.clone());
+            Err(Silence::BrokeProtocol(fault))
         }
+        Some(Err(silence)) => Err(silence),
+        None => Err(Silence::Gone("the line is closed".into())),
     }
 }
 
@@ -165,7 +179,7 @@ struct OutputListener<W> {
     context: Rc<RunContext<W>>,
     worker: usize,
     grants: Rc<RefCell<Grants>>,
-    heard: Sender<Result<(u64, Answer), String>>,
+    heard: Sender<Result<(u64, Answer), Silence>>,
 }
 
 impl<W: World> OutputListener<W> {
@@ -224,12 +238,15 @@ impl<W: World> OutputListener<W> {
                 self.note(notification);
                 true
             }
+            // Nothing that follows can be trusted, and nobody should wait for it.
             WorkerOutput::Garbage(line) => {
-                self.misbehaved(Misbehaviour::Garbage, line);
-                true
+                self.misbehaved(Misbehaviour::Garbage, line.to_string());
+                let broke = Silence::BrokeProtocol(line.to_string());
+                self.heard.send(Err(broke)).ok();
+                false
             }
             WorkerOutput::Exited(reason) => {
-                self.heard.send(Err(reason)).ok();
+                self.heard.send(Err(Silence::Gone(reason))).ok();
                 false
             }
         }
@@ -248,13 +265,13 @@ impl<W: World> OutputListener<W> {
 
     fn note(&self, notification: Notification) {
         let worker = self.worker;
-        let (Notification::Extended { token, .. } | Notification::Lost { token }) = &notification;
+        let token = notification.token();
         let known = self.grants.borrow().of(token);
         let Some(op) = known else {
-            self.misbehaved(
-                Misbehaviour::OutOfTurn,
-                format!("speaks of a token that it was never granted: {notification:?}"),
-            );
+            let event = notification.event();
+            // A thread that renews may be faster than the one that writes the grant.
+            let fault = ProtocolFault::UnknownToken { event };
+            self.misbehaved(Misbehaviour::OutOfTurn, fault.to_string());
             return;
         };
         // Events of the probe's own lease are not part of the run.
@@ -285,13 +302,13 @@ impl<W: World> OutputListener<W> {
     }
 }
 
-/// False for the client that probes after the run: its number follows those of the workers.
+/// False for the client that takes the locks after the run: its number follows those of the workers.
 fn is_worker_of_the_run<W>(context: &RunContext<W>, worker: usize) -> bool {
     worker < context.plan.scenario.workload.workers
 }
 
-/// Records misbehaviour of a worker. The client that probes after the run is not one of the run's
-/// workers: if it misbehaves, the probe is not conclusive.
+/// Records misbehaviour of a worker. The client that takes the locks after the run is not one of the
+/// run's workers: if it misbehaves, nothing is known about the locks.
 fn note_misbehaviour<W>(
     context: &RunContext<W>,
     worker: usize,
@@ -306,8 +323,8 @@ fn note_misbehaviour<W>(
         }
     } else {
         What::FaultMissed {
-            fault: "probe".into(),
-            reason: format!("its client misbehaved: {detail}"),
+            fault: LAST_LOOK.into(),
+            reason: detail,
             optional: false,
         }
     };

@@ -8,17 +8,21 @@ use std::rc::Rc;
 use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
 use tokio::time::timeout;
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, Silence};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::context::{RunContext, millis};
 use crate::entropy;
-use crate::history::What;
+use crate::history::{LAST_LOOK, What};
 use crate::world::World;
 
 /// Lets an additional client take each lock once, and then examines the keys that are left in
 /// Redis.
 pub async fn probe<W: World>(context: &Rc<RunContext<W>>) {
     let prober = context.plan.scenario.workload.workers;
+    if nobody_answers(context) {
+        look_for_leftovers(context).await;
+        return look_for_lost_nodes(context).await;
+    }
     match start(context, prober).await {
         Ok(mut talk) => {
             for key in (0..).take(context.plan.keys.len()) {
@@ -32,10 +36,17 @@ pub async fn probe<W: World>(context: &Rc<RunContext<W>>) {
     look_for_lost_nodes(context).await;
 }
 
-/// Without a probe it is not known what was left behind.
+/// True if every worker was ended because it broke the protocol or hung. One more of the same kind
+/// would tell nothing, and take as long.
+fn nobody_answers<W>(context: &RunContext<W>) -> bool {
+    let mut workers = 0..context.plan.scenario.workload.workers;
+    workers.all(|worker| context.roster.is_down(worker) && context.recorder.has_misbehaved(worker))
+}
+
+/// Without this look it is not known what was left behind.
 fn failed<W>(context: &RunContext<W>, reason: String) {
     context.recorder.write(What::FaultMissed {
-        fault: "probe".into(),
+        fault: LAST_LOOK.into(),
         reason,
         optional: false,
     });
@@ -59,8 +70,9 @@ async fn start<W: World>(
     };
     match talk.ask(context, 0, init, super::buyer::GRACE).await {
         Ok(Answer::Ready { .. }) => Ok(talk),
-        Ok(other) => Err(format!("its client answered `init` with {other:?}")),
-        Err(silence) => Err(format!("its client did not get ready: {silence}")),
+        Ok(Answer::Error { message, .. }) => Err(format!("a client refused to begin: {message}")),
+        Ok(other) => Err(talk.broken_by(context, "init", &other).to_string()),
+        Err(silence) => Err(format!("a client did not get ready: {silence}")),
     }
 }
 
@@ -92,7 +104,11 @@ async fn take_once<W: World>(
             Ok(Answer::Granted { token, .. }) => granted = Some(token),
             // A lock that refuses at once must not make the probe spin.
             Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
-            Err(silence) => return failed(context, format!("its client is gone: {silence}")),
+            Err(Silence::Gone(reason)) => {
+                return failed(context, format!("the client is gone: {reason}"));
+            }
+            // What it did is written down.
+            Err(Silence::BrokeProtocol(_) | Silence::Hung) => return,
         }
     }
     let waited = context.clock.elapsed().saturating_sub(begun);

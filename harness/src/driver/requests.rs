@@ -8,7 +8,7 @@ use picklock_scenarios::{EventKind, Phase};
 use super::buyer::{Broken, Buyer, GRACE, Hold, Purchase};
 use crate::adapter::message::{Answer, Ask};
 use crate::context::{DriverEvent, millis};
-use crate::history::{Misbehaviour, What};
+use crate::history::What;
 use crate::world::World;
 
 impl<W: World> Buyer<W> {
@@ -71,15 +71,7 @@ impl<W: World> Buyer<W> {
                 message,
                 definite,
             })?,
-            other => {
-                self.out_of_turn("acquire", &other);
-                self.write(What::AcquireFailed {
-                    worker,
-                    op,
-                    message: format!("answered `acquire` with {other:?}"),
-                    definite: false,
-                })?;
-            }
+            other => return Err(self.talk.broken_by(&context, "acquire", &other).into()),
         }
         Ok(None)
     }
@@ -129,15 +121,7 @@ impl<W: World> Buyer<W> {
                 message,
                 definite,
             }),
-            other => {
-                self.out_of_turn("release", &other);
-                self.write(What::ReleaseFailed {
-                    worker,
-                    op,
-                    message: format!("answered `release` with {other:?}"),
-                    definite: false,
-                })
-            }
+            other => Err(self.talk.broken_by(&context, "release", &other).into()),
         }
     }
 
@@ -147,10 +131,10 @@ impl<W: World> Buyer<W> {
             .talk
             .ask(&context, hold.op, Ask::Ping, self.patience(Duration::ZERO))
             .await?;
-        if answer != Answer::Pong {
-            self.out_of_turn("ping", &answer);
+        match answer {
+            Answer::Pong => Ok(()),
+            other => Err(self.talk.broken_by(&context, "ping", &other).into()),
         }
-        Ok(())
     }
 
     pub(super) fn patience(&self, wait: Duration) -> Duration {
@@ -182,13 +166,5 @@ impl<W: World> Buyer<W> {
             return Err(Broken::Struck);
         }
         Ok(())
-    }
-
-    pub(super) fn out_of_turn(&self, asked: &str, answer: &Answer) {
-        self.context.recorder.write(What::Misbehaved {
-            worker: self.worker,
-            kind: Misbehaviour::OutOfTurn,
-            detail: format!("answered `{asked}` with {answer:?}"),
-        });
     }
 }

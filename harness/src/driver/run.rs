@@ -57,9 +57,6 @@ pub enum RunError {
         worker: usize,
         /// Why not.
         refusal: Refusal,
-        /// The first line that is not a message of the protocol, if it wrote one instead of
-        /// `ready`.
-        heard: Option<String>,
     },
     /// The user interrupted it before the buyers began.
     #[error("interrupted before the buyers began")]
@@ -218,11 +215,7 @@ async fn hire<W: World>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, Ru
     let workers = 0..context.plan.scenario.workload.workers;
     let starts = workers.map(|worker| async move {
         let started = Buyer::start(context, worker, 0).await;
-        started.map_err(|refusal| RunError::Worker {
-            worker,
-            refusal,
-            heard: context.recorder.garbage_of(worker),
-        })
+        started.map_err(|refusal| RunError::Worker { worker, refusal })
     });
     futures_util::future::try_join_all(starts).await
 }

@@ -19,6 +19,12 @@ fn worker_count(plan: &Plan) -> u32 {
     u32::try_from(plan.scenario.workload.workers).unwrap_or(u32::MAX)
 }
 
+fn broke(worker: usize, fault: &Silence) -> Refusal {
+    Refusal::Failed(format!(
+        "worker {worker} broke the adapter protocol: {fault}\n  = help: `picklock adapter check COMMAND` says what else is wrong; docs/protocol.md has the rules"
+    ))
+}
+
 impl<W: World> Buyer<W> {
     /// Starts a worker and sends it `init`.
     ///
@@ -53,10 +59,10 @@ impl<W: World> Buyer<W> {
                 )));
             }
             Ok(other) => {
-                return Err(Refusal::Failed(format!(
-                    "worker {worker} answered `init` with {other:?}; expected `ready`"
-                )));
+                let fault = talk.broken_by(context, "init", &other);
+                return Err(broke(worker, &fault));
             }
+            Err(fault @ Silence::BrokeProtocol(_)) => return Err(broke(worker, &fault)),
             Err(Silence::Gone(reason)) => {
                 return Err(Refusal::Failed(format!(
                     "worker {worker} ended before it was ready: {reason}"

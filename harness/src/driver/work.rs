@@ -95,10 +95,7 @@ impl<W: World> Buyer<W> {
             }
             Answer::Refused => self.write(What::ExtendRefused { worker, op })?,
             Answer::Error { message, definite } => self.write(failed(message, definite))?,
-            other => {
-                self.out_of_turn("extend", &other);
-                self.write(failed(format!("answered `extend` with {other:?}"), false))?;
-            }
+            other => return Err(self.talk.broken_by(&context, "extend", &other).into()),
         }
         Ok(Work::Stopped)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::check::Verdicts;
-use crate::history::{EndReason, History, Misbehaviour, What};
+use crate::history::{EndReason, History, LAST_LOOK, Misbehaviour, What};
 use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 
 /// What the record says besides what the history shows.
@@ -129,7 +129,7 @@ fn faults(history: &History) -> Vec<StruckFault> {
                     faults[index].ended_ns = Some(event.at_ns);
                 }
             }
-            What::FaultMissed { fault, reason, .. } => {
+            What::FaultMissed { fault, reason, .. } if fault != LAST_LOOK => {
                 ids.push(None);
                 faults.push(StruckFault {
                     fault: fault.clone(),
@@ -155,21 +155,19 @@ fn trouble(history: &History) -> Vec<String> {
             kind,
             detail,
         } => Some(match kind {
-            Misbehaviour::Garbage => {
-                format!(
-                    "worker {worker} wrote a line that is not a message of the protocol: {detail}"
-                )
+            Misbehaviour::Garbage | Misbehaviour::OutOfTurn => {
+                format!("worker {worker} broke the adapter protocol: {detail}")
             }
             Misbehaviour::Hung => format!("worker {worker} hung: {detail}"),
-            Misbehaviour::OutOfTurn => {
-                format!("worker {worker} sent an unexpected message: {detail}")
-            }
         }),
         What::WorkerDown {
             worker,
             by_fault: false,
             reason,
         } => Some(format!("worker {worker} died on its own: {reason}")),
+        What::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => {
+            Some(format!("the {LAST_LOOK} after the run failed: {reason}"))
+        }
         What::NodeLost { node, reason } => Some(format!("node {node} failed on its own: {reason}")),
         What::FaultEscaped { worker, .. } => Some(format!(
             "worker {worker} went on although it was frozen or dead"

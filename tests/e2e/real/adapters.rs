@@ -187,7 +187,7 @@ fn a_program_that_is_no_adapter_is_quoted() {
     let line = "scenario calm --impl 'exec:echo Connected to Redis!' --backend process --quiet";
     let outcome = picklock(line).run().exits(4);
     assert!(
-        outcome.stderr.contains("exited with status 0"),
+        outcome.stderr.contains("log to standard error"),
         "{}",
         outcome.all()
     );

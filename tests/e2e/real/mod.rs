@@ -7,6 +7,7 @@
 //! - [`sentinels`]: failovers that real Sentinels decide
 //! - [`adapters`]: locks of other languages, well and ill behaved
 //! - [`floods`]: locks that write without an end
+//! - [`adapter_check`]: adapters that keep the protocol pass, and the faults of broken ones are named
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`cases`]: scenarios that once came out wrong, on processes
@@ -18,6 +19,7 @@
 //! - [`readme`]: every command of the README and the docs
 //! - [`containers`], [`proc_table`]: what there is on this machine, and whose
 
+mod adapter_check;
 mod adapters;
 mod agreement;
 mod cases;

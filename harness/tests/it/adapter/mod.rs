@@ -6,6 +6,8 @@ pub mod redis_server;
 
 mod connect;
 mod document;
+mod judges;
 mod process;
 mod serve;
+mod shapes;
 pub mod talk;

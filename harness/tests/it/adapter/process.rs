@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use picklock_harness::adapter::message::{Answer, Ask};
 use picklock_harness::adapter::process::{ProcessError, WorkerOutput, WorkerProcess};
+use picklock_harness::adapter::protocol_fault::ProtocolFault;
 
 use super::talk::{Talk, acquire, init};
 
@@ -111,16 +112,19 @@ async fn exits_are_told_in_words() {
 
 #[tokio::test]
 async fn garbage_is_heard_and_the_talk_goes_on() {
-    for (kind, start, length) in [
-        ("text", "Connected to Redis!", 19),
-        ("foreign", "{\"status\": \"ok\"}", 16),
-        ("huge", "xxx", 200),
+    for (kind, start, length, fault) in [
+        ("text", "Connected to Redis!", 19, ProtocolFault::NotJson),
+        ("foreign", "{\"status\": \"ok\"}", 16, ProtocolFault::NoKind),
+        // With the mark that something was left out.
+        ("huge", "xxx", 201, ProtocolFault::TooLong),
     ] {
         let mut talk = Talk::with_adapter("garbage.py", &["acquire", kind]);
         talk.answer(init(vec![])).await;
-        let WorkerOutput::Garbage(text) = talk.ask(acquire("k", 1000)).await else {
+        let WorkerOutput::Garbage(malformed) = talk.ask(acquire("k", 1000)).await else {
             panic!("{kind} is no garbage");
         };
+        assert_eq!(malformed.fault, fault);
+        let text = malformed.line;
         assert!(text.starts_with(start), "{kind}: {text}");
         assert_eq!(text.chars().count(), length, "{kind}");
         assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong, "{kind}");
@@ -272,7 +276,10 @@ async fn prepare_has_the_last_word() {
         command.env("PURPOSE", "a test");
     })
     .unwrap();
-    assert_eq!(worker.next().await, WorkerOutput::Garbage("a test".into()));
+    let WorkerOutput::Garbage(malformed) = worker.next().await else {
+        panic!("that is no message");
+    };
+    assert_eq!(malformed.line, "a test");
     assert_eq!(
         worker.next().await,
         WorkerOutput::Exited("exited with status 0".into())

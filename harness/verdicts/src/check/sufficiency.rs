@@ -3,7 +3,7 @@
 //! If it does not, `held` becomes `unknown`. A proven violation stays a violation, unless the lock
 //! does not use the servers of the run at all.
 
-use crate::history::{EndReason, Event, Header, What};
+use crate::history::{EndReason, Event, Header, LAST_LOOK, What};
 use crate::timeline::{Attempt, Step};
 
 use super::overlap::Overlaps;
@@ -75,6 +75,9 @@ impl Sufficiency {
     pub fn event(&mut self, event: &Event) {
         self.standstill.event(event);
         match &event.what {
+            What::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => self
+                .reasons
+                .push(format!("the {LAST_LOOK} after the run failed: {reason}")),
             What::FaultMissed {
                 fault,
                 reason,

@@ -303,6 +303,9 @@ pub struct ClockShift {
     pub for_good: bool,
 }
 
+/// What a history calls the look at the locks after the run, where it fails: a "fault" that is none.
+pub const LAST_LOOK: &str = "last look at the locks";
+
 /// What a worker did wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,0 +1,356 @@
+//! What an adapter can do wrong, each with its words: for `picklock adapter check`, and for runs.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::message::WorkerMessage;
+use super::message_shape::{EVENTS, FieldKind, FieldShape, MessageShape, REPLIES, REQUESTS};
+
+/// How much of a line is kept, in characters.
+pub const LINE_KEPT: usize = 200;
+/// How much of a value is quoted, in characters.
+const VALUE_KEPT: usize = 60;
+
+/// One way to break the protocol. Its words are a clause after the adapter's name: "the adapter
+/// wrote …".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProtocolFault {
+    /// A banner, a log line, the output of a debugger.
+    #[error(
+        "it wrote a line that is not JSON to its standard output, which is for the protocol only: log to standard error"
+    )]
+    NotJson,
+    /// JSON, but a list or a bare value.
+    #[error("it wrote JSON that is not an object; every message is one object on one line")]
+    NotAnObject,
+    /// Longer than [`MAX_LINE_BYTES`](super::line_reader::MAX_LINE_BYTES).
+    #[error("it wrote a line longer than one mebibyte")]
+    TooLong,
+    /// An object without a kind.
+    #[error("it wrote a message with neither `reply` nor `event`")]
+    NoKind,
+    /// A kind that the protocol does not have.
+    #[error("it wrote `{found}` as `{tag}`, which the protocol does not have; it has {known}")]
+    UnknownKind {
+        /// `reply` or `event`.
+        tag: &'static str,
+        /// What was found.
+        found: String,
+        /// The kinds that there are.
+        known: String,
+    },
+    /// A field that may not be left out.
+    #[error("it wrote `{message}` without `{field}`")]
+    MissingField {
+        /// The kind of the message.
+        message: &'static str,
+        /// The field.
+        field: &'static str,
+    },
+    /// A field of another kind.
+    #[error("it wrote `{message}` with `{field}` = {found}; `{field}` must be {expected}")]
+    WrongField {
+        /// The kind of the message.
+        message: &'static str,
+        /// The field.
+        field: &'static str,
+        /// Its value, cut.
+        found: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// An answer that does not fit what was asked.
+    #[error("it answered `{op}` with `{reply}`; expected {expected}")]
+    WrongAnswer {
+        /// The request.
+        op: &'static str,
+        /// The answer.
+        reply: &'static str,
+        /// The answers that fit.
+        expected: String,
+    },
+    /// An answer with an id that no open request has.
+    #[error("it answered with `id` {answered}, and the request has `id` {asked}")]
+    WrongId {
+        /// In the request.
+        asked: u64,
+        /// In the answer.
+        answered: u64,
+    },
+    /// A second answer.
+    #[error("it answered request {id} a second time")]
+    SecondAnswer {
+        /// The request.
+        id: u64,
+    },
+    /// An event about a grant that there never was.
+    #[error("it wrote the event `{event}` for a token that it was never granted")]
+    UnknownToken {
+        /// The event.
+        event: &'static str,
+    },
+    /// No answer at all.
+    #[error("it did not answer `{op}` within {} s{}", in_seconds(*.within), after_waiting(*.wait))]
+    NoAnswer {
+        /// The request.
+        op: &'static str,
+        /// The patience for it, its waiting included.
+        within: Duration,
+        /// How long it was allowed to wait.
+        wait: Duration,
+    },
+    /// A line without its end.
+    #[error(
+        "it did not answer `{op}`: it wrote the beginning of a line, and no newline; end every line, and flush it"
+    )]
+    Unfinished {
+        /// The request.
+        op: &'static str,
+    },
+    /// It ended without being told to.
+    #[error("it {how} before it answered `{op}`")]
+    Ended {
+        /// The request.
+        op: &'static str,
+        /// How, in words.
+        how: String,
+    },
+}
+
+fn in_seconds(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64())
+}
+
+fn after_waiting(wait: Duration) -> String {
+    match wait.is_zero() {
+        true => String::new(),
+        false => format!(", although `wait_ms` was {}", wait.as_millis()),
+    }
+}
+
+impl ProtocolFault {
+    /// An answer of a kind that the request may not get.
+    pub fn wrong_answer(op: &'static str, reply: &'static str) -> Self {
+        let request = REQUESTS.iter().find(|(shape, _)| shape.name == op);
+        let expected = request.map_or(&[][..], |(_, answers)| answers);
+        let expected: Vec<String> = expected.iter().map(|name| format!("`{name}`")).collect();
+        ProtocolFault::WrongAnswer {
+            op,
+            reply,
+            expected: expected.join(" or "),
+        }
+    }
+
+    /// An answer to another request than the one that is open. Ids only grow.
+    pub fn wrong_id(asked: u64, answered: u64) -> Self {
+        match answered.checked_add(1) == Some(asked) {
+            true => ProtocolFault::SecondAnswer { id: answered },
+            false => ProtocolFault::WrongId { asked, answered },
+        }
+    }
+
+    /// The paragraph of `docs/protocol.md` that it breaks.
+    pub fn paragraph(&self) -> &'static str {
+        match self {
+            ProtocolFault::NotJson
+            | ProtocolFault::NotAnObject
+            | ProtocolFault::TooLong
+            | ProtocolFault::Unfinished { .. } => "lines",
+            ProtocolFault::NoKind
+            | ProtocolFault::WrongId { .. }
+            | ProtocolFault::SecondAnswer { .. } => "one-answer-each",
+            ProtocolFault::UnknownKind { tag: "event", .. }
+            | ProtocolFault::UnknownToken { .. } => "events",
+            ProtocolFault::UnknownKind { .. } => "answers",
+            ProtocolFault::MissingField { message, .. }
+            | ProtocolFault::WrongField { message, .. } => message,
+            ProtocolFault::WrongAnswer { op, .. } => op,
+            ProtocolFault::NoAnswer { op: "acquire", .. } => "waiting",
+            ProtocolFault::NoAnswer { op, .. } | ProtocolFault::Ended { op, .. } => op,
+        }
+    }
+}
+
+/// A line that is not a message, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{fault}: {line}")]
+pub struct MalformedLine {
+    /// What is wrong.
+    pub fault: ProtocolFault,
+    /// Its first [`LINE_KEPT`] characters.
+    pub line: String,
+}
+
+/// The message in a line.
+///
+/// # Errors
+/// It is none.
+pub fn read_message(line: &str) -> Result<WorkerMessage, MalformedLine> {
+    // A message that is well is read once: this is on the way of every answer of a run.
+    serde_json::from_str(line).map_err(|error| MalformedLine {
+        fault: diagnose(line, &error),
+        line: cut(line, LINE_KEPT),
+    })
+}
+
+/// What was read of a line that is too long.
+pub fn too_long(start: &str) -> MalformedLine {
+    MalformedLine {
+        fault: ProtocolFault::TooLong,
+        line: cut(start, LINE_KEPT),
+    }
+}
+
+/// The beginning of a text. What was left out is marked.
+pub fn cut(text: &str, kept: usize) -> String {
+    let start: String = text.chars().take(kept).collect();
+    match start.len() == text.len() {
+        true => start,
+        false => format!("{start}…"),
+    }
+}
+
+fn diagnose(line: &str, error: &serde_json::Error) -> ProtocolFault {
+    let object = match serde_json::from_str(line) {
+        Ok(Value::Object(object)) => object,
+        Ok(_) => return ProtocolFault::NotAnObject,
+        Err(_) => return ProtocolFault::NotJson,
+    };
+    let (tag, shapes) = if object.contains_key("reply") {
+        ("reply", REPLIES)
+    } else if object.contains_key("event") {
+        ("event", EVENTS)
+    } else {
+        return ProtocolFault::NoKind;
+    };
+    let Some(shape) = shapes.iter().find(|shape| object[tag] == shape.name) else {
+        let known = shapes.iter().map(|shape| format!("`{}`", shape.name));
+        return ProtocolFault::UnknownKind {
+            tag,
+            found: quoted(&object[tag]),
+            known: known.collect::<Vec<_>>().join(", "),
+        };
+    };
+    const ID: FieldShape = FieldShape {
+        name: "id",
+        kind: FieldKind::Whole,
+        required: true,
+    };
+    let id = (tag == "reply").then_some(&ID);
+    let mut fields = id.into_iter().chain(shape.fields);
+    let wrong = fields.find_map(|field| wrong_field(shape, *field, &object));
+    // The table knows every field, so this is only what no table can say, such as a field twice.
+    wrong.unwrap_or_else(|| ProtocolFault::WrongField {
+        message: shape.name,
+        field: tag,
+        found: error.to_string(),
+        expected: "part of a message as the protocol has it",
+    })
+}
+
+fn wrong_field(
+    shape: &MessageShape,
+    field: FieldShape,
+    object: &Map<String, Value>,
+) -> Option<ProtocolFault> {
+    let message = shape.name;
+    let found = match object.get(field.name) {
+        None if field.required => {
+            return Some(ProtocolFault::MissingField {
+                message,
+                field: field.name,
+            });
+        }
+        None => return None,
+        Some(Value::Null) if !field.required => return None,
+        Some(found) => found,
+    };
+    let fits = match field.kind {
+        FieldKind::Text => found.is_string(),
+        FieldKind::Whole => found.is_u64(),
+        FieldKind::Boolean => found.is_boolean(),
+        FieldKind::BooleanOrNull => found.is_boolean() || found.is_null(),
+        FieldKind::Texts => found.is_array(),
+        FieldKind::TextsByName => found.is_object(),
+    };
+    (!fits).then(|| ProtocolFault::WrongField {
+        message,
+        field: field.name,
+        found: quoted(found),
+        expected: field.kind.words(),
+    })
+}
+
+fn quoted(value: &Value) -> String {
+    cut(&value.to_string(), VALUE_KEPT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(line: &str) -> String {
+        read_message(line).unwrap_err().fault.to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_its_field() {
+        for (line, words) in [
+            ("Connected to Redis!", "log to standard error"),
+            ("", "log to standard error"),
+            ("[1]", "not an object"),
+            (r#"{"id":1,"error":"x"}"#, "neither `reply` nor `event`"),
+            (r#"{"id":1,"reply":"ok"}"#, "`\"ok\"` as `reply`"),
+            (r#"{"event":"renewed"}"#, "`\"renewed\"` as `event`"),
+            (r#"{"id":1,"reply":"granted"}"#, "`granted` without `token`"),
+            (r#"{"reply":"pong"}"#, "`pong` without `id`"),
+            (r#"{"id":"1","reply":"pong"}"#, "`id` = \"1\""),
+            (
+                r#"{"id":1,"reply":"granted","token":5}"#,
+                "`token` = 5; `token` must be a string",
+            ),
+            (
+                r#"{"id":1,"reply":"granted","token":"a","valid_ms":9.5}"#,
+                "`valid_ms` = 9.5; `valid_ms` must be a whole number",
+            ),
+            (
+                r#"{"id":1,"reply":"granted","token":"a","elapsed_ms":-1}"#,
+                "`elapsed_ms` = -1",
+            ),
+            (r#"{"id":1,"reply":"released"}"#, "without `released`"),
+            (
+                r#"{"id":1,"reply":"released","released":"yes"}"#,
+                "true, false or null",
+            ),
+            (
+                r#"{"id":1,"reply":"error","message":"x"}"#,
+                "without `definite`",
+            ),
+            (r#"{"event":"lost"}"#, "`lost` without `token`"),
+            (r#"{"id":1,"id":2,"reply":"pong"}"#, "part of a message"),
+        ] {
+            let told = fault(line);
+            assert!(told.contains(words), "{line}: {told}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_left_out_or_is_not_known_is_no_fault() {
+        for line in [
+            r#"{"id":1,"reply":"granted","token":"a","fence":null,"colour":"red"}"#,
+            r#"{"id":1,"reply":"released","released":null}"#,
+            r#"{"id":1,"reply":"ready"}"#,
+        ] {
+            assert!(read_message(line).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_cut() {
+        let line = format!("\"{}\"", "é".repeat(300));
+        let malformed = read_message(&line).unwrap_err();
+        assert_eq!(malformed.line.chars().count(), LINE_KEPT + 1);
+        assert!(malformed.line.ends_with('…'));
+    }
+}

@@ -1,0 +1,343 @@
+//! One process of the adapter. Whoever asks it does not wait for ever.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::evidence::{EndSeen, Exchange};
+use super::finding::Problem;
+use crate::adapter::control::WorkerControl;
+use crate::adapter::message::{Ask, Notification, Request, WorkerMessage};
+use crate::adapter::message_shape::REQUESTS;
+use crate::adapter::process::{
+    ProcessError, WorkerOutput, WorkerProcess, WorkerStdin, WorkerStdout,
+};
+use crate::adapter::protocol_fault::ProtocolFault;
+use crate::clock::Clock;
+use crate::process_stat::{cpu_ticks, peers_of};
+use crate::real::{Reaper, Registration, WorldError, parent_death_signal};
+
+/// How long an adapter may be silent beyond all waiting that was asked for.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// How long it may take to get ready.
+const START_PATIENCE: Duration = Duration::from_millis(2_500);
+/// One that works is given more time, so that a busy machine accuses nobody: as long as it uses more
+/// than [`IDLE_TICKS`] in each of these.
+const WINDOW: Duration = Duration::from_secs(1);
+/// Clock ticks of processor time, a hundredth of a second each.
+const IDLE_TICKS: u64 = 5;
+/// At last, patience ends.
+const LONGEST: Duration = Duration::from_secs(20);
+/// How long it may take to exit after its input has ended.
+const END_PATIENCE: Duration = Duration::from_secs(3);
+/// How long what it started may take to follow.
+const FOLLOW_PATIENCE: Duration = Duration::from_millis(1_500);
+/// Pause between two looks at processes that should end.
+const LOOK: Duration = Duration::from_millis(20);
+/// This many of the last lines of its log are told.
+const LAST_LINES: usize = 4;
+
+/// One process of the adapter.
+pub(super) struct Client {
+    control: WorkerControl,
+    stdin: Option<WorkerStdin>,
+    stdout: WorkerStdout,
+    log: PathBuf,
+    clock: Clock,
+    last_id: u64,
+    /// Tokens that it was granted.
+    tokens: BTreeSet<String>,
+    /// Events that were not yet taken.
+    events: Vec<Notification>,
+    /// How it ended, if it did without being told to.
+    ended: Option<String>,
+    _registrations: [Registration; 2],
+}
+
+/// Why a client cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error(transparent)]
+    World(#[from] WorldError),
+}
+
+impl Client {
+    /// Starts the process.
+    ///
+    /// # Errors
+    /// The program does not start.
+    pub(super) fn start(
+        argv: &[String],
+        log: &Path,
+        reaper: &Reaper,
+        clock: &Clock,
+    ) -> Result<Self, StartError> {
+        let process = WorkerProcess::spawn(argv, log, parent_death_signal::prepare)?;
+        let (control, stdin, stdout) = process.into_parts();
+        control.spare_group();
+        let group = reaper.group(control.pid()).map_err(WorldError::from)?;
+        let marked = reaper.marked(&control.mark()).map_err(WorldError::from)?;
+        Ok(Client {
+            control,
+            stdin: Some(stdin),
+            stdout,
+            log: log.to_owned(),
+            clock: clock.clone(),
+            last_id: 0,
+            tokens: BTreeSet::new(),
+            events: Vec::new(),
+            ended: None,
+            _registrations: [group, marked],
+        })
+    }
+
+    /// Sends `init`.
+    ///
+    /// # Errors
+    /// It broke the protocol.
+    pub(super) async fn init(&mut self, ask: Ask) -> Result<Exchange, Problem> {
+        self.last_id += 1;
+        let line = request_line(self.last_id, ask);
+        self.exchange("init", &line, START_PATIENCE, Duration::ZERO)
+            .await
+    }
+
+    /// Sends a request. `wait`: how long the adapter may take beside its own work.
+    ///
+    /// # Errors
+    /// It broke the protocol.
+    pub(super) async fn ask(&mut self, ask: Ask, wait: Duration) -> Result<Exchange, Problem> {
+        self.last_id += 1;
+        let op = ask.op();
+        let told_wait = match &ask {
+            Ask::Acquire { wait_ms, .. } => Duration::from_millis(*wait_ms),
+            _ => Duration::ZERO,
+        };
+        let ttl_ms = match &ask {
+            Ask::Acquire { ttl_ms, .. } | Ask::Extend { ttl_ms, .. } => *ttl_ms,
+            _ => 0,
+        };
+        let line = request_line(self.last_id, ask);
+        let patience = PATIENCE + wait + told_wait;
+        let mut exchange = self.exchange(op, &line, patience, told_wait).await?;
+        exchange.ttl_ms = ttl_ms;
+        Ok(exchange)
+    }
+
+    /// Sends `ping` with this id. The ids of later requests follow it.
+    ///
+    /// # Errors
+    /// It broke the protocol.
+    pub(super) async fn ping_as(&mut self, id: u64) -> Result<Exchange, Problem> {
+        self.last_id = self.last_id.max(id - 1);
+        self.ask(Ask::Ping, Duration::ZERO).await
+    }
+
+    /// Sends a request as it stands here, with an id. `op`: whose answers it may get.
+    ///
+    /// # Errors
+    /// It broke the protocol.
+    pub(super) async fn ask_oddly(
+        &mut self,
+        op: &'static str,
+        mut request: Value,
+    ) -> Result<Exchange, Problem> {
+        self.last_id += 1;
+        request["id"] = json!(self.last_id);
+        self.exchange(op, &request.to_string(), PATIENCE, Duration::ZERO)
+            .await
+    }
+
+    /// Sends a line that is not a request.
+    pub(super) async fn babble(&mut self) {
+        // One that does not read any more is seen at the next request.
+        self.write("this is not a request").await;
+    }
+
+    async fn write(&mut self, line: &str) {
+        if let Some(stdin) = &mut self.stdin {
+            let line = format!("{line}\n");
+            // A full pipe has no reader either.
+            let _ = timeout(PATIENCE, stdin.write(line.as_bytes())).await;
+        }
+    }
+
+    async fn exchange(
+        &mut self,
+        op: &'static str,
+        line: &str,
+        patience: Duration,
+        wait: Duration,
+    ) -> Result<Exchange, Problem> {
+        let (id, sent) = (self.last_id, self.clock.elapsed());
+        self.write(line).await;
+        loop {
+            let Some(heard) = self.hear(patience).await else {
+                return Err(self.silence(op, self.clock.elapsed().saturating_sub(sent), wait));
+            };
+            match heard {
+                WorkerOutput::Message(WorkerMessage::Event(event)) => self.events.push(event),
+                WorkerOutput::Message(WorkerMessage::Reply {
+                    id: answered,
+                    answer,
+                }) => {
+                    let exchange = Exchange {
+                        op,
+                        id: answered,
+                        ttl_ms: 0,
+                        answer,
+                        sent,
+                        heard: self.clock.elapsed(),
+                    };
+                    return self.fitting(id, exchange);
+                }
+                WorkerOutput::Garbage(malformed) => return Err(malformed.into()),
+                WorkerOutput::Exited(how) => {
+                    self.ended = Some(how.clone());
+                    let mut problem = Problem::from(ProtocolFault::Ended { op, how });
+                    let unfinished = self.stdout.unfinished();
+                    if !unfinished.is_empty() {
+                        problem = problem.with_line(&unfinished);
+                    }
+                    return Err(problem);
+                }
+            }
+        }
+    }
+
+    /// An answer to this request, of a kind that it may get.
+    fn fitting(&mut self, asked: u64, exchange: Exchange) -> Result<Exchange, Problem> {
+        let fault = |fault: ProtocolFault| Problem::from(fault).with_line(&exchange.line());
+        if exchange.id != asked {
+            return Err(fault(ProtocolFault::wrong_id(asked, exchange.id)));
+        }
+        let reply = exchange.answer.reply();
+        // What the protocol does not have, it has no answers for.
+        let request = REQUESTS.iter().find(|(shape, _)| shape.name == exchange.op);
+        if request.is_some_and(|(_, answers)| !answers.contains(&reply)) {
+            return Err(fault(ProtocolFault::wrong_answer(exchange.op, reply)));
+        }
+        self.tokens.extend(exchange.token().map(str::to_owned));
+        Ok(exchange)
+    }
+
+    /// What it says next; `None`: nothing, for longer than patience lasts.
+    async fn hear(&mut self, patience: Duration) -> Option<WorkerOutput> {
+        if let Ok(heard) = timeout(patience, self.stdout.next()).await {
+            return Some(heard);
+        }
+        let mut waited = Duration::ZERO;
+        while waited < LONGEST {
+            let before = self.ticks().await;
+            if let Ok(heard) = timeout(WINDOW, self.stdout.next()).await {
+                return Some(heard);
+            }
+            waited += WINDOW;
+            if self.ticks().await.saturating_sub(before) < IDLE_TICKS {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Processor time of all its processes.
+    async fn ticks(&self) -> u64 {
+        let living = self.control.living().await.unwrap_or_default();
+        living.into_iter().filter_map(cpu_ticks).sum()
+    }
+
+    fn silence(&self, op: &'static str, within: Duration, wait: Duration) -> Problem {
+        let unfinished = self.stdout.unfinished();
+        match unfinished.is_empty() {
+            true => ProtocolFault::NoAnswer { op, within, wait }.into(),
+            false => Problem::from(ProtocolFault::Unfinished { op }).with_line(&unfinished),
+        }
+    }
+
+    /// The events that came since they were taken last.
+    ///
+    /// # Errors
+    /// One of them is about a token that it was never granted.
+    pub(super) fn take_events(&mut self) -> Result<Vec<Notification>, Problem> {
+        let events = std::mem::take(&mut self.events);
+        for event in &events {
+            if !self.tokens.contains(event.token()) {
+                let line = serde_json::to_string(event).unwrap_or_default();
+                let fault = ProtocolFault::UnknownToken {
+                    event: event.event(),
+                };
+                return Err(Problem::from(fault).with_line(&line));
+            }
+        }
+        Ok(events)
+    }
+
+    /// Whom its processes are connected to.
+    ///
+    /// # Errors
+    /// The system does not show it.
+    pub(super) async fn peers(&self) -> Result<BTreeSet<SocketAddr>, String> {
+        let living = self.control.living().await;
+        let living = living.map_err(|error| error.to_string())?;
+        peers_of(&living).map_err(|error| error.to_string())
+    }
+
+    /// Ends its input, waits for its end, and looks what it leaves behind.
+    pub(super) async fn end_input(&mut self) -> EndSeen {
+        // What is known of its descendants before it ends is known after.
+        let _ = self.control.living().await;
+        self.stdin = None;
+        let how = timeout(END_PATIENCE, self.control.exited()).await.ok();
+        let begun = self.clock.elapsed();
+        let mut left = self.control.living().await.unwrap_or_default();
+        while how.is_some()
+            && !left.is_empty()
+            && self.clock.elapsed().saturating_sub(begun) < FOLLOW_PATIENCE
+        {
+            tokio::time::sleep(LOOK).await;
+            left = self.control.living().await.unwrap_or_default();
+        }
+        let pid = self.control.pid();
+        let left = left.into_iter().filter(|one| *one != pid).map(named);
+        EndSeen {
+            how,
+            patience: END_PATIENCE,
+            left: left.collect(),
+        }
+    }
+
+    /// How it ended, in words, if it did while it was asked.
+    pub(super) fn how_it_ended(&self) -> Option<&str> {
+        self.ended.as_deref()
+    }
+
+    /// Kills all its processes.
+    pub(super) async fn kill(&mut self) {
+        self.control.kill().await;
+    }
+
+    /// The end of its log.
+    pub(super) fn last_lines(&self) -> Vec<String> {
+        let log = std::fs::read(&self.log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+        last.iter().map(|line| (*line).to_owned()).collect()
+    }
+}
+
+fn request_line(id: u64, ask: Ask) -> String {
+    serde_json::to_string(&Request { id, ask }).unwrap_or_default()
+}
+
+/// `sleep (4711)`.
+fn named(pid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!("{} ({pid})", name.trim())
+}

@@ -1,0 +1,28 @@
+//! Why an adapter could not be checked.
+
+use super::client::StartError;
+use crate::adapter::process::ProcessError;
+use crate::real::WorldError;
+
+/// Why an adapter could not be checked. That is not its fault.
+#[derive(Debug, thiserror::Error)]
+pub enum ConformanceError {
+    /// The adapter cannot be started.
+    #[error(transparent)]
+    Adapter(#[from] ProcessError),
+    /// The server cannot be started, frozen or thawed.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// The server does not answer.
+    #[error("the Redis server of the check does not answer: {0}")]
+    Unanswered(#[from] redis::RedisError),
+}
+
+impl From<StartError> for ConformanceError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Process(error) => error.into(),
+            StartError::World(error) => error.into(),
+        }
+    }
+}

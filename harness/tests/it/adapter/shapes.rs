@@ -1,0 +1,316 @@
+//! The messages of the code, the table of their fields and `docs/protocol.md` are the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
+use picklock_harness::adapter::message_shape::{
+    EVENTS, FieldKind, MessageShape, REPLIES, REQUESTS,
+};
+use picklock_harness::adapter::protocol_fault::ProtocolFault;
+use picklock_harness::conformance::checks::CHECKS;
+use serde_json::Value;
+
+use super::talk::{acquire, extend, init, project_root, release};
+
+fn document() -> String {
+    std::fs::read_to_string(project_root().join("docs/protocol.md")).unwrap()
+}
+
+/// The fields of a message beside `id` and the one that names it.
+fn fields_of(message: &Value, tag: &str) -> (String, BTreeSet<String>) {
+    let object = message.as_object().unwrap();
+    let name = object[tag].as_str().unwrap().to_owned();
+    let fields = object
+        .keys()
+        .filter(|field| *field != "id" && *field != tag);
+    (name, fields.cloned().collect())
+}
+
+fn shape_of<'a>(
+    shapes: impl IntoIterator<Item = &'a MessageShape>,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let shapes = shapes.into_iter();
+    let fields = |shape: &MessageShape| {
+        shape
+            .fields
+            .iter()
+            .map(|field| field.name.to_owned())
+            .collect()
+    };
+    shapes
+        .map(|shape| (shape.name.to_owned(), fields(shape)))
+        .collect()
+}
+
+/// One of each kind, with all its fields. A new kind does not compile here.
+fn answers() -> Vec<Answer> {
+    let all = vec![
+        Answer::Ready {
+            name: Some("a".into()),
+            version: Some("1".into()),
+        },
+        Answer::Granted {
+            token: "t".into(),
+            fence: Some(1),
+            valid_ms: Some(1),
+            elapsed_ms: Some(1),
+        },
+        Answer::Refused,
+        Answer::Unsupported {
+            message: Some("no".into()),
+        },
+        Answer::Released {
+            released: Some(true),
+        },
+        Answer::Pong,
+        Answer::Error {
+            message: "no".into(),
+            definite: true,
+        },
+    ];
+    for answer in &all {
+        match answer {
+            Answer::Ready { .. }
+            | Answer::Granted { .. }
+            | Answer::Refused
+            | Answer::Unsupported { .. }
+            | Answer::Released { .. }
+            | Answer::Pong
+            | Answer::Error { .. } => {}
+        }
+    }
+    all
+}
+
+fn asks() -> Vec<Ask> {
+    let all = vec![
+        init(vec![]),
+        acquire("k", 1),
+        extend("k", "t", 1),
+        release("k", "t"),
+        Ask::Ping,
+    ];
+    for ask in &all {
+        match ask {
+            Ask::Init { .. }
+            | Ask::Acquire { .. }
+            | Ask::Extend { .. }
+            | Ask::Release { .. }
+            | Ask::Ping => {}
+        }
+    }
+    all
+}
+
+fn events() -> Vec<Notification> {
+    let all = vec![
+        Notification::Extended {
+            token: "t".into(),
+            valid_ms: 1,
+            elapsed_ms: Some(1),
+        },
+        Notification::Lost { token: "t".into() },
+    ];
+    for event in &all {
+        match event {
+            Notification::Extended { .. } | Notification::Lost { .. } => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn the_table_of_fields_is_that_of_the_code() {
+    let written: BTreeMap<_, _> = asks()
+        .into_iter()
+        .map(|ask| {
+            let op = ask.op();
+            let (name, fields) =
+                fields_of(&serde_json::to_value(Request { id: 1, ask }).unwrap(), "op");
+            assert_eq!(name, op);
+            (name, fields)
+        })
+        .collect();
+    assert_eq!(written, shape_of(REQUESTS.iter().map(|(shape, _)| shape)));
+
+    let written: BTreeMap<_, _> = answers()
+        .into_iter()
+        .map(|answer| {
+            let reply = answer.reply();
+            let message = WorkerMessage::Reply { id: 1, answer };
+            let (name, fields) = fields_of(&serde_json::to_value(message).unwrap(), "reply");
+            assert_eq!(name, reply);
+            (name, fields)
+        })
+        .collect();
+    assert_eq!(written, shape_of(REPLIES));
+
+    let written: BTreeMap<_, _> = events()
+        .into_iter()
+        .map(|event| {
+            let kind = event.event();
+            let (name, fields) = fields_of(&serde_json::to_value(event).unwrap(), "event");
+            assert_eq!(name, kind);
+            (name, fields)
+        })
+        .collect();
+    assert_eq!(written, shape_of(EVENTS));
+}
+
+/// A field that the table calls required cannot be left out, and the others can.
+#[test]
+fn what_the_table_requires_the_code_requires() {
+    for answer in answers() {
+        let reply = answer.reply();
+        let shape = REPLIES.iter().find(|shape| shape.name == reply).unwrap();
+        for field in shape.fields {
+            let message = WorkerMessage::Reply {
+                id: 1,
+                answer: answer.clone(),
+            };
+            let mut without = serde_json::to_value(message).unwrap();
+            without.as_object_mut().unwrap().remove(field.name);
+            let read = serde_json::from_value::<WorkerMessage>(without);
+            assert_eq!(read.is_err(), field.required, "{reply}: {}", field.name);
+        }
+    }
+}
+
+/// The title of each paragraph, as a link to it has it, with its text up to the next title.
+fn paragraphs(text: &str) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    let mut title = String::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        is_code ^= line.starts_with("```");
+        if !is_code && line.starts_with('#') {
+            let words = line.trim_start_matches('#').trim().to_lowercase();
+            title = words.replace(['`', ','], "").replace(' ', "-");
+            assert!(
+                all.insert(title.clone(), String::new()).is_none(),
+                "{title} stands twice"
+            );
+        } else if let Some(body) = all.get_mut(&title) {
+            body.push_str(line);
+            body.push('\n');
+        }
+    }
+    all
+}
+
+fn words(kind: FieldKind) -> &'static str {
+    match kind {
+        FieldKind::Text => "string",
+        FieldKind::Whole => "number",
+        FieldKind::Boolean => "boolean",
+        FieldKind::BooleanOrNull => "boolean or null",
+        FieldKind::Texts => "strings",
+        FieldKind::TextsByName => "strings by name",
+    }
+}
+
+#[test]
+fn the_document_has_every_message_with_its_fields_and_no_others() {
+    let paragraphs = paragraphs(&document());
+    let shapes = REQUESTS
+        .iter()
+        .map(|(shape, _)| shape)
+        .chain(REPLIES)
+        .chain(EVENTS);
+    for shape in shapes {
+        let body = paragraphs.get(shape.name);
+        let body = body.unwrap_or_else(|| panic!("no paragraph `{}`", shape.name));
+        let rows = body.lines().filter(|line| line.starts_with("| `"));
+        let told: Vec<(String, String)> = rows
+            .map(|row| {
+                let mut cells = row.split('|').map(str::trim).skip(1);
+                let name = cells.next().unwrap().trim_matches('`').to_owned();
+                (name, cells.next().unwrap().to_owned())
+            })
+            .collect();
+        let expected: Vec<(String, String)> = shape
+            .fields
+            .iter()
+            .map(|field| {
+                let optional = if field.required { "" } else { ", optional" };
+                (
+                    field.name.to_owned(),
+                    format!("{}{optional}", words(field.kind)),
+                )
+            })
+            .collect();
+        assert_eq!(told, expected, "`{}`", shape.name);
+    }
+}
+
+/// The answers that a request may get stand in its paragraph.
+#[test]
+fn the_document_has_the_answers_of_every_request() {
+    let paragraphs = paragraphs(&document());
+    for (request, answers) in REQUESTS {
+        let body = &paragraphs[request.name];
+        let (_, told) = body
+            .split_once("Answer: ")
+            .expect("the paragraph names the answers");
+        for answer in *answers {
+            assert!(
+                told.contains(&format!("`{answer}`")),
+                "{}: {answer}",
+                request.name
+            );
+        }
+    }
+}
+
+/// What a check or a fault points to is there.
+#[test]
+fn every_paragraph_that_is_pointed_to_is_in_the_document() {
+    let paragraphs = paragraphs(&document());
+    let wait = std::time::Duration::ZERO;
+    let mut faults = vec![
+        ProtocolFault::NotJson,
+        ProtocolFault::NotAnObject,
+        ProtocolFault::TooLong,
+        ProtocolFault::NoKind,
+        ProtocolFault::wrong_id(2, 1),
+        ProtocolFault::wrong_id(2, 9),
+        ProtocolFault::UnknownToken { event: "lost" },
+    ];
+    for tag in ["reply", "event"] {
+        faults.push(ProtocolFault::UnknownKind {
+            tag,
+            found: String::new(),
+            known: String::new(),
+        });
+    }
+    for shape in REPLIES.iter().chain(EVENTS) {
+        faults.push(ProtocolFault::MissingField {
+            message: shape.name,
+            field: "x",
+        });
+    }
+    for (request, _) in REQUESTS {
+        let op = request.name;
+        faults.push(ProtocolFault::wrong_answer(op, "pong"));
+        faults.push(ProtocolFault::NoAnswer {
+            op,
+            within: wait,
+            wait,
+        });
+        faults.push(ProtocolFault::Unfinished { op });
+    }
+    let faults = faults.iter().map(ProtocolFault::paragraph);
+    let checks = CHECKS.iter().map(|check| check.paragraph);
+    for paragraph in faults.chain(checks) {
+        assert!(
+            paragraphs.contains_key(paragraph),
+            "no paragraph `{paragraph}`"
+        );
+    }
+}
+
+#[test]
+fn every_check_has_a_name_of_its_own() {
+    let names: BTreeSet<&str> = CHECKS.iter().map(|check| check.name).collect();
+    assert_eq!(names.len(), CHECKS.len());
+}

@@ -1,0 +1,62 @@
+//! The command line of `picklock adapter`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use picklock_scenarios::LeaseDuration;
+
+use crate::cli::key_value;
+
+/// `picklock adapter`.
+#[derive(Debug, Args)]
+pub struct AdapterArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: AdapterCommand,
+}
+
+/// The commands of `picklock adapter`.
+#[derive(Debug, Subcommand)]
+pub enum AdapterCommand {
+    /// Check in some seconds whether a program keeps the adapter protocol.
+    Check(AdapterCheckArgs),
+}
+
+/// `picklock adapter check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
+pub struct AdapterCheckArgs {
+    /// The command line of the adapter, in quotes. It is started without a shell, as with
+    /// `--impl exec:COMMAND`.
+    pub command: String,
+    /// An option for the lock, as KEY=VALUE. Repeatable.
+    #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub options: Vec<(String, String)>,
+    /// Lease time of the checks: whole seconds for a library that refuses others.
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    pub ttl: LeaseDuration,
+    /// The redis-server or valkey-server binary.
+    #[arg(long, value_name = "PATH")]
+    pub redis_server: Option<PathBuf>,
+    /// Print one JSON document (format picklock-adapter-check/1) instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+const CHECK_HELP: &str = "\
+The adapter is started twice, over one Redis server that is started for it. Each check is one line:
+  ✓  passed, with a remark where there is one
+  ✗  failed: what is wrong, the line that shows it, and the paragraph of docs/protocol.md
+  –  not offered, which is no fault
+  ·  not tried, because of a fault that was told before
+A broken lock fails some checks as a broken adapter does. Scenarios tell the two apart.
+
+Exit codes:
+  0  no check failed
+  1  a check failed
+  2  wrong usage
+  4  the adapter or the server cannot be started
+
+Examples:
+  picklock adapter check \"python3 my_adapter.py\"
+  picklock adapter check \"java -jar my-adapter.jar\" --ttl 5s --json";

@@ -1,0 +1,149 @@
+//! `picklock adapter check`: does a program keep the adapter protocol?
+//!
+//! - [`cli`]: the command line
+//! - [`text`]: the result as text
+
+pub mod cli;
+mod text;
+
+use std::time::Duration;
+
+use picklock_harness::conformance::finding::CheckResult;
+use picklock_harness::conformance::{
+    ConformanceError, ConformanceReport, ConformanceSetup, check_adapter,
+};
+use picklock_harness::entropy;
+use picklock_harness::real::{Binary, WorldError};
+use picklock_harness::record::Redis;
+use picklock_harness::spec::SubjectSpec;
+use picklock_reports::escape::visible;
+use picklock_scenarios::LeaseDuration;
+use serde::Serialize;
+
+use self::cli::{AdapterArgs, AdapterCheckArgs, AdapterCommand};
+use crate::exit::{self, Failure};
+use crate::interrupt::Interrupt;
+use crate::named_subject::{EXEC, NamedSubject};
+use crate::{print, subject};
+
+/// The format of the document.
+const FORMAT: &str = "picklock-adapter-check/1";
+
+/// Shorter leases run out while the machine thinks, longer ones keep the user waiting.
+const LEASES: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_secs(60);
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    command: &'a str,
+    adapter: Adapter<'a>,
+    redis: &'a Redis,
+    ttl_ms: u128,
+    passed: bool,
+    checks: &'a [CheckResult],
+}
+
+#[derive(Serialize)]
+struct Adapter<'a> {
+    name: Option<&'a str>,
+    version: Option<&'a str>,
+}
+
+/// Does what `picklock adapter` was asked to do.
+///
+/// # Errors
+/// Wrong usage, or an adapter or a server that cannot be started. A failed check is not an error.
+pub async fn run(args: AdapterArgs) -> Result<u8, Failure> {
+    match args.command {
+        AdapterCommand::Check(args) => check(&args).await,
+    }
+}
+
+async fn check(args: &AdapterCheckArgs) -> Result<u8, Failure> {
+    let command = args.command.strip_prefix(EXEC).unwrap_or(&args.command);
+    let adapter = subject::named(
+        &NamedSubject::plain(&format!("{EXEC}{command}")),
+        &args.options,
+    )?;
+    let lease = lease(args.ttl)?;
+    let setup = setup(args, adapter, lease)?;
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
+    if !args.json {
+        let server = setup.server.path().display().to_string();
+        print::out(&format!(
+            "Checking {} over {}\n",
+            visible(command),
+            visible(&server)
+        ));
+    }
+    let tell = |result: &CheckResult| {
+        if !args.json {
+            print::out(&text::check_line(result));
+        }
+    };
+    let report = tokio::select! {
+        biased;
+        () = interrupt.wanted() => return Err(Failure::Interrupted),
+        report = check_adapter(setup, tell) => report.map_err(not_checked)?,
+    };
+    match args.json {
+        true => print::out(&document(command, lease, &report)?),
+        false => print::out(&text::summary(&report.checks)),
+    }
+    Ok(match report.passed() {
+        true => exit::HELD,
+        false => exit::VIOLATED,
+    })
+}
+
+fn lease(ttl: LeaseDuration) -> Result<Duration, Failure> {
+    match ttl {
+        LeaseDuration::Absolute(lease) if LEASES.contains(&lease) => Ok(lease),
+        other => Err(Failure::Usage(format!(
+            "--ttl {other}: expected a lease from 100ms to 60s"
+        ))),
+    }
+}
+
+fn setup(
+    args: &AdapterCheckArgs,
+    adapter: SubjectSpec,
+    lease: Duration,
+) -> Result<ConformanceSetup, Failure> {
+    let environment = |error: WorldError| Failure::Environment(error.to_string());
+    Ok(ConformanceSetup {
+        argv: subject::worker_command(&adapter)?,
+        options: adapter.options.into_iter().collect(),
+        lease,
+        seed: entropy::fresh_seed()
+            .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
+        server: Binary::find(args.redis_server.as_deref()).map_err(environment)?,
+        reaper: subject::this_program()?,
+        reaper_args: vec!["reaper".into()],
+    })
+}
+
+fn not_checked(error: ConformanceError) -> Failure {
+    Failure::Environment(visible(&error.to_string()).into_owned())
+}
+
+fn document(command: &str, lease: Duration, report: &ConformanceReport) -> Result<String, Failure> {
+    let document = Document {
+        format: FORMAT,
+        command,
+        adapter: Adapter {
+            name: report.name.as_deref(),
+            version: report.version.as_deref(),
+        },
+        redis: &report.redis,
+        ttl_ms: lease.as_millis(),
+        passed: report.passed(),
+        checks: &report.checks,
+    };
+    let text = serde_json::to_string_pretty(&document)
+        .map_err(|error| Failure::Environment(format!("cannot write the document: {error}")))?;
+    Ok(format!("{text}\n"))
+}

@@ -1,0 +1,104 @@
+//! The result of a conformance run as text.
+
+use picklock_harness::conformance::finding::{CheckResult, CheckStatus};
+use picklock_reports::escape::visible;
+
+/// The width of the column of names, and of what stands before it.
+const INDENT: usize = 18;
+
+/// One check in one line; what is wrong, with the line that shows it and where to read on.
+pub fn check_line(result: &CheckResult) -> String {
+    let mark = match result.status {
+        CheckStatus::Passed => '✓',
+        CheckStatus::Failed => '✗',
+        CheckStatus::NotOffered => '–',
+        CheckStatus::NotRun => '·',
+    };
+    let words = match (result.status, result.detail.as_str()) {
+        (CheckStatus::Passed, "") => result.about.to_owned(),
+        (CheckStatus::Passed, remark) => format!("{} ({remark})", result.about),
+        (CheckStatus::NotOffered, reason) => format!("not offered: {reason}"),
+        (CheckStatus::Failed | CheckStatus::NotRun, detail) => detail.to_owned(),
+    };
+    let mut text = format!("{mark} {:<16}{}\n", result.check, visible(&words));
+    if result.status != CheckStatus::Failed {
+        return text;
+    }
+    let mut add = |what: &str, words: &str| {
+        text.push_str(&format!("{:INDENT$}{what:<9}{}\n", "", visible(words)));
+    };
+    if let Some(line) = &result.line {
+        add("it wrote", line);
+    }
+    for line in &result.log {
+        add("its log", line);
+    }
+    add("see", &result.doc);
+    text
+}
+
+/// The last line: how many checks came out how.
+pub fn summary(results: &[CheckResult]) -> String {
+    let count = |status| {
+        let results = results.iter().filter(|result| result.status == status);
+        results.count()
+    };
+    let mut parts = vec![
+        format!("{} passed", count(CheckStatus::Passed)),
+        format!("{} failed", count(CheckStatus::Failed)),
+    ];
+    for (status, words) in [
+        (CheckStatus::NotOffered, "not offered"),
+        (CheckStatus::NotRun, "not tried"),
+    ] {
+        if count(status) > 0 {
+            parts.push(format!("{} {words}", count(status)));
+        }
+    }
+    format!("{} checks: {}.\n", results.len(), parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(status: CheckStatus, detail: &str) -> CheckResult {
+        CheckResult {
+            check: "grant",
+            about: "grants a lock that nobody holds",
+            status,
+            detail: detail.into(),
+            line: None,
+            log: Vec::new(),
+            doc: "docs/protocol.md#granted".into(),
+        }
+    }
+
+    #[test]
+    fn a_check_reads_as_one_line_and_a_failed_one_says_where_to_look() {
+        let failed = CheckResult {
+            line: Some("{\"reply\":\"granted\"}\u{1b}[2J".into()),
+            log: vec!["Traceback".into()],
+            ..result(CheckStatus::Failed, "it wrote `granted` without `token`")
+        };
+        let results = [
+            result(CheckStatus::Passed, ""),
+            result(CheckStatus::Passed, "with a remark"),
+            failed,
+            result(CheckStatus::NotOffered, "no `fence`"),
+            result(CheckStatus::NotRun, "not tried: it did not get ready"),
+        ];
+        let lines: String = results.iter().map(check_line).collect();
+        insta::assert_snapshot!(format!("{lines}{}", summary(&results)), @r#"
+        ✓ grant           grants a lock that nobody holds
+        ✓ grant           grants a lock that nobody holds (with a remark)
+        ✗ grant           it wrote `granted` without `token`
+                          it wrote {"reply":"granted"}\u{1b}[2J
+                          its log  Traceback
+                          see      docs/protocol.md#granted
+        – grant           not offered: no `fence`
+        · grant           not tried: it did not get ready
+        5 checks: 2 passed, 1 failed, 1 not offered, 1 not tried.
+        "#);
+    }
+}

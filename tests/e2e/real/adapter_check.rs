@@ -1,0 +1,317 @@
+//! `picklock adapter check`: adapters that keep the protocol pass, and of those that break it the right
+//! fault is named.
+
+use std::net::TcpListener;
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use super::adapters::{project, python_with_redis};
+use crate::running::{Outcome, picklock};
+
+/// Checks this command.
+fn check(command: &str, options: &str) -> Outcome {
+    let command = shell_words::quote(command).into_owned();
+    picklock(&format!("adapter check {command} {options}")).run()
+}
+
+/// The command of an adapter of this project.
+fn python(interpreter: &str, script: &str, arguments: &str) -> String {
+    let script = project(script);
+    let script = shell_words::quote(script.to_str().unwrap()).into_owned();
+    format!("{interpreter} {script} {arguments}")
+        .trim()
+        .to_owned()
+}
+
+fn broken(mode: &str) -> String {
+    python("python3", "tests/adapters/broken/adapter.py", mode)
+}
+
+/// The checks that failed: their names, and what is said of each.
+fn failed(document: &Value) -> Vec<(String, String)> {
+    let checks = document["checks"].as_array().unwrap().iter();
+    let failed = checks.filter(|check| check["status"] == "failed");
+    failed
+        .map(|check| {
+            let word = |field: &str| check[field].as_str().unwrap_or_default().to_owned();
+            let said = format!("{} | {} | {}", word("detail"), word("line"), word("doc"));
+            (word("check"), said)
+        })
+        .collect()
+}
+
+/// Does this for every item, few at a time: each check waits more than it works.
+fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
+    let next = Mutex::new(items.iter());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let item = next.lock().unwrap().next();
+                    match item {
+                        Some(item) => work(item),
+                        None => return,
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn adapters_that_keep_the_protocol_pass() {
+    let redis = python_with_redis();
+    let own = env!("CARGO_BIN_EXE_picklock");
+    let commands = [
+        python(&redis, "adapters/python/redis_py_lock.py", ""),
+        python(&redis, "tests/adapters/watchdog.py", ""),
+        python("python3", "tests/adapters/looks_first.py", ""),
+        python(
+            "python3",
+            "tests/adapters/looks_first.py",
+            "prefix=lock: silent",
+        ),
+        python("python3", "tests/adapters/looks_first.py", "two-steps"),
+        python("python3", "tests/adapters/quiet_watchdog.py", ""),
+        broken("correct"),
+        format!("{own} worker --impl set-nx-px"),
+        format!("{own} worker --impl watchdog"),
+        format!("{own} worker --impl redlock-renewing"),
+        format!("{own} worker --impl fenced"),
+    ];
+    each(&commands, |command| {
+        let outcome = check(command, "--json").exits(0);
+        let document = outcome.document();
+        assert_eq!(document["passed"], true, "{command}: {document:#}");
+        outcome.left_no_directory();
+    });
+}
+
+/// Each mode of the broken adapter, the check that must fail, and what must be said.
+const FAULTS: &[(&str, &str, &[&str])] = &[
+    (
+        "banner",
+        "handshake",
+        &["log to standard error", "Connected to Redis!", "#lines"],
+    ),
+    (
+        "log-line",
+        "grant",
+        &["log to standard error", "INFO got the lock"],
+    ),
+    ("list", "handshake", &["not an object"]),
+    ("no-kind", "handshake", &["neither `reply` nor `event`"]),
+    ("unknown-reply", "handshake", &["\"ok\"", "`ready`"]),
+    ("no-id", "handshake", &["`ready` without `id`"]),
+    ("text-id", "handshake", &["`id` = \"1\"", "whole number"]),
+    ("small-id", "ids", &["answered with `id` 5"]),
+    (
+        "own-id",
+        "handshake",
+        &["answered with `id` 101", "the request has `id` 1"],
+    ),
+    ("twice", "ping", &["a second time"]),
+    (
+        "wrong-answer",
+        "grant",
+        &["answered `release` with `pong`", "#release"],
+    ),
+    (
+        "no-token",
+        "grant",
+        &["`granted` without `token`", "#granted"],
+    ),
+    ("number-token", "grant", &["`token` = 4711", "a string"]),
+    ("float-valid", "grant", &["`valid_ms` = 998.5"]),
+    ("long-valid", "lease", &["`valid_ms` is 60000"]),
+    ("long-elapsed", "lease", &["`elapsed_ms` is 3600000"]),
+    ("no-released", "grant", &["`released` without `released`"]),
+    (
+        "text-released",
+        "grant",
+        &["\"yes\"", "true, false or null"],
+    ),
+    (
+        "no-definite",
+        "unknown-words",
+        &["`error` without `definite`"],
+    ),
+    ("silent", "grant", &["did not answer `acquire`"]),
+    ("half-line", "handshake", &["no newline", "flush"]),
+    (
+        "exits",
+        "grant",
+        &["exited with status 3 before it answered `acquire`"],
+    ),
+    (
+        "exits-at-once",
+        "handshake",
+        &["exited with status 1 before it answered `init`"],
+    ),
+    ("no-ping", "ping", &["answered `ping` with `error`"]),
+    ("seconds", "lease", &["is it taken for seconds?", "#leases"]),
+    ("short-lease", "lease", &["was to live for"]),
+    (
+        "always-grants",
+        "refusal",
+        &["to a second client while the first one held it"],
+    ),
+    ("error-refusal", "refusal", &["that is `refused`"]),
+    (
+        "waits-for-ever",
+        "wait",
+        &["although `wait_ms` was 300", "#waiting"],
+    ),
+    (
+        "one-key",
+        "key",
+        &["two locks share a key", "`the-lock`", "#keys"],
+    ),
+    ("no-server", "key", &["wrote no key to the server"]),
+    (
+        "wrong-server",
+        "grant",
+        &["nothing has connected to the server", "#servers"],
+    ),
+    ("keeps-key", "release", &["the next client was refused"]),
+    (
+        "false-release",
+        "release",
+        &["no longer held, and its lease was running"],
+    ),
+    ("boasts", "double-release", &["nothing was held"]),
+    ("extends-nothing", "extend", &["the key was not extended"]),
+    (
+        "refuses-extension",
+        "extend",
+        &["although the lease was running"],
+    ),
+    ("same-fence", "fence", &["it must grow"]),
+    ("stranger-lost", "grant", &["never granted", "#events"]),
+    (
+        "false-lost",
+        "release",
+        &["whose lease was running", "#events"],
+    ),
+    ("strict", "unknown-words", &["answered `ping` with `error`"]),
+    (
+        "yes-man",
+        "unknown-words",
+        &["expected `error`", "#versions"],
+    ),
+    (
+        "echo",
+        "garbage",
+        &["log to standard error", "what do you mean?"],
+    ),
+    ("sure", "time-out", &["the key was there", "#time-outs"]),
+    (
+        "patient",
+        "time-out",
+        &["did not answer `acquire`", "#time-outs"],
+    ),
+    ("stays", "end", &["did not exit within 3 s", "#the-end"]),
+    (
+        "status",
+        "end",
+        &["exited with status 3", "expected status 0"],
+    ),
+    ("orphan", "end", &["left processes behind: python3"]),
+];
+
+#[test]
+fn the_fault_of_a_broken_adapter_is_named() {
+    each(FAULTS, |(mode, name, words)| {
+        let outcome = check(&broken(mode), "--json").exits(1);
+        let document = outcome.document();
+        let failed = failed(&document);
+        let said = failed.iter().find(|(check, _)| check == name);
+        let Some((_, said)) = said else {
+            panic!("{mode}: `{name}` did not fail: {failed:#?}");
+        };
+        for word in *words {
+            assert!(said.contains(word), "{mode}: no `{word}` in {said}");
+        }
+        outcome.left_no_directory();
+    });
+}
+
+#[test]
+fn a_connection_to_another_server_is_seen() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    let outcome = check(&broken(&format!("other-server {port}")), "--json").exits(1);
+    let failed = failed(&outcome.document());
+    assert_eq!(failed.len(), 1, "{failed:#?}");
+    assert_eq!(failed[0].0, "servers");
+    assert!(
+        failed[0].1.contains(&format!("127.0.0.1:{port}")),
+        "{failed:?}"
+    );
+}
+
+/// What cannot be started is not the adapter's fault, and is said with what to do.
+#[test]
+fn what_cannot_be_started_is_said() {
+    for (command, words) in [
+        ("no-such-adapter", "a program on PATH"),
+        ("/etc/hostname", "chmod +x"),
+    ] {
+        let outcome = check(command, "").exits(4);
+        assert!(outcome.stderr.contains(command), "{}", outcome.all());
+        assert!(outcome.stderr.contains(words), "{}", outcome.all());
+        outcome.left_no_directory();
+    }
+}
+
+/// A run says the same as the check, and at once: nobody waits for an answer that cannot come.
+#[test]
+fn a_run_names_the_fault_with_the_same_words() {
+    for (mode, words) in [
+        ("banner", "log to standard error: Connected to Redis!"),
+        ("no-id", "it wrote `ready` without `id`"),
+    ] {
+        let line = format!(
+            "scenario calm --impl {} --backend process --quiet",
+            shell_words::quote(&format!("exec:{}", broken(mode)))
+        );
+        let outcome = picklock(&line).run().exits(4);
+        assert!(
+            outcome
+                .stderr
+                .contains("worker 0 broke the adapter protocol"),
+            "{}",
+            outcome.all()
+        );
+        assert!(outcome.stderr.contains(words), "{}", outcome.all());
+        assert!(!outcome.stderr.contains("probe"), "{}", outcome.all());
+    }
+    for (mode, words) in [
+        ("no-token", "it wrote `granted` without `token`"),
+        ("wrong-answer", "it answered `release` with `pong`"),
+        (
+            "no-ping",
+            "it answered `ping` with `error`; expected `pong`",
+        ),
+    ] {
+        let line = format!(
+            "scenario calm --impl {} --backend process --json",
+            shell_words::quote(&format!("exec:{}", broken(mode)))
+        );
+        let outcome = picklock(&line).run().exits(3);
+        let document = outcome.document();
+        let trouble = document["trouble"].to_string();
+        assert!(
+            trouble.contains("worker 0 broke the adapter protocol"),
+            "{trouble}"
+        );
+        assert!(trouble.contains(words), "{mode}: no `{words}` in {trouble}");
+        assert!(!document.to_string().contains("probe"), "{document:#}");
+        // All workers were ended for it. One that is waited for would be `limit`.
+        assert_eq!(
+            document["verdicts"]["exclusion"]["status"], "unknown",
+            "{document:#}"
+        );
+    }
+}
