@@ -11,6 +11,7 @@
 //! - [`replay`]: repeats a kept run from its [`repro`] file, if the user has [`trust`] in it
 //! - [`gate`]: compares results with the user's configuration
 //! - [`listing`], [`check`]: the smaller commands
+//! - [`init`]: writes a new adapter
 //! - [`report`]: writes reports from kept runs, which [`report_reader`] reads
 //! - [`explain`], [`completions`]: descriptions for people, completions for shells
 //! - [`worker`]: the hidden commands of worker processes and the reaper
@@ -24,6 +25,7 @@ mod exit;
 mod explain;
 mod gate;
 mod image;
+mod init;
 mod interrupt;
 mod listing;
 mod live_progress;
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Gate(args) => on_one_thread(gate::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => check::run(&args),
+        Command::Init(args) => init::run(&args).map(|()| exit::HELD),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args).map(|()| exit::HELD),
         Command::Completions { shell } => {

@@ -62,7 +62,7 @@ elapsed_since() {
 
 # The field of the request: a text or a number.
 field() {
-    local pattern="[{,]\"$1\":(\"([^\"\\\\]*)\"|([0-9]+))[,}]"
+    local pattern="[{,] *\"$1\" *: *(\"([^\"\\\\]*)\"|([0-9]+)) *[,}]"
     value=
     # What has escape sequences is no text that this program can read.
     [[ $request =~ $pattern ]] || return 1
@@ -106,18 +106,18 @@ answer_grant() {
 }
 
 answer_init() {
-    local protocol timeout_ms nodes pattern='"nodes":\[([^]]*)\]'
+    local protocol timeout_ms nodes pattern='"nodes" *: *\[([^]]*)\]'
     need protocol && protocol=$value && need timeout_ms && timeout_ms=$value || return
     if [[ $protocol != 1 ]]; then
         fail definite "only version 1 of the protocol is supported"
         return 2
     fi
-    if [[ $request =~ \"options\":\{[^}] ]]; then
+    if [[ $request =~ \"options\"\ *:\ *\{\ *[^}\ ] ]]; then
         fail definite "this lock has no options"
         return 2
     fi
     [[ $request =~ $pattern ]] || return 2
-    IFS=, read -ra nodes <<<"${BASH_REMATCH[1]//\"/}"
+    IFS=', ' read -ra nodes <<<"${BASH_REMATCH[1]//\"/}"
     open_lock "$timeout_ms" "${nodes[@]}" || return
     opened=yes
     answer "\"reply\":\"ready\",\"name\":\"$1\",\"version\":\"$2\""

@@ -20,8 +20,8 @@ public sealed class DefiniteException(string message) : Exception(message);
 /// <param name="Token">What Release and Extend get back.</param>
 /// <param name="Fence">The fencing token, if the lock has them: larger with every grant.</param>
 /// <param name="AskedAt">When the command that took the lock was sent, by Stopwatch.GetTimestamp().
-/// TryFor sets it. Without it Picklock is not told how long the lease is valid, and bounds it by its own
-/// clock.</param>
+/// TryFor sets it if the lock does not. Without it Picklock is not told how long the lease is valid, and
+/// bounds it by its own clock.</param>
 public sealed record Grant(string Token, ulong? Fence = null, long? AskedAt = null);
 
 /// <summary>What you implement. A null grant means that another client has the lock.</summary>
@@ -72,7 +72,7 @@ public sealed class PicklockAdapter
             var askedAt = Stopwatch.GetTimestamp();
             if (await attempt() is { } grant)
             {
-                return grant with { AskedAt = askedAt };
+                return grant with { AskedAt = grant.AskedAt ?? askedAt };
             }
             var pause = TimeSpan.FromMilliseconds(Random.Shared.Next(10, 50));
             if (Stopwatch.GetElapsedTime(began) + pause >= wait)

@@ -31,8 +31,8 @@ type Grant struct {
 	Token string
 	// Fence is the fencing token, if the lock has them: larger with every grant.
 	Fence *uint64
-	// AskedAt is when the command that took the lock was sent. TryFor sets it. Without it Picklock is
-	// not told how long the lease is valid, and bounds it by its own clock.
+	// AskedAt is when the command that took the lock was sent. TryFor sets it if the lock does
+	// not. Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
 	AskedAt time.Time
 }
 
@@ -59,7 +59,9 @@ func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) 
 			return nil, err
 		}
 		if grant != nil {
-			grant.AskedAt = askedAt
+			if grant.AskedAt.IsZero() {
+				grant.AskedAt = askedAt
+			}
 			return grant, nil
 		}
 		pause := 10*time.Millisecond + time.Duration(rand.Int63n(int64(40*time.Millisecond)))
@@ -176,8 +178,11 @@ func (a *adapter) init(r *request) (object, error) {
 		}
 	}
 	lock, err := a.make(r.Nodes, time.Duration(r.TimeoutMs)*time.Millisecond, r.Options)
+	if err != nil {
+		return nil, err
+	}
 	a.lock = lock
-	return a.ready, err
+	return a.ready, nil
 }
 
 func granted(grant *Grant, ttl time.Duration) object {

@@ -35,8 +35,8 @@ public final class PicklockAdapter {
      * @param token what `release` and `extend` get back
      * @param fence the fencing token, if the lock has them: larger with every grant; else null
      * @param askedAt when the command that took the lock was sent, by System.nanoTime(). `tryFor`
-     *     sets it. With null Picklock is not told how long the lease is valid, and bounds it by its own
-     *     clock. */
+     *     sets it if the lock does not. With null Picklock is not told how long the lease is valid, and
+     *     bounds it by its own clock. */
     public record Grant(String token, Long fence, Long askedAt) {
         public Grant(String token) {
             this(token, null, null);
@@ -87,7 +87,8 @@ public final class PicklockAdapter {
             long askedAt = System.nanoTime();
             Grant grant = attempt.call();
             if (grant != null) {
-                return new Grant(grant.token(), grant.fence(), askedAt);
+                Long known = grant.askedAt();
+                return new Grant(grant.token(), grant.fence(), known == null ? askedAt : known);
             }
             long pauseMs = ThreadLocalRandom.current().nextLong(10, 50);
             if (elapsedMs(began) + pauseMs >= waitMs) {

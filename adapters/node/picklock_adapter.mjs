@@ -19,16 +19,16 @@ export class Definite extends Error {}
 /** Milliseconds on a monotonic clock. */
 export const now = () => performance.now();
 
-/** Calls `attempt` until it returns a grant, `{ token, fence? }`, or `waitMs` is over; with 0, once.
- * For locks that do not wait by themselves. It notes in `askedAt` when the command that took the lock
- * was sent. Without that, Picklock is not told how long the lease is valid, and bounds it by its own
- * clock. */
+/** Calls `attempt` until it returns a grant, `{ token, fence?, askedAt? }`, or `waitMs` is over; with 0,
+ * once. For locks that do not wait by themselves. If the grant does not say in `askedAt` when the command
+ * that took the lock was sent, by `now`, this function does. Without that, Picklock is not told how long
+ * the lease is valid, and bounds it by its own clock. */
 export async function tryFor(waitMs, attempt) {
   const until = now() + waitMs;
   for (;;) {
     const askedAt = now();
     const grant = await attempt();
-    if (grant) return { ...grant, askedAt };
+    if (grant) return { askedAt, ...grant };
     const pause = 10 + Math.random() * 40;
     if (now() + pause >= until) return null;
     await sleep(pause);

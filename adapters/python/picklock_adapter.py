@@ -26,8 +26,8 @@ class Grant:
 
     token: text that `release` and `extend` get back.
     fence: the fencing token, if the lock has them: a number, larger with every grant.
-    asked_at: when the command that took the lock was sent, by time.monotonic(). `try_for` sets it.
-        Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
+    asked_at: when the command that took the lock was sent, by time.monotonic(). `try_for` sets it
+        if the lock does not. Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
     """
 
     def __init__(self, token, fence=None, asked_at=None):
@@ -44,7 +44,7 @@ def try_for(wait_ms, attempt):
         asked_at = time.monotonic()
         grant = attempt()
         if grant:
-            grant.asked_at = asked_at
+            grant.asked_at = grant.asked_at or asked_at
             return grant
         pause = random.uniform(0.010, 0.050)
         if time.monotonic() + pause >= until:

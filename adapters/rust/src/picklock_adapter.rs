@@ -36,8 +36,8 @@ pub struct Grant {
     pub token: String,
     /// The fencing token, if the lock has them: larger with every grant.
     pub fence: Option<u64>,
-    /// When the command that took the lock was sent. [`try_for`] sets it. Without it Picklock is not
-    /// told how long the lease is valid, and bounds it by its own clock.
+    /// When the command that took the lock was sent. [`try_for`] sets it if the lock does not.
+    /// Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
     pub asked_at: Option<Instant>,
 }
 
@@ -93,7 +93,7 @@ pub fn try_for(
         let asked_at = Instant::now();
         if let Some(grant) = attempt()? {
             return Ok(Some(Grant {
-                asked_at: Some(asked_at),
+                asked_at: grant.asked_at.or(Some(asked_at)),
                 ..grant
             }));
         }

@@ -6,6 +6,7 @@
 //! - [`verdicts`]: what the documents say of runs that went wrong
 //! - [`sentinels`]: failovers that real Sentinels decide
 //! - [`adapters`]: locks of other languages, well and ill behaved
+//! - [`languages`]: adapters that `picklock init` writes
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`cases`]: scenarios that once came out wrong, on processes
@@ -25,6 +26,7 @@ mod containers;
 #[path = "../../../harness/tests/it/real/exclusive.rs"]
 mod exclusive;
 mod gate;
+mod languages;
 mod leftovers;
 mod machine_contract;
 mod matrix;
