@@ -48,7 +48,7 @@ pub enum Command {
     List(ListArgs),
     /// Judge a history file again, from that file alone.
     Check(CheckArgs),
-    /// Write an adapter for a lock of your own, ready to run, with a picklock.toml and a workflow.
+    /// Write an adapter for a lock of your own, with a picklock.toml and a workflow.
     Init(InitArgs),
     /// Write reports from kept runs: run directories, matrix directories, documents.
     Report(ReportArgs),

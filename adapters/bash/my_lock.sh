@@ -2,8 +2,12 @@
 # Your lock, for Picklock. The example takes a lock on the first of the nodes with SET NX PX, and
 # compares the token before it deletes or extends the key.
 
-. "${BASH_SOURCE%/*}/picklock_adapter.sh"
-. "${BASH_SOURCE%/*}/resp_client.sh"
+case $BASH_SOURCE in
+    */*) here=${BASH_SOURCE%/*} ;;
+    *) here=. ;;
+esac
+. "$here/picklock_adapter.sh"
+. "$here/resp_client.sh"
 
 # With redis-cli:  reply=$(redis-cli -h "$host" -p "$port" SET "$key" "$token" NX PX "$ttl_ms"): a new
 # process for every command, which a frozen or killed adapter takes with it.

@@ -77,8 +77,9 @@ async function answerOrError(adapter, request) {
   try {
     return await answer(adapter, request);
   } catch (problem) {
-    if (!(problem instanceof Definite)) console.error(problem);
-    return { reply: "error", message: String(problem), definite: problem instanceof Definite };
+    const definite = problem instanceof Definite;
+    if (!definite) console.error(problem);
+    return { reply: "error", message: definite ? problem.message : String(problem), definite };
   }
 }
 

@@ -98,10 +98,10 @@ class _Adapter:
         try:
             return self._answer(request.get("op"), request)
         except Definite as problem:
-            return _error(problem, definite=True)
+            return _error(str(problem), definite=True)
         except Exception as problem:
             traceback.print_exc()
-            return _error(problem, definite=False)
+            return _error(f"{type(problem).__name__}: {problem}", definite=False)
 
     def _answer(self, op, request):
         if op == "ping":
@@ -148,8 +148,7 @@ def _left_ms(ttl_ms, asked_at):
     return max(0, math.floor(ttl_ms - (time.monotonic() - asked_at) * 1000))
 
 
-def _error(problem, definite):
-    message = f"{type(problem).__name__}: {problem}"
+def _error(message, definite):
     return {"reply": "error", "message": message, "definite": definite}
 
 

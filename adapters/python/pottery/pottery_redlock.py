@@ -27,7 +27,9 @@ class PotteryLock:
     def __init__(self, nodes, timeout_ms, options):
         self.extensions = int(options.get("num_extensions", sys.maxsize))
         timeout = timeout_ms / 1000
-        self.masters = {Redis.from_url(node, socket_timeout=timeout, retry=None) for node in nodes}
+        # Both of them: without its own, connecting to a node out of reach takes five seconds.
+        timeouts = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
+        self.masters = {Redis.from_url(node, retry=None, **timeouts) for node in nodes}
         self.locks = {}
 
     def acquire(self, key, ttl_ms, wait_ms):
