@@ -84,25 +84,33 @@ impl Adapter {
     }
 }
 
-/// The verdicts of a run, `violated` with its cause. A run in which the machine stood still is not
-/// judged, which says nothing about the lock.
+/// True where a run says nothing about the lock: the machine stood still, or was so busy that a worker
+/// did not get ready. A lock that can never be judged fails all the same, after [`ATTEMPTS`].
+fn is_not_judged(code: Option<i32>, text: &str) -> bool {
+    matches!(code, Some(3 | 4)) || text.contains("the harness stood still")
+}
+
+const ATTEMPTS: usize = 4;
+
+/// The verdicts of a run, `violated` with its cause.
 fn verdicts(scenario: &str, subject: &str, folder: &Path) -> (BTreeMap<String, String>, Outcome) {
     let line = format!("scenario {scenario} --impl {subject} --backend process --json");
-    for _ in 0..4 {
-        let outcome = picklock(&line).within(folder).run();
-        if outcome.stdout.contains("the harness stood still") {
-            continue;
+    let run = || picklock(&line).within(folder).run();
+    let mut outcome = run();
+    for _ in 1..ATTEMPTS {
+        if !is_not_judged(outcome.code, &outcome.stdout) {
+            break;
         }
-        let document = outcome.document();
-        let words = document["verdicts"].as_object().unwrap().iter();
-        let words = words.map(|(property, verdict)| {
-            let cause = verdict["cause"].as_str().unwrap_or_default();
-            let status = verdict["status"].as_str().unwrap();
-            (property.clone(), format!("{status} {cause}"))
-        });
-        return (words.collect(), outcome);
+        outcome = run();
     }
-    panic!("{scenario}: the machine stood still in four runs");
+    let document = outcome.document();
+    let words = document["verdicts"].as_object().unwrap().iter();
+    let words = words.map(|(property, verdict)| {
+        let cause = verdict["cause"].as_str().unwrap_or_default();
+        let status = verdict["status"].as_str().unwrap();
+        (property.clone(), format!("{status} {cause}"))
+    });
+    (words.collect(), outcome)
 }
 
 /// Nothing is missing and nothing is an answer out of line.
@@ -183,8 +191,9 @@ fn the_five_minutes_of_the_readme() {
     let (script, _) = script.split_once("```").unwrap();
     assert!(script.lines().count() >= 3, "{script}");
     let mut text = in_a_shell(script);
-    for _ in 0..3 {
-        if !text.contains("the harness stood still") {
+    for _ in 1..ATTEMPTS {
+        let codes = ["code 3", "code 4"].map(|code| text.contains(code));
+        if !codes.contains(&true) && !is_not_judged(None, &text) {
             break;
         }
         text = in_a_shell(script);
