@@ -52,6 +52,8 @@ pub enum Command {
     List(ListArgs),
     /// Judge a history file again, from that file alone.
     Check(CheckArgs),
+    /// Write an adapter for a lock of your own, with a picklock.toml and a workflow.
+    Init(InitArgs),
     /// Write reports from kept runs: run directories, matrix directories, documents.
     Report(ReportArgs),
     /// Explain a scenario, a property, a cause or a lock. Without a name: list them all.
@@ -205,6 +207,7 @@ impl BackendChoice {
 
 pub use crate::adapter_check::cli::AdapterArgs;
 pub use crate::gate::cli::GateArgs;
+pub use crate::init::cli::InitArgs;
 pub use crate::matrix::cli::MatrixArgs;
 pub use crate::replay::ReplayArgs;
 

@@ -12,6 +12,7 @@
 //! - [`gate`]: compares results with the user's configuration
 //! - [`adapter_check`]: checks whether a program keeps the adapter protocol
 //! - [`listing`], [`check`]: the smaller commands
+//! - [`init`]: writes a new adapter
 //! - [`report`]: writes reports from kept runs, which [`report_reader`] reads
 //! - [`explain`], [`completions`]: descriptions for people, completions for shells
 //! - [`worker`]: the hidden commands of worker processes and the reaper
@@ -26,6 +27,7 @@ mod exit;
 mod explain;
 mod gate;
 mod image;
+mod init;
 mod interrupt;
 mod listing;
 mod live_progress;
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Command::Adapter(args) => on_one_thread(adapter_check::run(args)),
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => check::run(&args),
+        Command::Init(args) => init::run(&args).map(|()| exit::HELD),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args).map(|()| exit::HELD),
         Command::Completions { shell } => {

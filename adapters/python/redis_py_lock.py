@@ -1,23 +1,16 @@
 #!/usr/bin/env python3
-"""Picklock adapter for the lock of redis-py, `redis.lock.Lock`.
+"""Picklock adapter for the lock of redis-py, `redis.lock.Lock`. README.md says what is judged."""
 
-Requests arrive on stdin, answers go to stdout, one JSON object per line. Logs go to stderr. The
-protocol is described in docs/protocol.md. Needs only the standard library and redis-py.
-"""
-
-import json
+import contextlib
 import math
-import sys
 import time
-import traceback
 
 import redis
+from picklock_adapter import Definite, Grant, serve
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import LockError, LockNotOwnedError, ResponseError
 from redis.lock import Lock
 from redis.retry import Retry
-
-PROTOCOL = 1
 
 
 class WatchedLock(Lock):
@@ -43,128 +36,73 @@ def seconds(millis):
     return value if int(value * 1000) >= millis else math.nextafter(value, math.inf)
 
 
-class Adapter:
-    def __init__(self):
-        self.client = None
-        self.sleep = 0.1
-        self.locks = {}
+@contextlib.contextmanager
+def refusals_are_definite():
+    """Redis refused the command, or the library did before it sent anything. ConnectionError and
+    TimeoutError are neither: the command may have been executed."""
+    try:
+        yield
+    except (ResponseError, LockError) as problem:
+        raise Definite(f"{type(problem).__name__}: {problem}") from problem
 
-    def init(self, request):
-        if request["protocol"] != PROTOCOL:
-            return error(f"only protocol {PROTOCOL} is supported", definite=True)
-        options = request.get("options", {})
-        unknown = set(options) - {"retries", "sleep_ms"}
-        if unknown:
-            return error(f"unknown options {sorted(unknown)}", definite=True)
-        timeout = request["timeout_ms"] / 1000
-        retries = int(options.get("retries", 0))
-        self.sleep = int(options.get("sleep_ms", 100)) / 1000
+
+class RedisPyLock:
+    def __init__(self, nodes, timeout_ms, options):
+        timeout = timeout_ms / 1000
+        backoff = ExponentialWithJitterBackoff(base=0.01, cap=1)
         self.client = redis.Redis.from_url(
-            request["nodes"][0],
+            nodes[0],
             socket_timeout=timeout,
             socket_connect_timeout=timeout,
-            retry=Retry(ExponentialWithJitterBackoff(base=0.01, cap=1), retries),
+            retry=Retry(backoff, int(options.get("retries", 0))),
         )
-        return {"reply": "ready", "name": "redis-py", "version": redis.__version__}
+        self.sleep = int(options.get("sleep_ms", 100)) / 1000
+        self.thread_local = {"true": True, "false": False}[options.get("thread_local", "false")]
+        self.locks = {}
 
-    def acquire(self, request):
-        wait_ms = request["wait_ms"]
+    @refusals_are_definite()
+    def acquire(self, key, ttl_ms, wait_ms):
         lock = WatchedLock(
             self.client,
-            request["key"],
-            timeout=seconds(request["ttl_ms"]),
+            key,
+            timeout=seconds(ttl_ms),
             sleep=self.sleep,
             blocking=wait_ms > 0,
             blocking_timeout=wait_ms / 1000,
-            thread_local=False,
+            thread_local=self.thread_local,
         )
         if not lock.acquire():
-            return {"reply": "refused"}
+            return None
         token = lock.local.token.decode()
         self.locks[token] = lock
-        return granted(token, request["ttl_ms"], lock.asked_at)
+        return Grant(token, asked_at=lock.asked_at)
 
-    def extend(self, request):
-        lock = self.locks[request["token"]]
+    @refusals_are_definite()
+    def extend(self, key, token, ttl_ms):
         asked_at = time.monotonic()
         try:
-            lock.extend(seconds(request["ttl_ms"]), replace_ttl=True)
+            self.lock(token).extend(seconds(ttl_ms), replace_ttl=True)
         except LockNotOwnedError:
-            return {"reply": "refused"}
-        return granted(request["token"], request["ttl_ms"], asked_at)
+            return None
+        return Grant(token, asked_at=asked_at)
 
-    def release(self, request):
-        lock = self.locks[request["token"]]
+    @refusals_are_definite()
+    def release(self, key, token):
+        ours = True
         try:
-            lock.release()
+            self.lock(token).release()
         except LockNotOwnedError:
-            del self.locks[request["token"]]
-            return {"reply": "released", "released": False}
-        del self.locks[request["token"]]
-        return {"reply": "released", "released": True}
+            ours = False
+        # Not if anything else went wrong: the lock may still be held.
+        del self.locks[token]
+        return ours
 
-    def ping(self, request):
-        return {"reply": "pong"}
-
-    def answer(self, request):
-        op = request.get("op")
-        handlers = {
-            "init": self.init,
-            "acquire": self.acquire,
-            "extend": self.extend,
-            "release": self.release,
-            "ping": self.ping,
-        }
-        if op not in handlers:
-            return error(f"unknown op {op!r}", definite=True)
-        if self.client is None and op not in ("init", "ping"):
-            return error("`init` must come first", definite=True)
-        if "token" in request and request["token"] not in self.locks:
-            return error(f"no grant has the token {request['token']!r}", definite=True)
-        try:
-            return handlers[op](request)
-        except (ResponseError, LockError) as problem:
-            # Redis refused the command, or the library did before it sent anything.
-            return error(f"{type(problem).__name__}: {problem}", definite=True)
-        except redis.RedisError as problem:
-            # ConnectionError, TimeoutError: the command may have been executed.
-            return error(f"{type(problem).__name__}: {problem}", definite=False)
-        except Exception as problem:
-            traceback.print_exc(file=sys.stderr)
-            return error(f"{type(problem).__name__}: {problem}", definite=False)
-
-
-def error(message, definite):
-    return {"reply": "error", "message": message, "definite": definite}
-
-
-def granted(token, ttl_ms, asked_at):
-    """`valid_until` becomes `valid_ms` when the line is written."""
-    return {"reply": "granted", "token": token, "valid_until": asked_at + ttl_ms / 1000}
-
-
-def write(answer, read_at):
-    if answer.get("reply") == "granted":
-        now = time.monotonic()
-        left = answer.pop("valid_until") - now
-        answer["valid_ms"] = max(0, math.floor(left * 1000))
-        answer["elapsed_ms"] = math.floor((now - read_at) * 1000)
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
-
-
-def main():
-    adapter = Adapter()
-    for line in sys.stdin:
-        read_at = time.monotonic()
-        try:
-            request = json.loads(line)
-            number = request["id"]
-        except (ValueError, KeyError, TypeError):
-            print(f"not a request: {line!r}", file=sys.stderr)
-            continue
-        write({"id": number, **adapter.answer(request)}, read_at)
+    def lock(self, token):
+        if token not in self.locks:
+            raise Definite(f"no grant has the token {token!r}")
+        return self.locks[token]
 
 
 if __name__ == "__main__":
-    main()
+    options = ["retries", "sleep_ms", "thread_local"]
+    serve(RedisPyLock, name="redis-py", version=redis.__version__, options=options)

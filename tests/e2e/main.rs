@@ -4,6 +4,7 @@
 //! - [`truth_table`]: the page of the truth table is what the simulation gives
 //! - [`cases`]: scenarios that once came out wrong
 //! - [`mutants`]: each mutant is caught by a scenario, and the page that says by which
+//! - [`init`]: a new adapter is written, and nothing overwritten
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
 //! - [`matrix`]: many cells, what is expected of them, and what stays
 //! - [`gate`]: what comes out, held against what the user wants
@@ -30,6 +31,7 @@ mod cases;
 mod commands;
 mod ending;
 mod gate;
+mod init;
 mod input;
 mod manual;
 mod matrix;

@@ -67,6 +67,12 @@ impl Call {
         self
     }
 
+    /// Runs it in a folder of somebody else's.
+    pub fn within(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
     /// Lets it have no more than this many open files.
     pub fn with_descriptors(self, limit: u64) -> Self {
         self.in_shell(&format!("ulimit -n {limit}; exec \"$0\" \"$@\""))

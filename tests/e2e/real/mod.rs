@@ -8,6 +8,7 @@
 //! - [`adapters`]: locks of other languages, well and ill behaved
 //! - [`floods`]: locks that write without an end
 //! - [`adapter_check`]: adapters that keep the protocol pass, and the faults of broken ones are named
+//! - [`languages`]: adapters that `picklock init` writes
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`cases`]: scenarios that once came out wrong, on processes
@@ -29,6 +30,7 @@ mod containers;
 mod exclusive;
 mod floods;
 mod gate;
+mod languages;
 mod leftovers;
 mod machine_contract;
 mod matrix;

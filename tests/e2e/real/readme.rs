@@ -34,7 +34,7 @@ fn the_commands_of_the_readme_run() {
             assert!(
                 // `every_command_of_the_docs_is_run_or_listed` runs what is installed already.
                 line == "scripts/test"
-                    || ["pip install", "picklock "]
+                    || ["pip install", "picklock ", "cd "]
                         .iter()
                         .any(|it| line.starts_with(it)),
                 "{line}"
@@ -87,6 +87,21 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "README.md",
         "pip install",
         "scripts/test does it; it needs a network",
+    ),
+    (
+        "README.md",
+        "cd my-lock",
+        "tests/e2e/real/languages.rs follows this section word for word",
+    ),
+    (
+        "README.md",
+        "picklock scenario gc-pause --impl \"exec:python3 my_lock.py\"",
+        "tests/e2e/real/languages.rs follows this section word for word",
+    ),
+    (
+        "README.md",
+        "picklock gate",
+        "tests/e2e/real/languages.rs follows this section word for word",
     ),
     (
         "adapters/python/README.md",

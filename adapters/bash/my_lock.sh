@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Your lock, for Picklock. The example takes a lock on the first of the nodes with SET NX PX, and
+# compares the token before it deletes or extends the key.
+
+case $BASH_SOURCE in
+    */*) here=${BASH_SOURCE%/*} ;;
+    *) here=. ;;
+esac
+. "$here/picklock_adapter.sh"
+. "$here/resp_client.sh"
+
+# With redis-cli:  reply=$(redis-cli -h "$host" -p "$port" SET "$key" "$token" NX PX "$ttl_ms"): a new
+# process for every command, which a frozen or killed adapter takes with it.
+
+if_mine="if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return "
+
+open_lock() { redis_server "$2" "$1"; }
+
+acquire() {
+    local token
+    printf -v token '%08x' $SRANDOM $SRANDOM $SRANDOM $SRANDOM
+    grant "$token"
+    try_for "$3" replies OK SET "$1" "$token" NX PX "$2"
+}
+
+extend() {
+    grant "$2"
+    try_for 0 replies 1 EVAL "$if_mine redis.call('PEXPIRE', KEYS[1], ARGV[2])" 1 "$1" "$2" "$3"
+}
+
+release() { replies 1 EVAL "$if_mine redis.call('DEL', KEYS[1])" 1 "$1" "$2"; }
+
+# replies EXPECTED COMMAND...: 0 if that is the reply, 1 if it is another one, 2 if there is none.
+replies() { redis "${@:2}" || return; [[ $reply == "$1" ]]; }
+
+serve my-lock 0.1.0

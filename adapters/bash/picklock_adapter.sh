@@ -1,0 +1,186 @@
+# Picklock's adapter protocol, version 1, for a lock in bash 5.1 or later. No other program.
+#
+# `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
+# them. What your lock prints goes to standard error, into the worker's log.
+#
+# You define, in bash:
+#   open_lock TIMEOUT_MS NODE...   the nodes are URLs as redis://HOST:PORT
+#   acquire KEY TTL_MS WAIT_MS     call `grant TOKEN [FENCE]`, and return 0; or return 1: refused
+#   extend KEY TOKEN TTL_MS        the same; leave it out if the lock cannot be extended
+#   release KEY TOKEN              return 0: released, 1: it was no longer ours
+# and call `fail definite|unclear MESSAGE` (then return 2) where one goes wrong: definite promises that
+# nothing has happened, no key was changed. When in doubt, unclear.
+
+if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then
+    echo "bash 5.1 or later is needed; this is $BASH_VERSION" >&2
+    exit 1
+fi
+
+# Standard output is for the protocol alone.
+exec {picklock_output}>&1 1>&2
+
+# How coarse the clock below is.
+readonly CLOCK_STEP_MS=10
+
+# Milliseconds on a monotonic clock, in $now_ms. EPOCHREALTIME would be the wall clock, which leaps.
+now() {
+    local up _
+    read -r up _ </proc/uptime
+    now_ms=$((10#${up/./} * 10))
+}
+
+# try_for WAIT_MS COMMAND...: calls the command until it succeeds, fails with 2 or more, or the wait is
+# over; with 0, once. For locks that do not wait by themselves. It notes when the command that took the
+# lock was sent: without that, Picklock is not told how long the lease is valid, and bounds it by its
+# own clock.
+try_for() {
+    local wait_ms=$1 began status pause_ms
+    shift
+    now && began=$now_ms
+    while :; do
+        now && asked_at_ms=$now_ms
+        "$@" && return 0
+        status=$?
+        asked_at_ms=
+        pause_ms=$((10 + RANDOM % 40))
+        now
+        if ((status > 1 || now_ms - began + pause_ms >= wait_ms)); then return "$status"; fi
+        sleep "0.0$pause_ms"
+    done
+}
+
+grant() { granted_token=$1 granted_fence=${2:-}; }
+
+fail() { failed_definite=$1 failed_message=$2; }
+
+# Milliseconds since $1, rounded down.
+elapsed_since() {
+    now
+    elapsed_ms=$((now_ms - $1 - CLOCK_STEP_MS))
+    ((elapsed_ms >= 0)) || elapsed_ms=0
+}
+
+# The field of the request: a text or a number.
+field() {
+    local pattern="[{,] *\"$1\" *: *(\"([^\"\\\\]*)\"|([0-9]+)) *[,}]"
+    value=
+    # What has escape sequences is no text that this program can read.
+    [[ $request =~ $pattern ]] || return 1
+    value=${BASH_REMATCH[2]}${BASH_REMATCH[3]}
+}
+
+need() {
+    field "$1" && return
+    fail definite "the request has no \`$1\`, or one with escape sequences"
+    return 2
+}
+
+quote() {
+    quoted=${1//\\/\\\\}
+    quoted=\"${quoted//\"/\\\"}\"
+    quoted=${quoted//[[:cntrl:]]/ }
+}
+
+answer() { printf '{"id":%s,%s}\n' "$id" "$1" >&"$picklock_output"; }
+
+answer_error() {
+    quote "${failed_message:-it failed with status $1}"
+    local definite=false
+    [[ ${failed_definite:-} == definite ]] && definite=true
+    answer "\"reply\":\"error\",\"message\":$quoted,\"definite\":$definite"
+}
+
+# answer_grant TTL_MS
+answer_grant() {
+    local text valid_ms
+    quote "$granted_token"
+    text="\"reply\":\"granted\",\"token\":$quoted"
+    [[ -z $granted_fence ]] || text+=",\"fence\":$granted_fence"
+    if [[ -n $asked_at_ms ]]; then
+        now
+        valid_ms=$(($1 - (now_ms - asked_at_ms) - CLOCK_STEP_MS))
+        text+=",\"valid_ms\":$((valid_ms > 0 ? valid_ms : 0))"
+    fi
+    elapsed_since "$read_at_ms"
+    answer "$text,\"elapsed_ms\":$elapsed_ms"
+}
+
+answer_init() {
+    local protocol timeout_ms nodes pattern='"nodes" *: *\[([^]]*)\]'
+    need protocol && protocol=$value && need timeout_ms && timeout_ms=$value || return
+    if [[ $protocol != 1 ]]; then
+        fail definite "only version 1 of the protocol is supported"
+        return 2
+    fi
+    if [[ $request =~ \"options\"\ *:\ *\{\ *[^}\ ] ]]; then
+        fail definite "this lock has no options"
+        return 2
+    fi
+    [[ $request =~ $pattern ]] || return 2
+    IFS=', ' read -ra nodes <<<"${BASH_REMATCH[1]//\"/}"
+    open_lock "$timeout_ms" "${nodes[@]}" || return
+    opened=yes
+    answer "\"reply\":\"ready\",\"name\":\"$1\",\"version\":\"$2\""
+}
+
+answer_lock() {
+    local key token ttl_ms status=0
+    if [[ -z ${opened:-} ]]; then
+        fail definite "\`init\` must come first"
+        return 2
+    fi
+    need key && key=$value || return
+    case $op in
+        acquire)
+            need ttl_ms && ttl_ms=$value && need wait_ms || return
+            acquire "$key" "$ttl_ms" "$value" || status=$?
+            ;;
+        extend)
+            if ! declare -F extend >/dev/null; then
+                answer '"reply":"unsupported"'
+                return
+            fi
+            need token && token=$value && need ttl_ms && ttl_ms=$value || return
+            extend "$key" "$token" "$ttl_ms" || status=$?
+            ;;
+        release)
+            need token || return
+            release "$key" "$value" || status=$?
+            ((status > 1)) && return "$status"
+            local released=true
+            ((status == 0)) || released=false
+            answer "\"reply\":\"released\",\"released\":$released"
+            return
+            ;;
+    esac
+    case $status in
+        0) answer_grant "$ttl_ms" ;;
+        1) answer '"reply":"refused"' ;;
+        *) return "$status" ;;
+    esac
+}
+
+# serve NAME VERSION: answers requests until standard input ends.
+serve() {
+    local request op id read_at_ms
+    while IFS= read -r request; do
+        now && read_at_ms=$now_ms
+        failed_message= failed_definite= granted_token= granted_fence= asked_at_ms=
+        if ! field id; then
+            echo "not a request: $request" >&2
+            continue
+        fi
+        id=$value
+        field op
+        op=$value
+        case $op in
+            ping) answer '"reply":"pong"' ;;
+            init) answer_init "$@" || answer_error "$?" ;;
+            acquire | extend | release) answer_lock || answer_error "$?" ;;
+            *)
+                fail definite "unknown op $op"
+                answer_error 2
+                ;;
+        esac
+    done
+}

@@ -1,0 +1,227 @@
+// Picklock's adapter protocol, version 1, for a lock in Go. Only the standard library.
+//
+// Serve reads requests from standard input and answers them; docs/protocol.md of Picklock describes
+// them. What your lock or its library prints to os.Stdout goes to standard error, into the worker's
+// log.
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand"
+	"os"
+	"sync"
+	"time"
+)
+
+const protocol = 1
+
+// Definite is an error after which certainly nothing has happened: no key was changed. Every other
+// error is reported as one that may have had an effect.
+type Definite struct{ Message string }
+
+func (e Definite) Error() string { return e.Message }
+
+// Grant is a granted lock.
+type Grant struct {
+	// Token is what Release and Extend get back.
+	Token string
+	// Fence is the fencing token, if the lock has them: larger with every grant.
+	Fence *uint64
+	// AskedAt is when the command that took the lock was sent. TryFor sets it if the lock does
+	// not. Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
+	AskedAt time.Time
+}
+
+// Lock is what you implement. A nil grant means that another client has the lock.
+type Lock interface {
+	Acquire(key string, ttl, wait time.Duration) (*Grant, error)
+	// Release returns nil if the library does not say whether the lock was still held.
+	Release(key, token string) (*bool, error)
+}
+
+// Extender is a lock that can also be held for longer.
+type Extender interface {
+	Extend(key, token string, ttl time.Duration) (*Grant, error)
+}
+
+// TryFor calls attempt until it returns a grant or wait is over; with 0, once. For locks that do not
+// wait by themselves.
+func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
+	began := time.Now()
+	for {
+		askedAt := time.Now()
+		grant, err := attempt()
+		if err != nil {
+			return nil, err
+		}
+		if grant != nil {
+			if grant.AskedAt.IsZero() {
+				grant.AskedAt = askedAt
+			}
+			return grant, nil
+		}
+		pause := 10*time.Millisecond + time.Duration(rand.Int63n(int64(40*time.Millisecond)))
+		if time.Since(began)+pause >= wait {
+			return nil, nil
+		}
+		time.Sleep(pause)
+	}
+}
+
+// Lost tells Picklock that a lease is gone: for locks that renew in the background.
+func Lost(token string) {
+	write(object{"event": "lost", "token": token})
+}
+
+// Extended tells Picklock that a background task has renewed a lease: for ttl since askedAt.
+func Extended(token string, ttl time.Duration, askedAt time.Time) {
+	write(object{"event": "extended", "token": token, "valid_ms": leftMs(ttl, askedAt)})
+}
+
+type object map[string]any
+
+type request struct {
+	ID        *uint64           `json:"id"`
+	Op        string            `json:"op"`
+	Protocol  int               `json:"protocol"`
+	Nodes     []string          `json:"nodes"`
+	TimeoutMs int64             `json:"timeout_ms"`
+	Options   map[string]string `json:"options"`
+	Key       string            `json:"key"`
+	Token     string            `json:"token"`
+	TtlMs     int64             `json:"ttl_ms"`
+	WaitMs    int64             `json:"wait_ms"`
+}
+
+// MakeLock makes the lock. The nodes are URLs as redis://HOST:PORT.
+type MakeLock func(nodes []string, timeout time.Duration, options map[string]string) (Lock, error)
+
+type adapter struct {
+	make    MakeLock
+	ready   object
+	options map[string]bool
+	lock    Lock
+}
+
+// Serve answers requests until standard input ends. The options are the names that --impl-option may
+// have.
+func Serve(makeLock MakeLock, name, version string, options ...string) {
+	rand.Seed(time.Now().UnixNano())
+	ready := object{"reply": "ready", "name": name, "version": version}
+	a := adapter{make: makeLock, ready: ready, options: map[string]bool{}}
+	for _, option := range options {
+		a.options[option] = true
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		readAt := time.Now()
+		var r request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.ID == nil {
+			fmt.Fprintf(os.Stderr, "not a request: %q\n", lines.Text())
+			continue
+		}
+		answer, err := a.answer(&r)
+		if err != nil {
+			var definite Definite
+			answer = object{"reply": "error", "message": err.Error(), "definite": errors.As(err, &definite)}
+		}
+		if answer["reply"] == "granted" {
+			answer["elapsed_ms"] = time.Since(readAt).Milliseconds()
+		}
+		answer["id"] = *r.ID
+		write(answer)
+	}
+}
+
+func (a *adapter) answer(r *request) (object, error) {
+	switch r.Op {
+	case "ping":
+		return object{"reply": "pong"}, nil
+	case "init":
+		return a.init(r)
+	case "acquire", "extend", "release":
+	default:
+		return nil, Definite{fmt.Sprintf("unknown op %q", r.Op)}
+	}
+	if a.lock == nil {
+		return nil, Definite{"`init` must come first"}
+	}
+	ttl := time.Duration(r.TtlMs) * time.Millisecond
+	if r.Op == "release" {
+		released, err := a.lock.Release(r.Key, r.Token)
+		return object{"reply": "released", "released": released}, err
+	}
+	if r.Op == "acquire" {
+		grant, err := a.lock.Acquire(r.Key, ttl, time.Duration(r.WaitMs)*time.Millisecond)
+		return granted(grant, ttl), err
+	}
+	extender, can := a.lock.(Extender)
+	if !can {
+		return object{"reply": "unsupported"}, nil
+	}
+	grant, err := extender.Extend(r.Key, r.Token, ttl)
+	return granted(grant, ttl), err
+}
+
+func (a *adapter) init(r *request) (object, error) {
+	if r.Protocol != protocol {
+		return nil, Definite{fmt.Sprintf("only version %d of the protocol is supported", protocol)}
+	}
+	for option := range r.Options {
+		if !a.options[option] {
+			return nil, Definite{fmt.Sprintf("unknown option %q", option)}
+		}
+	}
+	lock, err := a.make(r.Nodes, time.Duration(r.TimeoutMs)*time.Millisecond, r.Options)
+	if err != nil {
+		return nil, err
+	}
+	a.lock = lock
+	return a.ready, nil
+}
+
+func granted(grant *Grant, ttl time.Duration) object {
+	if grant == nil {
+		return object{"reply": "refused"}
+	}
+	answer := object{"reply": "granted", "token": grant.Token}
+	if grant.Fence != nil {
+		answer["fence"] = *grant.Fence
+	}
+	if !grant.AskedAt.IsZero() {
+		answer["valid_ms"] = leftMs(ttl, grant.AskedAt)
+	}
+	return answer
+}
+
+// leftMs is rounded down, and measured on the monotonic clock that a time.Time carries.
+func leftMs(ttl time.Duration, askedAt time.Time) int64 {
+	if left := ttl - time.Since(askedAt); left > 0 {
+		return left.Milliseconds()
+	}
+	return 0
+}
+
+// Standard output is for the protocol alone.
+var output, oneLineAtATime = takeStdout(), sync.Mutex{}
+
+func takeStdout() *os.File {
+	output := os.Stdout
+	os.Stdout = os.Stderr
+	return output
+}
+
+func write(message object) {
+	line, err := json.Marshal(message)
+	if err != nil {
+		panic(err)
+	}
+	oneLineAtATime.Lock()
+	defer oneLineAtATime.Unlock()
+	output.Write(append(line, '\n'))
+}

@@ -1,0 +1,229 @@
+// Picklock's adapter protocol, version 1, for a lock in Java 17 or later. Only the JDK.
+//
+// `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
+// them. What your lock or its library prints to System.out goes to standard error, into the worker's
+// log.
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+
+public final class PicklockAdapter {
+    private static final long PROTOCOL = 1;
+
+    /** Throw it if certainly nothing has happened: no key was changed. Every other exception is
+     * reported as one that may have had an effect. */
+    public static final class Definite extends RuntimeException {
+        private static final long serialVersionUID = 1;
+
+        public Definite(String message) {
+            super(message);
+        }
+    }
+
+    /** A granted lock.
+     *
+     * @param token what `release` and `extend` get back
+     * @param fence the fencing token, if the lock has them: larger with every grant; else null
+     * @param askedAt when the command that took the lock was sent, by System.nanoTime(). `tryFor`
+     *     sets it if the lock does not. With null Picklock is not told how long the lease is valid, and
+     *     bounds it by its own clock. */
+    public record Grant(String token, Long fence, Long askedAt) {
+        public Grant(String token) {
+            this(token, null, null);
+        }
+    }
+
+    /** What you implement. A null grant means that another client has the lock. */
+    public interface Lock {
+        Grant acquire(String key, long ttlMs, long waitMs) throws Exception;
+
+        /** Null if the library does not say whether the lock was still held. */
+        Boolean release(String key, String token) throws Exception;
+    }
+
+    /** A lock that can also be held for longer. */
+    public interface Extendable extends Lock {
+        Grant extend(String key, String token, long ttlMs) throws Exception;
+    }
+
+    /** Makes the lock. The nodes are URLs as redis://HOST:PORT. */
+    public interface MakeLock {
+        Lock make(List<String> nodes, int timeoutMs, Map<String, String> options) throws Exception;
+    }
+
+    // Standard output is for the protocol alone.
+    private static final PrintStream OUTPUT = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+
+    static {
+        System.setOut(System.err);
+    }
+
+    private final MakeLock makeLock;
+    private final Map<String, Object> ready;
+    private final Set<String> options;
+    private Lock lock;
+
+    private PicklockAdapter(MakeLock makeLock, Map<String, Object> ready, Set<String> options) {
+        this.makeLock = makeLock;
+        this.ready = ready;
+        this.options = options;
+    }
+
+    /** Calls `attempt` until it returns a grant or `waitMs` is over; with 0, once. For locks that do not
+     * wait by themselves. */
+    public static Grant tryFor(long waitMs, Callable<Grant> attempt) throws Exception {
+        long began = System.nanoTime();
+        while (true) {
+            long askedAt = System.nanoTime();
+            Grant grant = attempt.call();
+            if (grant != null) {
+                Long known = grant.askedAt();
+                return new Grant(grant.token(), grant.fence(), known == null ? askedAt : known);
+            }
+            long pauseMs = ThreadLocalRandom.current().nextLong(10, 50);
+            if (elapsedMs(began) + pauseMs >= waitMs) {
+                return null;
+            }
+            Thread.sleep(pauseMs);
+        }
+    }
+
+    /** Tells Picklock that a lease is gone: for locks that renew in the background. */
+    public static void lost(String token) {
+        write(message("event", "lost", "token", token));
+    }
+
+    /** Tells Picklock that a background task has renewed a lease: for `ttlMs` since `askedAt`. */
+    public static void extended(String token, long ttlMs, long askedAt) {
+        write(message("event", "extended", "token", token, "valid_ms", leftMs(ttlMs, askedAt)));
+    }
+
+    /** Answers requests until standard input ends, then ends the process. `options` are the names that
+     * `--impl-option` may have. */
+    public static void serve(MakeLock makeLock, String name, String version, String... options)
+            throws IOException {
+        Map<String, Object> ready = message("reply", "ready", "name", name, "version", version);
+        PicklockAdapter adapter = new PicklockAdapter(makeLock, ready, Set.of(options));
+        var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            long readAt = System.nanoTime();
+            if (!(SmallJson.parse(line) instanceof Map<?, ?> request)
+                    || !(request.get("id") instanceof Long id)) {
+                System.err.println("not a request: " + line);
+                continue;
+            }
+            Map<String, Object> reply = adapter.answerOrError(request);
+            if ("granted".equals(reply.get("reply"))) {
+                reply.put("elapsed_ms", elapsedMs(readAt));
+            }
+            reply.put("id", id);
+            write(reply);
+        }
+        // A library's own threads must not keep the process alive.
+        System.exit(0);
+    }
+
+    private Map<String, Object> answerOrError(Map<?, ?> request) {
+        try {
+            return answer(request);
+        } catch (Definite problem) {
+            return message("reply", "error", "message", problem.getMessage(), "definite", true);
+        } catch (Exception problem) {
+            problem.printStackTrace();
+            return message("reply", "error", "message", problem.toString(), "definite", false);
+        }
+    }
+
+    private Map<String, Object> answer(Map<?, ?> request) throws Exception {
+        String op = String.valueOf(request.get("op"));
+        switch (op) {
+            case "ping":
+                return message("reply", "pong");
+            case "init":
+                return init(request);
+            case "acquire", "extend", "release":
+                break;
+            default:
+                throw new Definite("unknown op " + op);
+        }
+        if (lock == null) {
+            throw new Definite("`init` must come first");
+        }
+        String key = (String) request.get("key");
+        String token = (String) request.get("token");
+        if (op.equals("release")) {
+            return message("reply", "released", "released", lock.release(key, token));
+        }
+        long ttlMs = (Long) request.get("ttl_ms");
+        if (op.equals("acquire")) {
+            return granted(lock.acquire(key, ttlMs, (Long) request.get("wait_ms")), ttlMs);
+        }
+        if (!(lock instanceof Extendable extendable)) {
+            return message("reply", "unsupported");
+        }
+        return granted(extendable.extend(key, token, ttlMs), ttlMs);
+    }
+
+    private Map<String, Object> init(Map<?, ?> request) throws Exception {
+        if (!Long.valueOf(PROTOCOL).equals(request.get("protocol"))) {
+            throw new Definite("only version " + PROTOCOL + " of the protocol is supported");
+        }
+        Map<String, String> given = new LinkedHashMap<>();
+        if (request.get("options") instanceof Map<?, ?> entries) {
+            entries.forEach((name, value) -> given.put((String) name, (String) value));
+        }
+        if (!options.containsAll(given.keySet())) {
+            throw new Definite("unknown options in " + given.keySet() + "; there are " + options);
+        }
+        List<String> nodes = ((List<?>) request.get("nodes")).stream().map(String.class::cast).toList();
+        lock = makeLock.make(nodes, ((Long) request.get("timeout_ms")).intValue(), given);
+        return ready;
+    }
+
+    private static Map<String, Object> granted(Grant grant, long ttlMs) {
+        if (grant == null) {
+            return message("reply", "refused");
+        }
+        Map<String, Object> answer = message("reply", "granted", "token", grant.token());
+        if (grant.fence() != null) {
+            answer.put("fence", grant.fence());
+        }
+        if (grant.askedAt() != null) {
+            answer.put("valid_ms", leftMs(ttlMs, grant.askedAt()));
+        }
+        return answer;
+    }
+
+    private static long elapsedMs(long since) {
+        return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since);
+    }
+
+    /** Rounded down. */
+    private static long leftMs(long ttlMs, long askedAt) {
+        long leftNanos = TimeUnit.MILLISECONDS.toNanos(ttlMs) - (System.nanoTime() - askedAt);
+        return Math.max(0, TimeUnit.NANOSECONDS.toMillis(leftNanos));
+    }
+
+    private static Map<String, Object> message(Object... pairs) {
+        Map<String, Object> message = new LinkedHashMap<>();
+        for (int i = 0; i < pairs.length; i += 2) {
+            message.put((String) pairs[i], pairs[i + 1]);
+        }
+        return message;
+    }
+
+    private static synchronized void write(Map<String, Object> message) {
+        OUTPUT.print(SmallJson.write(message) + "\n");
+        OUTPUT.flush();
+    }
+}

@@ -1,0 +1,109 @@
+// A Redis client of a few lines, so that the example lock runs without a library. Real adapters use
+// the client library that the lock itself uses; then delete this file.
+
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+
+/** One connection to one server. It is opened when a command needs it, and closed when a command
+ * fails: a late reply must not be taken for the reply to the next command. Nothing is sent twice. */
+final class RespClient {
+    private final InetSocketAddress address;
+    private final int timeoutMs;
+    private Socket socket;
+    private InputStream replies;
+
+    RespClient(String url, int timeoutMs) {
+        URI parts = URI.create(url);
+        if (!"redis".equals(parts.getScheme())) {
+            throw new PicklockAdapter.Definite(url + ": only redis://HOST:PORT is supported");
+        }
+        this.address = new InetSocketAddress(parts.getHost(), parts.getPort());
+        this.timeoutMs = timeoutMs;
+    }
+
+    /** The reply: a String, a Long, or null. An error reply is thrown as Definite: the server has
+     * refused the command. */
+    Object command(Object... words) throws IOException {
+        try {
+            if (socket == null) {
+                open();
+            }
+            socket.getOutputStream().write(encode(words));
+            return reply();
+        } catch (IOException problem) {
+            close();
+            throw problem;
+        }
+    }
+
+    private void open() throws IOException {
+        socket = new Socket();
+        socket.connect(address, timeoutMs);
+        socket.setSoTimeout(timeoutMs);
+        socket.setTcpNoDelay(true);
+        replies = new BufferedInputStream(socket.getInputStream());
+    }
+
+    private void close() throws IOException {
+        if (socket != null) {
+            socket.close();
+            socket = null;
+        }
+    }
+
+    private static byte[] encode(Object[] words) throws IOException {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        out.write(("*" + words.length + "\r\n").getBytes(StandardCharsets.UTF_8));
+        for (Object word : words) {
+            byte[] bytes = word.toString().getBytes(StandardCharsets.UTF_8);
+            out.write(("$" + bytes.length + "\r\n").getBytes(StandardCharsets.UTF_8));
+            out.write(bytes);
+            out.write("\r\n".getBytes(StandardCharsets.UTF_8));
+        }
+        return out.toByteArray();
+    }
+
+    private Object reply() throws IOException {
+        String line = line();
+        String rest = line.substring(1);
+        switch (line.charAt(0)) {
+            case '+':
+                return rest;
+            case '-':
+                throw new PicklockAdapter.Definite(rest);
+            case ':':
+                return Long.valueOf(rest);
+            case '$':
+                int length = Integer.parseInt(rest);
+                if (length < 0) {
+                    return null;
+                }
+                byte[] bytes = replies.readNBytes(length + 2);
+                if (bytes.length < length + 2) {
+                    throw new EOFException("the server closed the connection");
+                }
+                return new String(bytes, 0, length, StandardCharsets.UTF_8);
+            default:
+                throw new IOException("unexpected reply " + line);
+        }
+    }
+
+    private String line() throws IOException {
+        StringBuilder line = new StringBuilder();
+        for (int c = replies.read(); c != '\n'; c = replies.read()) {
+            if (c < 0) {
+                throw new EOFException("the server closed the connection");
+            }
+            line.append((char) c);
+        }
+        line.setLength(line.length() - 1);
+        return line.toString();
+    }
+}

@@ -1,0 +1,125 @@
+// Picklock's adapter protocol, version 1, for a lock in Node. Only what comes with Node.
+//
+// `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
+// them. What your lock or its library prints goes to standard error, into the worker's log.
+
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const PROTOCOL = 1;
+
+// Standard output is for the protocol alone.
+const toProtocol = process.stdout.write.bind(process.stdout);
+process.stdout.write = process.stderr.write.bind(process.stderr);
+
+/** Throw it if certainly nothing has happened: no key was changed. Every other error is reported as
+ * one that may have had an effect. */
+export class Definite extends Error {}
+
+/** Milliseconds on a monotonic clock. */
+export const now = () => performance.now();
+
+/** Calls `attempt` until it returns a grant, `{ token, fence?, askedAt? }`, or `waitMs` is over; with 0,
+ * once. For locks that do not wait by themselves. If the grant does not say in `askedAt` when the command
+ * that took the lock was sent, by `now`, this function does. Without that, Picklock is not told how long
+ * the lease is valid, and bounds it by its own clock. */
+export async function tryFor(waitMs, attempt) {
+  const until = now() + waitMs;
+  for (;;) {
+    const askedAt = now();
+    const grant = await attempt();
+    if (grant) return { askedAt, ...grant };
+    const pause = 10 + Math.random() * 40;
+    if (now() + pause >= until) return null;
+    await sleep(pause);
+  }
+}
+
+/** Tells Picklock that a lease is gone: for locks that renew in the background. */
+export function lost(token) {
+  write({ event: "lost", token });
+}
+
+/** Tells Picklock that a background task has renewed a lease: for `ttlMs` since `askedAt`. */
+export function extended(token, ttlMs, askedAt) {
+  write({ event: "extended", token, valid_ms: leftMs(ttlMs, askedAt) });
+}
+
+/** Answers requests until standard input ends, then ends the process.
+ *
+ * `makeLock(nodes, timeoutMs, options)` returns the lock. `nodes` are URLs as redis://HOST:PORT. The
+ * lock has `acquire(key, ttlMs, waitMs)`, a grant or null; `release(key, token)`, true, false, or null
+ * if the library does not say; and, if it can, `extend(key, token, ttlMs)`, a grant or null. All of
+ * them may return promises. `options` are the names that `--impl-option` may have. */
+export async function serve(makeLock, { name, version = "", options = [] }) {
+  const adapter = { makeLock, ready: { reply: "ready", name, version }, options, lock: null };
+  for await (const line of createInterface({ input: process.stdin })) {
+    const readAt = now();
+    let request;
+    try {
+      request = JSON.parse(line);
+    } catch {
+      request = null;
+    }
+    if (typeof request?.id !== "number") {
+      console.error(`not a request: ${line}`);
+      continue;
+    }
+    const reply = await answerOrError(adapter, request);
+    if (reply.reply === "granted") reply.elapsed_ms = Math.floor(now() - readAt);
+    write({ id: request.id, ...reply });
+  }
+  // A library's open connections must not keep the process alive.
+  process.exit(0);
+}
+
+async function answerOrError(adapter, request) {
+  try {
+    return await answer(adapter, request);
+  } catch (problem) {
+    const definite = problem instanceof Definite;
+    if (!definite) console.error(problem);
+    return { reply: "error", message: definite ? problem.message : String(problem), definite };
+  }
+}
+
+async function answer(adapter, request) {
+  const { op, key, token, ttl_ms: ttlMs } = request;
+  if (op === "ping") return { reply: "pong" };
+  if (op === "init") return init(adapter, request);
+  if (!["acquire", "extend", "release"].includes(op)) throw new Definite(`unknown op ${op}`);
+  const lock = adapter.lock;
+  if (lock === null) throw new Definite("`init` must come first");
+  if (op === "release") return { reply: "released", released: await lock.release(key, token) };
+  if (op === "acquire") return granted(await lock.acquire(key, ttlMs, request.wait_ms), ttlMs);
+  if (!lock.extend) return { reply: "unsupported" };
+  return granted(await lock.extend(key, token, ttlMs), ttlMs);
+}
+
+async function init(adapter, { protocol, nodes, timeout_ms: timeoutMs, options = {} }) {
+  if (protocol !== PROTOCOL) {
+    throw new Definite(`only version ${PROTOCOL} of the protocol is supported`);
+  }
+  const unknown = Object.keys(options).filter((option) => !adapter.options.includes(option));
+  if (unknown.length > 0) {
+    throw new Definite(`unknown options ${unknown}; there are [${adapter.options}]`);
+  }
+  adapter.lock = await adapter.makeLock(nodes, timeoutMs, options);
+  return adapter.ready;
+}
+
+function granted(grant, ttlMs) {
+  if (!grant) return { reply: "refused" };
+  const { token, fence, askedAt } = grant;
+  // JSON.stringify leaves out what is undefined.
+  const valid_ms = askedAt === undefined ? undefined : leftMs(ttlMs, askedAt);
+  return { reply: "granted", token, fence, valid_ms };
+}
+
+function leftMs(ttlMs, askedAt) {
+  return Math.max(0, Math.floor(ttlMs - (now() - askedAt)));
+}
+
+function write(message) {
+  toProtocol(JSON.stringify(message) + "\n");
+}

@@ -1,0 +1,81 @@
+// A Redis client of a few lines, so that the example lock runs without a library. Real adapters use
+// the client library that the lock itself uses; then delete this file.
+
+import { connect } from "node:net";
+import { Definite } from "./picklock_adapter.mjs";
+
+/** One connection to one server, for one command at a time. It is opened when a command needs it, and
+ * closed when a command fails: a late reply must not be taken for the reply to the next command.
+ * Nothing is sent twice. */
+export class RespClient {
+  constructor(url, timeoutMs) {
+    const { protocol, hostname, port } = new URL(url);
+    if (protocol !== "redis:") throw new Definite(`${url}: only redis://HOST:PORT is supported`);
+    this.address = { host: hostname, port: Number(port), noDelay: true };
+    this.timeoutMs = timeoutMs;
+    this.socket = null;
+    this.settle = null;
+  }
+
+  /** The reply: text, a number, or null. An error reply is thrown as Definite: the server has refused
+   * the command. */
+  command(...words) {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.close(new Error("no answer in time")), this.timeoutMs);
+      this.settle = (outcome) => {
+        clearTimeout(timer);
+        this.settle = null;
+        outcome instanceof Error ? reject(outcome) : resolve(outcome);
+      };
+      if (this.socket === null) this.open();
+      const bulk = (word) => `$${Buffer.byteLength(String(word))}\r\n${word}\r\n`;
+      this.socket.write(`*${words.length}\r\n${words.map(bulk).join("")}`);
+    });
+  }
+
+  close(problem) {
+    this.socket?.destroy();
+    this.socket = null;
+    this.settle?.(problem);
+  }
+
+  open() {
+    const socket = connect(this.address);
+    let received = Buffer.alloc(0);
+    // What an earlier connection still says is about no command of this one.
+    const closed = (problem) => socket === this.socket && this.close(problem);
+    socket.on("error", closed);
+    socket.on("end", () => closed(new Error("the server closed the connection")));
+    socket.on("data", (bytes) => {
+      if (socket !== this.socket) return;
+      received = Buffer.concat([received, bytes]);
+      const reply = parse(received);
+      if (reply === undefined) return;
+      received = Buffer.alloc(0);
+      this.settle?.(reply);
+    });
+    this.socket = socket;
+  }
+}
+
+/** The reply that the bytes hold; undefined while it is incomplete. */
+function parse(bytes) {
+  const end = bytes.indexOf("\r\n");
+  if (end < 0) return undefined;
+  const text = bytes.toString("utf8", 1, end);
+  switch (String.fromCharCode(bytes[0])) {
+    case "+":
+      return text;
+    case "-":
+      return new Definite(text);
+    case ":":
+      return Number(text);
+    case "$": {
+      const [from, length] = [end + 2, Number(text)];
+      if (length < 0) return null;
+      return bytes.length < from + length + 2 ? undefined : bytes.toString("utf8", from, from + length);
+    }
+    default:
+      return new Error(`unexpected reply ${bytes.toString()}`);
+  }
+}

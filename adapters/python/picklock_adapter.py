@@ -1,0 +1,169 @@
+"""Picklock's adapter protocol, version 1, for a lock in Python. Only the standard library.
+
+`serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
+them. What your lock or its library prints goes to standard error, into the worker's log.
+"""
+
+import json
+import math
+import os
+import random
+import sys
+import threading
+import time
+import traceback
+
+PROTOCOL = 1
+
+
+class Definite(Exception):
+    """Raise it if certainly nothing has happened: no key was changed. Every other exception is
+    reported as one that may have had an effect."""
+
+
+class Grant:
+    """A granted lock.
+
+    token: text that `release` and `extend` get back.
+    fence: the fencing token, if the lock has them: a number, larger with every grant.
+    asked_at: when the command that took the lock was sent, by time.monotonic(). `try_for` sets it
+        if the lock does not. Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
+    """
+
+    def __init__(self, token, fence=None, asked_at=None):
+        self.token = token
+        self.fence = fence
+        self.asked_at = asked_at
+
+
+def try_for(wait_ms, attempt):
+    """Calls `attempt` until it returns a grant or `wait_ms` is over; with 0, once. For locks that do
+    not wait by themselves."""
+    until = time.monotonic() + wait_ms / 1000
+    while True:
+        asked_at = time.monotonic()
+        grant = attempt()
+        if grant:
+            grant.asked_at = grant.asked_at or asked_at
+            return grant
+        pause = random.uniform(0.010, 0.050)
+        if time.monotonic() + pause >= until:
+            return None
+        time.sleep(pause)
+
+
+def lost(token):
+    """Tells Picklock that a lease is gone: for locks that renew in the background."""
+    _write({"event": "lost", "token": token})
+
+
+def extended(token, ttl_ms, asked_at):
+    """Tells Picklock that a background task has renewed a lease: for `ttl_ms` since `asked_at`."""
+    _write({"event": "extended", "token": token, "valid_ms": _left_ms(ttl_ms, asked_at)})
+
+
+def serve(make_lock, name, version="", options=()):
+    """Answers requests until standard input ends, then ends the process.
+
+    make_lock(nodes, timeout_ms, options) returns the lock. `nodes` are URLs as redis://HOST:PORT.
+    The lock has acquire(key, ttl_ms, wait_ms) -> Grant or None, release(key, token) -> True, False,
+    or None if the library does not say, and, if it can, extend(key, token, ttl_ms) -> Grant or None.
+    `options` are the names that `--impl-option` may have.
+    """
+    adapter = _Adapter(make_lock, name, version, options)
+    for line in sys.stdin.buffer:
+        read_at = time.monotonic()
+        try:
+            request = json.loads(line)
+            number = request["id"]
+        except (ValueError, KeyError, TypeError):
+            print(f"not a request: {line!r}", file=sys.stderr)
+            continue
+        answer = adapter.answer(request)
+        if answer["reply"] == "granted":
+            answer["elapsed_ms"] = math.floor((time.monotonic() - read_at) * 1000)
+        _write({"id": number, **answer})
+    # A library's own threads must not keep the process alive.
+    os._exit(0)
+
+
+class _Adapter:
+    def __init__(self, make_lock, name, version, options):
+        self.make_lock = make_lock
+        self.ready = {"reply": "ready", "name": name, "version": version}
+        self.options = set(options)
+        self.lock = None
+
+    def answer(self, request):
+        try:
+            return self._answer(request.get("op"), request)
+        except Definite as problem:
+            return _error(str(problem), definite=True)
+        except Exception as problem:
+            traceback.print_exc()
+            return _error(f"{type(problem).__name__}: {problem}", definite=False)
+
+    def _answer(self, op, request):
+        if op == "ping":
+            return {"reply": "pong"}
+        if op == "init":
+            return self._init(request)
+        if op not in ("acquire", "extend", "release"):
+            raise Definite(f"unknown op {op!r}")
+        if self.lock is None:
+            raise Definite("`init` must come first")
+        key = request["key"]
+        if op == "release":
+            return {"reply": "released", "released": self.lock.release(key, request["token"])}
+        ttl_ms = request["ttl_ms"]
+        if op == "acquire":
+            return _granted(self.lock.acquire(key, ttl_ms, request["wait_ms"]), ttl_ms)
+        if not hasattr(self.lock, "extend"):
+            return {"reply": "unsupported"}
+        return _granted(self.lock.extend(key, request["token"], ttl_ms), ttl_ms)
+
+    def _init(self, request):
+        if request["protocol"] != PROTOCOL:
+            raise Definite(f"only version {PROTOCOL} of the protocol is supported")
+        options = request.get("options", {})
+        unknown = sorted(set(options) - self.options)
+        if unknown:
+            raise Definite(f"unknown options {unknown}; there are {sorted(self.options)}")
+        self.lock = self.make_lock(request["nodes"], request["timeout_ms"], options)
+        return self.ready
+
+
+def _granted(grant, ttl_ms):
+    if grant is None:
+        return {"reply": "refused"}
+    answer = {"reply": "granted", "token": grant.token}
+    if grant.fence is not None:
+        answer["fence"] = grant.fence
+    if grant.asked_at is not None:
+        answer["valid_ms"] = _left_ms(ttl_ms, grant.asked_at)
+    return answer
+
+
+def _left_ms(ttl_ms, asked_at):
+    return max(0, math.floor(ttl_ms - (time.monotonic() - asked_at) * 1000))
+
+
+def _error(message, definite):
+    return {"reply": "error", "message": message, "definite": definite}
+
+
+def _take_stdout():
+    """Standard output for the protocol alone: whatever else is printed goes to standard error."""
+    protocol = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return protocol
+
+
+_output = _take_stdout()
+_one_line_at_a_time = threading.Lock()
+
+
+def _write(message):
+    with _one_line_at_a_time:
+        _output.write(json.dumps(message) + "\n")
+        _output.flush()

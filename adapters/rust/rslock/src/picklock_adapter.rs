@@ -1,0 +1,1 @@
+../../src/picklock_adapter.rs

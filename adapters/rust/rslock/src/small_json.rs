@@ -1,0 +1,1 @@
+../../src/small_json.rs

@@ -1,0 +1,302 @@
+//! Picklock's adapter protocol, version 1, for a lock in Rust. Only the standard library.
+//!
+//! [`serve`] reads requests from standard input and answers them; docs/protocol.md of Picklock
+//! describes them. Rust cannot redirect its standard output: print with `eprintln!`, never with
+//! `println!`. What goes to standard error is in the worker's log.
+// A lock rarely needs all of it.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::time::{Duration, Instant};
+
+use crate::small_json::Json;
+
+const PROTOCOL: u64 = 1;
+
+/// Why a request failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// Certainly nothing has happened: no key was changed.
+    Definite(String),
+    /// It may have had an effect. When in doubt, this one.
+    Unclear(String),
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure::Unclear(error.to_string())
+    }
+}
+
+/// A granted lock.
+#[derive(Debug, Clone, Default)]
+pub struct Grant {
+    /// What `release` and `extend` get back.
+    pub token: String,
+    /// The fencing token, if the lock has them: larger with every grant.
+    pub fence: Option<u64>,
+    /// When the command that took the lock was sent. [`try_for`] sets it if the lock does not.
+    /// Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
+    pub asked_at: Option<Instant>,
+}
+
+impl Grant {
+    pub fn new(token: impl Into<String>) -> Self {
+        Grant {
+            token: token.into(),
+            ..Grant::default()
+        }
+    }
+}
+
+/// What you implement. `Ok(None)` in place of a grant: another client has the lock.
+pub trait Lock {
+    fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, Failure>;
+
+    /// `None`: the library does not say whether the lock was still held.
+    fn release(&mut self, key: &str, token: &str) -> Result<Option<bool>, Failure>;
+
+    /// True if the lock can be held for longer. Then `extend` too is yours.
+    const EXTENDS: bool = false;
+
+    fn extend(
+        &mut self,
+        _key: &str,
+        _token: &str,
+        _ttl: Duration,
+    ) -> Result<Option<Grant>, Failure> {
+        Ok(None)
+    }
+}
+
+/// What the lock is made from. The nodes are URLs as redis://HOST:PORT.
+pub struct Init {
+    pub nodes: Vec<String>,
+    pub timeout: Duration,
+    pub options: BTreeMap<String, String>,
+}
+
+/// Calls `attempt` until it returns a grant or `wait` is over; with zero, once. For locks that do not
+/// wait by themselves.
+pub fn try_for(
+    wait: Duration,
+    mut attempt: impl FnMut() -> Result<Option<Grant>, Failure>,
+) -> Result<Option<Grant>, Failure> {
+    let began = Instant::now();
+    loop {
+        let asked_at = Instant::now();
+        if let Some(grant) = attempt()? {
+            return Ok(Some(Grant {
+                asked_at: grant.asked_at.or(Some(asked_at)),
+                ..grant
+            }));
+        }
+        // Different for every client, so that they do not ask in step.
+        let jitter = u64::from(std::process::id()) * 7 + u64::from(began.elapsed().subsec_micros());
+        let pause = Duration::from_millis(10 + jitter % 40);
+        if began.elapsed() + pause >= wait {
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+    }
+}
+
+/// Tells Picklock that a lease is gone: for locks that renew in the background.
+pub fn lost(token: &str) {
+    write(vec![("event", text("lost")), ("token", text(token))]);
+}
+
+/// Tells Picklock that a background task has renewed a lease: for `ttl` since `asked_at`.
+pub fn extended(token: &str, ttl: Duration, asked_at: Instant) {
+    let valid_ms = number(left_ms(ttl, asked_at));
+    write(vec![
+        ("event", text("extended")),
+        ("token", text(token)),
+        ("valid_ms", valid_ms),
+    ]);
+}
+
+/// Answers requests until standard input ends. `options` are the names that `--impl-option` may have.
+pub fn serve<L: Lock>(
+    make_lock: impl Fn(Init) -> Result<L, Failure>,
+    name: &str,
+    version: &str,
+    options: &[&str],
+) {
+    let mut lock = None;
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let read_at = Instant::now();
+        let request = Json::parse(&line);
+        let id = request
+            .as_ref()
+            .and_then(|request| request.field("id")?.number());
+        let (Some(request), Some(id)) = (request, id) else {
+            eprintln!("not a request: {line}");
+            continue;
+        };
+        let answer = match request.field("op").and_then(Json::text) {
+            Some("init") => init(&request, &make_lock, options).map(|made| {
+                lock = Some(made);
+                vec![
+                    ("reply", text("ready")),
+                    ("name", text(name)),
+                    ("version", text(version)),
+                ]
+            }),
+            op => answer(op.unwrap_or_default(), &request, lock.as_mut()),
+        };
+        let mut answer = answer.unwrap_or_else(error);
+        if answer[0].1 == text("granted") {
+            answer.push(("elapsed_ms", number(millis(read_at.elapsed()))));
+        }
+        answer.push(("id", number(id)));
+        write(answer);
+    }
+}
+
+type Fields = Vec<(&'static str, Json)>;
+
+fn answer<L: Lock>(op: &str, request: &Json, lock: Option<&mut L>) -> Result<Fields, Failure> {
+    if op == "ping" {
+        return Ok(vec![("reply", text("pong"))]);
+    }
+    if !["acquire", "extend", "release"].contains(&op) {
+        return Err(Failure::Definite(format!("unknown op {op:?}")));
+    }
+    let lock = lock.ok_or_else(|| Failure::Definite("`init` must come first".into()))?;
+    let word = |name| {
+        request
+            .field(name)
+            .and_then(Json::text)
+            .ok_or_else(|| without(name))
+    };
+    let duration = |name| {
+        let millis = request.field(name).and_then(Json::number);
+        millis
+            .map(Duration::from_millis)
+            .ok_or_else(|| without(name))
+    };
+    let key = word("key")?;
+    match op {
+        "release" => {
+            let released = lock.release(key, word("token")?)?;
+            let released = released.map_or(Json::Null, Json::Bool);
+            Ok(vec![("reply", text("released")), ("released", released)])
+        }
+        "acquire" => {
+            let ttl = duration("ttl_ms")?;
+            Ok(granted(lock.acquire(key, ttl, duration("wait_ms")?)?, ttl))
+        }
+        _ if !L::EXTENDS => Ok(vec![("reply", text("unsupported"))]),
+        _ => {
+            let ttl = duration("ttl_ms")?;
+            Ok(granted(lock.extend(key, word("token")?, ttl)?, ttl))
+        }
+    }
+}
+
+fn init<L>(
+    request: &Json,
+    make_lock: impl Fn(Init) -> Result<L, Failure>,
+    known: &[&str],
+) -> Result<L, Failure> {
+    if request.field("protocol").and_then(Json::number) != Some(PROTOCOL) {
+        let problem = format!("only version {PROTOCOL} of the protocol is supported");
+        return Err(Failure::Definite(problem));
+    }
+    let mut options = BTreeMap::new();
+    if let Some(Json::Object(given)) = request.field("options") {
+        for (name, value) in given {
+            if !known.contains(&name.as_str()) {
+                return Err(Failure::Definite(format!(
+                    "unknown option {name}; there are {known:?}"
+                )));
+            }
+            options.insert(name.clone(), value.text().unwrap_or_default().to_owned());
+        }
+    }
+    let nodes = match request.field("nodes") {
+        Some(Json::List(nodes)) => nodes
+            .iter()
+            .filter_map(Json::text)
+            .map(str::to_owned)
+            .collect(),
+        _ => return Err(without("nodes")),
+    };
+    let timeout = request.field("timeout_ms").and_then(Json::number);
+    let timeout = timeout
+        .map(Duration::from_millis)
+        .ok_or_else(|| without("timeout_ms"))?;
+    make_lock(Init {
+        nodes,
+        timeout,
+        options,
+    })
+}
+
+fn without(field: &str) -> Failure {
+    Failure::Definite(format!("the request has no `{field}`"))
+}
+
+fn granted(grant: Option<Grant>, ttl: Duration) -> Fields {
+    let Some(grant) = grant else {
+        return vec![("reply", text("refused"))];
+    };
+    let mut answer = vec![("reply", text("granted")), ("token", text(&grant.token))];
+    answer.extend(grant.fence.map(|fence| ("fence", number(fence))));
+    answer.extend(
+        grant
+            .asked_at
+            .map(|asked_at| ("valid_ms", number(left_ms(ttl, asked_at)))),
+    );
+    answer
+}
+
+fn error(failure: Failure) -> Fields {
+    let (message, definite) = match failure {
+        Failure::Definite(message) => (message, true),
+        Failure::Unclear(message) => (message, false),
+    };
+    eprintln!("{message}");
+    let definite = Json::Bool(definite);
+    vec![
+        ("reply", text("error")),
+        ("message", text(&message)),
+        ("definite", definite),
+    ]
+}
+
+fn left_ms(ttl: Duration, asked_at: Instant) -> u64 {
+    millis(ttl.saturating_sub(asked_at.elapsed()))
+}
+
+/// Rounded down.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn text(text: &str) -> Json {
+    Json::Text(text.to_owned())
+}
+
+fn number(number: u64) -> Json {
+    Json::Number(number.to_string())
+}
+
+fn write(fields: Fields) {
+    let fields = fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    let line = format!("{}\n", Json::Object(fields.collect()));
+    let mut output = std::io::stdout().lock();
+    // Nobody listens any more: standard input ends next.
+    let _ = output
+        .write_all(line.as_bytes())
+        .and_then(|()| output.flush());
+}

@@ -1,0 +1,34 @@
+//! The command line of `picklock init`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
+use super::languages::LANGUAGES;
+
+/// `picklock init`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = INIT_HELP)]
+pub struct InitArgs {
+    /// The language of the adapter.
+    #[arg(long, value_name = "LANGUAGE", value_parser = language_names())]
+    pub lang: String,
+    /// A library whose lock is to be tested, in place of the example (docs/adapters.md lists them).
+    #[arg(long, value_name = "NAME")]
+    pub lib: Option<String>,
+    /// The folder to write into. It is made if it does not exist. No file is overwritten.
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub directory: PathBuf,
+}
+
+const INIT_HELP: &str = "\
+Examples:
+  picklock init --lang python my-lock
+  picklock init --lang python --lib pottery pottery-lock";
+
+fn language_names() -> PossibleValuesParser {
+    let values = LANGUAGES.iter();
+    let values = values.map(|language| PossibleValue::new(language.name).help(language.about));
+    values.collect::<Vec<_>>().into()
+}

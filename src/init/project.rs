@@ -1,0 +1,113 @@
+//! The files of a new adapter and the commands that come next. Pure: nothing is written here.
+
+use super::template::{Language, Library, Template};
+
+const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml");
+const WORKFLOW: &str = include_str!("../../adapters/project/workflow.yml");
+
+/// An adapter to be written.
+#[derive(Debug)]
+pub struct Project {
+    /// Paths below its folder, with their texts.
+    pub files: Vec<(&'static str, String)>,
+    /// Commands to be run once, before the first run.
+    pub prepare: &'static [&'static str],
+    /// The command that starts it.
+    pub run: &'static str,
+}
+
+impl Project {
+    /// The files for the language's example, or for a library in its place.
+    pub fn of(language: &Language, library: Option<&Library>) -> Project {
+        let (lock, prepare, run, label) = match library {
+            Some(library) => (library.files, library.prepare, library.run, library.name),
+            None => (language.example, language.prepare, language.run, "my-lock"),
+        };
+        let texts = lock.iter().chain(language.module);
+        let mut files: Vec<(&str, String)> = texts
+            .map(|Template { path, text }| (*path, (*text).to_owned()))
+            .collect();
+        let configuration = CONFIGURATION.replace("{{run}}", run);
+        files.push(("picklock.toml", configuration.replace("{{label}}", label)));
+        let workflow = WORKFLOW.replace("{{prepare}}", &steps(prepare));
+        files.push((".github/workflows/picklock.yml", workflow));
+        Project {
+            files,
+            prepare,
+            run,
+        }
+    }
+}
+
+/// The commands as one step of the workflow; empty if there are none.
+fn steps(commands: &[&str]) -> String {
+    if commands.is_empty() {
+        return String::new();
+    }
+    let lines = commands
+        .iter()
+        .map(|command| format!("          {command}\n"));
+    format!(
+        "      - name: Build the adapter\n        run: |\n{}",
+        lines.collect::<String>()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::init::languages::LANGUAGES;
+
+    /// Every adapter that can be asked for.
+    fn projects() -> Vec<Project> {
+        let of = |language: &'static Language| {
+            let libraries = language.libraries.iter().map(Some);
+            let libraries = std::iter::once(None).chain(libraries);
+            libraries.map(|library| Project::of(language, library))
+        };
+        LANGUAGES.iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn no_placeholder_is_left_and_no_file_comes_twice() {
+        for project in projects() {
+            let paths: BTreeSet<&str> = project.files.iter().map(|(path, _)| *path).collect();
+            assert_eq!(paths.len(), project.files.len(), "{paths:?}");
+            for (path, text) in &project.files {
+                let left = text.replace("${{", "").contains("{{");
+                // Two braces are ordinary code in some languages.
+                let made = path.ends_with(".toml") || path.ends_with(".yml");
+                assert!(!made || !left, "{path}:\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_commands_need_no_shell() {
+        for project in projects() {
+            for command in project.prepare.iter().chain([&project.run]) {
+                let syntax = command.contains(['$', '*', '|', '&', ';', '<', '>', '"', '\'']);
+                assert!(!syntax, "{command}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_first_run_names_is_written_or_built() {
+        for project in projects() {
+            let has = |word: &str| project.files.iter().any(|(path, _)| *path == word);
+            let is_script = project.run.split(' ').any(has);
+            assert!(is_script || !project.prepare.is_empty(), "{}", project.run);
+        }
+    }
+
+    #[test]
+    fn languages_and_libraries_are_in_the_order_of_their_names() {
+        assert!(LANGUAGES.is_sorted_by_key(|language| language.name));
+        for language in LANGUAGES {
+            assert!(language.libraries.is_sorted_by_key(|library| library.name));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What an adapter of one language consists of: files of `adapters/`, as they stand there, and the
+//! commands that make it run.
+
+/// One file.
+#[derive(Debug, Clone, Copy)]
+pub struct Template {
+    /// Where it goes, relative to the folder of the adapter.
+    pub path: &'static str,
+    /// Its whole text.
+    pub text: &'static str,
+}
+
+/// A language.
+#[derive(Debug)]
+pub struct Language {
+    /// What `--lang` names it.
+    pub name: &'static str,
+    /// What it needs.
+    pub about: &'static str,
+    /// What speaks the protocol.
+    pub module: &'static [Template],
+    /// The lock that comes without a library, and what it needs.
+    pub example: &'static [Template],
+    /// Commands to be run once, before the first run.
+    pub prepare: &'static [&'static str],
+    /// The command that starts the adapter, in its folder.
+    pub run: &'static str,
+    /// Libraries whose lock can take the place of the example.
+    pub libraries: &'static [Library],
+}
+
+/// A library with a lock.
+#[derive(Debug)]
+pub struct Library {
+    /// What `--lib` names it.
+    pub name: &'static str,
+    /// What takes the place of the example.
+    pub files: &'static [Template],
+    /// As in [`Language`].
+    pub prepare: &'static [&'static str],
+    /// As in [`Language`].
+    pub run: &'static str,
+}
+
+/// Files of a folder below `adapters/`: `templates!("python": "my_lock.py")`.
+macro_rules! templates {
+    ($folder:literal: $($path:literal),+) => {
+        &[$(Template {
+            path: $path,
+            text: include_str!(concat!("../../adapters/", $folder, "/", $path)),
+        }),+]
+    };
+}
+pub(super) use templates;

@@ -1,0 +1,209 @@
+//! Adapters that `picklock init` writes: from an empty folder to the verdicts of the built-in twin, in
+//! every language whose tools are on the machine.
+//!
+//! C# is not among them: .NET is in none of the places that the tests install from. Its files say so.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::running::{Outcome, picklock};
+
+/// A language, and the programs that it needs.
+const LANGUAGES: [(&str, &[&str]); 6] = [
+    ("bash", &["bash"]),
+    ("go", &["go"]),
+    ("java", &["java", "javac"]),
+    ("node", &["node"]),
+    ("python", &["python3"]),
+    ("rust", &["cargo"]),
+];
+
+/// The lock that all of the examples are.
+const TWIN: &str = "set-nx-px";
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// The languages that can be tried here. On a developer's machine one may be missing; CI has them all.
+fn languages() -> Vec<&'static str> {
+    let (here, missing): (Vec<_>, Vec<_>) = LANGUAGES
+        .into_iter()
+        .partition(|(_, programs)| programs.iter().all(|program| is_installed(program)));
+    let missing: Vec<&str> = missing.into_iter().map(|(language, _)| language).collect();
+    let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+    assert!(
+        missing.is_empty() || !is_ci,
+        "the tools of {missing:?} are missing; scripts/test installs them"
+    );
+    if !missing.is_empty() {
+        println!("not tried, because their tools are missing: {missing:?}");
+    }
+    here.into_iter().map(|(language, _)| language).collect()
+}
+
+/// A folder with an adapter that is ready to run.
+struct Adapter {
+    outcome: Outcome,
+}
+
+impl Adapter {
+    /// Follows what `picklock init` prints, but for its last lines: those are runs.
+    fn made(language: &str) -> Adapter {
+        let line = format!("init --lang {language} my-lock");
+        let outcome = picklock(&line).run().exits(0);
+        let (_, next) = outcome.stdout.split_once("\nnext:\n").unwrap();
+        let prepare = next.lines().map(str::trim);
+        for command in
+            prepare.filter(|line| !line.starts_with("cd ") && !line.starts_with("picklock "))
+        {
+            let words = shell_words::split(command).unwrap();
+            let output = Command::new(&words[0])
+                .args(&words[1..])
+                .current_dir(outcome.home().join("my-lock"))
+                .output()
+                .unwrap_or_else(|error| panic!("{language}: {command}: {error}"));
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{language}: {command}\n{errors}");
+        }
+        Adapter { outcome }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.outcome.home().join("my-lock")
+    }
+
+    /// The subject as the printed command names it.
+    fn subject(&self) -> &str {
+        let (_, command) = self.outcome.stdout.split_once("--impl ").unwrap();
+        command.lines().next().unwrap()
+    }
+}
+
+/// True where a run says nothing about the lock: the machine stood still, or was so busy that a worker
+/// did not get ready. A lock that can never be judged fails all the same, after [`ATTEMPTS`].
+fn is_not_judged(code: Option<i32>, text: &str) -> bool {
+    matches!(code, Some(3 | 4)) || text.contains("the harness stood still")
+}
+
+const ATTEMPTS: usize = 4;
+
+/// The verdicts of a run, `violated` with its cause.
+fn verdicts(scenario: &str, subject: &str, folder: &Path) -> (BTreeMap<String, String>, Outcome) {
+    let line = format!("scenario {scenario} --impl {subject} --backend process --json");
+    let run = || picklock(&line).within(folder).run();
+    let mut outcome = run();
+    for _ in 1..ATTEMPTS {
+        if !is_not_judged(outcome.code, &outcome.stdout) {
+            break;
+        }
+        outcome = run();
+    }
+    let document = outcome.document();
+    let words = document["verdicts"].as_object().unwrap().iter();
+    let words = words.map(|(property, verdict)| {
+        let cause = verdict["cause"].as_str().unwrap_or_default();
+        let status = verdict["status"].as_str().unwrap();
+        (property.clone(), format!("{status} {cause}"))
+    });
+    (words.collect(), outcome)
+}
+
+/// Nothing is missing and nothing is an answer out of line.
+fn untroubled(document: &Value, language: &str) {
+    assert_eq!(document["counts"]["failed"], 0, "{language}: {document:#}");
+    let trouble = document["trouble"].as_array();
+    let adapters_own = trouble.into_iter().flatten().filter(|what| {
+        let what = what.to_string();
+        what.contains("worker") && !what.contains("stalled")
+    });
+    assert_eq!(adapters_own.count(), 0, "{language}: {document:#}");
+}
+
+/// One language in the scenarios, next to what the twin has in them.
+fn as_its_twin(language: &str, twin: &BTreeMap<&str, BTreeMap<String, String>>) {
+    let adapter = Adapter::made(language);
+    for (scenario, expected) in twin {
+        let (seen, outcome) = verdicts(scenario, adapter.subject(), &adapter.folder());
+        assert_eq!(&seen, expected, "{language}, {scenario}\n{}", outcome.all());
+        let document = outcome.document();
+        assert_eq!(document["impl"]["name"], "my-lock", "{language}");
+        untroubled(&document, language);
+        outcome.left_no_directory();
+    }
+}
+
+#[test]
+fn every_language_is_judged_as_the_built_in_lock() {
+    let here = std::env::current_dir().unwrap();
+    let twin: BTreeMap<&str, _> = std::thread::scope(|scope| {
+        let here = &here;
+        let runs = ["calm", "gc-pause", "extend"].map(|scenario| {
+            (
+                scenario,
+                scope.spawn(move || verdicts(scenario, TWIN, here).0),
+            )
+        });
+        runs.into_iter()
+            .map(|(scenario, run)| (scenario, run.join().unwrap()))
+            .collect()
+    });
+    assert_eq!(twin["gc-pause"]["exclusion"], "violated outlived-lease");
+    std::thread::scope(|scope| {
+        for language in languages() {
+            let twin = &twin;
+            scope.spawn(move || as_its_twin(language, twin));
+        }
+    });
+}
+
+/// The lines in a shell, in an empty folder. `code N` follows each of them.
+fn in_a_shell(script: &str) -> String {
+    let folder = Path::new(env!("CARGO_BIN_EXE_picklock")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let lines = script
+        .lines()
+        .map(|line| format!("{line}\necho \"code $?\"\n"));
+    let output = Command::new("sh")
+        .args(["-c", &lines.collect::<String>()])
+        .current_dir(home.path())
+        .env("PATH", format!("{}:{path}", folder.display()))
+        .output()
+        .unwrap();
+    let [text, errors] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    format!("{text}\n{errors}")
+}
+
+/// The README's section, word for word.
+#[test]
+fn the_five_minutes_of_the_readme() {
+    const README: &str = include_str!("../../../README.md");
+    let (_, section) = README
+        .split_once("## Your own lock in five minutes\n")
+        .unwrap();
+    let (_, script) = section.split_once("```sh\n").unwrap();
+    let (script, _) = script.split_once("```").unwrap();
+    assert!(script.lines().count() >= 3, "{script}");
+    let mut text = in_a_shell(script);
+    for _ in 1..ATTEMPTS {
+        let codes = ["code 3", "code 4"].map(|code| text.contains(code));
+        if !codes.contains(&true) && !is_not_judged(None, &text) {
+            break;
+        }
+        text = in_a_shell(script);
+    }
+    // The holder outlives its lease, which is violated, and the gate expects that.
+    let codes: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("code "))
+        .collect();
+    assert_eq!(codes, ["code 0", "code 0", "code 1", "code 0"], "{text}");
+    assert!(text.contains("outlived-lease"), "{text}");
+    assert!(text.contains("gate passed"), "{text}");
+}
