@@ -197,7 +197,7 @@ impl<W: World> OutputListener<W> {
                 heard = session.next() => {
                     let line = self.line(&heard);
                     if let Some(reason) = line.and_then(|line| budget.spend(line)) {
-                        self.heard.send(Err(reason)).ok();
+                        self.heard.send(Err(Silence::Gone(reason))).ok();
                         // Nothing more is read, so its pipe fills and it stops. The buyer ends it,
                         // and until then it is what it was in the history: alive.
                         std::future::pending::<()>().await;
