@@ -53,7 +53,16 @@ macro_rules! file {
     };
 }
 
-pub const KNOWN: &[Known] = &[];
+pub const KNOWN: &[Known] = &[Known {
+    name: "one-client-after-the-other-hides-the-wait",
+    property: "progress",
+    said: &["held"],
+    answer: &["violated: ambiguous-acquire"],
+    locks: &["renews-in-doubt"],
+    run: file!("one-worker-after-the-other", "renews-in-doubt", 446_376),
+    reason: "Nobody gets the lock within the bound, and buyers want it all the time. Picklock looks at \
+             each client by itself: one that pauses for long while another asks begins a new wait.",
+}];
 
 /// Runs on which the two disagreed until one of them was mended: they must agree now.
 pub const SETTLED: &[Run] = &[
