@@ -102,6 +102,12 @@ pub const SETTLED: &[Run] = &[
     // A value that is still there from before lives no longer for a new grant.
     file!("kept-value-and-a-new-lease", "stale-hold-count", 958_222),
     catalog!("node-restart-aof", "stale-hold-count", 785_872),
+    // Where a clock was set, the judge does not know whether that value is still there.
+    file!(
+        "kept-value-on-a-node-whose-clock-was-set",
+        "stale-hold-count",
+        858_901
+    ),
     // What writes the attempt's own value again is a renewal, also during the release.
     file!("renewed-during-the-release", "phantom-extend", 436_968),
     // An extension that was told while the value was there re-created nothing: it told too much.
