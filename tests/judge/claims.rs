@@ -7,6 +7,7 @@
 //! | what an expiry is worth | the time of its writing plus the life that was written, on the n-th best node of n that a grant needs |
 //! | which expiries count | those of the attempt's own values, written before the claim arrived, gone or not, but not taken back by itself |
 //! | nothing was written, and a value of that client is still there from an earlier attempt | the claim rests on that one |
+//! | such a value that is due, on a node whose clock was set | whether it is there is not known: either cause |
 //! | nothing was written at all | worth nothing; the cause is `unbacked-grant` |
 //! | how exact | a claim that is no more than 1 ms too long agrees: no figure is more exact; up to 5 ms is undecided |
 //! | "its own value was still there" after a release | on so many nodes that nobody else could get a quorum, when the success arrived, and never removed by that client later |
@@ -80,6 +81,13 @@ fn of_told(case: &Case, attempt: &Attempt, told: &Told) -> Option<(u64, Finding)
     // Less than the unit of all these figures.
     if told.least <= worth.saturating_add(MS) {
         return None;
+    }
+    let wrote = case.account.of_attempt(attempt).next().is_some();
+    if !wrote && worth <= told.at {
+        return Some((
+            told.at,
+            Finding::violated(["unbacked-grant", "wrong-expiry"], note(worth)),
+        ));
     }
     let finding = match told.least - worth < 5 * MS {
         true => Finding {

@@ -53,7 +53,52 @@ macro_rules! file {
     };
 }
 
-pub const KNOWN: &[Known] = &[];
+pub const KNOWN: &[Known] = &[
+    Known {
+        name: "one-client-after-the-other-hides-the-wait",
+        property: "progress",
+        said: &["held"],
+        answer: &["violated: ambiguous-acquire"],
+        locks: &["renews-in-doubt"],
+        run: file!("one-worker-after-the-other", "renews-in-doubt", 446_376),
+        reason: "Nobody gets the lock within the bound, and buyers want it all the time. Picklock looks \
+                 at each client by itself: one that pauses for long while another asks begins anew.",
+    },
+    Known {
+        name: "a-release-that-a-fault-holds-up-is-waited-for",
+        property: "progress",
+        said: &["held"],
+        answer: &["violated: no-ttl", "violated: undetermined"],
+        locks: &["no-expiry", "sleeps-until-notified"],
+        run: file!(
+            "release-that-a-fault-holds-up",
+            "sleeps-until-notified",
+            767_878
+        ),
+        reason: "The releasing client lacks the node, but its lease has run out, and those who wait \
+                 reach what the lock needs. Picklock begins to count when the fault is over.",
+    },
+    Known {
+        name: "a-pause-is-no-wait",
+        property: "progress",
+        said: &["held"],
+        answer: &["violated: shared-key"],
+        locks: &["one-key-for-all"],
+        run: file!("pause-between-two-requests", "one-key-for-all", 820_672),
+        reason: "Open: the definition does not say whether a client that pauses wants the lock. The judge \
+                 says so, and Picklock only if the pause is short.",
+    },
+    Known {
+        name: "several-locks-hide-who-is-kept-away",
+        property: "progress",
+        said: &["held"],
+        answer: &["unknown"],
+        locks: &["setnx-lua", "sleeps-until-notified"],
+        run: file!("kept-away-from-several-locks", "setnx-lua", 94_133),
+        reason: "A fault that never ends keeps clients from what the locks need: not judged. They ask for \
+                 one lock after the other.",
+    },
+];
 
 /// Runs on which the two disagreed until one of them was mended: they must agree now.
 pub const SETTLED: &[Run] = &[
@@ -93,6 +138,12 @@ pub const SETTLED: &[Run] = &[
     // A value that is still there from before lives no longer for a new grant.
     file!("kept-value-and-a-new-lease", "stale-hold-count", 958_222),
     catalog!("node-restart-aof", "stale-hold-count", 785_872),
+    // Where a clock was set, the judge does not know whether that value is still there.
+    file!(
+        "kept-value-on-a-node-whose-clock-was-set",
+        "stale-hold-count",
+        858_901
+    ),
     // What writes the attempt's own value again is a renewal, also during the release.
     file!("renewed-during-the-release", "phantom-extend", 436_968),
     // An extension that was told while the value was there re-created nothing: it told too much.
