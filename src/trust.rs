@@ -46,12 +46,12 @@ fn named_programs<'a>(
 ) -> Vec<(&'static str, &'a str)> {
     // A name of ours replaces what the file names.
     let replaced = servers.named.is_some();
-    let simulated = replaced || world == Some(WorldName::Sim);
+    let unused = replaced || world == Some(WorldName::Sim);
     let program = repro.subject.name.strip_prefix(EXEC);
     let server = repro.overrides.redis_server.as_deref();
     let image = repro.overrides.image.as_deref();
-    let server = server.filter(|_| !simulated && servers.redis_server.is_none());
-    let image = image.filter(|_| !simulated && servers.image.is_none());
+    let server = server.filter(|_| !unused && servers.redis_server.is_none());
+    let image = image.filter(|_| !unused && servers.image.is_none());
     [
         ("a program", program),
         ("a server", server),

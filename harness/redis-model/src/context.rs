@@ -151,7 +151,7 @@ impl Context<'_> {
 
     /// Records a request for something that the model does not know.
     pub(super) fn not_modelled(&mut self, what: &str) -> Refusal {
-        super::dispatch::not_modelled(self.state, what)
+        self.state.not_modelled(what)
     }
 
     /// A double, in the format of the server's version.

@@ -87,7 +87,7 @@ fn admit(
         Misuse::Arity(Some(_)) | Misuse::Unknown(_)
             if !state.version.since_70() && transaction(state, client).is_some() =>
         {
-            return Err(not_modelled(state, "a wrong subcommand in a transaction"));
+            return Err(state.not_modelled("a wrong subcommand in a transaction"));
         }
         Misuse::Arity(Some(word)) if state.version.since_70() => {
             return Err(Refusal::arity(&format!("{}|{word}", spec.name)));
@@ -140,12 +140,6 @@ fn unknown(state: &mut State, name: &[u8], args: Args<'_>) -> Refusal {
         state.unknown.insert(upper);
     }
     Refusal::unknown_command(state.version, args)
-}
-
-/// Records a request for something that the model leaves out.
-pub(super) fn not_modelled(state: &mut State, what: &str) -> Refusal {
-    state.unknown.insert(what.to_owned());
-    Refusal::of(format!("ERR the model of Redis does not know {what}"))
 }
 
 fn unknown_subcommand(state: &mut State, spec: &Spec, word: &[u8]) -> Refusal {

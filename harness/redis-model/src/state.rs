@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::effect::Effect;
 use super::key_watch::TouchedKeys;
 use super::keyspace::Keyspace;
+use super::reply::Refusal;
 use super::report::Report;
 use super::session::{ClientId, Session, Watched};
 use super::waiter::Waiter;
@@ -50,6 +51,12 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Records a request for something that the model does not know.
+    pub(super) fn not_modelled(&mut self, what: &str) -> Refusal {
+        self.unknown.insert(what.to_owned());
+        Refusal::of(format!("ERR the model of Redis does not know {what}"))
+    }
+
     /// Removes an expired key, as a master does when a command accesses it.
     pub(super) fn expire(&mut self, database: usize, key: &[u8], now: Now) -> bool {
         if self.applying || !self.is_expired(database, key, now) {

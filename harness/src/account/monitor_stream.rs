@@ -198,6 +198,9 @@ fn executed(line: &[u8]) -> Option<MonitorLine> {
 }
 
 /// `"SET" "a\x00b"`: each word in quotes, with escapes as in C.
+///
+/// Valkey 8.1 leaves quotes inside a word as they are. So a quote ends a word only before the next word
+/// or at the end of the line, where every other server's quotes do.
 fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut bytes = text.iter().copied();
@@ -211,11 +214,17 @@ fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-fn word(bytes: &mut impl Iterator<Item = u8>) -> Option<Vec<u8>> {
+fn word(bytes: &mut (impl Iterator<Item = u8> + Clone)) -> Option<Vec<u8>> {
     let mut word = Vec::new();
     loop {
         let byte = match bytes.next()? {
-            b'"' => return Some(word),
+            b'"' => {
+                let mut ahead = bytes.clone();
+                match (ahead.next(), ahead.next()) {
+                    (None, _) | (Some(b' '), Some(b'"')) => return Some(word),
+                    _ => b'"',
+                }
+            }
             b'\\' => match bytes.next()? {
                 b'n' => b'\n',
                 b'r' => b'\r',
@@ -239,6 +248,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn quotes_inside_a_word_need_no_escape() {
+        let seen = words(br#" "EVAL" "call("SET", KEYS[1])\n" "0""#).unwrap();
+        assert_eq!(seen, [&b"EVAL"[..], b"call(\"SET\", KEYS[1])\n", b"0"]);
+        assert_eq!(
+            words(br#" "a\"b" "" "c""#).unwrap(),
+            [&b"a\"b"[..], b"", b"c"]
+        );
+        assert_eq!(words(br#" "never ends"#), None);
+    }
 
     fn all(chunks: &[&[u8]]) -> Vec<Told> {
         let mut stream = MonitorStream::default();

@@ -87,7 +87,7 @@ async fn the_clock_of_a_process_leaps() {
 async fn the_clock_in_a_container_leaps() {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
-    let image = Image::choose(None)
+    let image = Image::choose(None, None)
         .await
         .expect("these tests need a container engine and an image; see scripts/redis-image");
     let servers = DockerServers::start(&image, LAYOUT, dir.path(), &reaper).await;

@@ -39,7 +39,9 @@ async fn stage(name: WorldName, replicas: usize) -> Stage {
     );
     let dir = RunDir::create(&reaper).unwrap();
     let servers = if name == WorldName::Docker {
-        let image = Image::choose(None).await.expect("an engine and an image");
+        let image = Image::choose(None, None)
+            .await
+            .expect("an engine and an image");
         let started = DockerServers::start(&image, layout, dir.path(), &reaper).await;
         RealServers::Docker(started.unwrap())
     } else {

@@ -20,7 +20,7 @@ async fn start(
 ) -> (DockerServers, RunDir, String) {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
-    let image = Image::choose(None)
+    let image = Image::choose(None, None)
         .await
         .expect("these tests need a container engine and an image; see scripts/redis-image");
     let layout = Layout {

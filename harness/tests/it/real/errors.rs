@@ -75,7 +75,7 @@ async fn a_file_that_is_no_program_is_named() {
 
 #[tokio::test]
 async fn an_image_that_cannot_be_had_is_named() {
-    let error = Image::choose(Some("127.0.0.1:1/no-such-redis:8"))
+    let error = Image::choose(Some("127.0.0.1:1/no-such-redis:8"), None)
         .await
         .unwrap_err();
     let WorldError::NoImage { image, .. } = &error else {

@@ -45,7 +45,7 @@ pub fn be_a_doomed_run(world: &str) {
         let dir = RunDir::create(&reaper).unwrap();
         let (servers, run) = match world {
             "docker" => {
-                let image = Image::choose(None).await.unwrap();
+                let image = Image::choose(None, None).await.unwrap();
                 let started = DockerServers::start(&image, LAYOUT, dir.path(), &reaper).await;
                 let started = started.unwrap();
                 let run = started.run_id().to_owned();
@@ -221,7 +221,7 @@ async fn the_sweep_takes_what_the_dead_left_and_nothing_of_the_living() {
     let _alone = alone();
     let reaper = reaper();
     let living = RunDir::create(&reaper).unwrap();
-    let image = Image::choose(None).await.unwrap();
+    let image = Image::choose(None, None).await.unwrap();
     let here = ProcessIdentity::this_process().unwrap().to_string();
     let (_, rest) = here.split_once(':').unwrap();
     // No process id is as high as this one.

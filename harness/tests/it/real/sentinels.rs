@@ -65,7 +65,7 @@ async fn processes_are_failed_over() {
 async fn containers_are_failed_over() {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
-    let image = Image::choose(None)
+    let image = Image::choose(None, None)
         .await
         .expect("these tests need a container engine and an image; see scripts/redis-image");
     let started = DockerServers::start(&image, LAYOUT, dir.path(), &reaper).await;
