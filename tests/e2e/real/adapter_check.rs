@@ -149,7 +149,12 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
         "handshake",
         &["exited with status 1 before it answered `init`"],
     ),
-    ("no-ping", "ping", &["answered `ping` with `error`"]),
+    // Every check ends with a `ping`, the first one too.
+    (
+        "no-ping",
+        "handshake",
+        &["answered `ping` with `error`", "#ping"],
+    ),
     ("seconds", "lease", &["is it taken for seconds?", "#leases"]),
     ("short-lease", "lease", &["was to live for"]),
     (
