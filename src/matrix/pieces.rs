@@ -1,6 +1,7 @@
 //! The runs of all cells, in order, made as they are needed: a user may ask for more of them than any
 //! list could hold.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ pub type Piece = (usize, Arc<Task>, Range<u64>);
 /// The runs that have not begun.
 #[derive(Debug)]
 pub struct Pieces {
-    tasks: std::vec::IntoIter<(usize, Arc<Task>)>,
+    tasks: VecDeque<(usize, Arc<Task>)>,
     /// The cell in progress, with the number of its next run.
     current: Option<(usize, Arc<Task>, u64)>,
     /// Runs of each cell.
@@ -25,7 +26,7 @@ impl Pieces {
     /// All runs of these cells.
     pub fn of(tasks: &[(usize, Arc<Task>)], runs: u64, largest: u64) -> Pieces {
         Pieces {
-            tasks: tasks.to_vec().into_iter(),
+            tasks: tasks.iter().cloned().collect(),
             current: None,
             runs,
             largest,
@@ -40,7 +41,7 @@ impl Iterator for Pieces {
         let (index, task, done) = match self.current.take() {
             Some(current) => current,
             None => {
-                let (index, task) = self.tasks.next()?;
+                let (index, task) = self.tasks.pop_front()?;
                 (index, task, 0)
             }
         };
