@@ -228,7 +228,8 @@ impl Stage {
             .logs
             .join(format!("worker-{worker}-{}.log", self.starts));
         let client = Client::start(&self.argv, &log, &self.reaper, &self.clock)?;
-        let client = self.clients.entry(who).insert_entry(client).into_mut();
+        self.clients.insert(who, client);
+        let client = self.clients.get_mut(&who).ok_or(Stop::Short)?;
         let init = Ask::Init {
             protocol: PROTOCOL,
             worker,

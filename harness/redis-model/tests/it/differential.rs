@@ -55,11 +55,20 @@ fn model_answers_as_redis_does() {
 
 /// On the servers that `scripts/servers` has brought.
 mod real {
+    use std::path::{Path, PathBuf};
+
     use super::{BROUGHT, ServerVersion, compare};
-    use crate::real_redis::brought;
 
     /// Transcripts on each server in an ordinary test run.
     const TRANSCRIPTS: u32 = 1000;
+
+    /// The server that `scripts/servers` has brought into this directory; `None` if it has not.
+    fn brought(name: &str) -> Option<PathBuf> {
+        let family = name.split('-').next().unwrap_or(name);
+        let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers");
+        let program = servers.join(name).join(format!("{family}-server"));
+        program.exists().then_some(program)
+    }
 
     #[test]
     fn model_answers_as_each_version_does() {

@@ -3,6 +3,7 @@
 #[path = "../../../redis-model/tests/it/real_redis/mod.rs"]
 mod real_redis;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use picklock_harness::model::Reply;
@@ -29,7 +30,8 @@ fn tell(client: &mut RealClient, words: &str) -> String {
 }
 
 fn on_real_servers() -> Vec<String> {
-    let (master, replica) = (RealServer::start(), RealServer::start());
+    let redis = Path::new("redis-server");
+    let (master, replica) = (RealServer::start(redis), RealServer::start(redis));
     let (mut client, mut behind) = (master.connect(), replica.connect());
     tell(&mut client, "CONFIG SET repl-diskless-sync-delay 0");
     tell(&mut behind, "CONFIG SET repl-diskless-load on-empty-db");

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -10,14 +10,6 @@ use picklock_redis_model::Reply;
 
 /// A reply that the model expects and that does not come is a difference too, not a test that hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The server that `scripts/servers` has brought into this directory; `None` if it has not.
-pub fn brought(name: &str) -> Option<PathBuf> {
-    let family = name.split('-').next().unwrap_or(name);
-    let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers");
-    let program = servers.join(name).join(format!("{family}-server"));
-    program.exists().then_some(program)
-}
 
 /// A `redis-server` process on a loopback port, ended with this value.
 pub struct RealServer {
