@@ -38,11 +38,14 @@ impl ProcessStat {
             }
             Err(e) => return Err(e),
         };
-        Self::parse(&String::from_utf8_lossy(&text)).ok_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                "unexpected form of /proc/PID/stat",
-            )
+        if text.is_empty() {
+            // So does one that ends a moment later.
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let text = String::from_utf8_lossy(&text);
+        Self::parse(&text).ok_or_else(|| {
+            let what = format!("unexpected form of {}: {text:?}", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, what)
         })
     }
 

@@ -153,7 +153,7 @@ async fn the_whole_group_dies_with_its_leader() {
     let mut talk = Talk::with_adapter("exit.py", &["ping", "orphan"]);
     let heard = talk.ask(Ask::Ping).await;
     assert_eq!(heard, WorkerOutput::Exited("exited with status 0".into()));
-    let orphan: u32 = talk.log().trim().parse().unwrap();
+    let orphan: u32 = talk.logged_number().await;
     gone(orphan).await;
 }
 
@@ -169,7 +169,7 @@ for line in sys.stdin: print('{\"id\":1,\"reply\":\"pong\"}', flush=True)
 async fn grandchildren_are_frozen_and_killed_with_the_group() {
     let mut talk = Talk::start(&["python3", "-c", WRAPPER]);
     assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
-    let grandchild: u32 = talk.log().trim().parse().unwrap();
+    let grandchild: u32 = talk.logged_number().await;
     let control = talk.worker.control();
     assert_eq!(state(grandchild), Some('R'));
     control.freeze().await.unwrap();
@@ -208,7 +208,7 @@ async fn descendants_are_frozen_and_killed_wherever_they_went() {
     for hidden in [false, true] {
         let mut talk = Talk::start(&["python3", "-c", &daemon(hidden)]);
         assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
-        let daemon: u32 = talk.log().trim().parse().unwrap();
+        let daemon: u32 = talk.logged_number().await;
         let control = talk.worker.control();
         for _ in 0..2 {
             control.freeze().await.unwrap();
@@ -229,7 +229,7 @@ async fn a_daemon_is_killed_after_its_worker_has_ended() {
     let mut talk = Talk::start(&["python3", "-c", &code]);
     let heard = talk.worker.next().await;
     assert_eq!(heard, WorkerOutput::Exited("exited with status 3".into()));
-    let daemon: u32 = talk.log().trim().parse().unwrap();
+    let daemon: u32 = talk.logged_number().await;
     assert!(state(daemon).is_some_and(|state| state != 'Z'));
     talk.worker.control().kill().await;
     assert!(state(daemon).is_none_or(|state| state == 'Z'));
@@ -239,7 +239,7 @@ async fn a_daemon_is_killed_after_its_worker_has_ended() {
 async fn dropping_all_handles_kills_the_group() {
     let mut talk = Talk::start(&["python3", "-c", WRAPPER]);
     assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
-    let grandchild: u32 = talk.log().trim().parse().unwrap();
+    let grandchild: u32 = talk.logged_number().await;
     let leader = talk.worker.control().pid();
     drop(talk);
     gone(grandchild).await;

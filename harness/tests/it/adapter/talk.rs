@@ -42,6 +42,18 @@ impl Talk {
         std::fs::read_to_string(self.logs.path().join("stderr.log")).unwrap()
     }
 
+    /// The number that the worker writes into its log, once it is there: the log comes by another way
+    /// than the answers.
+    pub async fn logged_number(&self) -> u32 {
+        loop {
+            let log = self.log();
+            if let Some(line) = log.strip_suffix('\n') {
+                return line.parse().unwrap();
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Sends a request; its number.
     pub async fn send(&mut self, ask: Ask) -> u64 {
         let id = self.next_id;
