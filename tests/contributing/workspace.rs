@@ -14,10 +14,11 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The folders and files that a build needs.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",
     "src",
+    "adapters",
     "harness",
     "impls",
     "scenarios",

@@ -13,17 +13,24 @@ pub struct StoredKey {
 
 impl StoredKey {
     /// The script that reads a server's time, and then all keys of its first database with name, type,
-    /// remaining life and value, in one step.
+    /// remaining life and value, in one step. Refused if they hold more than 4 MiB: a lock needs a
+    /// fraction, and nobody else's values shall fill our memory.
     pub const READ_ALL: &'static str = "
-local all = {}
+local all, room = {}, 4194304
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local kind = redis.call('TYPE', key).ok
   local value = {}
-  if kind == 'string' then value = {redis.call('GET', key)}
+  if kind == 'string' then
+    room = room - redis.call('STRLEN', key)
+    if room >= 0 then value = {redis.call('GET', key)} end
   elseif kind == 'hash' then value = redis.call('HGETALL', key)
   elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
   elseif kind == 'set' then value = redis.call('SMEMBERS', key)
   elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end
+  if kind ~= 'string' then
+    for _, word in ipairs(value) do room = room - #word end
+  end
+  if room < 0 then return redis.error_reply('ERR the keys hold more than 4 MiB') end
   all[#all + 1] = {key, kind, redis.call('PTTL', key), value}
 end
 return {redis.call('TIME'), all}";

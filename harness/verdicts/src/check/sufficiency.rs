@@ -3,6 +3,8 @@
 //! If it does not, `held` becomes `unknown`. A proven violation stays a violation, unless the lock
 //! does not use the servers of the run at all.
 
+use std::collections::BTreeSet;
+
 use crate::history::{EndReason, Event, Header, LAST_LOOK, What};
 use crate::timeline::{Attempt, Step};
 
@@ -19,6 +21,9 @@ pub(super) struct Sufficiency {
     /// maintained any more once two workers have competed.
     keys: Vec<Overlaps>,
     competed: bool,
+    workers: usize,
+    /// The workers that died on their own.
+    dead: BTreeSet<usize>,
     reasons: Vec<String>,
     standstill: Standstill,
     /// Why nothing in this history is about the lock.
@@ -42,6 +47,8 @@ impl Sufficiency {
             min_grants: header.min_grants,
             keys: vec![Overlaps::default(); header.keys.len()],
             competed: false,
+            workers: header.workers,
+            dead: BTreeSet::new(),
             reasons: Vec::new(),
             standstill: Standstill::new(header),
             void: None,
@@ -100,6 +107,13 @@ impl Sufficiency {
             What::GrantWithoutCommand { worker, nodes, .. } => {
                 self.void.get_or_insert_with(|| uses_others(*worker, nodes));
             }
+            What::WorkerDown {
+                worker,
+                by_fault: false,
+                ..
+            } => {
+                self.dead.insert(*worker);
+            }
             What::End {
                 reason: EndReason::Interrupted,
                 ..
@@ -122,6 +136,12 @@ impl Sufficiency {
                 "too little to judge: the lock was granted {} times, and the scenario asks for at least {}",
                 self.grants, self.min_grants
             ));
+        }
+        if self.workers > 0 && self.dead.len() >= self.workers {
+            reasons.push(
+                "too little to judge: every worker died on its own, and nobody was left to try"
+                    .into(),
+            );
         }
         if !self.competed {
             reasons.push("too little to judge: no two workers ever competed for a lock".into());
@@ -156,4 +176,38 @@ fn uses_others(worker: usize, nodes: &[String]) -> String {
          having sent a command to any of them; it should use {} (`nodes` of its `init` request)",
         nodes.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::read_history;
+
+    /// The workers that die, and whether the history still shows enough.
+    fn reasons(by_fault: bool, dead: usize) -> Vec<String> {
+        let text = include_bytes!("../../tests/histories/calm.jsonl");
+        let history = read_history(&text[..]).unwrap();
+        let mut sufficiency = Sufficiency::new(&history.header);
+        (sufficiency.grants, sufficiency.competed) = (u64::MAX, true);
+        for worker in 0..dead {
+            let what = What::WorkerDown {
+                worker,
+                by_fault,
+                reason: "killed".into(),
+            };
+            sufficiency.event(&Event { at_ns: 1, what });
+        }
+        sufficiency.result(2).reasons
+    }
+
+    #[test]
+    fn a_run_whose_workers_all_died_on_their_own_shows_too_little() {
+        let workers = {
+            let text = include_bytes!("../../tests/histories/calm.jsonl");
+            read_history(&text[..]).unwrap().header.workers
+        };
+        assert_eq!(reasons(false, workers).len(), 1);
+        assert_eq!(reasons(false, workers - 1), Vec::<String>::new());
+        assert_eq!(reasons(true, workers), Vec::<String>::new());
+    }
 }
