@@ -1,9 +1,9 @@
 //! Disagreements that were settled against the checkers: those that wait for their mending, and those
 //! that are mended.
 //!
-//! Each that waits is a class: the property, what Picklock says, and what the judge says. It has one run that shows
-//! it, and `every_known_disagreement_is_still_one` fails as soon as that run shows it no more: then its
-//! run moves to those on which the two must agree.
+//! Each that waits is a class: the property, what Picklock says, and what the judge says. It has one run
+//! that shows it, and `every_known_disagreement_is_still_one` fails as soon as that run shows it no
+//! more: then its run moves to those on which the two must agree.
 
 use picklock_impls::find;
 use picklock_scenarios::{Scenario, catalog};

@@ -42,8 +42,8 @@ pub struct WorkerProcess {
 
 impl WorkerProcess {
     /// Starts `argv`, without a shell, as the leader of a process group of its own. Its standard
-    /// error is appended to `stderr_log`, which is cut where it gets too long. `prepare` can change the command before it starts: its
-    /// environment, its working directory.
+    /// error is appended to `stderr_log`, which is cut where it gets too long. `prepare` can change
+    /// the command before it starts: its environment, its working directory.
     ///
     /// The process and its descendants carry a mark in their environment, by which they are found
     /// again wherever they go.
