@@ -64,6 +64,12 @@ const CASES: &[Case] = &[
         "set-nx-px",
         &["exclusion violated clock-jump", "lease violated clock-jump"],
     ),
+    // A command is due less than a millisecond before the clock is set forward.
+    (
+        "jump-back",
+        "set-nx-px --seed 15",
+        &["exclusion violated clock-jump", "lease violated clock-jump"],
+    ),
     (
         "wrong-key",
         "set-nx-px",

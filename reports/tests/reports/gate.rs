@@ -8,7 +8,9 @@ use picklock_reports::gate::{
 };
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
 use picklock_verdicts::latency::summarize;
-use picklock_verdicts::record::{Cell, Counts, Latency, MatrixRecord, SkippedCell, Subject, Tally};
+use picklock_verdicts::record::{
+    Cell, Counts, Latency, MatrixRecord, Redis, SkippedCell, Subject, Tally,
+};
 
 fn latency(values_us: &[u64]) -> BTreeMap<String, Latency> {
     let one = || summarize(values_us.iter().copied());
@@ -221,6 +223,32 @@ fn the_baseline_is_about_something_else() {
     );
     assert_eq!(new_limit.outcome(), Outcome::Differs);
     insta::assert_snapshot!([terminal(&decision), terminal(&new_limit)].join("---\n"));
+}
+
+/// Another patch level is the same server; another version, or another server, is not.
+#[test]
+fn a_baseline_of_another_server_is_stale() {
+    let on = |server: &str, version: &str| {
+        let mut cells = two();
+        for cell in &mut cells {
+            cell.redis = Some(Redis {
+                server: server.into(),
+                version: version.into(),
+            });
+        }
+        cells
+    };
+    let then = on("redis", "7.0.15");
+    for (server, version, outcome) in [
+        ("redis", "7.0.16", Outcome::AsExpected),
+        ("redis", "8.0.2", Outcome::Differs),
+        ("valkey", "7.0.15", Outcome::Differs),
+    ] {
+        let decision = decided(then.clone(), on(server, version), &[]);
+        assert_eq!(decision.outcome(), outcome, "{server} {version}");
+    }
+    // A baseline of before does not say on which server it was written.
+    assert_eq!(decided(two(), then, &[]).outcome(), Outcome::AsExpected);
 }
 
 #[test]
