@@ -88,6 +88,8 @@ pub struct ScenarioArgs {
     pub scenario: String,
     #[command(flatten)]
     pub subject: SubjectArgs,
+    #[command(flatten)]
+    pub config: ConfigArgs,
     /// An option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
@@ -125,13 +127,22 @@ pub struct ScenarioArgs {
 #[derive(Debug, Clone, Args)]
 #[group(required = true, multiple = false)]
 pub struct SubjectArgs {
-    /// The lock: a built-in one (`picklock list impls`), or `exec:COMMAND ARGS` for any program
-    /// that speaks the adapter protocol (docs/protocol.md).
+    /// The lock: a built-in one (`picklock list impls`), one of picklock.toml, or `exec:COMMAND ARGS`
+    /// for any program that speaks the adapter protocol (docs/protocol.md).
     #[arg(long = "impl", value_name = "NAME|exec:COMMAND")]
     pub plain: Option<String>,
     /// A program as for `--impl`, with a label that replaces its command in every report.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedSubject::parse)]
     pub labelled: Option<NamedSubject>,
+}
+
+/// The file with the user's own locks.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfigArgs {
+    /// The configuration whose tables [impl.NAME] say what other names mean (docs/adapters.md). Default:
+    /// picklock.toml in the current directory, if it is there.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 impl SubjectArgs {

@@ -3,9 +3,11 @@
 //! This binary parses, composes, dispatches, prints and exits; no other crate does any of that:
 //!
 //! - [`cli`]: the command line
+//! - [`configuration`]: the user's `picklock.toml`
 //! - [`subject`], [`world_choice`], [`image`]: turn names into locks, worlds and images
 //! - [`run_request`]: what the user asks to run, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report
+//! - [`standard`]: the built-in lock that a user's lock is held to
 //! - [`reproduce_command`]: turns a specification back into the command that repeats it
 //! - [`matrix`]: many runs, one table
 //! - [`replay`]: repeats a kept run from its [`repro`] file, if the user has [`trust`] in it
@@ -15,14 +17,17 @@
 //! - [`init`]: writes a new adapter
 //! - [`report`]: writes reports from kept runs, which [`report_reader`] reads
 //! - [`explain`], [`completions`]: descriptions for people, completions for shells
+//! - [`allocator`]: where memory comes from
 //! - [`worker`]: the hidden commands of worker processes and the reaper
 //! - [`source`]: errors that point into a user's file
 //! - [`live_progress`], [`print`], [`run_directory`], [`exit`]: progress, printing, kept files, exit codes
 
 mod adapter_check;
+mod allocator;
 mod check;
 mod cli;
 mod completions;
+mod configuration;
 mod exit;
 mod explain;
 mod gate;
@@ -44,6 +49,7 @@ mod run_directory;
 mod run_request;
 mod scenario;
 mod source;
+mod standard;
 mod subject;
 mod trust;
 mod worker;
@@ -56,6 +62,9 @@ use clap::Parser;
 use cli::{Cli, Command};
 use exit::Failure;
 use picklock_reports::escape::visible_lines;
+
+#[global_allocator]
+static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {

@@ -1,4 +1,5 @@
-//! A lock as the user names it: a built-in one, a program, or a program with a label.
+//! A lock as the user names it: a built-in one, one of `picklock.toml`, a program, or a program with a
+//! label.
 //!
 //! A label replaces the command of a program in reports, directory names and expectations, where a
 //! command line of many words would be hard to read.
@@ -20,8 +21,8 @@ pub struct NamedSubject {
 }
 
 impl NamedSubject {
-    /// A lock without a label: the name of a built-in one, or `exec:COMMAND`. Whether there is such
-    /// a lock is checked later.
+    /// A lock without a label: the name of a built-in or of a configured one, or `exec:COMMAND`.
+    /// Whether there is such a lock is checked later.
     pub fn plain(given: &str) -> NamedSubject {
         NamedSubject {
             given: given.to_owned(),
@@ -60,17 +61,22 @@ impl NamedSubject {
     /// The names that lead to this subject.
     pub fn of(subject: &SubjectSpec) -> NamedSubject {
         match &subject.typed {
-            Some(typed) => NamedSubject {
+            Some(typed) if subject.configuration.is_none() => NamedSubject {
                 given: typed.clone(),
                 label: Some(subject.name.clone()),
             },
-            None => NamedSubject::plain(&subject.name),
+            _ => NamedSubject::plain(&subject.name),
         }
     }
 
-    /// The name of a built-in lock, or `exec:COMMAND`.
+    /// The name of a built-in lock or of a configured one, or `exec:COMMAND`.
     pub fn given(&self) -> &str {
         &self.given
+    }
+
+    /// True for a program, with or without a label.
+    pub fn is_program(&self) -> bool {
+        self.given.starts_with(EXEC)
     }
 
     /// The label, if it has one.
@@ -93,7 +99,10 @@ impl NamedSubject {
 }
 
 /// Refuses what could be taken for something else: a built-in lock, a command, a path, a flag.
-fn check_label(label: &str) -> Result<(), String> {
+///
+/// # Errors
+/// In words.
+pub fn check_label(label: &str) -> Result<(), String> {
     let begins_well = label.starts_with(|c: char| c.is_ascii_alphanumeric());
     let is_plain = label
         .chars()

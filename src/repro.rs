@@ -6,34 +6,33 @@ use picklock_harness::named_server::UnknownServer;
 use picklock_harness::record::{
     Outcome, REPRO_FORMAT, Repro, ReproOverrides, ReproSubject, RunRecord, scenario_hash,
 };
-use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
+use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice, SubjectSpec};
 use picklock_reports::repro::FILE;
 use picklock_scenarios::Scenario;
 use serde::Deserialize;
 
+use crate::configuration::configured_impl::{
+    ConfiguredImpl, NODES, REPLICAS, check_number, check_variable,
+};
+use crate::configuration::configured_impls::ConfiguredImpls;
 use crate::exit::Failure;
 use crate::named_subject::NamedSubject;
 use crate::regular_file::{self, LONGEST_TEXT, Links};
 use crate::run_request::{RunRequest, load};
 use crate::source::Source;
+use crate::standard::Claims;
 use crate::subject;
 
 /// The repro of a run.
 pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
     let server = spec.servers.redis_server.as_ref();
-    let named = NamedSubject::of(&spec.subject);
     Repro {
         format: REPRO_FORMAT.to_owned(),
         picklock: record.picklock.clone(),
         backend: spec.world,
         seed: spec.seed,
         scenario_given: spec.scenario_named().to_owned(),
-        subject: ReproSubject {
-            name: named.given().to_owned(),
-            label: named.label().map(str::to_owned),
-            version: record.subject.version.clone(),
-            options: spec.subject.options_by_name(),
-        },
+        subject: repro_subject(&spec.subject, record),
         overrides: ReproOverrides {
             workers: spec.overrides.workers,
             nodes: spec.overrides.nodes,
@@ -47,12 +46,87 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
     }
 }
 
-/// The lock of a repro file.
-fn named_subject(subject: &ReproSubject) -> Result<NamedSubject, Failure> {
-    match &subject.label {
-        Some(label) => NamedSubject::labelled(label, &subject.name).map_err(Failure::Usage),
-        None => Ok(NamedSubject::plain(&subject.name)),
+/// Everything that the lock needs: on another day there may be no configuration that says it.
+fn repro_subject(subject: &SubjectSpec, record: &RunRecord) -> ReproSubject {
+    let command = subject.command.as_ref();
+    let directory = command.and_then(|command| command.directory.as_ref());
+    ReproSubject {
+        name: subject.typed.as_ref().unwrap_or(&subject.name).clone(),
+        label: subject.typed.as_ref().map(|_| subject.name.clone()),
+        directory: directory.map(|path| path.display().to_string()),
+        // Of a built-in lock, this is known.
+        nodes: command.and(Some(subject.nodes)).filter(|nodes| *nodes != 1),
+        replicas: command
+            .and(Some(subject.replicas))
+            .filter(|replicas| *replicas != 0),
+        version: record.subject.version.clone(),
+        options: subject.options_by_name(),
+        environment: command
+            .map(|command| command.environment.clone())
+            .unwrap_or_default(),
     }
+}
+
+/// The lock of a repro file.
+fn subject_of(subject: &ReproSubject) -> Result<SubjectSpec, Failure> {
+    let options: Vec<(String, String)> = subject.options.clone().into_iter().collect();
+    if !is_configured(subject) {
+        let named = match &subject.label {
+            Some(label) => NamedSubject::labelled(label, &subject.name).map_err(Failure::Usage)?,
+            None => NamedSubject::plain(&subject.name),
+        };
+        return subject::named(&named, &options, &ConfiguredImpls::default());
+    }
+    let label = subject.label.as_ref().ok_or_else(|| {
+        let problem =
+            "only a program with a label has a directory, an environment, nodes or replicas";
+        Failure::Usage(format!("[subject]: {problem}"))
+    })?;
+    let named = NamedSubject::labelled(label, &subject.name).map_err(Failure::Usage)?;
+    check_table(subject).map_err(|problem| Failure::Usage(format!("[subject]: {problem}")))?;
+    let one = ConfiguredImpl {
+        name: named.shown().to_owned(),
+        given: named.given().to_owned(),
+        directory: subject.directory.as_ref().map(PathBuf::from),
+        environment: subject.environment.clone(),
+        options: subject.options.clone(),
+        nodes: subject.nodes.unwrap_or(*NODES.start()),
+        replicas: subject.replicas.unwrap_or(*REPLICAS.start()),
+        claims: Claims::default(),
+        like: None,
+    };
+    subject::configured(&one, &options)
+}
+
+/// What a table of a configuration must be, this one must be too. But its directory is absolute, because
+/// the file may lie anywhere.
+fn check_table(subject: &ReproSubject) -> Result<(), String> {
+    for (name, value) in &subject.environment {
+        check_variable(name, value)?;
+    }
+    let counts = [
+        ("nodes", subject.nodes, NODES),
+        ("replicas", subject.replicas, REPLICAS),
+    ];
+    for (key, number, bounds) in counts {
+        if let Some(number) = number {
+            check_number(key, number, &bounds)?;
+        }
+    }
+    match &subject.directory {
+        Some(directory) if !Path::new(directory).is_absolute() => Err(format!(
+            "directory = {directory:?}: expected an absolute path"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// True if a command line cannot say what the file says of the lock.
+fn is_configured(subject: &ReproSubject) -> bool {
+    subject.directory.is_some()
+        || !subject.environment.is_empty()
+        || subject.nodes.is_some()
+        || subject.replicas.is_some()
 }
 
 /// The run that a repro file describes. `servers` overrides the servers in the file.
@@ -61,7 +135,6 @@ fn named_subject(subject: &ReproSubject) -> Result<NamedSubject, Failure> {
 /// This picklock cannot run it: the lock or an option no longer exists.
 pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<RunRequest, Failure> {
     let then = &repro.overrides;
-    let options: Vec<(String, String)> = repro.subject.options.clone().into_iter().collect();
     let overrides = Overrides {
         workers: then.workers,
         nodes: then.nodes,
@@ -83,7 +156,7 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
     });
     let named = repro.scenario_given.clone();
     let request = |scenario: Scenario, source| {
-        let subject = subject::named(&named_subject(&repro.subject)?, &options)?;
+        let subject = subject_of(&repro.subject)?;
         let servers = servers.clone();
         RunRequest::new(subject, scenario, source, overrides, servers, repro.seed)
     };
@@ -96,6 +169,9 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
         Failure::Usage(text) => cannot(text),
         other => other,
     })?;
+    if is_configured(&repro.subject) {
+        return Ok(replayed);
+    }
     // If the name still refers to the same scenario, the plain command repeats the run as well.
     let source = ScenarioSource::Named(named.clone());
     let same = load(&named)

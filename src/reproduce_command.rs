@@ -3,11 +3,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::path::Path;
 
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
 use picklock_scenarios::WorldName;
 
+use crate::configuration::DEFAULT_FILE;
 use crate::matrix::request::MatrixRequest;
 use crate::named_subject::NamedSubject;
 
@@ -29,6 +31,7 @@ impl ReproduceCommand {
         };
         if file.is_none() {
             line.subject(&NamedSubject::of(&spec.subject));
+            line.configuration(spec.subject.configuration.as_deref());
         }
         if file.is_some() && spec.subject.command.is_some() {
             line.0.push("--trust".into());
@@ -52,6 +55,8 @@ impl ReproduceCommand {
         for subject in &request.subjects {
             line.subject(subject);
         }
+        line.configuration(request.impls.file());
+        line.flag_if("like", request.like.as_ref());
         line.options(&request.options);
         for scenario in &request.scenarios {
             line.flag("scenario", scenario);
@@ -75,7 +80,7 @@ impl ReproduceCommand {
         let mut words = vec![command.into()];
         // A name that begins with a dash would be parsed as a flag, so it gets a leading `./`.
         match positional.as_encoded_bytes().starts_with(b"-") {
-            true => words.push(std::path::Path::new(".").join(positional).into()),
+            true => words.push(Path::new(".").join(positional).into()),
             false => words.push(positional.to_owned()),
         }
         ReproduceCommand(words)
@@ -103,6 +108,14 @@ impl ReproduceCommand {
     fn subject(&mut self, subject: &NamedSubject) {
         let (flag, value) = subject.flag();
         self.flag(flag, value);
+    }
+
+    /// Nothing for the file that is read without being named.
+    fn configuration(&mut self, file: Option<&Path>) {
+        self.flag_if(
+            "config",
+            file.filter(|file| *file != Path::new(DEFAULT_FILE)),
+        );
     }
 
     fn overrides(&mut self, overrides: &Overrides) {
@@ -147,7 +160,9 @@ mod tests {
     use proptest::test_runner::RngSeed;
 
     use super::ReproduceCommand;
-    use crate::cli::{BackendChoice, Cli, Command, ScenarioArgs, ServerArgs, SubjectArgs};
+    use crate::cli::{
+        BackendChoice, Cli, Command, ConfigArgs, ScenarioArgs, ServerArgs, SubjectArgs,
+    };
     use crate::named_subject::NamedSubject;
     use crate::run_request::RunRequest;
 
@@ -233,6 +248,7 @@ mod tests {
                     ScenarioArgs {
                         scenario: scenario.to_owned(),
                         subject,
+                        config: ConfigArgs::default(),
                         options,
                         backend,
                         seed: Some(seed),

@@ -10,6 +10,7 @@ use picklock_harness::spec::{
 use picklock_scenarios::{Scenario, ScenarioError, WorldName, catalog};
 
 use crate::cli::ScenarioArgs;
+use crate::configuration::configured_impls::ConfiguredImpls;
 use crate::exit::Failure;
 use crate::regular_file::{self, LONGEST_TEXT, Links};
 use crate::subject;
@@ -35,7 +36,9 @@ impl RunRequest {
     /// # Errors
     /// The command line or the scenario file is invalid.
     pub fn of_args(args: &ScenarioArgs) -> Result<RunRequest, Failure> {
-        let subject = subject::named(&args.subject.named(), &args.options)?;
+        let named = args.subject.named();
+        let impls = ConfiguredImpls::for_names(args.config.config.as_deref(), [&named])?;
+        let subject = subject::named(&named, &args.options, &impls)?;
         let scenario = load(&args.scenario)?;
         let overrides = Overrides {
             workers: args.workers,

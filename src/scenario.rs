@@ -19,6 +19,7 @@ use crate::cli::ScenarioArgs;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::live_progress::LiveProgress;
+use crate::matrix::MANY_WORKERS;
 use crate::reproduce_command::ReproduceCommand;
 use crate::run_directory::RunDirectory;
 use crate::run_request::RunRequest;
@@ -82,7 +83,7 @@ pub async fn execute(
     })
     .await?;
     let spec = request.in_world(chosen.name());
-    announce(&spec, &chosen, reporting.json);
+    announce(&spec, &chosen, reporting);
     let backend = chosen.backend(&spec, out.is_some())?;
     let progress = Rc::new(LiveProgress::new(
         reporting.quiet || chosen.servers.is_none(),
@@ -103,14 +104,21 @@ pub async fn execute(
 }
 
 /// The first line says which world was chosen and why.
-fn announce(spec: &RunSpec, chosen: &ChosenWorld, json: bool) {
+fn announce(spec: &RunSpec, chosen: &ChosenWorld, reporting: &Reporting) {
     let line = format!(
         "backend {} ({}), seed {}\n",
         spec.world, chosen.reason, spec.seed
     );
-    match json {
+    match reporting.json {
         true => print::err(&line),
         false => print::out(&line),
+    }
+    let workers = spec.scenario.workload.workers;
+    if workers > MANY_WORKERS && !spec.subject.is_in_process() && !reporting.quiet {
+        print::err(&format!(
+            "starting {workers} processes of {}\n",
+            spec.subject.name
+        ));
     }
 }
 

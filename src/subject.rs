@@ -4,27 +4,77 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use picklock_harness::adapter::command_line;
+use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::spec::SubjectSpec;
 use picklock_harness::subject::Subject;
 use picklock_impls::{MUTANTS, OptionError, STRATEGIES, Strategy, find};
 use picklock_scenarios::nearest;
 
+use crate::configuration::configured_impl::ConfiguredImpl;
+use crate::configuration::configured_impls::ConfiguredImpls;
 use crate::exit::Failure;
 use crate::named_subject::{EXEC, NamedSubject};
 
-/// The subject that `--impl` or `--name`, and `--impl-option` name.
+/// The subject that `--impl` or `--name`, and `--impl-option` name. `impls`: what a name can mean that
+/// is not that of a built-in lock.
 ///
 /// # Errors
-/// An unknown name, with the list and the nearest one; a command line that cannot be split; an
-/// option that the lock does not have, or an invalid value.
-pub fn named(named: &NamedSubject, options: &[(String, String)]) -> Result<SubjectSpec, Failure> {
-    let subject = spec(named, options)?;
+/// An unknown name, with the list and the nearest one; a command line that cannot be split; a
+/// configured lock whose directory does not exist; an option that the lock does not have, or an invalid
+/// value.
+pub fn named(
+    named: &NamedSubject,
+    options: &[(String, String)],
+    impls: &ConfiguredImpls,
+) -> Result<SubjectSpec, Failure> {
+    let subject = spec(named, options, impls)?;
     check_options(&subject)?;
     Ok(subject)
 }
 
-fn spec(named: &NamedSubject, options: &[(String, String)]) -> Result<SubjectSpec, Failure> {
-    let (name, options) = (named.given(), options.to_vec());
+/// A program of the user, as a table of a configuration or a repro file describes it. `options` come
+/// before those of the table, and replace them.
+///
+/// # Errors
+/// There is no such working directory; the command line cannot be split.
+pub fn configured(
+    one: &ConfiguredImpl,
+    options: &[(String, String)],
+) -> Result<SubjectSpec, Failure> {
+    let command = one.given.strip_prefix(EXEC).unwrap_or(&one.given);
+    let wrong = |problem: String| Failure::Usage(format!("{}: {problem}", one.name));
+    let argv = command_line::parse(command).map_err(|error| wrong(error.to_string()))?;
+    if let Some(directory) = one.directory.as_ref().filter(|it| !it.is_dir()) {
+        let problem = format!("its directory {} does not exist", directory.display());
+        return Err(wrong(problem));
+    }
+    let mut options = options.to_vec();
+    for (name, value) in &one.options {
+        if options.iter().all(|(given, _)| given != name) {
+            options.push((name.clone(), value.clone()));
+        }
+    }
+    Ok(SubjectSpec {
+        name: one.name.clone(),
+        typed: Some(one.given.clone()),
+        configuration: None,
+        options,
+        nodes: one.nodes,
+        replicas: one.replicas,
+        command: Some(WorkerCommand {
+            argv,
+            directory: one.directory.clone(),
+            environment: one.environment.clone(),
+        }),
+    })
+}
+
+fn spec(
+    named: &NamedSubject,
+    options: &[(String, String)],
+    impls: &ConfiguredImpls,
+) -> Result<SubjectSpec, Failure> {
+    let name = named.given();
     if let Some(command) = name.strip_prefix(EXEC) {
         let argv = command_line::parse(command).map_err(|error| {
             let (flag, value) = named.flag();
@@ -33,17 +83,25 @@ fn spec(named: &NamedSubject, options: &[(String, String)]) -> Result<SubjectSpe
         return Ok(SubjectSpec {
             name: named.shown().to_owned(),
             typed: named.label().map(|_| name.to_owned()),
-            options,
+            configuration: None,
+            options: options.to_vec(),
             nodes: 1,
             replicas: 0,
-            command: Some(argv),
+            command: Some(WorkerCommand::new(argv)),
         });
     }
-    let strategy = find(name).ok_or_else(|| unknown(name))?;
+    let Some(strategy) = find(name) else {
+        let (one, file) = impls.get(name).ok_or_else(|| unknown(name, impls))?;
+        return Ok(SubjectSpec {
+            configuration: Some(file.to_owned()),
+            ..configured(one, options)?
+        });
+    };
     Ok(SubjectSpec {
         name: name.to_owned(),
         typed: None,
-        options,
+        configuration: None,
+        options: options.to_vec(),
         nodes: strategy.nodes,
         replicas: strategy.replicas,
         command: None,
@@ -77,11 +135,11 @@ pub fn version(subject: &SubjectSpec) -> &'static str {
     }
 }
 
-/// The command line of a worker: the external program, or this one for a built-in lock.
+/// What starts a worker: the external program, or this one for a built-in lock.
 ///
 /// # Errors
 /// The path of this program is unknown or not UTF-8.
-pub fn worker_command(subject: &SubjectSpec) -> Result<Vec<String>, Failure> {
+pub fn worker_command(subject: &SubjectSpec) -> Result<WorkerCommand, Failure> {
     if let Some(command) = &subject.command {
         return Ok(command.clone());
     }
@@ -90,7 +148,7 @@ pub fn worker_command(subject: &SubjectSpec) -> Result<Vec<String>, Failure> {
         Failure::Environment(format!("the path {} is not UTF-8", program.display()))
     })?;
     let argv = [program, "worker", "--impl", &subject.name];
-    Ok(argv.map(str::to_owned).to_vec())
+    Ok(WorkerCommand::new(argv.map(str::to_owned).to_vec()))
 }
 
 /// The path of this program.
@@ -133,14 +191,27 @@ fn check_options(subject: &SubjectSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-fn unknown(name: &str) -> Failure {
+fn unknown(name: &str, impls: &ConfiguredImpls) -> Failure {
     let known = || STRATEGIES.iter().map(|strategy| strategy.name);
     let all = known().chain(MUTANTS.iter().map(|mutant| mutant.name));
+    let all = all.chain(impls.names());
     let hint = nearest(name, all)
         .map(|meant| format!("\n  = help: did you mean `{meant}`?"))
         .unwrap_or_default();
+    let configured: Vec<&str> = impls.names().collect();
+    let configured = match impls.file() {
+        Some(file) if !configured.is_empty() => {
+            format!(
+                "; those of {} are {}",
+                file.display(),
+                configured.join(", ")
+            )
+        }
+        Some(file) => format!("; {} has no table [impl.{name}]", file.display()),
+        None => String::new(),
+    };
     Failure::Usage(format!(
-        "--impl {name}: no such lock; the built-in locks are {} (`picklock list impls` describes them); for any other program use `exec:COMMAND`{hint}",
+        "--impl {name}: no such lock; the built-in locks are {} (`picklock list impls` describes them){configured}; for any other program use `exec:COMMAND`, or a table [impl.NAME] of a picklock.toml{hint}",
         known().collect::<Vec<_>>().join(", ")
     ))
 }

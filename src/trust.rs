@@ -39,21 +39,32 @@ pub fn check(
 }
 
 /// What the file would start: what it is, and its name.
-fn named_programs<'a>(
-    repro: &'a Repro,
+fn named_programs(
+    repro: &Repro,
     servers: &ServerChoice,
     world: Option<WorldName>,
-) -> Vec<(&'static str, &'a str)> {
+) -> Vec<(&'static str, String)> {
     // A name of ours replaces what the file names.
     let replaced = servers.named.is_some();
     let unused = replaced || world == Some(WorldName::Sim);
-    let program = repro.subject.name.strip_prefix(EXEC);
-    let server = repro.overrides.redis_server.as_deref();
-    let image = repro.overrides.image.as_deref();
+    let program = repro.subject.name.strip_prefix(EXEC).map(str::to_owned);
+    let directory = repro.subject.directory.clone();
+    let environment = Some(&repro.subject.environment).filter(|them| !them.is_empty());
+    let environment = environment.map(|them| {
+        let them: Vec<String> = them
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        them.join(" ")
+    });
+    let server = repro.overrides.redis_server.clone();
+    let image = repro.overrides.image.clone();
     let server = server.filter(|_| !unused && servers.redis_server.is_none());
     let image = image.filter(|_| !unused && servers.image.is_none());
     [
         ("a program", program),
+        ("its directory", directory),
+        ("its environment", environment),
         ("a server", server),
         ("a container image", image),
     ]

@@ -96,12 +96,13 @@ answer_grant() {
     quote "$granted_token"
     text="\"reply\":\"granted\",\"token\":$quoted"
     [[ -z $granted_fence ]] || text+=",\"fence\":$granted_fence"
+    # Before `valid_ms`: time that passes between the two must not make the lease longer.
+    elapsed_since "$read_at_ms"
     if [[ -n $asked_at_ms ]]; then
         now
         valid_ms=$(($1 - (now_ms - asked_at_ms) - CLOCK_STEP_MS))
         text+=",\"valid_ms\":$((valid_ms > 0 ? valid_ms : 0))"
     fi
-    elapsed_since "$read_at_ms"
     answer "$text,\"elapsed_ms\":$elapsed_ms"
 }
 

@@ -108,11 +108,7 @@ public sealed class PicklockAdapter
                 Console.Error.WriteLine($"not a request: {line}");
                 continue;
             }
-            var answer = await adapter.AnswerOrError(request);
-            if ((string?)answer["reply"] == "granted")
-            {
-                answer["elapsed_ms"] = (long)Math.Floor(Stopwatch.GetElapsedTime(readAt).TotalMilliseconds);
-            }
+            var answer = await adapter.AnswerOrError(request, readAt);
             answer["id"] = id;
             Write(answer);
         }
@@ -135,11 +131,11 @@ public sealed class PicklockAdapter
     private static long? Id(JsonObject request) =>
         request["id"] is JsonValue value && value.TryGetValue<long>(out var id) ? id : null;
 
-    private async Task<JsonObject> AnswerOrError(JsonObject request)
+    private async Task<JsonObject> AnswerOrError(JsonObject request, long readAt)
     {
         try
         {
-            return await Answer(request);
+            return await Answer(request, readAt);
         }
         catch (Exception problem)
         {
@@ -152,7 +148,7 @@ public sealed class PicklockAdapter
         }
     }
 
-    private async Task<JsonObject> Answer(JsonObject request)
+    private async Task<JsonObject> Answer(JsonObject request, long readAt)
     {
         var op = (string?)request["op"];
         switch (op)
@@ -175,14 +171,14 @@ public sealed class PicklockAdapter
                 return new() { ["reply"] = "released", ["released"] = released };
             case "acquire":
                 var ttl = Millis(request, "ttl_ms");
-                return Granted(await theLock.Acquire(key, ttl, Millis(request, "wait_ms")), ttl);
+                return Granted(await theLock.Acquire(key, ttl, Millis(request, "wait_ms")), ttl, readAt);
             default:
                 if (theLock is not IExtendable extendable)
                 {
                     return new() { ["reply"] = "unsupported" };
                 }
                 var longer = Millis(request, "ttl_ms");
-                return Granted(await extendable.Extend(key, Text(request, "token"), longer), longer);
+                return Granted(await extendable.Extend(key, Text(request, "token"), longer), longer, readAt);
         }
     }
 
@@ -213,13 +209,15 @@ public sealed class PicklockAdapter
     private static TimeSpan Millis(JsonObject request, string name) => TimeSpan.FromMilliseconds(
         (double?)request[name] ?? throw new DefiniteException($"the request has no `{name}`"));
 
-    private static JsonObject Granted(Grant? grant, TimeSpan ttl)
+    private static JsonObject Granted(Grant? grant, TimeSpan ttl, long readAt)
     {
         if (grant is null)
         {
             return new() { ["reply"] = "refused" };
         }
         var answer = new JsonObject { ["reply"] = "granted", ["token"] = grant.Token };
+        // Before `valid_ms`: time that passes between the two must not make the lease longer.
+        answer["elapsed_ms"] = (long)Math.Floor(Stopwatch.GetElapsedTime(readAt).TotalMilliseconds);
         if (grant.Fence is { } fence)
         {
             answer["fence"] = fence;

@@ -125,20 +125,17 @@ func Serve(makeLock MakeLock, name, version string, options ...string) {
 			fmt.Fprintf(os.Stderr, "not a request: %q\n", lines.Text())
 			continue
 		}
-		answer, err := a.answer(&r)
+		answer, err := a.answer(&r, readAt)
 		if err != nil {
 			var definite Definite
 			answer = object{"reply": "error", "message": err.Error(), "definite": errors.As(err, &definite)}
-		}
-		if answer["reply"] == "granted" {
-			answer["elapsed_ms"] = time.Since(readAt).Milliseconds()
 		}
 		answer["id"] = *r.ID
 		write(answer)
 	}
 }
 
-func (a *adapter) answer(r *request) (object, error) {
+func (a *adapter) answer(r *request, readAt time.Time) (object, error) {
 	switch r.Op {
 	case "ping":
 		return object{"reply": "pong"}, nil
@@ -158,14 +155,14 @@ func (a *adapter) answer(r *request) (object, error) {
 	}
 	if r.Op == "acquire" {
 		grant, err := a.lock.Acquire(r.Key, ttl, time.Duration(r.WaitMs)*time.Millisecond)
-		return granted(grant, ttl), err
+		return granted(grant, ttl, readAt), err
 	}
 	extender, can := a.lock.(Extender)
 	if !can {
 		return object{"reply": "unsupported"}, nil
 	}
 	grant, err := extender.Extend(r.Key, r.Token, ttl)
-	return granted(grant, ttl), err
+	return granted(grant, ttl, readAt), err
 }
 
 func (a *adapter) init(r *request) (object, error) {
@@ -185,11 +182,13 @@ func (a *adapter) init(r *request) (object, error) {
 	return a.ready, nil
 }
 
-func granted(grant *Grant, ttl time.Duration) object {
+func granted(grant *Grant, ttl time.Duration, readAt time.Time) object {
 	if grant == nil {
 		return object{"reply": "refused"}
 	}
 	answer := object{"reply": "granted", "token": grant.Token}
+	// Before `valid_ms`: time that passes between the two must not make the lease longer.
+	answer["elapsed_ms"] = time.Since(readAt).Milliseconds()
 	if grant.Fence != nil {
 		answer["fence"] = *grant.Fence
 	}

@@ -122,10 +122,7 @@ public final class PicklockAdapter {
                 System.err.println("not a request: " + line);
                 continue;
             }
-            Map<String, Object> reply = adapter.answerOrError(request);
-            if ("granted".equals(reply.get("reply"))) {
-                reply.put("elapsed_ms", elapsedMs(readAt));
-            }
+            Map<String, Object> reply = adapter.answerOrError(request, readAt);
             reply.put("id", id);
             write(reply);
         }
@@ -133,9 +130,9 @@ public final class PicklockAdapter {
         System.exit(0);
     }
 
-    private Map<String, Object> answerOrError(Map<?, ?> request) {
+    private Map<String, Object> answerOrError(Map<?, ?> request, long readAt) {
         try {
-            return answer(request);
+            return answer(request, readAt);
         } catch (Definite problem) {
             return message("reply", "error", "message", problem.getMessage(), "definite", true);
         } catch (Exception problem) {
@@ -144,7 +141,7 @@ public final class PicklockAdapter {
         }
     }
 
-    private Map<String, Object> answer(Map<?, ?> request) throws Exception {
+    private Map<String, Object> answer(Map<?, ?> request, long readAt) throws Exception {
         String op = String.valueOf(request.get("op"));
         switch (op) {
             case "ping":
@@ -166,12 +163,12 @@ public final class PicklockAdapter {
         }
         long ttlMs = (Long) request.get("ttl_ms");
         if (op.equals("acquire")) {
-            return granted(lock.acquire(key, ttlMs, (Long) request.get("wait_ms")), ttlMs);
+            return granted(lock.acquire(key, ttlMs, (Long) request.get("wait_ms")), ttlMs, readAt);
         }
         if (!(lock instanceof Extendable extendable)) {
             return message("reply", "unsupported");
         }
-        return granted(extendable.extend(key, token, ttlMs), ttlMs);
+        return granted(extendable.extend(key, token, ttlMs), ttlMs, readAt);
     }
 
     private Map<String, Object> init(Map<?, ?> request) throws Exception {
@@ -190,11 +187,13 @@ public final class PicklockAdapter {
         return ready;
     }
 
-    private static Map<String, Object> granted(Grant grant, long ttlMs) {
+    private static Map<String, Object> granted(Grant grant, long ttlMs, long readAt) {
         if (grant == null) {
             return message("reply", "refused");
         }
         Map<String, Object> answer = message("reply", "granted", "token", grant.token());
+        // Before `valid_ms`: time that passes between the two must not make the lease longer.
+        answer.put("elapsed_ms", elapsedMs(readAt));
         if (grant.fence() != null) {
             answer.put("fence", grant.fence());
         }

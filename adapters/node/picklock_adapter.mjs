@@ -65,17 +65,16 @@ export async function serve(makeLock, { name, version = "", options = [] }) {
       console.error(`not a request: ${line}`);
       continue;
     }
-    const reply = await answerOrError(adapter, request);
-    if (reply.reply === "granted") reply.elapsed_ms = Math.floor(now() - readAt);
+    const reply = await answerOrError(adapter, request, readAt);
     write({ id: request.id, ...reply });
   }
   // A library's open connections must not keep the process alive.
   process.exit(0);
 }
 
-async function answerOrError(adapter, request) {
+async function answerOrError(adapter, request, readAt) {
   try {
-    return await answer(adapter, request);
+    return await answer(adapter, request, readAt);
   } catch (problem) {
     const definite = problem instanceof Definite;
     if (!definite) console.error(problem);
@@ -83,7 +82,7 @@ async function answerOrError(adapter, request) {
   }
 }
 
-async function answer(adapter, request) {
+async function answer(adapter, request, readAt) {
   const { op, key, token, ttl_ms: ttlMs } = request;
   if (op === "ping") return { reply: "pong" };
   if (op === "init") return init(adapter, request);
@@ -91,9 +90,11 @@ async function answer(adapter, request) {
   const lock = adapter.lock;
   if (lock === null) throw new Definite("`init` must come first");
   if (op === "release") return { reply: "released", released: await lock.release(key, token) };
-  if (op === "acquire") return granted(await lock.acquire(key, ttlMs, request.wait_ms), ttlMs);
+  if (op === "acquire") {
+    return granted(await lock.acquire(key, ttlMs, request.wait_ms), ttlMs, readAt);
+  }
   if (!lock.extend) return { reply: "unsupported" };
-  return granted(await lock.extend(key, token, ttlMs), ttlMs);
+  return granted(await lock.extend(key, token, ttlMs), ttlMs, readAt);
 }
 
 async function init(adapter, { protocol, nodes, timeout_ms: timeoutMs, options = {} }) {
@@ -108,12 +109,14 @@ async function init(adapter, { protocol, nodes, timeout_ms: timeoutMs, options =
   return adapter.ready;
 }
 
-function granted(grant, ttlMs) {
+function granted(grant, ttlMs, readAt) {
   if (!grant) return { reply: "refused" };
   const { token, fence, askedAt } = grant;
+  // Before `valid_ms`: time that passes between the two must not make the lease longer.
+  const elapsed_ms = Math.floor(now() - readAt);
   // JSON.stringify leaves out what is undefined.
   const valid_ms = askedAt === undefined ? undefined : leftMs(ttlMs, askedAt);
-  return { reply: "granted", token, fence, valid_ms };
+  return { reply: "granted", token, fence, elapsed_ms, valid_ms };
 }
 
 function leftMs(ttlMs, askedAt) {

@@ -79,10 +79,7 @@ def serve(make_lock, name, version="", options=()):
         except (ValueError, KeyError, TypeError):
             print(f"not a request: {line!r}", file=sys.stderr)
             continue
-        answer = adapter.answer(request)
-        if answer["reply"] == "granted":
-            answer["elapsed_ms"] = math.floor((time.monotonic() - read_at) * 1000)
-        _write({"id": number, **answer})
+        _write({"id": number, **adapter.answer(request, read_at)})
     # A library's own threads must not keep the process alive.
     os._exit(0)
 
@@ -94,16 +91,16 @@ class _Adapter:
         self.options = set(options)
         self.lock = None
 
-    def answer(self, request):
+    def answer(self, request, read_at):
         try:
-            return self._answer(request.get("op"), request)
+            return self._answer(request.get("op"), request, read_at)
         except Definite as problem:
             return _error(str(problem), definite=True)
         except Exception as problem:
             traceback.print_exc()
             return _error(f"{type(problem).__name__}: {problem}", definite=False)
 
-    def _answer(self, op, request):
+    def _answer(self, op, request, read_at):
         if op == "ping":
             return {"reply": "pong"}
         if op == "init":
@@ -117,10 +114,10 @@ class _Adapter:
             return {"reply": "released", "released": self.lock.release(key, request["token"])}
         ttl_ms = request["ttl_ms"]
         if op == "acquire":
-            return _granted(self.lock.acquire(key, ttl_ms, request["wait_ms"]), ttl_ms)
+            return _granted(self.lock.acquire(key, ttl_ms, request["wait_ms"]), ttl_ms, read_at)
         if not hasattr(self.lock, "extend"):
             return {"reply": "unsupported"}
-        return _granted(self.lock.extend(key, request["token"], ttl_ms), ttl_ms)
+        return _granted(self.lock.extend(key, request["token"], ttl_ms), ttl_ms, read_at)
 
     def _init(self, request):
         if request["protocol"] != PROTOCOL:
@@ -133,10 +130,12 @@ class _Adapter:
         return self.ready
 
 
-def _granted(grant, ttl_ms):
+def _granted(grant, ttl_ms, read_at):
     if grant is None:
         return {"reply": "refused"}
     answer = {"reply": "granted", "token": grant.token}
+    # Before `valid_ms`: time that passes between the two must not make the lease longer.
+    answer["elapsed_ms"] = math.floor((time.monotonic() - read_at) * 1000)
     if grant.fence is not None:
         answer["fence"] = grant.fence
     if grant.asked_at is not None:

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use picklock_scenarios::{LeaseDuration, Scenario, ScenarioError, WorldName};
 
+use crate::adapter::worker_command::WorkerCommand;
 use crate::context::Plan;
 use crate::named_server::NamedServer;
 
@@ -40,15 +41,17 @@ pub struct SubjectSpec {
     pub name: String,
     /// What was typed to name a program whose `name` is a label.
     pub typed: Option<String>,
+    /// The configuration whose table `[impl.NAME]` says what the lock is; `None`: the name says it.
+    pub configuration: Option<PathBuf>,
     /// Its options, in the order in which they were given.
     pub options: Vec<(String, String)>,
     /// How many independent nodes it wants, unless the scenario says otherwise.
     pub nodes: usize,
     /// How many replicas of each node it needs at least.
     pub replicas: usize,
-    /// The command line of a program that speaks the adapter protocol; `None` for a lock whose
-    /// code is in this process.
-    pub command: Option<Vec<String>>,
+    /// What starts a program that speaks the adapter protocol; `None` for a lock whose code is in
+    /// this process.
+    pub command: Option<WorkerCommand>,
 }
 
 impl SubjectSpec {
@@ -240,6 +243,7 @@ mod tests {
         SubjectSpec {
             name: "any".into(),
             typed: None,
+            configuration: None,
             options: Vec::new(),
             nodes,
             replicas,

@@ -73,6 +73,7 @@ impl Subject {
         SubjectSpec {
             name: self.name.clone(),
             typed: None,
+            configuration: None,
             options: options.clone().into_iter().collect(),
             nodes: self.nodes,
             replicas: self.replicas,

@@ -2,7 +2,8 @@
 //!
 //! This crate imports no other crate of the workspace: a subject cannot know that it is tested.
 //! It uses only the wall clock and the entropy of its [`Context`], measures time only with its own
-//! monotonic stopwatch, and talks to Redis only through redis-rs's `ConnectionLike`.
+//! monotonic stopwatch, and talks to Redis only through redis-rs's `ConnectionLike`, and the
+//! [`Subscription`]s that a node offers.
 //!
 //! - the contract: [`Lock`], [`Grant`], [`LockError`]
 //! - what a strategy is given: [`Node`] and [`Context`]
@@ -26,6 +27,7 @@ mod renewal;
 mod renewing;
 mod single_node;
 mod stopwatch;
+mod subscription;
 mod token;
 
 /// One line for each file of a folder: declares the file, and lists the strategy in it.
@@ -50,6 +52,8 @@ strategies! {
     set_nx_px,
     watchdog,
     lock_take,
+    signal_list,
+    pubsub,
     redlock,
     redlock_renewing,
     fenced,
@@ -94,6 +98,7 @@ pub use contract::{DynLock, Grant, Lock, LockError, LockFuture, Notice};
 pub use lease_duration::{LeaseDuration, NotADuration};
 pub use node::{Node, SharedConnection};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
+pub use subscription::Subscription;
 
 /// A built-in strategy, which a user can name after `--impl`.
 pub struct Strategy {

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use redis::aio::ConnectionLike;
-use redis::{Cmd, Pipeline, RedisFuture, Value};
+use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
+
+use crate::contract::{LockError, LockFuture};
+use crate::subscription::{Subscribe, Subscription};
 
 /// A connection that background tasks can share. Implemented for all clonable connections.
 pub trait SharedConnection: ConnectionLike + Send {
@@ -24,6 +27,7 @@ type Open = dyn Fn() -> Box<dyn SharedConnection> + Send + Sync;
 pub struct Node {
     connection: Box<dyn SharedConnection>,
     open: Option<Arc<Open>>,
+    subscribe: Option<Arc<Subscribe>>,
 }
 
 impl Node {
@@ -32,6 +36,7 @@ impl Node {
         Node {
             connection: Box::new(connection),
             open: None,
+            subscribe: None,
         }
     }
 
@@ -43,7 +48,38 @@ impl Node {
         Node {
             connection: open(),
             open: Some(open),
+            subscribe: None,
         }
+    }
+
+    /// The same node, whose channels can be subscribed to with `subscribe`, which is given the name
+    /// of a channel. It returns when the server has confirmed the subscription, and opens a connection
+    /// for it: one with subscriptions can carry no other commands in RESP2.
+    #[must_use]
+    pub fn with_subscriptions(
+        self,
+        subscribe: impl Fn(String) -> LockFuture<'static, RedisResult<Box<dyn Subscription>>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Node {
+            subscribe: Some(Arc::new(subscribe)),
+            ..self
+        }
+    }
+
+    /// Subscribes to a channel.
+    ///
+    /// # Errors
+    /// The server does not confirm it, or [`LockError::BadCall`]: the node was made without
+    /// [`Node::with_subscriptions`].
+    pub async fn subscribe(&self, channel: &str) -> Result<Box<dyn Subscription>, LockError> {
+        let Some(subscribe) = &self.subscribe else {
+            let why = "this connection to Redis offers no subscriptions";
+            return Err(LockError::BadCall(why.into()));
+        };
+        Ok(subscribe(channel.to_owned()).await?)
     }
 
     /// The same node for a background task, over a connection of its own if one can be opened. A
@@ -55,6 +91,7 @@ impl Node {
             Some(open) => Node {
                 connection: open(),
                 open: Some(Arc::clone(open)),
+                subscribe: self.subscribe.clone(),
             },
             None => self.clone(),
         }
@@ -66,6 +103,7 @@ impl Clone for Node {
         Node {
             connection: self.connection.share(),
             open: self.open.clone(),
+            subscribe: self.subscribe.clone(),
         }
     }
 }

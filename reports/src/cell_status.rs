@@ -1,15 +1,17 @@
 //! The status of a cell: what in it is a failure, and which cell should be read first.
 
 use picklock_verdicts::check::{Property, Status};
-use picklock_verdicts::expectation::{Expectation, fits, in_words};
+use picklock_verdicts::expectation::{Expectation, in_words};
 use picklock_verdicts::record::{Cell, Surprise};
+
+use crate::matrix::CellOutcome;
 
 /// The status of a cell, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellStatus {
     /// A verdict is not as expected, or a property was violated without an expectation.
     Failed,
-    /// The cell could not be run.
+    /// The cell could not be run, and no run of it failed.
     NotRun,
     /// A property was violated, as expected.
     Violated,
@@ -26,7 +28,7 @@ pub fn status(cell: &Cell) -> CellStatus {
             .values()
             .any(|verdict| verdict.status == status)
     };
-    if cell.error.is_some() {
+    if CellOutcome::of(cell) == CellOutcome::NotRun {
         CellStatus::NotRun
     } else if !failures(cell).is_empty() {
         CellStatus::Failed
@@ -39,24 +41,29 @@ pub fn status(cell: &Cell) -> CellStatus {
     }
 }
 
-/// What a reader must see first: the surprises of the cell. The record of a single run does not
-/// contain its scenario's expectations; there, every property is expected to hold, and those that
-/// did not are listed.
+/// What a reader must see first: the surprises of the cell. Of an open cell, and in the record of a
+/// single run, which does not contain its scenario's expectations, every property is expected to hold,
+/// and those that did not are listed.
 pub fn failures(cell: &Cell) -> Vec<Surprise> {
     if !cell.expected.is_empty() || !cell.surprises.is_empty() {
         return cell.surprises.clone();
     }
-    let held = Expectation::Held;
-    let unmet = cell
-        .verdicts
-        .iter()
-        .filter(|(_, verdict)| !fits(&held, verdict))
-        .map(|(property, verdict)| Surprise {
+    let unmet = cell.tally.iter().filter_map(|(property, tally)| {
+        let (status, runs) = match (tally.violated, tally.unknown) {
+            (0, 0) => return None,
+            (0, unknown) => (Status::Unknown, unknown),
+            (violated, _) => (Status::Violated, violated),
+        };
+        // The run that is shown has a cause.
+        let shown = cell.verdicts.get(property);
+        let shown = shown.filter(|verdict| verdict.status == status);
+        Some(Surprise {
             property: *property,
-            expected: held.clone().into(),
-            got: in_words(verdict),
-            runs: 1,
-        });
+            expected: Expectation::Held.into(),
+            got: shown.map_or_else(|| status.word().to_owned(), in_words),
+            runs,
+        })
+    });
     unmet.collect()
 }
 

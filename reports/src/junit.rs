@@ -10,7 +10,7 @@ use std::time::Duration;
 use picklock_verdicts::record::{Cell, Surprise};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::cell_status::{failures, is_undecided, story};
+use crate::cell_status::{CellStatus, failures, is_undecided, status, story};
 use crate::escape::visible_lines;
 use crate::formats::{File, Format, FormatError};
 use crate::report_input::ReportInput;
@@ -61,7 +61,9 @@ fn conforming(text: &str, skipped: usize) -> String {
 
 fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
     let failures = failures(cell);
-    let mut status = if let Some(reason) = &cell.error {
+    let not_run = cell.error.as_ref();
+    let not_run = not_run.filter(|_| status(cell) == CellStatus::NotRun);
+    let mut status = if let Some(reason) = not_run {
         let mut status = TestCaseStatus::skipped();
         status.set_message(clean(reason));
         status
@@ -78,7 +80,7 @@ fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
         status.set_message(clean(&lines.join("; ")));
         status
     };
-    if !failures.is_empty() && cell.error.is_none() {
+    if !failures.is_empty() && not_run.is_none() {
         status.set_description(clean(&evidence(cell, &failures, replayable)));
     }
     let mut case = TestCase::new(

@@ -12,6 +12,7 @@ mod lease_duration;
 mod nearest;
 mod parse;
 mod problem;
+pub mod profile;
 mod property;
 mod rate;
 mod scenario;

@@ -25,6 +25,13 @@ pub struct Topology {
     pub persistence: Persistence,
 }
 
+impl Topology {
+    /// The most independent nodes of a run.
+    pub const MOST_NODES: usize = 64;
+    /// The most replicas of each node.
+    pub const MOST_REPLICAS: usize = 8;
+}
+
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes every field by reference"

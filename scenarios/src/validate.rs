@@ -12,6 +12,7 @@ use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::property::PROPERTIES;
 use crate::scenario::{Expectation, Scenario};
+use crate::topology::Topology;
 use crate::workload::Workload;
 use crate::world_name::WorldName;
 
@@ -76,6 +77,39 @@ fn name(name: &str) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The numbers of servers.
+fn servers(topology: &Topology) -> Result<(), Problem> {
+    if let Some(count) = topology
+        .nodes
+        .filter(|count| *count == 0 || *count > Topology::MOST_NODES)
+    {
+        return Err(Problem::at(
+            &["topology", "nodes"],
+            format!("{count} nodes: expected 1 to {}", Topology::MOST_NODES),
+        ));
+    }
+    let too_few = |least: &usize| topology.nodes.is_some_and(|count| count < *least);
+    if let Some(least) = topology
+        .min_nodes
+        .filter(|least| *least == 0 || *least > Topology::MOST_NODES || too_few(least))
+    {
+        return Err(Problem::at(
+            &["topology", "min_nodes"],
+            format!(
+                "at least {least} nodes: expected 1 to {}, and no more than `nodes`",
+                Topology::MOST_NODES
+            ),
+        ));
+    }
+    if topology.replicas > Topology::MOST_REPLICAS {
+        return Err(Problem::at(
+            &["topology", "replicas"],
+            format!("at most {} replicas a node", Topology::MOST_REPLICAS),
+        ));
+    }
+    Ok(())
+}
+
 fn workload(scenario: &Scenario) -> Result<(), Problem> {
     let workload = &scenario.workload;
     let counted = [("workers", workload.workers), ("keys", workload.keys)];
@@ -87,33 +121,7 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
             ));
         }
     }
-    if let Some(count) = scenario
-        .topology
-        .nodes
-        .filter(|count| *count == 0 || *count > 64)
-    {
-        return Err(Problem::at(
-            &["topology", "nodes"],
-            format!("{count} nodes: expected 1 to 64"),
-        ));
-    }
-    let too_few = |least: &usize| scenario.topology.nodes.is_some_and(|count| count < *least);
-    if let Some(least) = scenario
-        .topology
-        .min_nodes
-        .filter(|least| *least == 0 || *least > 64 || too_few(least))
-    {
-        return Err(Problem::at(
-            &["topology", "min_nodes"],
-            format!("at least {least} nodes: expected 1 to 64, and no more than `nodes`"),
-        ));
-    }
-    if scenario.topology.replicas > 8 {
-        return Err(Problem::at(
-            &["topology", "replicas"],
-            "at most 8 replicas a node",
-        ));
-    }
+    servers(&scenario.topology)?;
     if workload.purchases == Some(0) {
         return Err(Problem::at(
             &["workload", "purchases"],

@@ -21,6 +21,7 @@ use picklock_scenarios::LeaseDuration;
 use serde::Serialize;
 
 use self::cli::{AdapterArgs, AdapterCheckArgs, AdapterCommand};
+use crate::configuration::configured_impls::ConfiguredImpls;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::named_subject::{EXEC, NamedSubject};
@@ -66,6 +67,7 @@ async fn check(args: &AdapterCheckArgs) -> Result<u8, Failure> {
     let adapter = subject::named(
         &NamedSubject::plain(&format!("{EXEC}{command}")),
         &args.options,
+        &ConfiguredImpls::default(),
     )?;
     let lease = lease(args.ttl)?;
     let setup = setup(args, adapter, lease)?;
@@ -115,7 +117,7 @@ fn setup(
 ) -> Result<ConformanceSetup, Failure> {
     let environment = |error: WorldError| Failure::Environment(error.to_string());
     Ok(ConformanceSetup {
-        argv: subject::worker_command(&adapter)?,
+        argv: subject::worker_command(&adapter)?.argv,
         options: adapter.options.into_iter().collect(),
         lease,
         seed: entropy::fresh_seed()

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::configuration::DEFAULT_FILE;
+
 /// `picklock gate`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = GATE_HELP)]
 pub struct GateArgs {
     /// Configuration: cells, expectations, limits (docs/gate.md).
-    #[arg(long, value_name = "FILE", default_value = "picklock.toml")]
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
     pub config: PathBuf,
     /// Baseline file to compare with. Default: the file that the configuration names, or
     /// picklock-baseline.json beside it.

@@ -10,16 +10,17 @@ use picklock_reports::gate::{
     CellKey, ExpectRule, FEWEST_PAIRS, Limit, LimitRule, Op, Rules, Selector, Unit,
 };
 use picklock_scenarios::{CAUSES, Expectation, WorldName};
-use serde::Deserialize;
-use toml::{Spanned, Value};
+use toml::Spanned;
 
-use super::expect_table::ExpectTable;
 use super::subjects::{self, Named};
+use crate::configuration;
+use crate::configuration::configured_impls::ConfiguredImpls;
+use crate::configuration::expect_table::ExpectTable;
+use crate::configuration::tables::{CellsTable, Tables};
 use crate::exit::Failure;
 use crate::matrix::MatrixPlan;
-use crate::matrix::request::MatrixRequest;
+use crate::matrix::request::{MatrixRequest, with_profile};
 use crate::named_subject::NamedSubject;
-use crate::regular_file::{self, LONGEST_TEXT, Links};
 use crate::source::Source;
 
 /// Number of pairs of runs if the configuration sets none.
@@ -28,46 +29,12 @@ const PAIRS: usize = 15;
 /// More would take hours and add little.
 const MOST_PAIRS: usize = 100;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    baseline: Option<PathBuf>,
-    control: Option<Spanned<String>>,
-    pairs: Option<Spanned<usize>>,
-    server: Option<Spanned<String>>,
-    image: Option<String>,
-    redis_server: Option<PathBuf>,
-    #[serde(default)]
-    cells: Vec<Spanned<Group>>,
-    #[serde(default)]
-    expect: Vec<Spanned<ExpectTable>>,
-    #[serde(default)]
-    limit: Vec<Spanned<LimitTable>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Group {
-    worlds: Vec<Spanned<String>>,
-    subjects: Option<Vec<Spanned<Value>>>,
-    scenarios: Option<Vec<Spanned<String>>>,
-    seeds: Option<Spanned<u64>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitTable {
-    subject: Option<Spanned<String>>,
-    scenario: Option<Spanned<String>>,
-    world: Option<Spanned<String>>,
-    require: Vec<Spanned<String>>,
-}
-
 /// The configuration of a gate.
 pub struct Config {
     source: Source,
     servers: ServerChoice,
-    file: File,
+    tables: Tables,
+    impls: ConfiguredImpls,
     /// The file of the baseline, if one is named.
     pub baseline: Option<PathBuf>,
     /// The subject that latencies in real worlds are compared with.
@@ -99,18 +66,15 @@ impl Config {
     /// # Errors
     /// The first mistake, with its line and the nearest valid word.
     pub fn read(path: &Path) -> Result<Config, Failure> {
-        let file = path.display().to_string();
-        let text = regular_file::read(path, LONGEST_TEXT, Links::Followed).map_err(|error| {
-            Failure::Usage(format!(
-                "{file}: cannot read the configuration: {error}\n  = help: docs/gate.md has an example; --config names another file"
-            ))
-        })?;
-        Config::understand(Source { file, text })
+        let source =
+            configuration::read(path).map_err(|error| configuration::unreadable(path, &error))?;
+        Config::understand(source, path)
     }
 
-    fn understand(source: Source) -> Result<Config, Failure> {
-        let file: File = toml::from_str(&source.text).map_err(|error| source.unreadable(&error))?;
-        if file.cells.is_empty() {
+    fn understand(source: Source, path: &Path) -> Result<Config, Failure> {
+        let tables = configuration::tables(&source)?;
+        let impls = ConfiguredImpls::of(&source, &tables, path)?;
+        if tables.cells.is_empty() {
             let help = "add [[cells]] with worlds, subjects and scenarios".to_owned();
             return Err(source.wrong(
                 0,
@@ -118,10 +82,10 @@ impl Config {
                 Some(help),
             ));
         }
-        if let Some(control) = &file.control {
-            subjects::check_name(&source, control.span().start, control.get_ref())?;
+        if let Some(control) = &tables.control {
+            subjects::check_name(&source, control.span().start, control.get_ref(), &impls)?;
         }
-        let pairs = match &file.pairs {
+        let pairs = match &tables.pairs {
             Some(pairs) if !(FEWEST_PAIRS..=MOST_PAIRS).contains(pairs.get_ref()) => {
                 let problem = format!(
                     "pairs = {}: expected {FEWEST_PAIRS} to {MOST_PAIRS}; with fewer, no difference can be told from noise with 95 % confidence",
@@ -132,21 +96,22 @@ impl Config {
             Some(pairs) => *pairs.get_ref(),
             None => PAIRS,
         };
-        let servers = servers(&source, &file)?;
+        let servers = servers(&source, &tables)?;
         let mut batches = Vec::new();
-        for group in &file.cells {
-            batches.extend(group_batches(&source, &servers, group)?);
+        for group in &tables.cells {
+            batches.extend(group_batches(&source, &servers, &impls, group)?);
         }
         Ok(Config {
-            baseline: file.baseline.clone(),
-            control: file
+            baseline: tables.baseline.clone(),
+            control: tables
                 .control
                 .as_ref()
                 .map(|control| control.get_ref().clone()),
             pairs,
             batches,
             servers,
-            file,
+            impls,
+            tables,
             source,
         })
     }
@@ -165,6 +130,7 @@ impl Config {
     ) -> MatrixRequest {
         matrix_request(
             &self.servers,
+            &self.impls,
             vec![NamedSubject::plain(control)],
             vec![scenario.to_owned()],
             vec![world],
@@ -191,7 +157,7 @@ impl Config {
             control: self.control.clone(),
             ..Rules::default()
         };
-        for table in &self.file.expect {
+        for table in &self.tables.expect {
             let at = table.span().start;
             let table = table.get_ref();
             let names = [&table.subject, &table.scenario, &table.world];
@@ -200,7 +166,7 @@ impl Config {
                 properties: self.expectations(at, table)?,
             });
         }
-        for table in &self.file.limit {
+        for table in &self.tables.limit {
             let at = table.span().start;
             let table = table.get_ref();
             let names = [&table.subject, &table.scenario, &table.world];
@@ -361,7 +327,8 @@ impl Config {
 fn group_batches(
     source: &Source,
     servers: &ServerChoice,
-    group: &Spanned<Group>,
+    impls: &ConfiguredImpls,
+    group: &Spanned<CellsTable>,
 ) -> Result<Vec<Batch>, Failure> {
     let at = group.span().start;
     let group = group.get_ref();
@@ -386,11 +353,15 @@ fn group_batches(
         subjects::check_scenario(source, name)?;
         scenarios.push(name.get_ref().clone());
     }
+    if let Some(profile) = &group.profile {
+        subjects::check_profile(source, profile)?;
+        scenarios = with_profile(&scenarios, Some(profile.get_ref()));
+    }
     let named = group
         .subjects
         .iter()
         .flatten()
-        .map(|value| subjects::subject(source, value));
+        .map(|value| subjects::subject(source, value, impls));
     let named = named.collect::<Result<Vec<Named>, _>>()?;
     let seeds = match &group.seeds {
         Some(seeds) if *seeds.get_ref() == 0 => {
@@ -410,7 +381,7 @@ fn group_batches(
         request: MatrixRequest {
             options: options.into_iter().collect(),
             seeds,
-            ..matrix_request(servers, subjects, scenarios.clone(), worlds.clone())
+            ..matrix_request(servers, impls, subjects, scenarios.clone(), worlds.clone())
         },
     };
     let mut batches = Vec::new();
@@ -427,8 +398,8 @@ fn group_batches(
 }
 
 /// The servers of all cells.
-fn servers(source: &Source, file: &File) -> Result<ServerChoice, Failure> {
-    let named = file.server.as_ref().map(|name| {
+fn servers(source: &Source, tables: &Tables) -> Result<ServerChoice, Failure> {
+    let named = tables.server.as_ref().map(|name| {
         let word = name.get_ref();
         word.parse().map_err(|unknown: UnknownServer| {
             let known = NamedServer::names();
@@ -437,13 +408,14 @@ fn servers(source: &Source, file: &File) -> Result<ServerChoice, Failure> {
     });
     Ok(ServerChoice {
         named: named.transpose()?,
-        image: file.image.clone(),
-        redis_server: file.redis_server.clone(),
+        image: tables.image.clone(),
+        redis_server: tables.redis_server.clone(),
     })
 }
 
 fn matrix_request(
     servers: &ServerChoice,
+    impls: &ConfiguredImpls,
     subjects: Vec<NamedSubject>,
     scenarios: Vec<String>,
     worlds: Vec<WorldName>,
@@ -458,5 +430,7 @@ fn matrix_request(
         seed: 1,
         jobs: None,
         servers: servers.clone(),
+        like: None,
+        impls: impls.clone(),
     }
 }

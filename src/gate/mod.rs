@@ -10,7 +10,6 @@
 mod baseline;
 pub mod cli;
 mod config;
-mod expect_table;
 mod measure;
 mod subjects;
 

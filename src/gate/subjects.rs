@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use picklock_impls::{MUTANTS, OptionError, STRATEGIES, find};
+use picklock_scenarios::profile::PROFILES;
 use picklock_scenarios::{UnknownWorld, WorldName, catalog};
 use toml::{Spanned, Value};
 
+use crate::configuration::configured_impls::ConfiguredImpls;
 use crate::exit::Failure;
 use crate::named_subject::{EXEC, NamedSubject};
 use crate::source::Source;
@@ -20,7 +22,11 @@ pub struct Named {
 }
 
 /// Reads a subject: a name, or `{ impl = NAME, name = LABEL, options = { KEY = VALUE } }`.
-pub fn subject(source: &Source, value: &Spanned<Value>) -> Result<Named, Failure> {
+pub fn subject(
+    source: &Source,
+    value: &Spanned<Value>,
+    impls: &ConfiguredImpls,
+) -> Result<Named, Failure> {
     let at = value.span().start;
     let shape = "expected the name of a lock, or { impl = \"NAME\", options = { KEY = \"VALUE\" } }; for a program also name = \"LABEL\"";
     let named = match value.get_ref() {
@@ -44,7 +50,7 @@ pub fn subject(source: &Source, value: &Spanned<Value>) -> Result<Named, Failure
         }
         _ => return Err(source.wrong(at, shape, None)),
     };
-    check_name(source, at, named.subject.given())?;
+    check_name(source, at, named.subject.given(), impls)?;
     check_options(source, at, &named)?;
     Ok(named)
 }
@@ -89,8 +95,13 @@ fn options(
 }
 
 /// Checks the name of a subject.
-pub fn check_name(source: &Source, at: usize, name: &str) -> Result<(), Failure> {
-    if name.starts_with(EXEC) || find(name).is_some() {
+pub fn check_name(
+    source: &Source,
+    at: usize,
+    name: &str,
+    impls: &ConfiguredImpls,
+) -> Result<(), Failure> {
+    if name.starts_with(EXEC) || find(name).is_some() || impls.get(name).is_some() {
         return Ok(());
     }
     let known = || {
@@ -98,9 +109,10 @@ pub fn check_name(source: &Source, at: usize, name: &str) -> Result<(), Failure>
             .iter()
             .chain(MUTANTS)
             .map(|strategy| strategy.name)
+            .chain(impls.names())
     };
     let problem = format!(
-        "no such lock: `{name}`; `picklock list impls` lists the built-in ones; for any other program use `exec:COMMAND`"
+        "no such lock: `{name}`; `picklock list impls` lists the built-in ones; a program of your own is named by a table [impl.NAME], or by `exec:COMMAND`"
     );
     Err(source.unknown(at, problem, name, known()))
 }
@@ -139,6 +151,18 @@ pub fn check_scenario(source: &Source, name: &Spanned<String>) -> Result<(), Fai
         "no such scenario: `{word}`; `picklock list scenarios` lists the catalog; your own is a path that ends in .toml"
     );
     Err(source.unknown(name.span().start, problem, word, catalog::names()))
+}
+
+/// Checks the name of a profile.
+pub fn check_profile(source: &Source, name: &Spanned<String>) -> Result<(), Failure> {
+    let word = name.get_ref();
+    let known = || PROFILES.iter().map(|profile| profile.name);
+    if known().any(|known| known == word) {
+        return Ok(());
+    }
+    let known: Vec<&str> = known().collect();
+    let problem = format!("no such profile: `{word}`; there is {}", known.join(", "));
+    Err(source.unknown(name.span().start, problem, word, known))
 }
 
 /// Reads a world. `auto` is not accepted, because the gate must run the same cells every time.

@@ -112,9 +112,9 @@ fn told(directory: &Path, project: &Project) -> String {
     for command in project.prepare {
         text.push_str(&format!("  {command}\n"));
     }
-    let run = project.run;
     text.push_str(&format!(
-        "  picklock scenario gc-pause --impl \"exec:{run}\"\n  picklock gate\n"
+        "  picklock scenario gc-pause --impl {}\n  picklock gate\n",
+        project.label
     ));
     text
 }

@@ -12,8 +12,8 @@ pub struct Project {
     pub files: Vec<(&'static str, String)>,
     /// Commands to be run once, before the first run.
     pub prepare: &'static [&'static str],
-    /// The command that starts it.
-    pub run: &'static str,
+    /// What `picklock.toml` calls it.
+    pub label: &'static str,
 }
 
 impl Project {
@@ -34,7 +34,7 @@ impl Project {
         Project {
             files,
             prepare,
-            run,
+            label,
         }
     }
 }
@@ -60,19 +60,21 @@ mod tests {
     use super::*;
     use crate::init::languages::LANGUAGES;
 
-    /// Every adapter that can be asked for.
-    fn projects() -> Vec<Project> {
+    /// Every adapter that can be asked for, and the command that starts it.
+    fn projects() -> Vec<(Project, &'static str)> {
         let of = |language: &'static Language| {
-            let libraries = language.libraries.iter().map(Some);
-            let libraries = std::iter::once(None).chain(libraries);
-            libraries.map(|library| Project::of(language, library))
+            let example = std::iter::once((Project::of(language, None), language.run));
+            let libraries = language.libraries.iter();
+            let libraries =
+                libraries.map(|library| (Project::of(language, Some(library)), library.run));
+            example.chain(libraries)
         };
         LANGUAGES.iter().flat_map(of).collect()
     }
 
     #[test]
     fn no_placeholder_is_left_and_no_file_comes_twice() {
-        for project in projects() {
+        for (project, _) in projects() {
             let paths: BTreeSet<&str> = project.files.iter().map(|(path, _)| *path).collect();
             assert_eq!(paths.len(), project.files.len(), "{paths:?}");
             for (path, text) in &project.files {
@@ -86,8 +88,8 @@ mod tests {
 
     #[test]
     fn the_commands_need_no_shell() {
-        for project in projects() {
-            for command in project.prepare.iter().chain([&project.run]) {
+        for (project, run) in projects() {
+            for command in project.prepare.iter().chain([&run]) {
                 let syntax = command.contains(['$', '*', '|', '&', ';', '<', '>', '"', '\'']);
                 assert!(!syntax, "{command}");
             }
@@ -96,10 +98,10 @@ mod tests {
 
     #[test]
     fn what_the_first_run_names_is_written_or_built() {
-        for project in projects() {
+        for (project, run) in projects() {
             let has = |word: &str| project.files.iter().any(|(path, _)| *path == word);
-            let is_script = project.run.split(' ').any(has);
-            assert!(is_script || !project.prepare.is_empty(), "{}", project.run);
+            let is_script = run.split(' ').any(has);
+            assert!(is_script || !project.prepare.is_empty(), "{run}");
         }
     }
 

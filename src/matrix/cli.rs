@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use picklock_scenarios::LeaseDuration;
+use picklock_scenarios::profile::PROFILES;
 
-use crate::cli::{BackendChoice, ServerArgs, key_value, whole};
+use crate::cli::{BackendChoice, ConfigArgs, ServerArgs, key_value, whole};
 use crate::named_subject::NamedSubject;
 
 /// `picklock matrix`.
@@ -19,10 +21,19 @@ pub struct MatrixArgs {
     /// A program, as for `picklock scenario --name`. Repeatable, with different labels.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedSubject::parse)]
     pub labelled: Vec<NamedSubject>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
     /// A scenario of the catalog, or the path of a .toml file. Repeatable. Default: the whole
     /// catalog.
     #[arg(long = "scenario", value_name = "NAME|FILE.toml")]
     pub scenarios: Vec<String>,
+    /// The scenarios of a profile, in place of the whole catalog.
+    #[arg(long, value_name = "PROFILE", value_parser = profile_names())]
+    pub profile: Option<String>,
+    /// Hold the locks without expectations (your own programs, mutants, locks with options) to a
+    /// built-in lock: where it keeps a property, they must keep it too.
+    #[arg(long, value_name = "LOCK")]
+    pub like: Option<String>,
     /// Where Redis runs. Repeatable; each world has its own table. Default: `auto`.
     #[arg(long = "backend", value_enum, value_name = "WORLD")]
     pub backends: Vec<BackendChoice>,
@@ -61,16 +72,23 @@ pub struct MatrixArgs {
     pub quiet: bool,
 }
 
+fn profile_names() -> PossibleValuesParser {
+    let values = PROFILES.iter();
+    let values = values.map(|profile| PossibleValue::new(profile.name).help(profile.about));
+    values.collect::<Vec<_>>().into()
+}
+
 const MATRIX_HELP: &str = "\
 Expectations:
   A scenario states the expected results: [expect.NAME] for one lock, [expect.\"*\"] for every
   built-in lock without its own table. Mutants, your own programs and locks with options are only
-  held to a table with their name. Without one, their cells are shown but not judged. Nothing is
-  expected of a built-in lock on another number of nodes (--nodes) than its own.
+  held to a table with their name, or to a built-in lock by --like. Without either, their cells are
+  shown but not judged (open), and the last lines say which built-in lock they behave like. Nothing
+  is expected of a built-in lock on another number of nodes (--nodes) than its own.
 
 Exit codes:
   0    every cell is as expected
-  1    a result differs (takes precedence over 4 and 3)
+  1    a result differs, or an open cell has a violation (takes precedence over 4 and 3)
   2    wrong usage, or a bad input file
   3    a cell could not be judged, and nothing differs
   4    a cell could not be run (takes precedence over 3)
@@ -79,4 +97,5 @@ Exit codes:
 Examples:
   picklock matrix --backend sim
   picklock matrix --backend sim --impl redlock --scenario gc-pause --seeds 1000
-  picklock matrix --backend sim --backend process --out table --json";
+  picklock matrix --backend sim --backend process --out table --json
+  picklock matrix --backend process --impl \"exec:python3 my_lock.py\" --profile quick --like set-nx-px";

@@ -7,14 +7,16 @@
 //! DIR/redlock/gc-pause/.sim-seed-7/     a run that is not finished, or not yet chosen
 //! ```
 
-use picklock_scenarios::WorldName;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord};
+use picklock_harness::spec::SubjectSpec;
 use picklock_reports::file_name::slug;
 use picklock_reports::matrix::matrix_json;
+use picklock_scenarios::WorldName;
 use serde::{Deserialize, Serialize};
 
 use super::request::MatrixRequest;
@@ -35,10 +37,39 @@ pub struct MatrixDirectory(PathBuf);
 struct StoredCell {
     format: String,
     key: RunConditions,
-    /// What was typed to name a program whose cell has a label.
+    /// Left out of a built-in lock, whose name says it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    program: Option<String>,
+    program: Option<Program>,
     cell: Cell,
+}
+
+/// How a program of the user is started, and on how many servers. A table of a configuration may say
+/// something else under the same name on another day.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Program {
+    /// The program and its arguments.
+    argv: Vec<String>,
+    /// Its working directory; `None`: that of Picklock.
+    directory: Option<PathBuf>,
+    /// Variables that are added to its environment.
+    environment: BTreeMap<String, String>,
+    /// How many independent nodes it takes its lock on.
+    nodes: usize,
+    /// How many replicas of each node it needs.
+    replicas: usize,
+}
+
+impl Program {
+    /// That of the lock; `None`: it is built in.
+    fn of(subject: &SubjectSpec) -> Option<Program> {
+        subject.command.as_ref().map(|command| Program {
+            argv: command.argv.clone(),
+            directory: command.directory.clone(),
+            environment: command.environment.clone(),
+            nodes: subject.nodes,
+            replicas: subject.replicas,
+        })
+    }
 }
 
 /// What determines the runs of a cell, besides what the cell itself contains.
@@ -184,7 +215,7 @@ impl MatrixDirectory {
         let stored = StoredCell {
             format: CELL_FORMAT.to_owned(),
             key: key.clone(),
-            program: task.spec.subject.typed.clone(),
+            program: Program::of(&task.spec.subject),
             cell: cell.clone(),
         };
         RunDirectory::at(&to).write("cell.json", |file| {
@@ -242,7 +273,7 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
         (stored.key.seed == key.seed, "the seed"),
         (stored.key.seeds == key.seeds, "the number of seeds"),
         (
-            cell.subject.name == now.subject.name && stored.program == now.subject.typed,
+            cell.subject.name == now.subject.name && stored.program == Program::of(&now.subject),
             "the lock",
         ),
         (cell.options == options, "the lock's options"),

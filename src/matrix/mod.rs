@@ -2,6 +2,7 @@
 //!
 //! - [`cli`]: the command line
 //! - [`request`], [`selection`]: the cells
+//! - [`candidate`]: a lock, and what it is held to; [`likenesses`]: what it behaves like
 //! - [`simulated`], [`real`]: run the cells, many at a time
 //! - [`pieces`]: the runs of all cells, as they are needed
 //! - [`cell_builder`]: combines the runs of a cell
@@ -9,9 +10,11 @@
 //! - [`progress`]: live progress
 //! - [`plan`]: the same cells for another command
 
+mod candidate;
 mod cell_builder;
 pub mod cli;
 mod directory;
+mod likenesses;
 mod matrix_run;
 mod pieces;
 mod plan;
@@ -26,7 +29,7 @@ use std::sync::Arc;
 use picklock_harness::clock::Clock;
 use picklock_harness::context::millis;
 use picklock_harness::record::{MATRIX_FORMAT, MatrixRecord, SkippedCell};
-use picklock_reports::matrix::matrix_json;
+use picklock_reports::matrix::{Conclusion, matrix_json};
 use picklock_reports::{terminal, units};
 use picklock_scenarios::WorldName;
 
@@ -40,6 +43,7 @@ use directory::MatrixDirectory;
 use matrix_run::MatrixRun;
 pub use plan::MatrixPlan;
 use request::MatrixRequest;
+pub use selection::MANY_WORKERS;
 
 /// Runs all cells, prints the table, and keeps the matrix.
 ///
@@ -48,7 +52,7 @@ use request::MatrixRequest;
 /// error of its own.
 pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let clock = Clock::start();
-    let request = MatrixRequest::of_args(&args);
+    let request = MatrixRequest::of_args(&args)?;
     let selection = selection::select(&request)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
@@ -76,6 +80,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     }
     let (wanted, cells) = run.finish();
     let mut record = MatrixRecord {
+        likeness: selection.likenesses(&request, &cells),
         interrupted: interrupt.is_wanted(),
         cells,
         ..empty
@@ -93,7 +98,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
         wanted,
         &units::span_ms(millis(clock.elapsed())),
     );
-    Ok(code_of(&record))
+    Ok(code_of(Conclusion::of(&record)))
 }
 
 /// The worlds of the request without duplicates.
@@ -140,6 +145,7 @@ fn frame(
         seed: request.seed,
         seeds: request.seeds,
         processors: processors(),
+        likeness: Vec::new(),
         jobs: request.jobs.unwrap_or(most),
         // Cleared at the end of a complete run.
         interrupted: true,
@@ -172,6 +178,17 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, wanted: usize, took: &str) {
         print::out(&format!("{}\n", matrix_json(record)));
     } else {
         print::out(&terminal::matrix(record, print::width()));
+        let conclusion = Conclusion::of(record);
+        if conclusion != Conclusion::AsExpected {
+            let hint = match conclusion {
+                Conclusion::Violated { open: 1.., .. } => {
+                    "; --like LOCK holds them to a built-in lock"
+                }
+                _ => "",
+            };
+            let (code, why) = (code_of(conclusion), conclusion.why());
+            print::out(&format!("exit {code}: {why}{hint}\n"));
+        }
     }
     if record.interrupted {
         let missing = wanted - record.cells.len();
@@ -187,26 +204,13 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, wanted: usize, took: &str) {
     }
 }
 
-/// The exit code: a surprise takes precedence over a cell that could not be run, and that over one
-/// that could not be judged. Cells without an expectation count as single runs do, because users
-/// who test their own lock want to know that it failed.
-fn code_of(record: &MatrixRecord) -> u8 {
-    let cells = &record.cells;
-    let strangers = || cells.iter().filter(|cell| cell.expected.is_empty());
-    let tallies = || strangers().flat_map(|cell| cell.tally.values());
-    if record.interrupted {
-        exit::INTERRUPTED
-    } else if cells.iter().any(|cell| cell.is_surprising())
-        || tallies().any(|tally| tally.violated > 0)
-    {
-        exit::VIOLATED
-    } else if cells.iter().any(|cell| cell.error.is_some()) {
-        exit::ENVIRONMENT
-    } else if cells.iter().any(|cell| !cell.is_as_expected())
-        || tallies().any(|tally| tally.unknown > 0)
-    {
-        exit::INCONCLUSIVE
-    } else {
-        exit::HELD
+/// The exit code for what follows from the cells.
+fn code_of(conclusion: Conclusion) -> u8 {
+    match conclusion {
+        Conclusion::Interrupted => exit::INTERRUPTED,
+        Conclusion::Violated { .. } => exit::VIOLATED,
+        Conclusion::NotRun(_) => exit::ENVIRONMENT,
+        Conclusion::NotJudged(_) => exit::INCONCLUSIVE,
+        Conclusion::AsExpected => exit::HELD,
     }
 }

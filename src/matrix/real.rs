@@ -26,14 +26,10 @@ use super::cell_builder::{RunLatency, RunResult};
 use super::directory::MatrixDirectory;
 use super::pieces::Pieces;
 use super::progress::RunReport;
-use super::selection::Task;
+use super::selection::{MANY_WORKERS, Task};
 use crate::interrupt::Interrupt;
 use crate::reproduce_command::ReproduceCommand;
 use crate::{exit, subject};
-
-/// A run with more workers than this runs alone: on a small machine, two such runs slow each other
-/// down until no node answers in time and no client gets a lock.
-const CROWD: usize = 100;
 
 /// The remaining work, and where results go.
 struct Work {
@@ -98,8 +94,8 @@ impl Work {
 
     /// The number of permits that a run takes: all of them if it has many workers.
     fn needs(&self, spec: &RunSpec) -> u32 {
-        let crowd = spec.scenario.workload.workers > CROWD;
-        let needs = if crowd { self.jobs } else { 1 };
+        let has_many = spec.scenario.workload.workers > MANY_WORKERS;
+        let needs = if has_many { self.jobs } else { 1 };
         u32::try_from(needs).unwrap_or(u32::MAX)
     }
 

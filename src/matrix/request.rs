@@ -1,10 +1,13 @@
 //! What the user asks a matrix to run.
 
 use picklock_harness::spec::{Overrides, ServerChoice};
-use picklock_scenarios::WorldName;
+use picklock_scenarios::{WorldName, profile};
 
 use super::cli::MatrixArgs;
+use crate::configuration::configured_impls::ConfiguredImpls;
+use crate::exit::Failure;
 use crate::named_subject::NamedSubject;
+use crate::standard;
 
 /// Which cells to run, and how often.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,16 +30,30 @@ pub struct MatrixRequest {
     pub jobs: Option<usize>,
     /// Which servers the user chose.
     pub servers: ServerChoice,
+    /// The built-in lock that the locks without expectations are held to.
+    pub like: Option<String>,
+    /// What a name of a lock can mean that is not that of a built-in one.
+    pub impls: ConfiguredImpls,
 }
 
 impl MatrixRequest {
     /// The request of a `picklock matrix` command line.
-    pub fn of_args(args: &MatrixArgs) -> MatrixRequest {
+    ///
+    /// # Errors
+    /// The configuration cannot be read, or has a mistake; `--like` names no built-in lock.
+    pub fn of_args(args: &MatrixArgs) -> Result<MatrixRequest, Failure> {
+        if let Some(like) = &args.like {
+            let wrong = |problem| Failure::Usage(format!("--like {like}: {problem}"));
+            standard::named(like).map_err(wrong)?;
+        }
         let worlds: Vec<_> = args.backends.iter().map(|it| it.world()).collect();
         let plain = args.subjects.iter().map(|name| NamedSubject::plain(name));
-        MatrixRequest {
-            subjects: plain.chain(args.labelled.iter().cloned()).collect(),
-            scenarios: args.scenarios.clone(),
+        let subjects: Vec<NamedSubject> = plain.chain(args.labelled.iter().cloned()).collect();
+        Ok(MatrixRequest {
+            impls: ConfiguredImpls::for_names(args.config.config.as_deref(), &subjects)?,
+            subjects,
+            scenarios: with_profile(&args.scenarios, args.profile.as_deref()),
+            like: args.like.clone(),
             worlds: if worlds.is_empty() {
                 vec![None]
             } else {
@@ -52,6 +69,19 @@ impl MatrixRequest {
             seed: args.seed,
             jobs: args.jobs,
             servers: args.servers.choice(),
+        })
+    }
+}
+
+/// The scenarios of the profile, then the others that were named.
+pub fn with_profile(named: &[String], profile: Option<&str>) -> Vec<String> {
+    let profile = profile.and_then(profile::named);
+    let first = profile.map_or(&[][..], |profile| profile.scenarios);
+    let mut scenarios: Vec<String> = first.iter().map(|name| (*name).to_owned()).collect();
+    for name in named {
+        if !scenarios.contains(name) {
+            scenarios.push(name.clone());
         }
     }
+    scenarios
 }

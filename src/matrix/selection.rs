@@ -1,17 +1,23 @@
 //! The cells of a matrix: subjects × scenarios × worlds, without impossible ones.
 
-use picklock_harness::expectation::{Expected, Tables};
-use picklock_harness::record::{SkippedCell, scenario_hash};
-use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, SubjectSpec, resolve_scenario};
+use picklock_harness::expectation::Expected;
+use picklock_harness::record::{Cell, Likeness, SkippedCell, scenario_hash};
+use picklock_harness::spec::{RunSpec, ScenarioSource, SubjectSpec, resolve_scenario};
 use picklock_impls::STRATEGIES;
 use picklock_scenarios::{Scenario, WorldName, catalog};
 
+use super::candidate::Candidate;
+use super::likenesses::likenesses;
 use super::request::MatrixRequest;
 use crate::exit::Failure;
 use crate::named_subject::NamedSubject;
 use crate::run_request::{RunRequest, flag_of, load};
-use crate::subject;
 use crate::world_choice::ChosenWorld;
+
+/// A run with more workers than this runs alone, because on a small machine two such runs slow each other
+/// down until no node answers in time and no client gets a lock. If the workers are programs of the user,
+/// it runs only where the user names the scenario: each may be a virtual machine of its own.
+pub const MANY_WORKERS: usize = 100;
 
 /// One cell: its runs, and what is expected of them.
 #[derive(Debug, Clone)]
@@ -37,7 +43,7 @@ impl Task {
 
 /// The subjects and scenarios of a matrix, checked before any world is chosen.
 pub struct Selection {
-    subjects: Vec<SubjectSpec>,
+    subjects: Vec<Candidate>,
     /// Each scenario with the name or path that the user typed.
     scenarios: Vec<(String, Scenario)>,
 }
@@ -75,8 +81,9 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     tell_apart(&subjects)?;
     let subjects = subjects
         .iter()
-        .map(|name| subject::named(name, &request.options))
+        .map(|name| Candidate::of(request, name))
         .collect::<Result<Vec<_>, _>>()?;
+    applies_to_one(request, &subjects)?;
     let mut scenarios: Vec<(String, Scenario)> = Vec::new();
     for typed in or_all(&request.scenarios, catalog::names().map(str::to_owned)) {
         let scenario = load(&typed)?;
@@ -92,6 +99,18 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
         subjects,
         scenarios,
     })
+}
+
+/// Refuses a `--like` without any effect: the user believes that it checks something.
+fn applies_to_one(request: &MatrixRequest, subjects: &[Candidate]) -> Result<(), Failure> {
+    match &request.like {
+        Some(like) if !subjects.iter().any(|one| one.is_stranger) => Err(Failure::Usage(format!(
+            "--like {like}: it applies to none of these locks: the scenarios themselves say what to \
+                 expect of a built-in lock without options\n  = help: name a lock of your own by --impl or \
+                 --name, or leave out --like"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Two programs with the same label would share their cells and directories.
@@ -126,9 +145,15 @@ fn or_all<T: Clone + PartialEq>(typed: &[T], all: impl Iterator<Item = T>) -> Ve
 }
 
 impl Selection {
+    /// What the locks that are not built in behave like.
+    pub fn likenesses(&self, request: &MatrixRequest, cells: &[Cell]) -> Vec<Likeness> {
+        let scenarios: Vec<&Scenario> = self.scenarios.iter().map(|(_, it)| it).collect();
+        likenesses(&self.subjects, &scenarios, request.overrides, cells)
+    }
+
     /// True if at least one of the locks can be simulated.
     pub fn can_simulate(&self) -> bool {
-        self.subjects.iter().any(|subject| subject.is_in_process())
+        self.subjects.iter().any(|one| one.spec.is_in_process())
     }
 
     /// The cells by world, scenario and subject, and the skipped ones.
@@ -143,8 +168,9 @@ impl Selection {
         let (mut tasks, mut skipped) = (Vec::new(), Vec::new());
         for world in worlds {
             for (typed, scenario) in &self.scenarios {
-                for subject in &self.subjects {
-                    let reason = left_out(scenario, subject, request.overrides, world);
+                for candidate in &self.subjects {
+                    let subject = &candidate.spec;
+                    let reason = left_out(scenario, subject, request, world);
                     if let Some(reason) = reason {
                         skipped.push(SkippedCell {
                             subject: subject.name.clone(),
@@ -154,7 +180,7 @@ impl Selection {
                         });
                         continue;
                     }
-                    tasks.push(task(request, typed, scenario, subject, world)?);
+                    tasks.push(task(request, typed, scenario, candidate, world)?);
                 }
             }
         }
@@ -169,13 +195,16 @@ impl Selection {
 fn left_out(
     scenario: &Scenario,
     subject: &SubjectSpec,
-    overrides: Overrides,
+    request: &MatrixRequest,
     world: &ChosenWorld,
 ) -> Option<String> {
     if world.servers.is_none() && !subject.is_in_process() {
         return Some("a program of your own runs in real time and cannot be simulated".into());
     }
-    if let Err(refused) = resolve_scenario(scenario.clone(), subject, overrides) {
+    if let Some(reason) = too_many_programs(scenario, subject, request) {
+        return Some(reason);
+    }
+    if let Err(refused) = resolve_scenario(scenario.clone(), subject, request.overrides) {
         let problem = refused.error.problem;
         return Some(match refused.culprit {
             Some(culprit) => format!("{}: {problem}", flag_of(culprit)),
@@ -183,6 +212,21 @@ fn left_out(
         });
     }
     not_in_this_world(scenario, world.name())
+}
+
+/// Why a scenario with many workers does not run programs of the user, unless the user named it.
+fn too_many_programs(
+    scenario: &Scenario,
+    subject: &SubjectSpec,
+    request: &MatrixRequest,
+) -> Option<String> {
+    let workers = scenario.workload.workers;
+    let is_wanted = subject.is_in_process() || !request.scenarios.is_empty();
+    (workers > MANY_WORKERS && !is_wanted).then(|| {
+        format!(
+            "it would start {workers} processes of your program; name the scenario to run it all the same"
+        )
+    })
 }
 
 /// Why the scenario cannot run in this world.
@@ -212,10 +256,11 @@ fn task(
     request: &MatrixRequest,
     named: &str,
     scenario: &Scenario,
-    subject: &SubjectSpec,
+    candidate: &Candidate,
     world: &ChosenWorld,
 ) -> Result<Task, Failure> {
     let world = world.name();
+    let subject = &candidate.spec;
     let spec = RunRequest::new(
         subject.clone(),
         scenario.clone(),
@@ -227,22 +272,43 @@ fn task(
     .in_world(world);
     Ok(Task {
         scenario_hash: scenario_hash(&spec.scenario),
-        expected: expected(scenario, subject, request.overrides),
+        expected: candidate.expected(scenario, request.overrides),
         spec,
     })
 }
 
-/// What the scenario expects of the subject. Its author knew how many nodes a built-in lock uses:
-/// nothing is expected of one on another number. How many a program uses, only the user knows.
-fn expected(scenario: &Scenario, subject: &SubjectSpec, overrides: Overrides) -> Expected {
-    let usual = scenario.topology.nodes.unwrap_or(subject.nodes);
-    if subject.is_in_process() && overrides.nodes.is_some_and(|nodes| nodes != usual) {
-        return Expected::default();
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    /// Why scenarios are left out of the whole catalog.
+    fn left_out_for_many(line: &str) -> Vec<String> {
+        let Command::Matrix(args) = Cli::parse_from(line.split(' ')).command else {
+            panic!("another command: {line}");
+        };
+        let request = MatrixRequest::of_args(&args).unwrap();
+        let selection = select(&request).unwrap();
+        let subject = &selection.subjects[0].spec;
+        let scenarios = selection.scenarios.iter();
+        scenarios
+            .filter_map(|(_, scenario)| too_many_programs(scenario, subject, &request))
+            .collect()
     }
-    let is_known = subject.options.is_empty() && STRATEGIES.iter().any(|s| s.name == subject.name);
-    let tables = match is_known {
-        true => Tables::NamedOrAll,
-        false => Tables::NamedOnly,
-    };
-    Expected::of(scenario, &subject.name, tables)
+
+    #[test]
+    fn many_programs_start_only_where_the_scenario_is_named() {
+        let told = left_out_for_many("picklock matrix --impl exec:java");
+        let said = "it would start 500 processes of your program; name the scenario to run it all the same";
+        assert_eq!(told, [said]);
+        for line in [
+            "picklock matrix --impl exec:java --scenario flash-sale",
+            "picklock matrix --impl set-nx-px",
+            "picklock matrix --impl exec:java --profile quick",
+        ] {
+            assert!(left_out_for_many(line).is_empty(), "{line}");
+        }
+    }
 }

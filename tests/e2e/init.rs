@@ -42,12 +42,12 @@ fn every_language_gets_what_is_announced() {
         }
         let first = next.lines().next();
         assert_eq!(first, Some("  cd 'my lock'"), "{}", outcome.all());
-        // The gate reads the configuration before it starts anything, and the command that it names is
+        // The gate reads the configuration before it starts anything, and the lock that it names is
         // the one that is announced.
         let configuration = outcome.text_file("my lock/picklock.toml");
-        let (_, run) = next.split_once("--impl \"exec:").unwrap();
-        let (run, _) = run.split_once('"').unwrap();
-        assert!(configuration.contains(run), "{run}\n{configuration}");
+        let (_, name) = next.split_once("--impl ").unwrap();
+        let table = format!("[impl.{}]\n", name.lines().next().unwrap());
+        assert!(configuration.contains(&table), "{table}\n{configuration}");
     }
 }
 

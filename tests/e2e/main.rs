@@ -7,6 +7,8 @@
 //! - [`init`]: a new adapter is written, and nothing overwritten
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
 //! - [`matrix`]: many cells, what is expected of them, and what stays
+//! - [`configuration`]: the user's own locks by name, and what is wrong with their tables
+//! - [`like`]: locks that are held to a built-in one, and quick profiles
 //! - [`gate`]: what comes out, held against what the user wants
 //! - [`replay`]: a kept run once more
 //! - [`report`]: files from what runs have left
@@ -29,10 +31,12 @@
 mod bounds;
 mod cases;
 mod commands;
+mod configuration;
 mod ending;
 mod gate;
 mod init;
 mod input;
+mod like;
 mod manual;
 mod matrix;
 mod mutants;

@@ -88,7 +88,7 @@ const ROWS: &[Row] = rows! {
     "renews-by-set", "watchdog", "late-eviction", "resource", "evicted", All;
     "extend-recreates", "set-nx-px", "extend-after-gap", "resource", "phantom-extend", All;
     "extend-without-token", "set-nx-px", "late-extend", "lease", "phantom-extend", All;
-    "sleeps-until-notified", "set-nx-px", "sleeping-waiters", "progress", "undetermined", All;
+    "sleeps-until-notified", "signal-list", "sleeping-waiters", "progress", "undetermined", All;
 };
 
 /// Mutants that keep every property: what is wrong with them is something else.

@@ -1,5 +1,5 @@
 //! How many runs go on at the same time. They mostly wait, so a few more than there are cores do
-//! not disturb each other; a crowd would.
+//! not disturb each other; many more would.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 

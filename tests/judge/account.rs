@@ -114,7 +114,7 @@ impl Account {
     pub fn read(file: &File, attempts: &[Attempt]) -> Account {
         let mut values: Vec<Value> = Vec::new();
         let mut current: BTreeMap<(u64, String), usize> = BTreeMap::new();
-        let mut first_owner: BTreeMap<(u64, String), (u64, u64)> = BTreeMap::new();
+        let mut first_owner: BTreeMap<(u64, String, String), (u64, u64)> = BTreeMap::new();
         for line in file.of("key-changed") {
             let key = key(file, line);
             let place = (line.num("node").unwrap_or_default(), key.clone());
@@ -147,7 +147,7 @@ impl Account {
             let text = line.text("value").to_owned();
             let owner = author.as_ref().map(|by| {
                 let mine = (by.worker, by.op);
-                let known = (by.worker, text.clone());
+                let known = (by.worker, key.clone(), text.clone());
                 match by.phase.as_str() {
                     "acquire" => *first_owner
                         .entry(known)

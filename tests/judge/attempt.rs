@@ -60,6 +60,8 @@ pub struct Attempt {
     /// Leases that were asked for in extensions, nanoseconds.
     pub extensions: Vec<u64>,
     extend_asked: u64,
+    /// When its last command of an extension changed a key.
+    extended_at: u64,
     last_answer: u64,
     open: bool,
 }
@@ -107,7 +109,12 @@ impl Attempt {
         let least = match (valid, elapsed) {
             // Nothing was told: the lease counts from the request.
             (None, _) => from.saturating_add(lease),
-            (Some(_), Some(elapsed)) => from.saturating_add(elapsed).saturating_add(span),
+            // A worker that stood still has read the request later than it was sent, and its command shows
+            // when.
+            (Some(_), Some(elapsed)) => {
+                let said = from.saturating_add(elapsed).max(self.extended_at);
+                said.saturating_add(span)
+            }
             (Some(_), None) => from.max(self.last_answer).saturating_add(span),
         };
         let most = match (valid, elapsed) {
@@ -163,6 +170,7 @@ impl Attempt {
                 let lease = self.extensions.last().copied().unwrap_or(self.ttl);
                 self.last_answer = self.extend_asked;
                 self.hear(line, self.extend_asked, lease, false);
+                self.extended_at = 0;
             }
             "extend-refused" | "lost" => self.lose(line.at),
             "release" => {
@@ -196,6 +204,7 @@ impl Attempt {
             killed: false,
             extensions: Vec::new(),
             extend_asked: line.at,
+            extended_at: 0,
             last_answer: line.at,
             open: true,
         }
@@ -224,7 +233,12 @@ pub fn attempts(file: &File) -> Vec<Attempt> {
                     }
                 }
             }
-            "key-changed" => {}
+            "key-changed" => {
+                let attempt = line.op().and_then(|op| by_op.get_mut(&op));
+                if let Some(attempt) = attempt.filter(|_| line.text("phase") == "extend") {
+                    attempt.extended_at = line.at;
+                }
+            }
             _ => {
                 if let Some(attempt) = line.op().and_then(|op| by_op.get_mut(&op)) {
                     attempt.see(line);

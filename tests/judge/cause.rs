@@ -222,7 +222,8 @@ impl Case<'_> {
         };
         let expired = |attempt: &Attempt| {
             let grant = attempt.told.first();
-            let late = grant.is_some_and(|told| told.least <= told.at);
+            // Without a validity that was told, nobody knows that it had run out.
+            let late = grant.is_some_and(|told| told.claims && told.least <= told.at);
             late && attempt.deadline_at(at) <= at
         };
         // The second was let in while the first one's lease ran, by a grant that had nothing behind it.

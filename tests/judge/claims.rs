@@ -9,6 +9,7 @@
 //! | nothing was written, and a value of that client is still there from an earlier attempt | the claim rests on that one |
 //! | such a value that is due, on a node whose clock was set | whether it is there is not known: either cause |
 //! | nothing was written at all | worth nothing; the cause is `unbacked-grant` |
+//! | a validity that is told after the release was sent | promises nothing: the client is giving the lock back |
 //! | how exact | a claim that is no more than 1 ms too long agrees: no figure is more exact; up to 5 ms is undecided |
 //! | "its own value was still there" after a release | on so many nodes that nobody else could get a quorum, when the success arrived, and never removed by that client later |
 //! | two locks, one key | a key into which the acquisitions of two locks wrote values that were granted |
@@ -16,7 +17,7 @@
 
 use super::account::{End, Value};
 use super::answer::{Answer, Finding};
-use super::attempt::{Attempt, Told};
+use super::attempt::{self, Attempt, Told};
 use super::cause::Case;
 use super::line::MS;
 
@@ -34,10 +35,19 @@ pub fn claims(case: &Case) -> Finding {
     }
     found.extend(shared(case));
     found.sort_by_key(|(at, finding)| (matches!(finding.answer, Answer::Undecided(_)), *at));
-    match found.into_iter().next() {
-        Some((_, finding)) => finding,
-        None => Finding::plain(Answer::Held),
+    let mut found = found.into_iter();
+    let Some((first_at, mut first)) = found.next() else {
+        return Finding::plain(Answer::Held);
+    };
+    // Which of two that come at one time is the first is open.
+    for (_, other) in found.take_while(|(at, _)| *at == first_at) {
+        if let (Answer::Violated(causes), Answer::Violated(others)) =
+            (&mut first.answer, other.answer)
+        {
+            causes.extend(others);
+        }
     }
+    first
 }
 
 /// More validity told than written.
@@ -46,7 +56,8 @@ fn overstated(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     let told = attempt
         .told
         .iter()
-        .filter(|told| told.claims && told.least > told.at);
+        .filter(|told| told.claims && told.least > told.at)
+        .filter(|told| attempt.release.is_none_or(|sent| told.at <= sent));
     told.filter_map(|told| of_told(case, attempt, told)).next()
 }
 
@@ -131,7 +142,26 @@ fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         let removed_later = matches!(&value.end, End::Removed(by) if by.worker == attempt.worker);
         value.stands(at) && !removed_later
     };
+    // A release that leaves what the same client wrote in an attempt in doubt: a hold count, perhaps.
+    let me = (attempt.worker, attempt.op);
+    let counted_down = |value: &&Value| {
+        let by_release = value.author.as_ref().is_some_and(|by| {
+            (by.worker, by.op) == me && (by.phase == "release" || by.phase == "idle")
+        });
+        let in_doubt = |one: &Attempt| match one.answer {
+            attempt::Answer::Granted => !matches!(one.released, Some((_, Some(_)))),
+            attempt::Answer::Failed(certain) => !certain,
+            attempt::Answer::Refused => false,
+            attempt::Answer::None => true,
+        };
+        let owner = value.owner.filter(|owner| *owner != me && owner.0 == me.0);
+        let of_owner = |one: &&Attempt| Some((one.worker, one.op)) == owner;
+        let taken_again = case.attempts.iter().find(of_owner).is_some_and(in_doubt);
+        by_release && taken_again && stays(value)
+    };
     let left = case.account.of_attempt(attempt).filter(stays).count();
+    let counted_down = case.account.of_lock(attempt.key).filter(counted_down);
+    let left = left + counted_down.count();
     // So many that the rest is no quorum.
     let enough = (case.file.nodes + 1).saturating_sub(case.need());
     let note = format!("op {} released at {at}, {left} values left", attempt.op);

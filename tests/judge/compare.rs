@@ -13,7 +13,6 @@ use picklock_scenarios::{Scenario, WorldName};
 use serde_json::Value;
 
 use super::answer::{Answer, Finding};
-use super::known::KNOWN;
 use super::verdicts::{PROPERTIES, judge};
 
 /// A run, as text: its history, and what Picklock says of it.
@@ -157,12 +156,6 @@ impl Comparison {
         self.disagreements.push(one);
     }
 
-    /// Disagreements of no known class.
-    pub fn unknown(&self) -> impl Iterator<Item = &Disagreement> {
-        let all = self.disagreements.iter();
-        all.filter(|one| !KNOWN.iter().any(|known| known.is(one)))
-    }
-
     /// The properties of which the judge could not decide 5 % of the runs.
     pub fn too_often_undecided(&self) -> Vec<&'static str> {
         let often = (self.undecided.iter()).filter(|(_, count)| **count * 20 >= self.runs);
@@ -171,7 +164,7 @@ impl Comparison {
 
     /// Prints it.
     pub fn report(&self) {
-        for one in self.unknown() {
+        for one in &self.disagreements {
             println!("{}\n", one.text);
         }
         let mut classes: BTreeMap<(&str, &str, &str), (u64, BTreeSet<&str>)> = BTreeMap::new();

@@ -4,10 +4,11 @@
 //!
 //! | open | read as |
 //! |---|---|
-//! | how long a client waits | from its first request for the lock to the grant, all its requests that follow each other taken together, unless it is killed |
+//! | whether buyers want a lock | while a client that has its quorum asks for it, and until the next such request if the last one was denied and the next one follows within a quarter of the bound, of whatever client: a client that pauses for longer is not kept waiting |
+//! | how long a client waits that a fault keeps away | from its first request for the lock to the grant, all its requests for it taken together, unless it is killed |
 //! | "every lease that could be outstanding has run out" | one lease after each beginning and end of a fault, each kill, each release that failed, and each attempt in doubt of a client that lacked its quorum; of one that had it, the first since somebody had the lock |
 //! | a lease | the one that was asked for, or what was written, if that is the lease rounded up to a whole second |
-//! | a hold | nobody else can have the lock until its release was answered, or one lease after it was sent |
+//! | a hold | nobody else can have the lock until its release was answered, or one lease after it was sent, unless a fault that delays commands takes the quorum from its client: then until it was answered |
 //! | what takes a node away | a fault on its link to the client that waits, or its pause, crash or exhaustion; not a clock, and not a cut replication |
 //! | a client that stands still | does not want the lock meanwhile |
 //! | a fault that never ends | `unknown` if somebody waited too long, and only that fault excuses it |
@@ -93,6 +94,16 @@ fn without_quorum(case: &Case, faults: &[Fault], worker: u64) -> Vec<Span> {
     steps.filter(lacks).collect()
 }
 
+/// True if a fault delays what this client sends, and takes its quorum away, in some part of the span.
+fn is_late(case: &Case, faults: &[Fault], worker: u64, span: Span) -> bool {
+    let meets = |other: Span| other.0 < span.1 && span.0 < other.1;
+    let delays = |one: &&Fault| {
+        one.word == "delay" && one.workers.contains(&(worker as i64)) && meets(one.span)
+    };
+    let lacking = without_quorum(case, faults, worker);
+    faults.iter().any(|one| delays(&one)) && lacking.into_iter().any(meets)
+}
+
 /// How long a lease is: as long as asked for, or rounded up to a whole second.
 fn lease(case: &Case) -> u64 {
     let ttl = case.file.ttl;
@@ -125,8 +136,9 @@ fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
         .filter(|one| one.granted())
     {
         let answered = hold.released.map_or(hold.until, |(at, _)| at);
-        let answered = answered.min(hold.until.saturating_add(ttl));
-        spans.push((hold.from(), answered));
+        let in_time = answered.min(hold.until.saturating_add(ttl));
+        let late = is_late(case, faults, hold.worker, (in_time, answered));
+        spans.push((hold.from(), if late { answered } else { in_time }));
         last_had.push(hold.from());
         if let Some((at, None)) = hold.released {
             spans.push(after(at));
@@ -170,40 +182,92 @@ fn doubts(case: &Case, faults: &[Fault], key: u64, last_had: &[u64], all: bool) 
     spans
 }
 
-/// Waits of one client for one lock, with all requests that follow each other.
+/// Waits of one client for one lock, with all its requests for it until it gets it.
 fn waits(attempts: &[Attempt]) -> Vec<(u64, u64, Span)> {
     let mut waits: Vec<(u64, u64, Span)> = Vec::new();
-    let mut open: Vec<(u64, usize)> = Vec::new();
+    let mut open: Vec<(u64, u64, usize)> = Vec::new();
     for one in attempts {
-        let known = open.iter().position(|(worker, _)| *worker == one.worker);
-        let joined = known.filter(|place| waits[open[*place].1].1 == one.key);
-        match joined {
-            Some(place) => waits[open[place].1].2.1 = one.answered,
+        let same = |(worker, key, _): &&(u64, u64, usize)| (*worker, *key) == (one.worker, one.key);
+        match open.iter().find(same) {
+            Some((_, _, place)) => waits[*place].2.1 = one.answered,
             None => {
-                open.retain(|(worker, _)| *worker != one.worker);
-                open.push((one.worker, waits.len()));
+                open.push((one.worker, one.key, waits.len()));
                 waits.push((one.worker, one.key, (one.asked, one.answered)));
             }
         }
-        if one.granted() || one.killed {
-            open.retain(|(worker, _)| *worker != one.worker);
+        if one.granted() {
+            open.retain(|open| !same(&open));
+        }
+        if one.killed {
+            open.retain(|(worker, _, _)| *worker != one.worker);
         }
     }
     waits
 }
 
-/// The longest part of a span that none of the others covers, which are in the order of time.
-fn longest_free(span: Span, covered: &[Span]) -> Option<Span> {
-    let (mut from, mut best) = (span.0, None::<Span>);
-    let ends = [(span.1, span.1)];
-    for (start, end) in covered.iter().chain(&ends) {
+/// A request, or the part of it in which its client has its quorum.
+struct Asking {
+    span: Span,
+    worker: u64,
+    denied: bool,
+}
+
+/// The spans in which a lock is wanted by clients that have their quorum, and the client that asked
+/// last.
+fn wants(case: &Case, faults: &[Fault], key: u64) -> Vec<(u64, Span)> {
+    let mut asking: Vec<Asking> = Vec::new();
+    for one in case.attempts.iter().filter(|one| one.key == key) {
+        let lacking = without_quorum(case, faults, one.worker);
+        for span in free_parts((one.asked, one.answered), &lacking) {
+            let denied = !one.granted() && !one.killed && span.1 == one.answered;
+            let worker = one.worker;
+            asking.push(Asking {
+                span,
+                worker,
+                denied,
+            });
+        }
+    }
+    asking.sort_by_key(|one| one.span);
+    let patience = case.file.bound / 4;
+    let mut wants: Vec<(u64, Span)> = Vec::new();
+    let mut last_denied = false;
+    for one in asking {
+        match wants.last_mut() {
+            Some((worker, want))
+                if one.span.0 <= want.1 || (last_denied && one.span.0 - want.1 <= patience) =>
+            {
+                if one.span.1 >= want.1 {
+                    (want.1, last_denied, *worker) = (one.span.1, one.denied, one.worker);
+                }
+            }
+            _ => {
+                wants.push((one.worker, one.span));
+                last_denied = one.denied;
+            }
+        }
+    }
+    wants
+}
+
+/// The parts of a span that none of the others covers, which are in the order of time.
+fn free_parts(span: Span, covered: &[Span]) -> Vec<Span> {
+    let mut parts = Vec::new();
+    let mut from = span.0;
+    for (start, end) in covered.iter().chain(&[(span.1, span.1)]) {
         let until = (*start).min(span.1);
-        if until > from && best.is_none_or(|(a, b)| until - from > b - a) {
-            best = Some((from, until));
+        if until > from || (from, until) == span {
+            parts.push((from, until));
         }
         from = from.max(*end);
     }
-    best
+    parts
+}
+
+/// The longest part of a span that none of the others covers, which are in the order of time.
+fn longest_free(span: Span, covered: &[Span]) -> Option<Span> {
+    let parts = free_parts(span, covered).into_iter();
+    parts.max_by_key(|(from, until)| until - from)
 }
 
 pub fn progress(case: &Case) -> Finding {
@@ -219,10 +283,10 @@ pub fn progress(case: &Case) -> Finding {
     }
     let faults = faults(case);
     let length = |(free, _, _): &(Span, u64, u64)| free.1 - free.0;
-    let longest = longest_wait(case, &faults, true);
+    let longest = longest_want(case, &faults);
     if let Some((free, worker, key)) = longest.filter(|one| length(one) > case.file.bound) {
         let note = format!(
-            "worker {worker} waited for lock {key} from {} to {}",
+            "lock {key} was wanted, at last by worker {worker}, from {} to {}",
             free.0, free.1
         );
         return too_long(case, key, free, note);
@@ -251,31 +315,47 @@ pub fn progress(case: &Case) -> Finding {
     }
     // Somebody waited too long, and only a fault that never ends excuses it, itself or by the doubts in
     // which it leaves every attempt.
-    let unexcused = longest_wait(case, &faults, false);
+    let unexcused = longest_wait(case, &faults);
     match not_probed || unexcused.is_some_and(|one| length(&one) > case.file.bound) {
         true => Finding::plain(Answer::Unknown),
         false => Finding::plain(Answer::Held),
     }
 }
 
-/// The longest wait without an excuse: how long, who, for which lock. `all`: a fault that never ends is
-/// an excuse, too.
-fn longest_wait(case: &Case, faults: &[Fault], all: bool) -> Option<(Span, u64, u64)> {
-    // The same for every wait of this worker for this lock.
-    let mut known: BTreeMap<(u64, u64), Vec<Span>> = BTreeMap::new();
-    let covered = |worker: u64, key: u64| {
-        let lacking = without_quorum(case, faults, worker).into_iter();
-        let mut covered = excused(case, faults, key, all);
-        covered.extend(lacking.filter(|(_, until)| all || *until != u64::MAX));
+/// The longest want without an excuse: how long, who asked last, for which lock.
+fn longest_want(case: &Case, faults: &[Fault]) -> Option<(Span, u64, u64)> {
+    let free = (0..case.file.locks.len() as u64).flat_map(|key| {
+        let mut covered = excused(case, faults, key, true);
         covered.sort_unstable();
-        covered
+        let wants = wants(case, faults, key).into_iter();
+        let free = wants.filter_map(move |(worker, span)| {
+            longest_free(span, &covered).map(|free| (free, worker, key))
+        });
+        free.collect::<Vec<_>>()
+    });
+    free.max_by_key(|(free, _, _)| free.1 - free.0)
+}
+
+/// The longest wait of one client that a fault which never ends keeps away, and nothing else excuses.
+fn longest_wait(case: &Case, faults: &[Fault]) -> Option<(Span, u64, u64)> {
+    // The same for every wait of this worker for this lock.
+    let mut known: BTreeMap<(u64, u64), (u64, Vec<Span>)> = BTreeMap::new();
+    let covered = |worker: u64, key: u64| {
+        let lacking = without_quorum(case, faults, worker);
+        let for_good = lacking.iter().find(|(_, until)| *until == u64::MAX);
+        let since = for_good.map_or(u64::MAX, |(since, _)| *since);
+        let mut covered = excused(case, faults, key, false);
+        covered.sort_unstable();
+        (since, covered)
     };
     let free = waits(case.attempts)
         .into_iter()
         .filter_map(|(worker, key, span)| {
             let place = known.entry((worker, key));
-            let covered = place.or_insert_with(|| covered(worker, key));
-            longest_free(span, covered).map(|free| (free, worker, key))
+            let (since, covered) = place.or_insert_with(|| covered(worker, key));
+            let kept_away = (span.0.max(*since), span.1);
+            let free = (kept_away.0 < span.1).then(|| longest_free(kept_away, covered));
+            free.flatten().map(|free| (free, worker, key))
         });
     free.max_by_key(|(free, _, _)| free.1 - free.0)
 }

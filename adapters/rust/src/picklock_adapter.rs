@@ -149,12 +149,9 @@ pub fn serve<L: Lock>(
                     ("version", text(version)),
                 ]
             }),
-            op => answer(op.unwrap_or_default(), &request, lock.as_mut()),
+            op => answer(op.unwrap_or_default(), &request, read_at, lock.as_mut()),
         };
         let mut answer = answer.unwrap_or_else(error);
-        if answer[0].1 == text("granted") {
-            answer.push(("elapsed_ms", number(millis(read_at.elapsed()))));
-        }
         answer.push(("id", number(id)));
         write(answer);
     }
@@ -162,7 +159,12 @@ pub fn serve<L: Lock>(
 
 type Fields = Vec<(&'static str, Json)>;
 
-fn answer<L: Lock>(op: &str, request: &Json, lock: Option<&mut L>) -> Result<Fields, Failure> {
+fn answer<L: Lock>(
+    op: &str,
+    request: &Json,
+    read_at: Instant,
+    lock: Option<&mut L>,
+) -> Result<Fields, Failure> {
     if op == "ping" {
         return Ok(vec![("reply", text("pong"))]);
     }
@@ -191,12 +193,14 @@ fn answer<L: Lock>(op: &str, request: &Json, lock: Option<&mut L>) -> Result<Fie
         }
         "acquire" => {
             let ttl = duration("ttl_ms")?;
-            Ok(granted(lock.acquire(key, ttl, duration("wait_ms")?)?, ttl))
+            let grant = lock.acquire(key, ttl, duration("wait_ms")?)?;
+            Ok(granted(grant, ttl, read_at))
         }
         _ if !L::EXTENDS => Ok(vec![("reply", text("unsupported"))]),
         _ => {
             let ttl = duration("ttl_ms")?;
-            Ok(granted(lock.extend(key, word("token")?, ttl)?, ttl))
+            let grant = lock.extend(key, word("token")?, ttl)?;
+            Ok(granted(grant, ttl, read_at))
         }
     }
 }
@@ -244,12 +248,14 @@ fn without(field: &str) -> Failure {
     Failure::Definite(format!("the request has no `{field}`"))
 }
 
-fn granted(grant: Option<Grant>, ttl: Duration) -> Fields {
+fn granted(grant: Option<Grant>, ttl: Duration, read_at: Instant) -> Fields {
     let Some(grant) = grant else {
         return vec![("reply", text("refused"))];
     };
     let mut answer = vec![("reply", text("granted")), ("token", text(&grant.token))];
     answer.extend(grant.fence.map(|fence| ("fence", number(fence))));
+    // Before `valid_ms`: time that passes between the two must not make the lease longer.
+    answer.push(("elapsed_ms", number(millis(read_at.elapsed()))));
     answer.extend(
         grant
             .asked_at

@@ -33,6 +33,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 
+#[path = "../../../src/allocator.rs"]
+mod allocator;
 mod counted;
 mod growth;
 mod ours;
@@ -40,6 +42,10 @@ mod peer;
 mod shape;
 
 use shape::Shape;
+
+/// The allocator of the `picklock` binary, for both sides.
+#[global_allocator]
+static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 const ROUNDS: usize = 5;
 /// Seeds of a round: the same on both sides, so that both meet the same retry delays.

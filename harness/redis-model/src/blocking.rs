@@ -1,4 +1,4 @@
-//! Blocked clients: BLPOP and its relatives, and WAIT.
+//! Blocked clients: BLPOP and BZPOPMIN with their relatives, and WAIT.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,14 @@ use super::session::ClientId;
 use super::state::State;
 use super::values::Value;
 use super::waiter::{Wait, Waiter};
-use super::{Now, Reply};
+use super::{Now, Reply, ServerVersion};
 
 /// Reads a timeout in seconds and returns when it expires, `None` for never.
-pub(super) fn deadline(now: Now, timeout: &[u8]) -> Result<Option<Now>, Refusal> {
+pub(super) fn deadline(
+    version: ServerVersion,
+    now: Now,
+    timeout: &[u8],
+) -> Result<Option<Now>, Refusal> {
     let seconds =
         double(timeout).ok_or(Refusal::fixed("ERR timeout is not a float or out of range"))?;
     if seconds.is_infinite() || seconds * 1000.0 > i64::MAX as f64 {
@@ -21,7 +25,9 @@ pub(super) fn deadline(now: Now, timeout: &[u8]) -> Result<Option<Now>, Refusal>
     if seconds < 0.0 {
         return Err(Refusal::fixed("ERR timeout is negative"));
     }
-    if seconds == 0.0 {
+    // Redis 6.2 rounds down, also its 80-bit product for 0.001, and what becomes 0 never ends.
+    let longest_endless = if version.since_70() { 0.0 } else { 0.001 };
+    if seconds <= longest_endless {
         return Ok(None);
     }
     let wait_ms = (seconds * 1000.0).ceil() as i64;
@@ -74,6 +80,29 @@ pub(super) fn pop_end(
     Ok(element)
 }
 
+/// Takes the first or the last member of a sorted set.
+fn pop_score(
+    context: &mut Context<'_>,
+    key: &[u8],
+    highest: bool,
+) -> Result<Option<(Vec<u8>, f64)>, Refusal> {
+    let Some(set) = context.sorted_set(key)? else {
+        return Ok(None);
+    };
+    let first = match highest {
+        true => set.iter().next_back(),
+        false => set.iter().next(),
+    };
+    let popped = first.map(|(member, score)| (member.to_vec(), score));
+    if let Some((member, _)) = &popped {
+        set.remove(member);
+    }
+    let empty = set.is_empty();
+    context.drop_if(key, empty);
+    context.touched(key);
+    Ok(popped)
+}
+
 /// The reply that a wait can get now, if any.
 pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option<Reply>, Refusal> {
     match wait {
@@ -83,6 +112,17 @@ pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option
                     let word: &[u8] = if *left { b"LPOP" } else { b"RPOP" };
                     context.reword(&[word, key]);
                     return Ok(Some(Reply::bulks([key.as_slice(), element.as_slice()])));
+                }
+            }
+            Ok(None)
+        }
+        Wait::PopScore { keys, highest } => {
+            for key in keys {
+                if let Some((member, score)) = pop_score(context, key, *highest)? {
+                    let word: &[u8] = if *highest { b"ZPOPMAX" } else { b"ZPOPMIN" };
+                    context.reword(&[word, key]);
+                    let (key, member) = (Reply::bulk(key), Reply::bulk(member));
+                    return Ok(Some(Reply::Array(vec![key, member, context.double(score)])));
                 }
             }
             Ok(None)
@@ -138,11 +178,21 @@ fn serve_key(state: &mut State, database: usize, key: &[u8], now: Now) {
         }
         let waiter = waiter.clone();
         let mut context = context_of(state, &waiter, now);
-        if !matches!(context.list(key), Ok(Some(_))) {
-            // Nothing is left, or it is not a list: the others keep waiting.
-            return;
+        let there = match waiter.wait {
+            Wait::PopScore { .. } => matches!(context.sorted_set(key), Ok(Some(_))),
+            _ => matches!(context.list(key), Ok(Some(_))),
+        };
+        if !there {
+            // Nothing is left, or it is not what this client waits for.
+            place += 1;
+            continue;
         }
-        match try_serve(&mut context, &waiter.wait.on(key)) {
+        // Since 7.2 the whole command is executed again, so its first keys come first.
+        let wait = match context.state.version.since_72() {
+            true => waiter.wait.clone(),
+            false => waiter.wait.on(key),
+        };
+        match try_serve(&mut context, &wait) {
             Ok(Some(reply)) => release(state, place, reply),
             Ok(None) => place += 1,
             // The target of a move is not a list: that ends the wait.
@@ -217,7 +267,7 @@ pub(super) fn time_out(state: &mut State, now: Now) {
             continue;
         }
         let reply = match waiter.wait {
-            Wait::Pop { .. } => Reply::NilArray,
+            Wait::Pop { .. } | Wait::PopScore { .. } => Reply::NilArray,
             Wait::Move { .. } => Reply::Nil,
             Wait::Replicas { changes, .. } => Reply::Int(acknowledged(state, changes)),
         };

@@ -35,8 +35,12 @@ pub(super) struct Spec {
     pub write: bool,
     /// Refused when memory is exhausted.
     pub denies_oom: bool,
+    /// Changes no key, but goes to replicas: read-only scripts may not call it.
+    pub replicated: bool,
     /// Refused in scripts.
     pub no_script: bool,
+    /// Refused in scripts before Redis 7.2, because it may block.
+    pub no_script_before_72: bool,
     /// Which servers have it.
     pub offered: fn(ServerVersion) -> bool,
     /// For a command with subcommands: those that the model knows.
@@ -66,6 +70,12 @@ impl Subcommand {
             arity_62: arity,
             offered: |_| true,
         }
+    }
+
+    /// The same, on these servers only.
+    pub(super) const fn on(mut self, offered: fn(ServerVersion) -> bool) -> Subcommand {
+        self.offered = offered;
+        self
     }
 
     /// The same, with another number of words in Redis 6.2.
@@ -107,7 +117,9 @@ impl Spec {
             arity_62: arity,
             write: false,
             denies_oom: false,
+            replicated: false,
             no_script: false,
+            no_script_before_72: false,
             offered: |_| true,
             subcommands: &[],
             run: Run::Data(run),
@@ -149,7 +161,9 @@ impl Spec {
             arity_62: arity,
             write: false,
             denies_oom: false,
+            replicated: false,
             no_script: true,
+            no_script_before_72: false,
             offered: |_| true,
             subcommands: &[],
             run: Run::Whole(run),
@@ -159,6 +173,23 @@ impl Spec {
     /// The same, refused in scripts.
     pub(super) const fn no_script(mut self) -> Spec {
         self.no_script = true;
+        self
+    }
+
+    /// The same, refused in scripts before Redis 7.2. Since then it does not block there.
+    pub(super) const fn no_script_before_72(mut self) -> Spec {
+        self.no_script_before_72 = true;
+        self
+    }
+
+    /// True if scripts must not call it.
+    pub(super) fn refused_in_scripts(&self, version: ServerVersion) -> bool {
+        self.no_script || (self.no_script_before_72 && !version.since_72())
+    }
+
+    /// The same, which goes to replicas although it changes no key.
+    pub(super) const fn replicated(mut self) -> Spec {
+        self.replicated = true;
         self
     }
 
@@ -213,6 +244,16 @@ impl Spec {
             Misuse::None
         } else {
             Misuse::Arity(None)
+        }
+    }
+
+    /// The name as it is in error texts: since Redis 7.0 with the subcommand, `script|load`.
+    pub(super) fn name_of(&self, args: Args<'_>, version: ServerVersion) -> String {
+        let mut subcommands = self.subcommands.iter();
+        let named = |sub: &&Subcommand| args.get(1).is_some_and(|word| is_named(word, sub.name));
+        match subcommands.find(named).filter(|_| version.since_70()) {
+            Some(sub) => format!("{}|{}", self.name, sub.name),
+            None => self.name.to_owned(),
         }
     }
 

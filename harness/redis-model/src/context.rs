@@ -34,6 +34,9 @@ impl Context<'_> {
         if self.state.expire(self.database, key, self.now) {
             return None;
         }
+        if self.state.field_expiries {
+            self.state.expire_fields(self.database, key, self.now);
+        }
         self.state.keyspace.databases[self.database].get_mut(key)
     }
 
@@ -90,6 +93,9 @@ impl Context<'_> {
     /// The value of a key, which is created if it is missing.
     pub(super) fn value_or(&mut self, key: &[u8], empty: impl FnOnce() -> Value) -> &mut Value {
         self.state.expire(self.database, key, self.now);
+        if self.state.field_expiries {
+            self.state.expire_fields(self.database, key, self.now);
+        }
         let database = &mut self.state.keyspace.databases[self.database];
         &mut database
             .entry(key.to_vec())

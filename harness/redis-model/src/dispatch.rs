@@ -4,7 +4,7 @@ use super::command::{Args, Misuse, Run, Spec, exists_elsewhere, find};
 use super::context::Context;
 use super::reply::{Outcome, Refusal};
 use super::report::Sender;
-use super::session::ClientId;
+use super::session::{ClientId, Session};
 use super::state::State;
 use super::{Now, Reply, Server};
 
@@ -12,7 +12,17 @@ use super::{Now, Reply, Server};
 const NEVER_QUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
 
 /// Commands that a RESP2 connection may still send while it is subscribed.
-const WHILE_SUBSCRIBED: [&str; 5] = ["ping", "quit", "reset", "subscribe", "unsubscribe"];
+const WHILE_SUBSCRIBED: [&str; 9] = [
+    "ping",
+    "quit",
+    "reset",
+    "subscribe",
+    "unsubscribe",
+    "psubscribe",
+    "punsubscribe",
+    "ssubscribe",
+    "sunsubscribe",
+];
 
 /// Executes one command of one client.
 pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now: Now) -> Reply {
@@ -81,7 +91,8 @@ fn admit(
     let Some(spec) = find(name, state.version) else {
         return Err(unknown(state, name, args));
     };
-    match spec.check(args, state.version) {
+    let misuse = spec.check(args, state.version);
+    match misuse {
         Misuse::None => {}
         // Redis 6.2 looks at subcommands only when they are executed.
         Misuse::Arity(Some(_)) | Misuse::Unknown(_)
@@ -89,16 +100,20 @@ fn admit(
         {
             return Err(state.not_modelled("a wrong subcommand in a transaction"));
         }
-        Misuse::Arity(Some(word)) if state.version.since_70() => {
-            return Err(Refusal::arity(&format!("{}|{word}", spec.name)));
-        }
-        Misuse::Arity(Some(_)) => {
+        Misuse::Arity(Some(_)) | Misuse::Unknown(_) if !state.version.since_70() => {
+            while_subscribed(state, client, spec, args)?;
+            if let Misuse::Unknown(word) = misuse {
+                return Err(unknown_subcommand(state, spec, word));
+            }
             // The word as the client wrote it.
             return Err(Refusal::unknown_subcommand(
                 state.version,
                 spec.name,
                 args[1],
             ));
+        }
+        Misuse::Arity(Some(word)) => {
+            return Err(Refusal::arity(&format!("{}|{word}", spec.name)));
         }
         Misuse::Arity(None) => return Err(Refusal::arity(spec.name)),
         Misuse::Unknown(word) => return Err(unknown_subcommand(state, spec, word)),
@@ -114,18 +129,24 @@ fn admit(
     if state.read_only && spec.write {
         return Err(READ_ONLY);
     }
-    let subscribed = state
-        .sessions
-        .get(&client)
-        .is_some_and(|session| !session.resp3 && !session.channels.is_empty());
-    if subscribed && !WHILE_SUBSCRIBED.contains(&spec.name) {
-        return Err(Refusal::of(format!(
-            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET \
-             are allowed in this context",
-            spec.name
-        )));
-    }
+    while_subscribed(state, client, spec, args)?;
     Ok(spec)
+}
+
+/// A RESP2 connection with subscriptions can send few commands.
+fn while_subscribed(
+    state: &State,
+    client: ClientId,
+    spec: &Spec,
+    args: Args<'_>,
+) -> Result<(), Refusal> {
+    let session = state.sessions.get(&client);
+    let subscribed = session.is_some_and(Session::only_listens);
+    if !subscribed || WHILE_SUBSCRIBED.contains(&spec.name) {
+        return Ok(());
+    }
+    let name = spec.name_of(args, state.version);
+    Err(Refusal::while_subscribed(state.version, &name))
 }
 
 pub(super) const OUT_OF_MEMORY: Refusal =

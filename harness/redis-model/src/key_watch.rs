@@ -94,8 +94,20 @@ impl HeldValue {
     pub(super) fn of(entry: &Entry) -> Self {
         HeldValue {
             text: text_of(&entry.value),
-            expires_ms: entry.expires_ms,
+            expires_ms: entry
+                .expires_ms
+                .into_iter()
+                .chain(last_field_ms(&entry.value))
+                .min(),
         }
+    }
+}
+
+/// When the last field of a hash expires, which takes the hash along.
+fn last_field_ms(value: &Value) -> Option<i64> {
+    match value {
+        Value::Hash(hash) => hash.last_expiry_ms(),
+        _ => None,
     }
 }
 

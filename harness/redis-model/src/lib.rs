@@ -17,6 +17,7 @@ mod commands;
 mod context;
 mod dispatch;
 mod effect;
+mod field_expiry;
 mod glob;
 mod key_watch;
 mod keyspace;

@@ -26,6 +26,10 @@ pub enum Reply {
     Set(Vec<Reply>),
     /// `,1.5`, kept as the text that the server writes; bulk string in RESP2.
     Double(String),
+    /// `#t` or `#f`; a number in RESP2.
+    Boolean(bool),
+    /// `(`: the digits of a number of any length; bulk string in RESP2.
+    BigNumber(String),
     /// `=`: text with a three-letter format; bulk string in RESP2.
     Verbatim(&'static str, Vec<u8>),
     /// `>`: out of band; array in RESP2.
@@ -76,7 +80,8 @@ impl Reply {
             Reply::Several(items) => {
                 Reply::Several(items.into_iter().map(Reply::for_resp2).collect())
             }
-            Reply::Double(text) => Reply::Bulk(text.into_bytes()),
+            Reply::Double(text) | Reply::BigNumber(text) => Reply::Bulk(text.into_bytes()),
+            Reply::Boolean(is_true) => Reply::Int(i64::from(is_true)),
             Reply::Verbatim(_, text) => Reply::Bulk(text),
             plain => plain,
         }

@@ -186,6 +186,7 @@ impl Server {
             self.state.touch_all(database);
         }
         self.state.keyspace = keyspace;
+        self.state.note_field_expiries();
         for (database, key) in self.state.watchers.keys().cloned().collect::<Vec<_>>() {
             if self.state.keyspace.databases[database].contains_key(&key) {
                 self.state.touch(database, &key);
@@ -240,6 +241,7 @@ impl Server {
                 self.state.expire(database, &key, now);
             }
         }
+        self.state.expire_all_fields(now);
     }
 
     /// Makes the server a replica, which refuses writes of clients, or a master again.

@@ -46,6 +46,8 @@ pub(super) struct State {
     pub waiters: Vec<Waiter>,
     /// Changed keys that clients wait for, database first.
     pub ready: Vec<(usize, Vec<u8>)>,
+    /// Fields of hashes may have expiries.
+    pub field_expiries: bool,
     /// Source of `SPOP`'s and `SRANDMEMBER`'s choices.
     pub random: u64,
 }
@@ -102,7 +104,7 @@ impl State {
     }
 
     /// Tells the watchers of a key that it has changed.
-    fn touch_watchers(&mut self, database: usize, key: &[u8]) {
+    pub(super) fn touch_watchers(&mut self, database: usize, key: &[u8]) {
         if self.watchers.is_empty() {
             return;
         }
@@ -162,6 +164,10 @@ impl State {
 
     /// Watches a key for a client.
     pub(super) fn watch(&mut self, client: ClientId, database: usize, key: &[u8], now: Now) {
+        if self.field_expiries {
+            // Fields that were over before are no change.
+            self.expire_fields(database, key, now);
+        }
         let expired = self.is_expired(database, key, now);
         let Some(session) = self.sessions.get_mut(&client) else {
             return;
@@ -182,6 +188,13 @@ impl State {
             .entry((database, key.to_vec()))
             .or_default()
             .push(client);
+    }
+
+    /// True if a key that the client watches has changed.
+    pub(super) fn is_dirty(&self, client: ClientId) -> bool {
+        self.sessions
+            .get(&client)
+            .is_some_and(|session| session.dirty)
     }
 
     /// Ends all watches of a client.

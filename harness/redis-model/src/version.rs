@@ -94,6 +94,14 @@ impl ServerVersion {
         self == ServerVersion::Redis84
     }
 
+    /// `HEXPIRE` and its relatives, `HGETDEL`.
+    pub(super) fn has_field_expiry(self) -> bool {
+        matches!(
+            self,
+            ServerVersion::Redis80 | ServerVersion::Redis84 | ServerVersion::Valkey91
+        )
+    }
+
     /// `DELIFEQ`.
     pub(super) fn has_delifeq(self) -> bool {
         self == ServerVersion::Valkey91
@@ -105,8 +113,8 @@ impl ServerVersion {
         self != ServerVersion::Redis62
     }
 
-    /// Blanks before the number of a range's end.
-    pub(super) fn reads_blanks(self) -> bool {
+    /// Blanks before the number of a range's end, and hexadecimal digits in it.
+    pub(super) fn reads_range_ends_leniently(self) -> bool {
         !matches!(self, ServerVersion::Redis80 | ServerVersion::Valkey91)
     }
 

@@ -8,6 +8,8 @@ use super::session::ClientId;
 pub(super) enum Wait {
     /// An element of the first of these lists that has one.
     Pop { keys: Vec<Vec<u8>>, left: bool },
+    /// The first or the last member of the first of these sorted sets that has one.
+    PopScore { keys: Vec<Vec<u8>>, highest: bool },
     /// An element to move to another list.
     Move {
         from: Vec<u8>,
@@ -33,7 +35,9 @@ impl Wait {
     /// True if an element of this key may end the wait.
     pub(super) fn takes_from(&self, key: &[u8]) -> bool {
         match self {
-            Wait::Pop { keys, .. } => keys.iter().any(|other| other == key),
+            Wait::Pop { keys, .. } | Wait::PopScore { keys, .. } => {
+                keys.iter().any(|other| other == key)
+            }
             Wait::Move { from, .. } => from == key,
             Wait::Replicas { .. } => false,
         }
@@ -45,6 +49,10 @@ impl Wait {
             Wait::Pop { left, .. } => Wait::Pop {
                 keys: vec![key.to_vec()],
                 left: *left,
+            },
+            Wait::PopScore { highest, .. } => Wait::PopScore {
+                keys: vec![key.to_vec()],
+                highest: *highest,
             },
             Wait::Move { .. } | Wait::Replicas { .. } => self.clone(),
         }

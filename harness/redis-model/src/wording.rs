@@ -94,6 +94,28 @@ impl Refusal {
         })
     }
 
+    /// A subcommand that notices only when it is executed that its words are too many or wrong.
+    pub(super) fn wrong_subcommand_use(
+        version: ServerVersion,
+        container: &str,
+        word: &[u8],
+    ) -> Refusal {
+        let word = Refusal::quote(word, 128);
+        let begin = if version.since_70() { 'u' } else { 'U' };
+        Refusal::of(format!(
+            "ERR {begin}nknown subcommand or wrong number of arguments for '{word}'. Try {container} HELP."
+        ))
+    }
+
+    /// A command that a RESP2 connection cannot send while it has subscriptions.
+    pub(super) fn while_subscribed(version: ServerVersion, command: &str) -> Refusal {
+        let kinds = if version.since_70() { "P|S" } else { "P" };
+        Refusal::of(format!(
+            "ERR Can't execute '{command}': only ({kinds})SUBSCRIBE / ({kinds})UNSUBSCRIBE / PING / QUIT \
+             / RESET are allowed in this context"
+        ))
+    }
+
     /// A pair without its second half.
     pub(super) fn odd_pairs(version: ServerVersion, command: &str) -> Refusal {
         match version.since_70() {

@@ -8,6 +8,7 @@ use redis::sentinel::{Sentinel, SentinelNodeConnectionInfo};
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
 use super::reconnecting::{Origin, Reconnecting};
+use super::subscription::subscribe;
 
 /// URL scheme of a node whose master the Sentinels name.
 const SENTINEL_SCHEME: &str = "redis+sentinel://";
@@ -23,8 +24,8 @@ pub struct ConnectError {
 }
 
 /// One connection for each URL, to the server itself or to the master that the Sentinels name. A
-/// lock can open more. Nothing is sent yet: a node that is down must not prevent the worker from
-/// starting. Each command opens the connection if necessary, fails after `timeout` at the latest,
+/// lock can open more, and subscribe. Nothing is sent yet: a node that is down must not prevent the
+/// worker from starting. Each command opens the connection if necessary, fails after `timeout` at the latest,
 /// and is never sent twice.
 ///
 /// # Errors
@@ -37,8 +38,10 @@ pub fn connect(urls: &[String], timeout: Duration) -> Result<Vec<Node>, ConnectE
                 source,
             })?;
             let origin = Arc::new(origin);
-            Ok(Node::opening(move || {
-                Reconnecting::new(Arc::clone(&origin), timeout)
+            let opened = Arc::clone(&origin);
+            let node = Node::opening(move || Reconnecting::new(Arc::clone(&opened), timeout));
+            Ok(node.with_subscriptions(move |channel| {
+                Box::pin(subscribe(Arc::clone(&origin), channel, timeout))
             }))
         })
         .collect()

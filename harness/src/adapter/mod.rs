@@ -8,6 +8,7 @@
 //! - [`process`]: the driver's end of a worker process
 //! - [`control`]: freezes, thaws and kills it with all its descendants
 //! - [`command_line`]: its command line, for `exec:` subjects
+//! - [`worker_command`]: that with its working directory and its environment
 //! - [`serve`]: the worker's end, for built-in subjects
 //! - [`connect`]: the worker's connections to real Redis nodes
 
@@ -27,4 +28,6 @@ pub mod protocol_fault;
 mod reap_guard;
 mod reconnecting;
 pub mod serve;
+mod subscription;
 mod unsent_message;
+pub mod worker_command;

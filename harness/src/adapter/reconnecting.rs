@@ -18,7 +18,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::aio::{ConnectionLike, MultiplexedConnection, PubSub};
 use redis::sentinel::{Sentinel, SentinelNodeConnectionInfo};
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
@@ -50,20 +50,40 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    async fn open(&self, config: &AsyncConnectionConfig) -> RedisResult<MultiplexedConnection> {
-        let client = match self {
-            Origin::Server(client) => client,
+    /// Connects to the server itself, or to the master that the Sentinels name now.
+    async fn reach<T>(
+        &self,
+        connect: impl AsyncFnOnce(&Client) -> RedisResult<T>,
+    ) -> RedisResult<T> {
+        match self {
+            Origin::Server(client) => connect(client).await,
             Origin::Sentinels {
                 sentinel,
                 master,
                 as_master,
             } => {
-                let mut sentinel = sentinel.lock().await;
-                &sentinel.async_master_for(master, Some(as_master)).await?
+                // Others may ask the Sentinels while this one connects, which can take long.
+                let client = {
+                    let mut sentinel = sentinel.lock().await;
+                    sentinel.async_master_for(master, Some(as_master)).await?
+                };
+                connect(&client).await
             }
-        };
-        client
-            .get_multiplexed_async_connection_with_config(config)
+        }
+    }
+
+    async fn open(&self, config: &AsyncConnectionConfig) -> RedisResult<MultiplexedConnection> {
+        self.reach(async |client| {
+            client
+                .get_multiplexed_async_connection_with_config(config)
+                .await
+        })
+        .await
+    }
+
+    /// A connection for subscriptions only.
+    pub(super) async fn open_for_subscriptions(&self) -> RedisResult<PubSub> {
+        self.reach(async |client| client.get_async_pubsub().await)
             .await
     }
 

@@ -84,7 +84,7 @@ impl RealWorld {
             let replicas = (0..replicas).map(|replica| servers.replica_address(node, replica));
             let all = std::iter::once(master).chain(replicas).collect();
             let (locks, wire) = (Rc::clone(&locks), self.wire.clone());
-            let begun = ObservedNode::begin(version, all, locks, wire, clock.clone()).await;
+            let begun = ObservedNode::begin(node, version, all, locks, wire, clock.clone()).await;
             observed.push(begun.map_err(|error| (master, error))?);
         }
         self.tell_what_takes(&observed);

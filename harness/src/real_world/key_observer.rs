@@ -26,11 +26,15 @@ use crate::wire::Wire;
 /// A server that does not answer within this time is frozen or gone.
 const ANSWER: Duration = Duration::from_secs(2);
 
+/// A server that is about to be killed is asked for so long to tell everything first.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// What a mark begins with.
 const MARK: &str = "picklock-mark-";
 
 /// The account of one node.
 pub(super) struct ObservedNode {
+    node: usize,
     replay: RefCell<NodeReplay>,
     servers: Vec<ObservedServer>,
     wire: Wire,
@@ -69,6 +73,7 @@ impl ObservedNode {
     /// # Errors
     /// A server does not answer, or refuses.
     pub(super) async fn begin(
+        node: usize,
         version: ServerVersion,
         servers: Vec<SocketAddr>,
         locks: Rc<[String]>,
@@ -84,6 +89,7 @@ impl ObservedNode {
             gap: RefCell::default(),
         };
         let node = Rc::new(ObservedNode {
+            node,
             replay: RefCell::new(NodeReplay::new(version, count, locks)),
             servers: servers.into_iter().map(observed).collect(),
             wire,
@@ -113,6 +119,20 @@ impl ObservedNode {
             .borrow_mut()
             .restarted(server, &keys, wall_us, at_ns);
         Ok(())
+    }
+
+    /// The node's master is about to be killed. A server answers a client before it tells us of the
+    /// command, and one that dies in between leaves the command untold.
+    pub(super) async fn master_dies(self: &Rc<Self>) {
+        let master = self.replay.borrow().master();
+        let _ = timeout(LAST_WORDS, self.catch_up(master)).await;
+    }
+
+    /// The node's master is gone: what it has said before is read to the end. A promotion that came first
+    /// would take what is still unread for that of a server that is no master.
+    pub(super) async fn master_died(self: &Rc<Self>) {
+        let master = self.replay.borrow().master();
+        self.ended(master).await;
     }
 
     /// A server has been promoted, and no client has reached it since.
@@ -194,8 +214,7 @@ impl ObservedNode {
             return;
         }
         match stored_keys::look(observed.address.get()).await {
-            // It died: what it had executed, it had told.
-            Look::Gone => {}
+            Look::Gone => self.must_have_told_all(server),
             Look::Keys(_) | Look::Frozen => self.gap(server, "a server has ended its report"),
             Look::Failed(why) => {
                 let reason = format!("a server has ended its report, and its keys: {why}");
@@ -242,6 +261,17 @@ impl ObservedNode {
             && timeout(ANSWER, reader).await.is_err()
         {
             self.gap(server, "the report of a server that is gone does not end");
+        }
+        self.must_have_told_all(server);
+    }
+
+    /// A server has died. The wire has seen its replies, so it knows what the server has not told.
+    fn must_have_told_all(&self, server: usize) {
+        if server == self.replay.borrow().master() && self.wire.has_untold(self.node) {
+            self.gap(
+                server,
+                "a server died before it had told all that it had executed",
+            );
         }
     }
 

@@ -29,6 +29,7 @@ use self::data::Administrator;
 use self::key_observer::ObservedNode;
 use self::sentinels::NO_SENTINELS;
 use crate::adapter::control::WorkerControl;
+use crate::adapter::worker_command::WorkerCommand;
 use crate::history::CustodyLook;
 use crate::real::{
     RealServers, Reaper, Registration, Servers, ShiftedWallClock, WallClockShim, WorldError,
@@ -53,7 +54,7 @@ pub struct RealWorld {
     servers: RefCell<Option<Rc<RealServers>>>,
     nodes: usize,
     wire: Wire,
-    argv: Vec<String>,
+    command: WorkerCommand,
     logs: PathBuf,
     reaper: Reaper,
     workers: RefCell<HashMap<usize, RunningWorker>>,
@@ -85,8 +86,8 @@ pub struct Parts {
     pub nodes: usize,
     /// The wire, with the run's clock and watcher.
     pub wire: Wire,
-    /// What each worker runs.
-    pub argv: Vec<String>,
+    /// What starts each worker.
+    pub command: WorkerCommand,
     /// Where workers' logs go.
     pub logs: PathBuf,
     /// The helper that cleans up.
@@ -104,7 +105,7 @@ impl RealWorld {
             servers: RefCell::new(Some(Rc::new(parts.servers))),
             nodes: parts.nodes,
             wire: parts.wire,
-            argv: parts.argv,
+            command: parts.command,
             logs: parts.logs,
             reaper: parts.reaper,
             workers: RefCell::default(),

@@ -14,6 +14,9 @@ impl Nodes for RealWorld {
     }
 
     async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
+        if let Some(observer) = self.observer(node) {
+            observer.master_dies().await;
+        }
         self.servers()?.crash(node).await.map_err(failed)?;
         // Nobody reaches it before its observer does.
         self.wire.close_node(node);

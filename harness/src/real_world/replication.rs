@@ -28,9 +28,16 @@ impl Replication for RealWorld {
         if !is_cut {
             caught_up(servers.address(node), replica).await?;
         }
+        let observer = self.observer(node);
+        if let Some(observer) = &observer {
+            observer.master_dies().await;
+        }
         servers.crash(node).await.map_err(failed)?;
+        if let Some(observer) = &observer {
+            observer.master_died().await;
+        }
         promote(replica).await?;
-        if let Some(observer) = self.observer(node) {
+        if let Some(observer) = observer {
             // The observer counts the master as the first server.
             observer.promoted(1).await;
         }

@@ -39,12 +39,14 @@ impl Workers for RealWorld {
         let log = self.logs.join(format!("worker-{worker}.log"));
         let wall_clock = self.wall_clock(worker)?;
         let prepare = |command: &mut Command| {
+            self.command.prepare(command);
             parent_death_signal::prepare(command);
             if let Some(wall_clock) = &wall_clock {
                 command.envs(wall_clock.environment());
             }
         };
-        let process = WorkerProcess::spawn(&self.argv, &log, prepare).map_err(|error| {
+        let argv = self.command.argv_to_start();
+        let process = WorkerProcess::spawn(&argv, &log, prepare).map_err(|error| {
             let failure = format!("worker {worker}: {error}");
             if error.source_io().is_some_and(is_shortage) {
                 self.wire.note_shortage(failure.clone());

@@ -11,6 +11,7 @@ use picklock_scenarios::{Capability, StockPlace, WorldName};
 use super::error::RunFailure;
 use super::observer::{Observer, RunPhase};
 use super::output::RunOutput;
+use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::context::{Plan, Triggers, millis};
 use crate::driver::{self, RunError, Setup};
@@ -31,8 +32,8 @@ const LAST_LINES: usize = 8;
 pub struct ServerBackend {
     /// The servers: an image or a binary.
     pub servers: World,
-    /// The command line of a worker process. It speaks the adapter protocol.
-    pub worker: Vec<String>,
+    /// What starts a worker process. It speaks the adapter protocol.
+    pub worker: WorkerCommand,
     /// The program of the clean-up helper, which calls
     /// [`run_reaper`](crate::real::run_reaper).
     pub reaper: PathBuf,
@@ -154,7 +155,7 @@ async fn prepare(
         servers,
         nodes,
         wire: wire.clone(),
-        argv: backend.worker,
+        command: backend.worker,
         logs: dir.path().to_owned(),
         reaper,
     });

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use super::args::Args;
 use super::submission_queue::{
-    Channel, ReplySlot, RequestError, RequestId, Submission, SubmissionQueue,
+    Channel, Inbox, ReplySlot, RequestError, RequestId, Submission, SubmissionQueue,
 };
 use crate::model::Reply;
 use crate::wire::LinkId;
@@ -124,6 +124,56 @@ impl ClientEndpoint {
         if let Some(waker) = waker.flatten() {
             waker.wake();
         }
+    }
+
+    /// From now on publications to this connection are kept.
+    pub(super) fn open_inbox(self, conn: u64) {
+        self.queue(|queue| queue.inboxes.insert(conn, Inbox::default()));
+    }
+
+    /// No publications to this connection are wanted any more.
+    pub(super) fn close_inbox(self, conn: u64) {
+        let inbox = self.queue(|queue| queue.inboxes.remove(&conn));
+        drop(inbox);
+    }
+
+    /// Something published has arrived on a connection.
+    pub(super) fn deliver(self, conn: u64, published: Reply) {
+        self.wake_subscriber(conn, |inbox| inbox.published.push_back(published));
+    }
+
+    /// The connection was reset: nothing more will arrive on it.
+    pub(super) fn end_inbox(self, conn: u64) {
+        self.wake_subscriber(conn, |inbox| inbox.ended = true);
+    }
+
+    fn wake_subscriber(self, conn: u64, change: impl FnOnce(&mut Inbox)) {
+        let waker = self.queue(|queue| {
+            let inbox = queue.inboxes.get_mut(&conn)?;
+            change(inbox);
+            inbox.waker.take()
+        });
+        if let Some(waker) = waker.flatten() {
+            waker.wake();
+        }
+    }
+
+    /// What was published next on a connection. `Ready(None)`: nothing more will come.
+    pub(super) fn poll_publication(self, conn: u64, context: &Context<'_>) -> Poll<Option<Reply>> {
+        let looked = self.queue(|queue| {
+            let inbox = queue.inboxes.get_mut(&conn)?;
+            if let Some(published) = inbox.published.pop_front() {
+                return Some((Poll::Ready(Some(published)), None));
+            }
+            if inbox.ended {
+                return Some((Poll::Ready(None), None));
+            }
+            let before = inbox.waker.replace(context.waker().clone());
+            Some((Poll::Pending, before))
+        });
+        // The previous waker is dropped here, while the queue is not borrowed.
+        let (published, _) = looked.flatten().unwrap_or((Poll::Ready(None), None));
+        published
     }
 
     /// Fails the requests that have timed out, and returns when the next one will. A reply that

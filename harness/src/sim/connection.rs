@@ -13,6 +13,7 @@ use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use super::args::Args;
 use super::client_endpoint::ClientEndpoint;
+use super::inbox::OpenInbox;
 use super::submission_queue::RequestError;
 use crate::clock::Clock;
 use crate::model::Reply;
@@ -50,6 +51,11 @@ impl SimConnection {
             clock,
         }))
     }
+
+    /// Subscribes to a channel. What is published there comes into the inbox.
+    pub(super) async fn subscribe(&self, channel: &str) -> RedisResult<OpenInbox> {
+        self.0.subscribe(channel).await
+    }
 }
 
 impl ClientChannel {
@@ -70,6 +76,23 @@ impl ClientChannel {
         let value = self.value(reply.await)?;
         guard.disarm();
         value.extract_error()
+    }
+
+    async fn subscribe(&self, channel: &str) -> RedisResult<OpenInbox> {
+        let deadline_ns = self.deadline_ns();
+        let guard = self.connected(deadline_ns).await?;
+        // Before the server can publish anything to it.
+        let inbox = OpenInbox::new(self.endpoint, guard.conn);
+        let write = |args: &mut Args| {
+            args.push(b"SUBSCRIBE");
+            args.push(channel.as_bytes());
+        };
+        let reply = self
+            .endpoint
+            .submit(guard.conn, self.link, deadline_ns, write);
+        self.value(reply.await)?.extract_error()?;
+        guard.disarm();
+        Ok(inbox)
     }
 
     /// Sends commands together, and waits for their replies, in order.
@@ -157,7 +180,7 @@ fn words(cmd: &Cmd) -> Args {
     args
 }
 
-fn io(kind: ErrorKind, text: impl Into<String>) -> RedisError {
+pub(super) fn io(kind: ErrorKind, text: impl Into<String>) -> RedisError {
     RedisError::from(Error::new(kind, text.into()))
 }
 

@@ -44,12 +44,14 @@ pub(super) struct Frame {
 pub(super) enum Payload {
     Command(Args),
     Reply(Reply),
+    /// What was published on a channel to which the client has subscribed: no request asked for it.
+    Publication(Reply),
     /// The client has closed the connection.
     Close,
 }
 
 impl Frame {
-    /// True for a command or a reply: what an interceptor sees, and what a fault can strike.
+    /// True for a command, a reply or a publication: what an interceptor sees, and what a fault can strike.
     pub(super) fn is_message(&self) -> bool {
         !matches!(self.payload, Payload::Close)
     }
@@ -57,7 +59,7 @@ impl Frame {
     pub(super) fn direction(&self) -> Direction {
         match self.payload {
             Payload::Command(_) | Payload::Close => Direction::Request,
-            Payload::Reply(_) => Direction::Reply,
+            Payload::Reply(_) | Payload::Publication(_) => Direction::Reply,
         }
     }
 }

@@ -97,7 +97,7 @@ impl LogWriter<'_> {
                     .append()
                     .push(&record, preview_of_command(args.iter()));
             }
-            Payload::Reply(reply) => {
+            Payload::Reply(reply) | Payload::Publication(reply) => {
                 let mut text = Vec::new();
                 reply.encode(false, &mut text);
                 let record = self.record(frame, text.len(), arrives_ns);

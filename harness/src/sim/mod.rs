@@ -21,6 +21,8 @@
 //! `network` is the one task that does this; `network_state` is what it knows; `log_writer` writes
 //! the frames into a command log, where one is wanted.
 //!
+//! What is published takes the same way as a reply, and ends in the `inbox` of a `subscription`.
+//!
 //! Time is tokio's paused clock, which jumps to the next event. The network keeps its own times in
 //! nanoseconds, so that two frames are never in a tie by accident; the clock that workers see moves
 //! in steps of a millisecond, because tokio's timers do.
@@ -37,6 +39,7 @@ mod egress;
 mod event_queue;
 mod frame;
 mod host;
+mod inbox;
 mod ingress;
 mod log_writer;
 mod network;
@@ -45,6 +48,7 @@ mod node;
 mod run_budget;
 mod runner;
 mod submission_queue;
+mod subscription;
 mod timer;
 mod told_account;
 mod turn_monitor;

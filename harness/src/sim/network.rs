@@ -234,6 +234,7 @@ impl Network {
                 drop(state);
                 self.log_lost(*conn, &removed, self.clock.now_ns() + 1, Outcome::Cut);
                 removed.fail(self.endpoint, error);
+                self.endpoint.end_inbox(*conn);
             }
         }
     }

@@ -213,9 +213,8 @@ impl NetworkState {
         })
     }
 
-    fn reply(&mut self, conn: u64, tag: CommandTag, reply: Reply) {
+    fn reply(&mut self, conn: u64, tag: CommandTag, payload: Payload) {
         if let Some(connection) = self.connections.get_mut(conn) {
-            let payload = Payload::Reply(reply);
             let frame = Frame { conn, tag, payload };
             connection.reply.arriving.push_back(frame);
         }
@@ -227,7 +226,7 @@ impl NetworkState {
         let request = connection.waiting.pop_front()?;
         match frame.payload {
             Payload::Reply(reply) => Some((request, reply)),
-            Payload::Command(_) | Payload::Close => None,
+            Payload::Command(_) | Payload::Publication(_) | Payload::Close => None,
         }
     }
 
@@ -250,22 +249,41 @@ impl NetworkState {
         }
     }
 
-    /// Sends a node's late replies to its blocked clients; returns the connections of those.
-    pub(super) fn answer_blocked(&mut self, node: usize) -> Vec<u64> {
-        let mut unblocked = Vec::new();
+    /// Sends a node's late replies to its blocked clients, and publications to its subscribers; returns
+    /// the connections of those.
+    pub(super) fn send_messages(&mut self, node: usize) -> Vec<u64> {
+        let mut answered = Vec::new();
         for (client, reply) in self.nodes[node].messages() {
             let matches = |known: &Connection| known.client == client && known.link.node == node;
             let found = self.connections.iter().find(|(_, known)| matches(known));
-            let Some((conn, _)) = found else {
+            let Some((conn, known)) = found else {
                 continue;
             };
+            let worker = known.link.worker;
             let connection = self.connections.get_mut(conn);
-            if let Some(tag) = connection.and_then(|connection| connection.blocked.take()) {
-                self.reply(conn, tag, reply);
-                unblocked.push(conn);
+            // A publication may come to a client that is blocked, and does not end that.
+            let is_reply = !matches!(reply, Reply::Push(_));
+            let blocked = connection.filter(|_| is_reply);
+            match blocked.and_then(|connection| connection.blocked.take()) {
+                Some(tag) => self.reply(conn, tag, Payload::Reply(reply)),
+                None => {
+                    let tag = self.unrequested(worker);
+                    self.reply(conn, tag, Payload::Publication(reply));
+                }
             }
+            answered.push(conn);
         }
-        unblocked
+        answered
+    }
+
+    /// The tag of a frame that answers no command of this worker, as the real wire has it.
+    fn unrequested(&mut self, worker: usize) -> CommandTag {
+        let &mut Worker { op, phase, .. } = self.worker(worker);
+        CommandTag {
+            op,
+            phase,
+            ..CommandTag::none()
+        }
     }
 
     /// A command has arrived at its node.

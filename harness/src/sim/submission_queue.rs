@@ -5,7 +5,7 @@
 //! thread has a queue of its own, and connections know it only by the number of their simulation.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
@@ -66,6 +66,16 @@ pub(super) struct Channel {
     pub(super) refused_ns: Option<u64>,
 }
 
+/// What was published to the subscriptions of one connection.
+#[derive(Default)]
+pub(super) struct Inbox {
+    pub(super) published: VecDeque<Reply>,
+    /// The connection was reset.
+    pub(super) ended: bool,
+    /// The task that waits for the next publication.
+    pub(super) waker: Option<Waker>,
+}
+
 /// The queue of one simulation.
 #[derive(Default)]
 pub(super) struct SubmissionQueue {
@@ -75,6 +85,8 @@ pub(super) struct SubmissionQueue {
     free: Vec<usize>,
     serial: u64,
     pub(super) channels: Vec<Channel>,
+    /// By connection: those that have subscriptions.
+    pub(super) inboxes: BTreeMap<u64, Inbox>,
     /// How many connections have been opened.
     conns: u64,
     /// When each request times out, the earliest first. Those of requests that are over are

@@ -14,6 +14,7 @@ use tokio::net::unix::pipe;
 use super::error::TrialError;
 use super::outcome::TrialRun;
 use super::worker_entry::{REAPER, ROLE, WORKER, WorkerEntry, WorkerError};
+use crate::adapter::worker_command::WorkerCommand;
 use crate::real::{Binary, ReaperError, World, run_reaper};
 use crate::run::{Backend, RunFailure, ServerBackend, run};
 use crate::spec::RunSpec;
@@ -98,7 +99,9 @@ pub(super) fn run_all(
             let mut reaper = entry.command(REAPER)?.into_iter();
             let backend = Backend::Servers(ServerBackend {
                 servers: World::Process(servers),
-                worker: entry.command(&format!("{WORKER}{}", spec.subject.name))?,
+                worker: WorkerCommand::new(
+                    entry.command(&format!("{WORKER}{}", spec.subject.name))?,
+                ),
                 reaper: reaper.next().unwrap_or_default().into(),
                 reaper_args: reaper.map(OsString::from).collect(),
             });

@@ -281,10 +281,10 @@ impl Shared<'_> {
         self.proxy.sent().is_some()
     }
 
-    /// A reply has come.
-    pub(super) fn replied(&self, at_ns: u64) {
+    /// A reply has come; `is_error`: a refusal.
+    pub(super) fn replied(&self, at_ns: u64, is_error: bool) {
         if let Some(sent) = self.proxy.sent() {
-            sent.replied(self.conn, at_ns);
+            sent.replied(self.conn, at_ns, is_error);
         }
     }
 

@@ -202,10 +202,17 @@ impl Wire {
         introduced(word)
     }
 
-    /// A server says that it has executed this command of a connection, given as name and arguments. `None`: there is no such
-    /// connection, or requests are not kept.
+    /// A server says that it has executed this command of a connection, given as name and arguments.
+    /// `None`: there is no such connection, or requests are not kept.
     pub fn executed(&self, conn: u64, words: &[Vec<u8>]) -> Option<ExecutedRequest> {
         self.proxy.sent.get()?.claim_words(conn, words)
+    }
+
+    /// True if the node has carried out a command that names a lock's key, by its reply, and no server has
+    /// told about it.
+    pub fn has_untold(&self, node: usize) -> bool {
+        let sent = self.proxy.sent.get();
+        sent.is_some_and(|sent| sent.has_untold(node))
     }
 
     /// The wire's questions which command took a lock. Without anybody who listens, nobody can say.

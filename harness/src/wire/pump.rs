@@ -232,7 +232,7 @@ impl<'a> Pump<'a> {
         };
         let answered = pending.answered_by(kind);
         if answered.is_some() {
-            self.shared.replied(now_ns);
+            self.shared.replied(now_ns, extent.shape == Shape::Error);
         }
         match answered {
             Some(request) => FrameMeta {

@@ -42,7 +42,10 @@ struct Sent {
     digest: u64,
     op: u64,
     phase: Phase,
+    names_key: bool,
     replied_ns: Option<u64>,
+    /// It was not refused, so the server has executed it.
+    succeeded: bool,
 }
 
 #[derive(Debug)]
@@ -115,7 +118,9 @@ impl SentRequests {
             digest: request.digest,
             op,
             phase,
+            names_key: request.key.is_some(),
             replied_ns: None,
+            succeeded: false,
         });
         if connection.sent.len() > MOST {
             connection.sent.pop_front();
@@ -139,8 +144,8 @@ impl SentRequests {
         self.sent(conn, &request);
     }
 
-    /// The reply to the connection's oldest unanswered request has come.
-    pub(super) fn replied(&self, conn: u64, at_ns: u64) {
+    /// The reply to the connection's oldest unanswered request has come; `is_error`: a refusal.
+    pub(super) fn replied(&self, conn: u64, at_ns: u64, is_error: bool) {
         let mut connections = self.lock();
         let Some(connection) = connections.get_mut(&conn) else {
             return;
@@ -150,7 +155,17 @@ impl SentRequests {
         let index = index.and_then(|index| usize::try_from(index).ok());
         if let Some(sent) = index.and_then(|index| connection.sent.get_mut(index)) {
             sent.replied_ns = Some(at_ns);
+            sent.succeeded = !is_error;
         }
+    }
+
+    /// True if the node has carried out a command that names a lock's key, by its reply, and has not told
+    /// about it. It tells about each in order, so one that still lives will do so.
+    pub(crate) fn has_untold(&self, node: usize) -> bool {
+        let connections = self.lock();
+        let of_node = connections.values().filter(|it| it.link.node == node);
+        let mut sent = of_node.flat_map(|connection| &connection.sent);
+        sent.any(|sent| sent.names_key && sent.succeeded)
     }
 
     /// The server says that it has executed this command of the connection: name and arguments.
@@ -221,12 +236,12 @@ mod tests {
             assert_eq!(requests.sent(7, &request), number as u64);
         }
         for at_ns in [100, 200, 300] {
-            requests.replied(7, at_ns);
+            requests.replied(7, at_ns, false);
         }
         let set = claim(&requests, "set", b"two").unwrap();
         assert_eq!((set.link, set.op, set.replied_ns), (link, 2, Some(300)));
         assert_eq!(set.number, Some(2));
-        requests.replied(7, 400);
+        requests.replied(7, 400, false);
         let get = claim(&requests, "get", b"k").unwrap();
         assert_eq!((get.op, get.replied_ns), (3, Some(400)));
         assert_eq!(get.number, Some(3));
@@ -235,6 +250,27 @@ mod tests {
         assert_eq!((other.op, other.replied_ns), (3, None));
         assert_eq!(other.number, None);
         assert_eq!(requests.claim(8, CommandName::new(b"GET"), 0), None);
+    }
+
+    #[test]
+    fn a_command_that_was_carried_out_and_not_told_about_is_noticed() {
+        let requests = SentRequests::default();
+        requests.opened(7, LinkId { worker: 2, node: 1 });
+        let named = |argument: &[u8]| Request {
+            key: Some(0),
+            ..request(b"SET", argument, 1)
+        };
+        requests.sent(7, &named(b"refused"));
+        requests.replied(7, 100, true);
+        requests.sent(7, &request(b"PING", b"", 1));
+        requests.replied(7, 200, false);
+        requests.sent(7, &named(b"one"));
+        assert!(!requests.has_untold(1), "nothing was carried out yet");
+        requests.replied(7, 300, false);
+        assert!(requests.has_untold(1));
+        assert!(!requests.has_untold(0), "that is another node");
+        claim(&requests, "SET", b"one").unwrap();
+        assert!(!requests.has_untold(1));
     }
 
     #[test]

@@ -56,6 +56,16 @@ impl Expected {
         self.0.values().all(|one| *one == Expectation::Any)
     }
 
+    /// What a lock must do that is held to the one of these expectations: keep what that one keeps.
+    #[must_use]
+    pub fn as_standard(self) -> Expected {
+        let weaker = |(property, expectation)| match expectation {
+            Expectation::Held => (property, Expectation::Held),
+            Expectation::Any | Expectation::Violated { .. } => (property, Expectation::Any),
+        };
+        Expected(self.0.into_iter().map(weaker).collect())
+    }
+
     /// In the words of scenario files, by property.
     pub fn in_words(&self) -> BTreeMap<Property, String> {
         let words = |(property, one): (&Property, &Expectation)| (*property, one.clone().into());
@@ -196,6 +206,28 @@ exclusion = "any"
             (Property::Fencing, Verdict::not_applicable()),
         ]);
         assert!(expected.surprises(&as_expected).is_empty());
+    }
+
+    #[test]
+    fn a_standard_is_only_what_its_lock_keeps() {
+        let standard = Expected::of(&scenario(), "redlock", Tables::NamedOrAll).as_standard();
+        let kept = standard.get(Property::Lease);
+        let broken = standard.get(Property::Exclusion);
+        assert_eq!(
+            (kept, broken),
+            (Some(&Expectation::Held), Some(&Expectation::Any))
+        );
+        let mut verdicts = Verdicts::from([
+            (Property::Exclusion, Verdict::held()),
+            (Property::Lease, Verdict::held()),
+            (Property::Fencing, Verdict::not_applicable()),
+        ]);
+        assert!(standard.surprises(&verdicts).is_empty());
+        verdicts.insert(Property::Lease, violated(Cause::Race));
+        assert_eq!(
+            words(&standard.surprises(&verdicts)),
+            ["lease: held -> violated: race"]
+        );
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_impls::{Context, DynLock, Node, WallClock, find};
+use futures_util::StreamExt;
+use picklock_impls::{Context, DynLock, LockFuture, Node, Subscription, WallClock, find};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -46,6 +47,25 @@ impl WallClock for RealClock {
     }
 }
 
+/// A subscription on a real server.
+struct RealSubscription(redis::aio::PubSub);
+
+impl Subscription for RealSubscription {
+    fn message(&mut self) -> LockFuture<'_, redis::RedisResult<Vec<u8>>> {
+        Box::pin(async {
+            let message = self.0.on_message().next().await;
+            let broken = || redis::RedisError::from(std::io::Error::other("it has ended"));
+            Ok(message.ok_or_else(broken)?.get_payload_bytes().to_vec())
+        })
+    }
+}
+
+async fn subscribe(url: String, channel: String) -> redis::RedisResult<Box<dyn Subscription>> {
+    let mut connection = redis::Client::open(url)?.get_async_pubsub().await?;
+    connection.subscribe(channel).await?;
+    Ok(Box::new(RealSubscription(connection)))
+}
+
 /// One client of the strategy `name`.
 pub fn build(
     name: &str,
@@ -83,10 +103,12 @@ pub async fn recorded(
     let log = Log::default();
     let mut nodes = Vec::new();
     for server in servers {
-        nodes.push(Node::new(Recording::new(
-            server.connect().await,
-            log.clone(),
-        )));
+        let node = Node::new(Recording::new(server.connect().await, log.clone()));
+        let (url, log) = (server.url(), log.clone());
+        nodes.push(node.with_subscriptions(move |channel| {
+            log.note(format!("SUBSCRIBE {channel}"));
+            Box::pin(subscribe(url.clone(), channel))
+        }));
     }
     (build(name, nodes, wall_clock, seed), log)
 }

@@ -19,3 +19,4 @@ mod mutant_commands;
 mod mutants;
 mod redlock;
 mod renewing;
+mod waiting;

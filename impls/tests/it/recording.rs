@@ -10,6 +10,11 @@ use redis::{Arg, Cmd, Pipeline, RedisFuture, Value};
 pub struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
+    /// What is sent on another connection.
+    pub fn note(&self, command: String) {
+        self.0.lock().unwrap().push(command);
+    }
+
     /// The commands since the last call. `names` says how to replace parts that differ from run to
     /// run.
     pub fn take(&self, names: &[(&str, &str)]) -> Vec<String> {

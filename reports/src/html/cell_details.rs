@@ -15,6 +15,7 @@ use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, timeline_data};
 use super::value_rows;
 use crate::report_input::{Evidence, ReportInput};
+use crate::matrix::CellOutcome;
 use crate::responsibility::responsibility;
 use crate::units::{span_ms, span_us};
 use crate::verdict_line::verdict_line;
@@ -120,7 +121,8 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         summary: sentence(&cell.summary),
         tile: tile(cell),
         error: cell.error.as_ref().map(|error| sentence(error)),
-        responsibility: responsibility(&cell.verdicts).filter(|_| cell.error.is_none()),
+        responsibility: responsibility(&cell.verdicts)
+            .filter(|_| CellOutcome::of(cell) != CellOutcome::NotRun),
         verdicts: verdict_rows(cell),
         stories: stories(&cell.verdicts),
         command: Command::of(&cell.reproduce),

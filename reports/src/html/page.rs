@@ -8,6 +8,7 @@ use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
 use super::grid::{self, World};
 use super::name::{Name, name, sentence};
+use crate::matrix::{counts_in_words, likeness_in_words};
 use crate::report_input::ReportInput;
 use crate::units::span_ms;
 
@@ -174,8 +175,12 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     let runs: u64 = matrix.cells.iter().map(|cell| cell.runs).sum();
     facts.push(fact(
         "cells",
-        format!("{}, {runs} runs", matrix.cells.len()),
+        format!("{}; {runs} runs", counts_in_words(&matrix.cells)),
     ));
+    for one in &matrix.likeness {
+        let words = format!("{} ({})", likeness_in_words(one), one.backend);
+        facts.push(fact("likeness", words));
+    }
     let mut servers: Vec<String> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
     for evidence in &input.evidence {

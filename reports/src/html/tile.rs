@@ -4,7 +4,7 @@ use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::name::{Name, name};
-use crate::matrix::surprise_in_words;
+use crate::matrix::{CellOutcome, surprise_in_words};
 use crate::statistics::Rate;
 use crate::verdict_line::verdict_line;
 
@@ -40,9 +40,10 @@ pub(super) struct Letter {
 }
 
 pub(super) fn tile(cell: &Cell) -> Tile {
-    let (tone, sign, headline) = match &cell.error {
-        Some(_) => ("failed", "!", "could not be run"),
-        None => gist(&cell.verdicts),
+    let is_not_run = CellOutcome::of(cell) == CellOutcome::NotRun;
+    let (tone, sign, headline) = match is_not_run {
+        true => ("failed", "!", "could not be run"),
+        false => gist(&cell.verdicts),
     };
     let letters = cell.verdicts.iter().map(|(&property, verdict)| Letter {
         letter: describe(property).letter,
@@ -58,7 +59,7 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         tone,
         sign,
         headline,
-        causes: if cell.error.is_some() {
+        causes: if is_not_run {
             String::new()
         } else {
             causes(&cell.verdicts)

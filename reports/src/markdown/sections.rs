@@ -8,6 +8,7 @@ use picklock_verdicts::record::{Cell, Surprise};
 use super::page::Page;
 use super::quoted::{block, code, prose, shortened};
 use crate::cell_status::{self, CellStatus, failures, sign, status};
+use crate::matrix::{Conclusion, counts_in_words, likeness_in_words};
 use crate::report_input::ReportInput;
 use crate::responsibility::responsibility;
 
@@ -40,25 +41,33 @@ pub(super) fn place(cell: &Cell) -> String {
 pub fn headline(page: &mut Page, input: &ReportInput) {
     let cells = input.matrix.cells.len();
     let count = |wanted| with(input, wanted).len();
-    let (failed, not_run) = (count(CellStatus::Failed), count(CellStatus::NotRun));
-    let head = match (cells, failed, not_run) {
-        (0, _, _) => "nothing was run".to_owned(),
-        (_, 0, 0) => format!("✔ all {cells} cells are as expected"),
-        (_, 0, _) => format!("{not_run} of {cells} cells were not run"),
-        _ => format!("✘ {failed} of {cells} cells are not as expected"),
+    // Of the cells that there are: a violation stands even if others are missing.
+    let conclusion = Conclusion::of_cells(&input.matrix.cells);
+    let is_interrupted = input.matrix.interrupted;
+    let head = match (cells, conclusion) {
+        (0, _) => "nothing was run".to_owned(),
+        (_, Conclusion::AsExpected) if is_interrupted => Conclusion::Interrupted.why(),
+        (_, Conclusion::AsExpected) => format!("✔ {}", conclusion.why()),
+        (_, Conclusion::Violated { .. }) => format!("✘ {}", conclusion.why()),
+        (_, _) => conclusion.why(),
     };
-    let interrupted = match input.matrix.interrupted {
+    let interrupted = match is_interrupted {
         true => " It was **interrupted**: cells may be missing.",
         false => "",
     };
+    let counts = counts_in_words(&input.matrix.cells);
     let text = format!(
-        "## Picklock: {head}\n\nCells: {} held, {} violated as expected, {} partly undecided, \
-         {not_run} not run.{interrupted}\n\n",
+        "## Picklock: {head}\n\n{counts}. By verdict: {} held, {} violated as expected, {} partly \
+         undecided.{interrupted}\n\n",
         count(CellStatus::Held),
         count(CellStatus::Violated),
         count(CellStatus::Unknown),
     );
     page.add("headlines", &text);
+    for one in &input.matrix.likeness {
+        let line = format!("{} ({})\n\n", prose(&likeness_in_words(one)), one.backend);
+        page.add("likenesses", &line);
+    }
 }
 
 /// Results that are not as expected.
@@ -107,9 +116,11 @@ pub(super) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Ve
 /// Cells that could not be run.
 pub fn not_run(page: &mut Page, input: &ReportInput) {
     let head = "### Not run\n\n| subject | scenario | world | why |\n|---|---|---|---|\n";
-    let rows = with(input, CellStatus::NotRun).into_iter().map(|cell| {
-        let why = cell.error.as_deref().unwrap_or_default();
-        format!("| {} | {} |\n", place(cell), prose(why))
+    // With those that failed with another seed.
+    let cells = ranked(input).into_iter();
+    let rows = cells.filter_map(|cell| {
+        let why = cell.error.as_deref()?;
+        Some(format!("| {} | {} |\n", place(cell), prose(why)))
     });
     table_of(page, "cells that were not run", head, rows.collect());
 }
@@ -202,7 +213,7 @@ fn distinct(cells: &[Cell], of: fn(&Cell) -> &str) -> Vec<&str> {
 }
 
 fn marks_of(cell: &Cell) -> String {
-    if cell.error.is_some() {
+    if status(cell) == CellStatus::NotRun {
         return "not run".to_owned();
     }
     let mut marks: String = SHOWN_BY_SIGN.map(|property| sign(cell, property)).concat();

@@ -5,13 +5,17 @@ use picklock_verdicts::record::{Cell, Surprise};
 
 /// The result of a cell in one line: `as expected`, `lease violated: race, expected held`.
 pub fn outcome_in_words(cell: &Cell) -> String {
+    let surprises = cell.surprises.iter();
     if let Some(error) = &cell.error {
         let first = error.lines().next().unwrap_or_default();
-        return format!("could not be run: {first}");
+        let judged = surprises.filter(|one| one.is_judged());
+        let mut parts: Vec<String> = judged
+            .map(|one| surprise_in_words(one, cell.runs))
+            .collect();
+        parts.push(format!("could not be run: {first}"));
+        return parts.join("; ");
     }
-    let surprises: Vec<String> = cell
-        .surprises
-        .iter()
+    let surprises: Vec<String> = surprises
         .map(|one| surprise_in_words(one, cell.runs))
         .collect();
     if !surprises.is_empty() {
@@ -77,9 +81,7 @@ pub fn badness(cell: &Cell) -> Badness {
             Badness::NotJudged
         }
     };
-    if cell.error.is_some() {
-        return Badness::NotRun;
-    }
-    let surprises = cell.surprises.iter().map(of);
-    surprises.min().unwrap_or(Badness::AsExpected)
+    let not_run = cell.error.iter().map(|_| Badness::NotRun);
+    let all = cell.surprises.iter().map(of).chain(not_run);
+    all.min().unwrap_or(Badness::AsExpected)
 }

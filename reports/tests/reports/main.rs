@@ -8,6 +8,7 @@
 mod any_history;
 mod cells;
 mod comparisons;
+mod conclusion;
 mod custody_samples;
 mod distributions;
 mod document;
@@ -16,6 +17,7 @@ mod gathered;
 mod history_builder;
 mod html;
 mod junit;
+mod likeness;
 mod limits;
 mod markdown;
 mod matrix;

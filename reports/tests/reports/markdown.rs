@@ -16,7 +16,7 @@ fn a_single_run_is_a_matrix_of_one_cell() {
     let (record, history) = samples::gc_pause();
     let text = comment(&of_run(record, Some(history)));
     assert!(
-        text.contains("✘ 1 of 1 cells are not as expected"),
+        text.contains("✘ 1 cell has a violation, and no expectation for it (open)"),
         "{text}"
     );
     assert!(text.contains("picklock scenario gc-pause"), "{text}");

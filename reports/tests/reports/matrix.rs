@@ -6,10 +6,11 @@ use picklock_reports::matrix::{matrix_json, truth_table};
 use picklock_reports::terminal;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
 use picklock_verdicts::record::{
-    Cell, Counts, Latency, MATRIX_FORMAT, MatrixRecord, SkippedCell, Subject, Surprise, Tally,
+    Cell, Counts, Latency, Likeness, MATRIX_FORMAT, MatrixRecord, SkippedCell, Subject, Surprise,
+    Tally,
 };
 
-fn violated(cause: Cause, story: &[&str]) -> Verdict {
+pub fn violated(cause: Cause, story: &[&str]) -> Verdict {
     Verdict {
         status: Status::Violated,
         cause: Some(cause),
@@ -19,7 +20,7 @@ fn violated(cause: Cause, story: &[&str]) -> Verdict {
     }
 }
 
-fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
+pub fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
     let mut verdicts: Verdicts = Property::ALL
         .into_iter()
         .map(|property| (property, Verdict::held()))
@@ -133,6 +134,15 @@ fn sample() -> MatrixRecord {
             scenario: "failover".into(),
             backend: picklock_scenarios::WorldName::Sim,
             reason: "a program of your own runs in real time and cannot be simulated".into(),
+        }],
+        likeness: vec![Likeness {
+            subject: "exec:python3 a.py".into(),
+            backend: picklock_scenarios::WorldName::Sim,
+            like: Some("setnx-expire".into()),
+            differs: 0,
+            compared: 3,
+            standard: Some("set-nx-px".into()),
+            worse: vec!["gc-pause".into()],
         }],
         reproduce: "picklock matrix".into(),
     }

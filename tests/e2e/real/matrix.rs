@@ -116,6 +116,34 @@ fn a_label_replaces_the_command_in_every_report() {
     );
 }
 
+#[test]
+fn a_lock_whose_table_changed_runs_again() {
+    let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/adapters/python/my_lock.py");
+    let table = format!("[impl.mine]\ncommand = \"python3 {lock}\"\n");
+    let line = "matrix --impl mine --backend process --scenario calm --out table";
+    let first = picklock(line).file("picklock.toml", &table).run();
+    let again = |added: &str| {
+        std::fs::write(
+            first.home().join("picklock.toml"),
+            format!("{table}{added}\n"),
+        )
+        .unwrap();
+        picklock(line).within(first.home()).run()
+    };
+    let same = again("");
+    let said = "1 of 1 cells were already finished";
+    assert!(same.stderr.contains(said), "{}", same.all());
+    for added in [
+        "environment = { A = \"1\" }",
+        "directory = \"/\"",
+        "nodes = 2",
+    ] {
+        let changed = again(added);
+        let said = "mine × calm × process: runs again, because the lock changed";
+        assert!(changed.stderr.contains(said), "{added}: {}", changed.all());
+    }
+}
+
 /// Interrupts a matrix of real runs once its first cell is finished, and lets it go on.
 fn interrupted_by(signal: Signal) {
     let line = "matrix --backend process --jobs 1 --impl set-nx-px --scenario calm --scenario gc-pause --scenario holder-crash --json --out table";

@@ -9,6 +9,7 @@
 //! - [`floods`]: locks that write without an end
 //! - [`adapter_check`]: adapters that keep the protocol pass, and the faults of broken ones are named
 //! - [`languages`]: adapters that `picklock init` writes
+//! - [`like`]: locks of other languages, held to the built-in lock that they are a copy of
 //! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`cases`]: scenarios that once came out wrong, on processes
@@ -16,6 +17,7 @@
 //! - [`stalls`]: a machine that stands still is not the lock's fault
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`choice`], [`gate`], [`matrix`], [`replay`]: the commands of these names, with real servers
+//! - [`configured_impls`]: locks that `picklock.toml` names
 //! - [`exclusive`]: tests that must not run at the same time
 //! - [`readme`]: every command of the README and the docs
 //! - [`containers`], [`proc_table`]: what there is on this machine, and whose
@@ -25,6 +27,7 @@ mod adapters;
 mod agreement;
 mod cases;
 mod choice;
+mod configured_impls;
 mod containers;
 #[path = "../../../harness/tests/it/real/exclusive.rs"]
 mod exclusive;
@@ -32,6 +35,7 @@ mod floods;
 mod gate;
 mod languages;
 mod leftovers;
+mod like;
 mod machine_contract;
 mod matrix;
 mod moments;

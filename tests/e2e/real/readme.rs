@@ -95,13 +95,18 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
     (
         "README.md",
-        "picklock scenario gc-pause --impl \"exec:python3 my_lock.py\"",
+        "picklock scenario gc-pause --impl my-lock",
         "tests/e2e/real/languages.rs follows this section word for word",
     ),
     (
         "README.md",
         "picklock gate",
         "tests/e2e/real/languages.rs follows this section word for word",
+    ),
+    (
+        "docs/matrix.md",
+        "picklock matrix --impl my-lock",
+        "tests/e2e/real/like.rs does so with such a lock",
     ),
     (
         "adapters/python/README.md",

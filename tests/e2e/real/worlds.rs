@@ -117,7 +117,7 @@ fn compare(world: WorldName, flags: &[&str], at_least: usize) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Two matrices on real servers at a time, each with several runs, would be a crowd.
+/// Two matrices on real servers at a time, each with several runs, would disturb each other.
 fn alone() -> Exclusive {
     Exclusive::take("matrix")
 }

@@ -1,6 +1,6 @@
 //! Connections, and what a server reports about itself.
 
-use super::super::command::{Args, Spec, Subcommand};
+use super::super::command::{Args, Spec};
 use super::super::context::Context;
 use super::super::keyspace::DATABASES;
 use super::super::number::integer_argument;
@@ -15,17 +15,6 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::read("hello", -1, hello).no_script(),
     Spec::read("auth", -2, auth).no_script(),
     Spec::read("select", 2, select),
-    Spec::read("client", -2, client).no_script().with(&[
-        Subcommand::new("id", 2),
-        Subcommand::new("getname", 2),
-        Subcommand::new("setname", 3),
-        Subcommand {
-            name: "setinfo",
-            arity: 4,
-            arity_62: 4,
-            offered: ServerVersion::since_72,
-        },
-    ]),
     Spec::read("info", -1, info),
     Spec::read("quit", -1, |_, _| Ok(Reply::OK)).no_script(),
     Spec::read("reset", 1, reset).no_script(),
@@ -34,7 +23,7 @@ pub(super) const COMMANDS: &[Spec] = &[
 ];
 
 fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let subscribed = !context.resp3 && !context.session().channels.is_empty();
+    let subscribed = context.session().only_listens();
     match args[1..] {
         [] if subscribed => Ok(Reply::bulks(["pong", ""])),
         [] => Ok(Reply::Simple("PONG".into())),
@@ -94,7 +83,7 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             }
         } else if is_word(word, "SETNAME") && words.len() >= 1 {
             let wanted = words.next().copied().unwrap_or_default();
-            check_name(wanted)?;
+            check_name(context.state.version, wanted)?;
             name = Some(wanted.to_vec());
         } else {
             let word = Refusal::quote(word, usize::MAX);
@@ -130,12 +119,15 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let index = integer_argument(args[1])?;
+    context.database = database_index(args[1])?;
+    Ok(Reply::OK)
+}
+
+/// Reads the number of a database.
+pub(super) fn database_index(text: &[u8]) -> Result<usize, Refusal> {
+    let index = integer_argument(text)?;
     match usize::try_from(index) {
-        Ok(index) if index < DATABASES => {
-            context.database = index;
-            Ok(Reply::OK)
-        }
+        Ok(index) if index < DATABASES => Ok(index),
         _ if i32::try_from(index).is_err() => Err(Refusal::fixed(
             "ERR value is out of range, value must between -2147483648 and 2147483647",
         )),
@@ -143,54 +135,17 @@ fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
 }
 
-fn check_name(name: &[u8]) -> Result<(), Refusal> {
-    if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+pub(super) fn check_name(version: ServerVersion, name: &[u8]) -> Result<(), Refusal> {
+    // Since Redis 7.2 it is read as a C string.
+    let is_end = |byte: &u8| version.since_72() && *byte == 0;
+    let mut name = name.iter().take_while(|byte| !is_end(byte));
+    if name.all(|byte| (b'!'..=b'~').contains(byte)) {
         Ok(())
     } else {
         Err(Refusal::fixed(
             "ERR Client names cannot contain spaces, newlines or special characters.",
         ))
     }
-}
-
-/// What a client says of its library.
-fn check_info(what: &[u8], value: &[u8]) -> Result<(), Refusal> {
-    let Some(what) = ["lib-name", "lib-ver"]
-        .into_iter()
-        .find(|one| is_word(what, one))
-    else {
-        let what = Refusal::quote(what, usize::MAX);
-        return Err(Refusal::of(format!("ERR Unrecognized option '{what}'")));
-    };
-    match check_name(value) {
-        Ok(()) => Ok(()),
-        Err(_) => Err(Refusal::of(format!(
-            "ERR {what} cannot contain spaces, newlines or special characters."
-        ))),
-    }
-}
-
-fn client(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let id = i64::from(context.client.0);
-    if is_word(args[1], "ID") {
-        return Ok(Reply::Int(id));
-    }
-    if is_word(args[1], "GETNAME") {
-        let name = &context.session().name;
-        return Ok(if name.is_empty() {
-            Reply::Nil
-        } else {
-            Reply::bulk(name)
-        });
-    }
-    if is_word(args[1], "SETNAME") {
-        check_name(args[2])?;
-        context.session().name = args[2].to_vec();
-    }
-    if is_word(args[1], "SETINFO") {
-        check_info(args[2], args[3])?;
-    }
-    Ok(Reply::OK)
 }
 
 /// The few lines that clients read. The requested section is ignored.

@@ -41,7 +41,7 @@ pub(super) const COMMANDS: &[Spec] = &[
 
 /// `NX`, `XX`, `GT`, `LT`.
 #[derive(Default)]
-struct Conditions {
+pub(super) struct Conditions {
     missing: bool,
     present: bool,
     later: bool,
@@ -49,7 +49,7 @@ struct Conditions {
 }
 
 impl Conditions {
-    fn read(words: Args<'_>) -> Result<Conditions, Refusal> {
+    pub(super) fn read(words: Args<'_>) -> Result<Conditions, Refusal> {
         let mut conditions = Conditions::default();
         for word in words {
             let flag = if is_word(word, "NX") {
@@ -80,7 +80,7 @@ impl Conditions {
     }
 
     /// A key without expiry counts as one that never expires.
-    fn allow(&self, old_ms: Option<i64>, new_ms: i64) -> bool {
+    pub(super) fn allow(&self, old_ms: Option<i64>, new_ms: i64) -> bool {
         !(self.missing && old_ms.is_some()
             || self.present && old_ms.is_none()
             || self.later && old_ms.is_none_or(|old_ms| new_ms <= old_ms)

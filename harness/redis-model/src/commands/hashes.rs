@@ -26,7 +26,10 @@ pub(super) const COMMANDS: &[Spec] = &[
 ];
 
 /// The hash of a key, created if it is missing.
-fn hash_or_new<'a>(context: &'a mut Context<'_>, key: &[u8]) -> Result<&'a mut Hash, Refusal> {
+pub(super) fn hash_or_new<'a>(
+    context: &'a mut Context<'_>,
+    key: &[u8],
+) -> Result<&'a mut Hash, Refusal> {
     match context.value_or(key, || Value::Hash(Hash::default())) {
         Value::Hash(hash) => Ok(hash),
         _ => Err(Refusal::WRONG_TYPE),
@@ -151,7 +154,7 @@ fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let new = old
         .checked_add(step)
         .ok_or(Refusal::fixed("ERR increment or decrement would overflow"))?;
-    hash_or_new(context, args[1])?.set(args[2], new.to_string().into_bytes());
+    hash_or_new(context, args[1])?.change(args[2], new.to_string().into_bytes());
     context.touched(args[1]);
     Ok(Reply::Int(new))
 }
@@ -162,8 +165,21 @@ fn hincrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let old =
         LongDouble::read(context, &old)?.ok_or(Refusal::fixed("ERR hash value is not a float"))?;
     let text = old.plus(step).text(context)?.into_bytes();
-    hash_or_new(context, args[1])?.set(args[2], text.clone());
+    let hash = hash_or_new(context, args[1])?;
+    hash.change(args[2], text.clone());
+    let expiry_ms = hash.expiry_ms(args[2]);
     context.touched(args[1]);
     context.reword(&[b"HSET", args[1], args[2], &text]);
+    if let Some(at_ms) = expiry_ms {
+        let at = at_ms.to_string();
+        context.reword(&[
+            b"HPEXPIREAT",
+            args[1],
+            at.as_bytes(),
+            b"FIELDS",
+            b"1",
+            args[2],
+        ]);
+    }
     Ok(Reply::Bulk(text))
 }

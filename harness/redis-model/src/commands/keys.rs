@@ -67,6 +67,7 @@ fn rename(context: &mut Context<'_>, args: Args<'_>, only_if_free: bool) -> Outc
 }
 
 fn keys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    context.state.expire_all_fields(context.now);
     let names = context
         .state
         .keyspace
@@ -76,6 +77,7 @@ fn keys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn dbsize(context: &mut Context<'_>, _: Args<'_>) -> Outcome {
+    context.state.expire_all_fields(context.now);
     let keys = context
         .state
         .keyspace

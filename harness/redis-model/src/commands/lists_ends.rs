@@ -37,20 +37,20 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::write("blpop", -3, |context, args| {
         wait_to_pop(context, args, true)
     })
-    .no_script(),
+    .no_script_before_72(),
     Spec::write("brpop", -3, |context, args| {
         wait_to_pop(context, args, false)
     })
-    .no_script(),
+    .no_script_before_72(),
     Spec::grow("brpoplpush", 4, |context, args| {
         wait_to_move(context, args, false, true, args[3])
     })
-    .no_script(),
+    .no_script_before_72(),
     Spec::grow("blmove", 6, |context, args| {
         let (from_left, to_left) = (side(args[3])?, side(args[4])?);
         wait_to_move(context, args, from_left, to_left, args[5])
     })
-    .no_script(),
+    .no_script_before_72(),
 ];
 
 fn push(context: &mut Context<'_>, args: Args<'_>, left: bool, only_if_there: bool) -> Outcome {
@@ -127,7 +127,7 @@ fn move_element(
 
 fn wait_to_pop(context: &mut Context<'_>, args: Args<'_>, left: bool) -> Outcome {
     let (keys, timeout) = (&args[1..args.len() - 1], args[args.len() - 1]);
-    let until = deadline(context.now, timeout)?;
+    let until = deadline(context.state.version, context.now, timeout)?;
     let wait = Wait::Pop {
         keys: keys.iter().map(|key| key.to_vec()).collect(),
         left,
@@ -142,7 +142,7 @@ fn wait_to_move(
     to_left: bool,
     timeout: &[u8],
 ) -> Outcome {
-    let until = deadline(context.now, timeout)?;
+    let until = deadline(context.state.version, context.now, timeout)?;
     let wait = Wait::Move {
         from: args[1].to_vec(),
         to: args[2].to_vec(),

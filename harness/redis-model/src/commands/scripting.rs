@@ -51,7 +51,7 @@ fn eval(
     read_only: bool,
 ) -> Outcome {
     let keys = count_keys(args)?;
-    let (sha, script) = server.scripts.load(args[1])?;
+    let (sha, script) = load(server, args[1])?;
     let (keys, argv) = args[3..].split_at(keys);
     let run = Run {
         sha: &sha,
@@ -114,10 +114,19 @@ fn run_script(
     Ok(scripts.run(state, script, run, call, database, read_only))
 }
 
+fn load(server: &mut Server, body: &[u8]) -> Result<(Sha, Script), Refusal> {
+    if server.scripts.is_full() {
+        return Err(server
+            .state
+            .not_modelled("more than 4000 different scripts"));
+    }
+    server.scripts.load(body)
+}
+
 fn script(server: &mut Server, _: ClientId, args: Args<'_>, _: Now) -> Outcome {
     let name = args[1];
     if is_word(name, "LOAD") {
-        let (sha, _) = server.scripts.load(args[2])?;
+        let (sha, _) = load(server, args[2])?;
         return Ok(Reply::bulk(sha));
     }
     if is_word(name, "EXISTS") {

@@ -96,10 +96,10 @@ impl Query {
 
     fn answer(&self, context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         let (low, high) = (args[2], args[3]);
-        let blanks = context.state.version.reads_blanks();
+        let lenient = context.state.version.reads_range_ends_leniently();
         let range = match (self.by, self.reverse) {
-            (By::Score, true) => Range::read(self.by, high, low, blanks)?,
-            _ => Range::read(self.by, low, high, blanks)?,
+            (By::Score, true) => Range::read(self.by, high, low, lenient)?,
+            _ => Range::read(self.by, low, high, lenient)?,
         };
         let found: Vec<(Vec<u8>, f64)> = match context.sorted_set(args[1])? {
             Some(set) => range.select(set, self.reverse),
@@ -131,10 +131,10 @@ enum Range {
 }
 
 impl Range {
-    fn read(by: By, low: &[u8], high: &[u8], blanks: bool) -> Result<Range, Refusal> {
+    fn read(by: By, low: &[u8], high: &[u8], lenient: bool) -> Result<Range, Refusal> {
         Ok(match by {
             By::Rank => Range::Rank(integer_argument(low)?, integer_argument(high)?),
-            By::Score => Range::Score(Bound::read(low, blanks)?, Bound::read(high, blanks)?),
+            By::Score => Range::Score(Bound::read(low, lenient)?, Bound::read(high, lenient)?),
         })
     }
 
@@ -171,16 +171,16 @@ pub(super) fn with_scores(context: &Context<'_>, found: &[(Vec<u8>, f64)], neste
 }
 
 fn zcount(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let blanks = context.state.version.reads_blanks();
-    let range = Range::read(By::Score, args[2], args[3], blanks)?;
+    let lenient = context.state.version.reads_range_ends_leniently();
+    let range = Range::read(By::Score, args[2], args[3], lenient)?;
     let set = context.sorted_set(args[1])?;
     let count = set.map_or(0, |set| range.select(set, false).len());
     Ok(Reply::Int(count as i64))
 }
 
 fn remove(context: &mut Context<'_>, args: Args<'_>, by: By) -> Outcome {
-    let blanks = context.state.version.reads_blanks();
-    let range = Range::read(by, args[2], args[3], blanks)?;
+    let lenient = context.state.version.reads_range_ends_leniently();
+    let range = Range::read(by, args[2], args[3], lenient)?;
     let Some(set) = context.sorted_set(args[1])? else {
         return Ok(Reply::Int(0));
     };

@@ -61,8 +61,14 @@ fn exec(server: &mut Server, client: ClientId, _: Args<'_>, now: Now) -> Outcome
     let Some(transaction) = session.transaction.take() else {
         return Err(Refusal::fixed("ERR EXEC without MULTI"));
     };
-    let mut dirty = session.dirty;
-    for watched in session.watched.clone() {
+    let watched = session.watched.clone();
+    if server.state.field_expiries {
+        for one in &watched {
+            server.state.expire_fields(one.database, &one.key, now);
+        }
+    }
+    let mut dirty = server.state.is_dirty(client);
+    for watched in watched {
         dirty |= !watched.expired && server.state.is_expired(watched.database, &watched.key, now);
     }
     server.state.unwatch(client);

@@ -10,8 +10,9 @@ use super::super::dispatch::{OUT_OF_MEMORY, READ_ONLY, data};
 use super::super::number::general_17;
 use super::super::reply::Refusal;
 use super::super::state::State;
+use super::convert::Terms;
 use super::raised::Raised;
-use super::{Caller, ScriptContext, Shared, convert, lock};
+use super::{Caller, ScriptContext, Shared, convert, fuse, lock};
 
 /// `redis.call`, which raises errors, or `redis.pcall`, which returns them as tables.
 pub(super) fn function(
@@ -21,11 +22,16 @@ pub(super) fn function(
 ) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |lua, words: MultiValue| {
+        let mut terms = Terms::default();
         let reply = {
             let mut shared = lock(&shared);
             match &mut shared.running {
                 Some(running) => {
                     let version = running.state.version;
+                    terms = Terms {
+                        version,
+                        resp3: running.caller.call.resp3,
+                    };
                     call(running, &words).unwrap_or_else(|refusal| refusal.worded(version).into())
                 }
                 None => Reply::error("ERR redis.call outside of a script"),
@@ -38,7 +44,12 @@ pub(super) fn function(
                 table.raw_set("ignore_error_stats_update", true)?;
                 Ok(Value::Table(table))
             }
-            reply => convert::to_lua(lua, &reply),
+            Reply::Verbatim(..) if terms.resp3 && !terms.version.since_70() => {
+                // The real server gives the script something else by mistake.
+                let what = "texts with a format";
+                Err(fuse::not_modelled(&mut lock(&shared), what))
+            }
+            reply => convert::to_lua(lua, &reply, terms),
         }
     })
 }
@@ -47,12 +58,7 @@ pub(super) fn function(
 pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |_, what: String| -> mlua::Result<()> {
-        if let Some(running) = &mut lock(&shared).running {
-            running.state.unknown.insert(format!("{what} in a script"));
-        }
-        Err(mlua::Error::runtime(format!(
-            "the model of Redis does not know {what}"
-        )))
+        Err(fuse::not_modelled(&mut lock(&shared), &what))
     })
 }
 
@@ -79,6 +85,17 @@ enum Word {
 }
 
 fn call(running: &mut ScriptContext, values: &MultiValue) -> Result<Reply, Refusal> {
+    with_words(running, values, |running, args| {
+        dispatch(&mut running.state, &mut running.caller, args)
+    })
+}
+
+/// Does something with the arguments of a call as bytes.
+pub(super) fn with_words<T>(
+    running: &mut ScriptContext,
+    values: &MultiValue,
+    act: impl FnOnce(&mut ScriptContext, &[&[u8]]) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
     if values.is_empty() {
         return Err(Refusal::fixed(
             "ERR Please specify at least one argument for this redis lib call",
@@ -99,7 +116,7 @@ fn call(running: &mut ScriptContext, values: &MultiValue) -> Result<Reply, Refus
             Borrowed::Number(bytes) => bytes,
         })
         .collect();
-    dispatch(&mut running.state, &mut running.caller, &args)
+    act(running, &args)
 }
 
 enum Borrowed<'a> {
@@ -131,12 +148,12 @@ pub(super) fn dispatch(
             ));
         }
     }
-    if spec.no_script {
+    if spec.refused_in_scripts(state.version) {
         return Err(Refusal::fixed(
             "ERR This Redis command is not allowed from script",
         ));
     }
-    if spec.write && caller.no_writes {
+    if (spec.write || spec.replicated) && caller.no_writes {
         return Err(Refusal::fixed(
             "ERR Write commands are not allowed from read-only scripts.",
         ));

@@ -44,3 +44,18 @@ fn check(shared: &mut Shared) -> mlua::Result<()> {
         "the model of Redis ends scripts that do not end",
     ))
 }
+
+/// Counts what a native function does as instructions, about one for each byte or value.
+pub(super) fn charge(shared: &Mutex<Shared>, amount: u64) -> mlua::Result<()> {
+    let mut shared = lock(shared);
+    shared.spent = shared.spent.saturating_add(amount);
+    check(&mut shared)
+}
+
+/// Remembers that a script has asked for something that is not modelled: the error that ends it.
+pub(super) fn not_modelled(shared: &mut Shared, what: &str) -> mlua::Error {
+    if let Some(running) = &mut shared.running {
+        running.state.unknown.insert(format!("{what} in a script"));
+    }
+    mlua::Error::runtime(format!("the model of Redis does not know {what}"))
+}

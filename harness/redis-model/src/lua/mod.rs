@@ -3,12 +3,15 @@
 mod call;
 mod convert;
 mod fuse;
+mod interface;
+mod libraries;
 mod pool;
 mod raised;
 mod random;
 mod scripts;
 mod shebang;
 mod simple;
+mod table_insert;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,8 +22,13 @@ use super::dispatch::Call;
 use super::reply::Refusal;
 use super::state::State;
 use super::{Reply, ServerVersion};
+use convert::Terms;
 use random::Generator;
 pub(super) use scripts::{Script, Scripts};
+
+/// What a script gets that passes nearly as many values at once as Lua can hold. There is less room for
+/// them here than on a real server.
+const NO_ROOM: &str = "C stack overflow";
 
 /// Name of a script: SHA-1 of its text, 40 lower-case hexadecimal digits.
 pub(super) type Sha = [u8; 40];
@@ -47,6 +55,8 @@ struct Shared {
     random: Generator,
     /// Instructions of the script so far.
     spent: u64,
+    /// A script has changed a setting that outlives it.
+    spoilt: bool,
 }
 
 /// The Lua state of one server.
@@ -92,11 +102,9 @@ impl Engine {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
         let lua = Lua::new_with(libraries, mlua::LuaOptions::default())?;
         let shared = Arc::new(Mutex::new(Shared::default()));
-        let text = version.number();
-        let number = text
-            .split('.')
-            .filter_map(|part| part.parse::<i64>().ok())
-            .fold(0, |number, part| number << 8 | part);
+        // Redis 6.2 does not tell scripts its version.
+        let text = version.since_70().then(|| version.redis_number());
+        let number = text.map(interface::packed);
         let (environment, enter) = lua
             .load(include_str!("prelude.lua"))
             .set_name("=prelude")
@@ -157,13 +165,23 @@ impl Engine {
             shared.running = Some(ScriptContext { state: own, caller });
         }
         let outcome = self.enter(function, run);
+        let mut terms = Terms::default();
         if let Some(running) = lock(&self.shared).running.take() {
+            terms = Terms {
+                version: self.version,
+                resp3: running.caller.call.resp3,
+            };
             self.spare = Some(std::mem::replace(state, running.state));
         }
         match outcome {
-            Ok((true, value)) => convert::to_reply(&value),
+            Ok((true, value)) => convert::to_reply(&value, terms)
+                .unwrap_or_else(|unknown| state.not_modelled(&format!("{unknown}")).into()),
             Ok((false, error)) => {
-                Reply::Error(convert::error_text(self.version, &error, run.sha).into())
+                let text = convert::error_text(self.version, &error, run.sha);
+                if text.contains(NO_ROOM) {
+                    state.not_modelled("as many values at once as Lua can hold");
+                }
+                Reply::Error(text.into())
             }
             Err(error) => Reply::error(format!("ERR {error}")),
         }
@@ -179,6 +197,11 @@ impl Engine {
 }
 
 impl Engine {
+    /// True if no script can have left anything behind.
+    fn is_unspoilt(&self) -> bool {
+        self.unspoilt && !lock(&self.shared).spoilt
+    }
+
     /// Words as a Lua table. Text is passed without a handle for each word.
     fn list(&self, words: &[&[u8]]) -> mlua::Result<Table> {
         let text: Result<Vec<&str>, _> =
@@ -186,9 +209,11 @@ impl Engine {
         if let Ok(text) = text {
             return self.lua.create_sequence_from(text);
         }
-        let bytes = words.iter().map(|word| self.lua.create_string(word));
-        self.lua
-            .create_sequence_from(bytes.collect::<mlua::Result<Vec<_>>>()?)
+        let table = self.lua.create_table_with_capacity(words.len(), 0)?;
+        for (at, word) in words.iter().enumerate() {
+            table.raw_set(at + 1, self.lua.create_string(word)?)?;
+        }
+        Ok(table)
     }
 }
 
@@ -208,8 +233,12 @@ fn native(version: ServerVersion, lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlu
     native.set("still_allowed", fuse::function(lua, shared)?)?;
     native.set("random", random::function(lua, shared)?)?;
     native.set("random_seed", random::seed_function(lua, shared)?)?;
+    interface::add(&native, lua, shared, version)?;
+    native.set("library", libraries::function(lua, shared, version)?)?;
     native.set("sha1hex", lua.create_function(raised::sha1hex)?)?;
     native.set("rawset", lua.create_function(raised::rawset)?)?;
+    native.set("readonly", raised::readonly_mark())?;
+    native.set("insert", table_insert::function(lua, shared)?)?;
     native.set("plain_error", lua.create_function(raised::plain)?)?;
     native.set(
         "error_table",
@@ -224,6 +253,10 @@ fn native(version: ServerVersion, lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlu
 fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
     let table = match raised::plain(lua, raised)? {
         Value::Table(table) => table,
+        // It need not be UTF-8.
+        Value::String(text) => {
+            convert::error_table(lua, &[b"ERR ".as_slice(), &text.as_bytes()].concat())?
+        }
         other => {
             let text = other.to_string().unwrap_or_default();
             convert::error_table(lua, format!("ERR {text}").as_bytes())?

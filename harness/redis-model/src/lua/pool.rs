@@ -58,9 +58,14 @@ pub(super) fn lend(version: ServerVersion) -> mlua::Result<Box<Engine>> {
     }
 }
 
+/// True for a state that can still pass for a new one.
+pub(super) fn may_be_passed_on(engine: &Engine) -> bool {
+    engine.is_unspoilt() && engine.compiled.len() <= MOST_COMPILED
+}
+
 /// Takes a server's Lua state back when the server is gone.
 pub(super) fn give_back(engine: Engine) {
-    if !engine.unspoilt || engine.compiled.len() > MOST_COMPILED {
+    if !may_be_passed_on(&engine) {
         return;
     }
     *lock(&engine.shared) = Shared::default();

@@ -14,7 +14,8 @@ end
 
 -- A view of a table that scripts can read but not change.
 local function protect(inner)
-    local protection = {__index = inner, __newindex = deny, __metatable = false, readonly = true}
+    local protection = {__index = inner, __newindex = deny, __metatable = false}
+    protection[native.readonly] = true
     return setmetatable({}, protection)
 end
 
@@ -22,6 +23,10 @@ local redis = {
     LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3,
     REPL_ALL = 3, REPL_AOF = 1, REPL_NONE = 0, REPL_REPLICA = 2, REPL_SLAVE = 2,
     REDIS_VERSION = version, REDIS_VERSION_NUM = version_number,
+    SERVER_NAME = native.server_name,
+    VALKEY_VERSION = native.valkey_version, VALKEY_VERSION_NUM = native.valkey_version_number,
+    setresp = native.setresp, set_repl = native.set_repl, acl_check_cmd = native.acl_check_cmd,
+    log = native.log,
 }
 
 redis.call, redis.pcall, redis.sha1hex = native.call, native.pcall, native.sha1hex
@@ -42,13 +47,11 @@ function redis.status_reply(...)
     return {ok = text}
 end
 
-function redis.log() end
-
 function redis.replicate_commands() return true end
 
-for _, name in pairs({"setresp", "set_repl", "acl_check_cmd", "breakpoint", "debug"}) do
-    redis[name] = function() refuse("redis." .. name) end
-end
+-- Without a debugger.
+function redis.breakpoint() return false end
+function redis.debug() end
 
 local globals = {}
 for _, name in pairs({
@@ -71,6 +74,8 @@ local function caught(ok, ...)
     if ok then return ok, ... end
     still_allowed()
     local reason = plain_error(...)
+    -- Redis 6.2 passes tables that scripts raise as they are.
+    if native.has_old_globals and type(...) == "table" then return false, reason end
     if type(reason) == "table" and type(reason.err) == "string" then reason = reason.err end
     return false, reason
 end
@@ -91,24 +96,37 @@ end
 
 globals.rawset = native.rawset
 math.random, math.randomseed = native.random, native.random_seed
+table.insert = native.insert
 globals.math = protect(math)
 globals.string = protect(string)
 globals.table = protect(table)
 globals.redis = protect(redis)
-for _, name in pairs({"bit", "cjson", "cmsgpack", "struct"}) do
-    globals[name] = setmetatable({}, {
-        __index = function(_, member) refuse(name .. "." .. tostring(member)) end,
-        __newindex = deny,
-        __metatable = false,
-        readonly = true,
-    })
+if native.server_name then globals.server = globals.redis end
+if native.has_clock then
+    globals.os = protect({clock = function() refuse("os.clock") end})
 end
-
+if native.has_old_globals then
+    function globals.print() end
+    for _, name in pairs({"getfenv", "newproxy", "setfenv"}) do
+        globals[name] = function() refuse(name) end
+    end
+end
 local environment = protect(globals)
 globals._G = environment
 -- Values in `globals` itself (KEYS, ARGV) are found before this is called.
 setmetatable(globals, {
     __index = function(_, name)
+        local kind = type(name)
+        if kind == "string" then
+            local library = native.library(name)
+            if library then
+                library = protect(library)
+                rawset(globals, name, library)
+                return library
+            end
+        elseif kind ~= "number" then
+            error("Second argument to luaProtectedTableError must be a string or number", 2)
+        end
         error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
     end,
 })

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mlua::{Lua, MultiValue, Table, Value};
+use mlua::{LightUserData, Lua, MultiValue, Table, Value};
 
 use super::{convert, sha_of};
 
@@ -66,13 +66,25 @@ pub(super) fn sha1hex(lua: &Lua, words: MultiValue) -> mlua::Result<mlua::String
 
 /// `rawset`, which must not bypass the protection of Redis's tables.
 pub(super) fn rawset(_: &Lua, (table, key, value): (Table, Value, Value)) -> mlua::Result<Table> {
+    check_writable(&table)?;
+    table.raw_set(key, value)?;
+    Ok(table)
+}
+
+/// The key that marks the metatable of a protected table. Scripts have no way to make it.
+pub(super) fn readonly_mark() -> LightUserData {
+    static MARK: u8 = 0;
+    LightUserData((&raw const MARK).cast_mut().cast())
+}
+
+/// Refuses to change one of Redis's tables, where Lua would bypass its metatable.
+pub(super) fn check_writable(table: &Table) -> mlua::Result<()> {
     let readonly = match table.metatable() {
-        Some(protection) => protection.raw_get::<bool>("readonly")?,
+        Some(protection) => protection.raw_get::<bool>(readonly_mark())?,
         None => false,
     };
     if readonly {
         return Err(mlua::Error::runtime("Attempt to modify a readonly table"));
     }
-    table.raw_set(key, value)?;
-    Ok(table)
+    Ok(())
 }

@@ -12,7 +12,7 @@ use super::super::state::State;
 use super::super::{Reply, ServerVersion};
 use super::shebang::{self, Flags};
 use super::simple::Program;
-use super::{Caller, Engine, Run, Sha, pool, sha_of};
+use super::{Caller, Engine, Run, Sha, lock, pool, sha_of};
 
 /// A parsed script.
 #[derive(Clone)]
@@ -59,6 +59,22 @@ impl Scripts {
     /// Forgets all scripts.
     pub(crate) fn flush(&mut self) {
         self.known.clear();
+        // Redis makes a new Lua state, except for the source of its random numbers.
+        let Some(engine) = self.engine.take() else {
+            return;
+        };
+        if pool::may_be_passed_on(&engine) {
+            self.engine = Some(engine);
+        } else if let Ok(fresh) = pool::lend(self.version) {
+            lock(&fresh.shared).random = std::mem::take(&mut lock(&engine.shared).random);
+            self.engine = Some(fresh);
+        }
+    }
+
+    /// True if there is no room in Lua for yet another script. What a state from the pool has compiled
+    /// before does not count: it would make runs differ.
+    pub(crate) fn is_full(&self) -> bool {
+        self.known.len() >= MOST_SCRIPTS
     }
 
     pub(crate) fn find(&self, sha: &Sha) -> Option<Script> {
@@ -127,6 +143,9 @@ impl Drop for Scripts {
         }
     }
 }
+
+/// Lua has handles for 8000 values, and a script takes one.
+const MOST_SCRIPTS: usize = 4000;
 
 /// This many simple scripts are cached, and none that is longer than the limit below.
 const MOST_REMEMBERED: usize = 32;

@@ -61,6 +61,11 @@ impl Set {
         self.members.get_index(place)
     }
 
+    /// All members are integers, and the set has never been large.
+    pub(in super::super) fn is_of_integers(&self) -> bool {
+        self.integers
+    }
+
     pub(in super::super) fn len(&self) -> usize {
         self.members.len()
     }

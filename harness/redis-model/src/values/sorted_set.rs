@@ -96,13 +96,17 @@ pub(in super::super) struct Bound {
 }
 
 impl Bound {
-    /// Parses it. `blanks`: they may stand before the number.
-    pub(in super::super) fn read(text: &[u8], blanks: bool) -> Result<Bound, Refusal> {
+    /// Parses it. `lenient`: blanks may stand before the number, and it may be hexadecimal.
+    pub(in super::super) fn read(text: &[u8], lenient: bool) -> Result<Bound, Refusal> {
         let (exclusive, number) = match text {
             [b'(', rest @ ..] => (true, rest),
             rest => (false, rest),
         };
-        let refused = !blanks && number.first().is_some_and(u8::is_ascii_whitespace);
+        let blank = number.first().is_some_and(u8::is_ascii_whitespace);
+        // It is a C string.
+        let mut digits = number.iter().take_while(|byte| **byte != 0);
+        let hexadecimal = digits.any(|byte| matches!(byte, b'x' | b'X'));
+        let refused = !lenient && (blank || hexadecimal);
         let value = lenient_double(number).filter(|_| !refused);
         let value = value.ok_or(Refusal::fixed("ERR min or max is not a float"))?;
         Ok(Bound { value, exclusive })

@@ -5,7 +5,8 @@
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use std::path::Path;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 
 use picklock_redis_model::ServerVersion;
 
@@ -53,6 +54,15 @@ fn model_answers_as_redis_does() {
     }
 }
 
+/// The servers that are here: the system's, and those that `scripts/servers` has brought.
+pub fn servers() -> Vec<(ServerVersion, PathBuf)> {
+    let here =
+        (BROUGHT.iter()).filter_map(|(version, name)| Some((*version, real::brought(name)?)));
+    std::iter::once((ServerVersion::Redis70, PathBuf::from("redis-server")))
+        .chain(here)
+        .collect()
+}
+
 /// On the servers that `scripts/servers` has brought.
 mod real {
     use std::path::{Path, PathBuf};
@@ -63,7 +73,7 @@ mod real {
     const TRANSCRIPTS: u32 = 1000;
 
     /// The server that `scripts/servers` has brought into this directory; `None` if it has not.
-    fn brought(name: &str) -> Option<PathBuf> {
+    pub fn brought(name: &str) -> Option<PathBuf> {
         let family = name.split('-').next().unwrap_or(name);
         let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers");
         let program = servers.join(name).join(format!("{family}-server"));
@@ -99,7 +109,10 @@ fn compare(version: ServerVersion, program: &Path, ordinary: u32) -> Result<(), 
     let start = || Bench::start(version, program);
     let bench = std::cell::RefCell::new(start());
     let outcome = runner(ordinary).run(&crate::grammar::transcripts(), |steps: Vec<Step>| {
-        let compared = bench.borrow_mut().compare(&steps);
+        // A reply that does not come ends in a panic, and is a difference too.
+        let compare = AssertUnwindSafe(|| bench.borrow_mut().compare(&steps));
+        let compared = catch_unwind(compare);
+        let compared = compared.unwrap_or_else(|_| Err("the server does not answer".into()));
         compared.map_err(|difference| {
             // Connections are in an unknown state after a difference.
             *bench.borrow_mut() = start();

@@ -31,6 +31,39 @@ type Case = (
 
 const CASES: &[Case] = &[
     (
+        &["ZRANGEBYSCORE z 0x10 +inf"],
+        &[
+            (Redis70, "Array([])"),
+            (Redis80, "ERR min or max is not a float"),
+            (Valkey81, "Array([])"),
+            (Valkey91, "ERR min or max is not a float"),
+        ],
+    ),
+    (
+        &["SUBSCRIBE c", "SCRIPT LOAD return"],
+        &[
+            (Redis62, "ERR Can't execute 'script': only (P)SUBSCRIBE / "),
+            (
+                Redis70,
+                "ERR Can't execute 'script|load': only (P|S)SUBSCRIBE / ",
+            ),
+        ],
+    ),
+    (
+        &["EVAL_RO return\\sredis.call('publish','c','x') 0"],
+        &[(
+            Redis70,
+            "ERR Write commands are not allowed from read-only scripts.",
+        )],
+    ),
+    (
+        &["CLIENT SETNAME \\binary"],
+        &[
+            (Redis70, "ERR Client names cannot"),
+            (Redis80, "Simple(\"OK\")"),
+        ],
+    ),
+    (
         &["NOSUCH a b"],
         &[
             (
@@ -86,6 +119,52 @@ const CASES: &[Case] = &[
             (Redis80, "NOSCRIPT No matching script. Please use EVAL."),
             (Valkey81, "NOSCRIPT No matching script."),
             (Valkey91, "NOSCRIPT No matching script."),
+        ],
+    ),
+    (
+        &["HSET h a 1", "HEXPIRE h 1000 XX GT FIELDS 1 a"],
+        &[
+            (Redis70, "ERR unknown command 'HEXPIRE'"),
+            (Redis80, "ERR Mandatory argument FIELDS is missing"),
+            (Valkey81, "ERR unknown command 'HEXPIRE'"),
+            (Valkey91, "Array([Int(0)])"),
+        ],
+    ),
+    (
+        &["HEXPIRE h -1 FIELDS 1 a"],
+        &[
+            (Redis80, "ERR invalid expire time, must be >= 0"),
+            (Valkey91, "ERR invalid expire time in 'hexpire' command"),
+        ],
+    ),
+    (
+        &["SCAN 0 TYPE nosuch"],
+        &[
+            (Redis80, "Array([Bulk([48]), Array([])])"),
+            (Valkey81, "ERR unknown type name 'nosuch'"),
+        ],
+    ),
+    (
+        &["SCAN 0 NOVALUES"],
+        &[
+            (Redis70, "ERR syntax error"),
+            (Redis80, "ERR NOVALUES option can only be used in HSCAN"),
+        ],
+    ),
+    (
+        &["CONFIG GET MAXMEMORY"],
+        &[
+            (Redis62, "Array([Bulk([109, 97,"),
+            (Redis70, "Array([Bulk([77, 65,"),
+        ],
+    ),
+    (
+        // It may block, and does not in a script.
+        &["EVAL return\\sredis.call('blpop','none',0) 0"],
+        &[
+            (Redis70, "ERR This Redis command is not allowed from script"),
+            (Redis80, "Nil"),
+            (Valkey91, "Nil"),
         ],
     ),
     (
@@ -169,5 +248,27 @@ fn each_version_answers_in_its_own_words() {
             let said = last(*version, lines);
             assert!(said.starts_with(answer), "{version:?}: {lines:?}: {said}");
         }
+    }
+}
+
+#[test]
+fn a_wait_that_can_end_looks_at_all_its_keys_since_7_2() {
+    for (version, answer) in [
+        (
+            Redis70,
+            Reply::Array(vec![Reply::bulk("l2"), Reply::bulk("x")]),
+        ),
+        (
+            Redis80,
+            Reply::error("WRONGTYPE Operation against a key holding the wrong kind of value"),
+        ),
+    ] {
+        let mut server = Server::new(version);
+        let (waiting, other) = (server.connect(), server.connect());
+        let now = Now::from_ms(NOW_MS);
+        server.execute(waiting, &[b"BLPOP", b"s1", b"l2", b"0"], now);
+        server.execute(other, &[b"SET", b"s1", b"v"], now);
+        server.execute(other, &[b"RPUSH", b"l2", b"x"], now);
+        assert_eq!(server.take_messages(), [(waiting, answer)], "{version:?}");
     }
 }

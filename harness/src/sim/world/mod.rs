@@ -25,6 +25,7 @@ use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
 use crate::sim::network::{Network, Wiring};
 use crate::sim::node::Node;
+use crate::sim::subscription::subscribe;
 use crate::sim::told_account::{Reading, ToldAccount};
 use crate::sim::turn_monitor::TurnMonitor;
 use crate::sim::wall_clock::SimWallClock;
@@ -130,7 +131,9 @@ impl SimWorld {
             let link = LinkId { worker, node };
             let endpoint = self.network.endpoint;
             let (timeout, clock) = (init.timeout, self.clock.clone());
-            Connection::opening(move || SimConnection::new(endpoint, link, timeout, clock.clone()))
+            let open = move || SimConnection::new(endpoint, link, timeout, clock.clone());
+            Connection::opening(open.clone())
+                .with_subscriptions(move |channel| Box::pin(subscribe(open(), channel)))
         });
         let options = self.subject.read_options(&init.options);
         let context = Context {

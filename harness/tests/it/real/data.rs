@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::clock::Clock;
 use picklock_harness::real::{
     Binary, DockerServers, Image, Layout, ProcessServers, RealServers, RunDir, Servers,
@@ -62,7 +63,7 @@ async fn stage(name: WorldName, replicas: usize) -> Stage {
         servers,
         nodes: 1,
         wire,
-        argv: Vec::new(),
+        command: WorkerCommand::default(),
         logs: dir.path().to_owned(),
         reaper,
         clock_shim: None,

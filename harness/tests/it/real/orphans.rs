@@ -1,4 +1,7 @@
 //! Nothing outlives the run: a run is killed with SIGKILL, and what it had started must go away.
+//!
+//! Every run of Picklock sweeps up after dead ones when it starts, in another process too. So
+//! `scripts/test` runs these tests while nothing else does.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

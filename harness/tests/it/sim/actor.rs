@@ -61,6 +61,29 @@ impl Actor {
         answer
     }
 
+    /// Subscribes to a channel of the first node, and says what is published there, until that time.
+    pub async fn hear(&self, channel: &str, until_ms: u64) {
+        let mut subscription = match self.nodes[0].subscribe(channel).await {
+            Ok(subscription) => subscription,
+            Err(error) => return self.say(format!("no subscription: {error}")),
+        };
+        self.say("subscribed");
+        let hearing = async {
+            loop {
+                let message = subscription.message().await.map(Value::BulkString);
+                let broken = message.is_err();
+                self.say(format!("heard {}", in_words(message)));
+                if broken {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = hearing => {}
+            () = self.at(until_ms) => {}
+        }
+    }
+
     /// Commands as one transaction.
     pub async fn transact(&self, commands: &[&str]) -> String {
         let mut pipeline = redis::pipe();

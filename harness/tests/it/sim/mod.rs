@@ -9,6 +9,7 @@
 //! - [`determinism`]: the same seed, the same bytes, and the verdicts that the catalog expects
 //! - [`extensions`]: holders that extend their lease while they work
 //! - [`replicas`]: WAIT, beside real servers
+//! - [`subscriptions`]: what is published comes to those who have subscribed, unless a fault is on
 //! - [`taking`]: moments that mean the command which takes the lock
 //! - [`wire_log`]: what is kept of what passed
 //! - [`undo`]: how faults end, and that some do not
@@ -33,6 +34,7 @@ mod nodes;
 mod open_loop;
 mod properties;
 mod replicas;
+mod subscriptions;
 mod taking;
 mod trials;
 mod trouble;

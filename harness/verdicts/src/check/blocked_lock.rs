@@ -1,8 +1,9 @@
 //! Why nobody got a lock that was free, from the custody of its keys.
 //!
 //! When the wait had lasted for too long, values stood in the lock's keys. The cause is why those
-//! stood without which a client could have had as many nodes as it needs. If enough nodes were free,
-//! the custody shows no cause: whatever happened before, no value kept the clients out.
+//! stood without which a client could have had as many nodes as it needs. If enough nodes were free
+//! then, those count that stood last during the wait. If enough were free all the time, the custody
+//! shows no cause: no value kept the clients out.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,6 +14,10 @@ use crate::history::{Header, History, KeyCommand, KeyName, What};
 
 use super::finding::Stall;
 use super::verdict::Cause;
+
+/// At how many ends of values the wait is looked at, the last ones: many small values of no consequence
+/// must not make it long.
+const MOST_MOMENTS: usize = 200;
 
 /// An attempt to take a lock.
 #[derive(Debug, Clone, Copy)]
@@ -26,29 +31,53 @@ struct Asked {
 pub(super) fn cause(history: &History, account: &Account, stall: &Stall) -> Cause {
     let asked = asked(history);
     let keys = keys(&account.spans, &asked, stall.key);
-    let standing = account.spans.iter().filter(|span| {
-        keys.contains(&span.key) && span.may_be_a_claim() && stands(span, stall.until_ns)
-    });
-    let blocks: Vec<(usize, Cause)> = standing
-        .map(|span| (span.node, of_value(span, &asked, stall.key)))
+    let claims: Vec<&ValueSpan> = (account.spans.iter())
+        .filter(|span| keys.contains(&span.key) && span.may_be_a_claim())
         .collect();
-    let (nodes, quorum) = nodes(&history.header, account, stall.key);
+    let quorum = nodes(&history.header, account, stall.key);
+    let at = |at_ns| {
+        let standing = claims.iter().filter(|span| stands(span, at_ns));
+        let blocks: Vec<(usize, Cause)> = standing
+            .map(|span| {
+                let renewed = at_ns >= stall.until_ns || is_renewed(span);
+                (span.node, of_value(span, renewed, &asked, stall.key))
+            })
+            .collect();
+        blocking(&blocks, quorum)
+    };
+    // What kept them out may have ended just before the bound was reached. A value stands until its end.
+    let within = |ns: &u64| (stall.from_ns..stall.until_ns).contains(ns);
+    let ends = claims.iter().map(|span| span.until_ns.saturating_sub(1));
+    let mut ends: Vec<u64> = ends.filter(within).collect();
+    ends.sort_unstable_by(|one, other| other.cmp(one));
+    std::iter::once(stall.until_ns)
+        .chain(ends.into_iter().take(MOST_MOMENTS))
+        .find_map(at)
+        .unwrap_or(Cause::Undetermined)
+}
+
+/// Why the nodes that are not blocked are no quorum. `None`: they are one.
+fn blocking(blocks: &[(usize, Cause)], (nodes, quorum): (usize, usize)) -> Option<Cause> {
     let without = |cause: Option<Cause>| {
         let left = blocks.iter().filter(|(_, why)| Some(*why) != cause);
         let blocked: HashSet<usize> = left.map(|(node, _)| *node).collect();
         nodes.saturating_sub(blocked.len()) >= quorum
     };
     if without(None) {
-        return Cause::Undetermined;
+        return None;
     }
     let mut causes = blocks.iter().map(|(_, why)| *why);
-    causes
-        .find(|why| without(Some(*why)))
-        .unwrap_or(Cause::Undetermined)
+    let why = causes.find(|why| without(Some(*why)));
+    Some(why.unwrap_or(Cause::Undetermined))
+}
+
+/// True if its expiry was set again after it had been written.
+fn is_renewed(span: &ValueSpan) -> bool {
+    (span.expiry).is_some_and(|(set_ns, _)| set_ns > span.from_ns)
 }
 
 /// Why a value that stands in a key of this lock keeps others out.
-fn of_value(span: &ValueSpan, asked: &HashMap<u64, Asked>, lock: u32) -> Cause {
+fn of_value(span: &ValueSpan, renewed: bool, asked: &HashMap<u64, Asked>, lock: u32) -> Cause {
     if span.expiry.is_none() {
         return Cause::NoTtl;
     }
@@ -56,7 +85,7 @@ fn of_value(span: &ValueSpan, asked: &HashMap<u64, Asked>, lock: u32) -> Cause {
     match owner {
         Some(owner) if owner.lock != lock => Cause::SharedKey,
         // What that attempt left should have expired long ago, so something keeps renewing it.
-        Some(owner) if owner.in_doubt => Cause::AmbiguousAcquire,
+        Some(owner) if owner.in_doubt && renewed => Cause::AmbiguousAcquire,
         _ => Cause::Undetermined,
     }
 }

@@ -128,6 +128,8 @@ pub struct Stall {
     pub until_ns: u64,
     /// The worker that wanted it; `None` for the probe after the run, or if nothing tried.
     pub worker: Option<usize>,
+    /// Workers asked for it in turn, and that one began later.
+    pub in_turn: bool,
     /// The last attempt without a certain answer since the last grant: its worker, and when it
     /// ended. Only if what that attempt may have taken was still there when the clients had ended.
     pub doubt: Option<(usize, u64)>,

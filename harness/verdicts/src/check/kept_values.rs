@@ -2,6 +2,13 @@
 //!
 //! A client may remove its value later than it says so: then it was on its way to be removed. So a
 //! release is judged when the history is over.
+//!
+//! Some locks write another value to release: "free", or a number that is one less. If that is a value
+//! that the same client had written in an attempt in doubt, the lock is still taken: the hold of an attempt
+//! whose reply was lost is left.
+
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use picklock_scenarios::Phase;
 
@@ -18,8 +25,59 @@ pub(super) struct KeptValues {
     clocks: NodeClocks,
     /// What is there of each attempt.
     attempts: UnderWay<Vec<Value>>,
+    claims: Claims,
     /// In the order of their claims.
     early: Vec<EarlyRelease>,
+}
+
+/// By place: the worker that took the lock there last, and the values that it has written to take it, as
+/// far as their attempts are under way or ended in doubt. What a certain answer was given to is settled.
+#[derive(Debug, Clone, Default)]
+struct Claims {
+    places: Vec<ClaimsHere>,
+    /// The attempts that are under way or ended in doubt.
+    unsettled: HashSet<u64>,
+}
+
+/// The same of one place.
+#[derive(Debug, Clone, Default)]
+struct ClaimsHere {
+    worker: usize,
+    /// The attempt, and what it wrote.
+    values: Vec<(u64, Arc<str>)>,
+}
+
+impl Claims {
+    /// A key was changed.
+    fn changed(&mut self, update: &KeyUpdate<'_>) {
+        if self.places.len() <= update.place {
+            self.places.resize_with(update.place + 1, Default::default);
+        }
+        let here = &mut self.places[update.place];
+        let Some(now) = update.now else {
+            return here.values.clear();
+        };
+        let Some(command) = (update.command()).filter(|by| by.phase == Phase::Acquire) else {
+            return;
+        };
+        if here.worker != command.worker {
+            here.values.clear();
+        }
+        here.worker = command.worker;
+        // So that it does not grow with every attempt where a key is never removed.
+        here.values.retain(|(op, _)| self.unsettled.contains(op));
+        here.values.push((command.op, now.value.clone()));
+    }
+
+    /// True if a command leaves a value with which its worker has taken the lock in another attempt.
+    fn is_left(&self, command: &KeyCommand, update: &KeyUpdate<'_>) -> bool {
+        let there = self.places.get(update.place);
+        there.zip(update.now).is_some_and(|(here, now)| {
+            let other = |op: &u64| *op != command.op && self.unsettled.contains(op);
+            let mut others = here.values.iter().filter(|(op, _)| other(op));
+            here.worker == command.worker && others.any(|(_, value)| *value == now.value)
+        })
+    }
 }
 
 /// A value of an attempt.
@@ -59,13 +117,15 @@ impl KeptValues {
 
     /// A key was changed.
     pub(super) fn changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
-        if let Some(op) = removed_own(update) {
+        self.claims.changed(update);
+        let removed_own = self.removed_own(update);
+        if let Some(op) = removed_own {
             self.removed_early(op, update);
         }
         if update.ends_value()
             && let Some(before) = &update.before
         {
-            self.ended(before, update);
+            self.ended(before, update, removed_own.is_some());
         }
         let Some(now) = update.now else { return };
         let Some(author) = &now.author else { return };
@@ -84,7 +144,7 @@ impl KeptValues {
             key: update.key.clone(),
             expiry_set_ns: at_ns,
             ttl_ms: now.ttl_ms,
-            removed: removed_own(update).is_some(),
+            removed: removed_own.is_some(),
         };
         match values.iter_mut().find(|value| value.is_at(update)) {
             Some(known) => *known = value,
@@ -93,19 +153,29 @@ impl KeptValues {
     }
 
     /// A value has ended. That its own release removed it is remembered.
-    fn ended(&mut self, before: &Holding, update: &KeyUpdate<'_>) {
+    fn ended(&mut self, before: &Holding, update: &KeyUpdate<'_>, removed_own: bool) {
         let Some(author) = &before.author else { return };
         let Some(values) = self.attempts.get_mut(author.op) else {
             return;
         };
-        match removed_own(update) {
-            Some(_) => {
-                for value in values.iter_mut().filter(|value| value.is_at(update)) {
-                    value.removed = true;
-                }
-            }
-            None => values.retain(|value| !value.is_at(update)),
+        if !removed_own {
+            return values.retain(|value| !value.is_at(update));
         }
+        for value in values.iter_mut().filter(|value| value.is_at(update)) {
+            value.removed = true;
+        }
+    }
+
+    /// The attempt that removed its own value, or wrote another in its place, in order to release it.
+    fn removed_own(&self, update: &KeyUpdate<'_>) -> Option<u64> {
+        let command = update.command()?;
+        let before = update.before.as_ref()?;
+        let author = before.author.as_ref()?;
+        let own = (author.worker, author.op) == (command.worker, command.op);
+        let releases = matches!(command.phase, Phase::Release | Phase::Idle);
+        let gone = update.now.is_none_or(|now| now.value != before.value)
+            && !self.claims.is_left(command, update);
+        (own && releases && gone).then_some(command.op)
     }
 
     fn removed_early(&mut self, op: u64, update: &KeyUpdate<'_>) {
@@ -121,6 +191,7 @@ impl KeptValues {
     pub(super) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Asked {
             self.attempts.begin(attempt.op, Vec::new());
+            self.claims.unsettled.insert(attempt.op);
         }
         if let Step::Answered {
             released: Some(true),
@@ -137,6 +208,14 @@ impl KeptValues {
                     kept,
                 });
             }
+        }
+        let certain = match step {
+            Step::Denied(denial) => denial.is_definite(),
+            Step::Answered { failed, .. } => !failed,
+            _ => false,
+        };
+        if certain {
+            self.claims.unsettled.remove(&attempt.op);
         }
         if matches!(step, Step::Answered { .. } | Step::Denied(_) | Step::Gone) {
             self.attempts.end(attempt.op);
@@ -185,15 +264,4 @@ impl Value {
             over_ns > at_ns.saturating_add(SLACK_NS)
         })
     }
-}
-
-/// The attempt that removed its own value, or wrote another in its place, in order to release it.
-fn removed_own(update: &KeyUpdate<'_>) -> Option<u64> {
-    let command = update.command()?;
-    let before = update.before.as_ref()?;
-    let author = before.author.as_ref()?;
-    let own = (author.worker, author.op) == (command.worker, command.op);
-    let releases = matches!(command.phase, Phase::Release | Phase::Idle);
-    let gone = update.now.is_none_or(|now| now.value != before.value);
-    (own && releases && gone).then_some(command.op)
 }

@@ -6,7 +6,9 @@
 //!   comes later than the lease was over prolongs nothing;
 //! - when the longest lease that its holder can have left has run out: the holder was killed, its
 //!   release failed or is not answered. No command of that attempt can have set or renewed the key
-//!   later than that. If a fault keeps the releasing worker from its nodes, the release is waited for;
+//!   later than that, as long as none is on its way: a fault that holds commands back lets them pass
+//!   when it ends, and then the lock is judged anew. Only a fault that delays each of them does not, so
+//!   a release of a worker that it keeps from its nodes is waited for;
 //! - when the same time has passed after an attempt without a certain answer: it may have taken the
 //!   lock. If nothing kept that worker from its nodes, the doubt is of the lock's own making. It
 //!   counts once: a lock whose every attempt ends in doubt must not excuse itself for ever.
@@ -41,6 +43,8 @@ pub(super) struct Outstanding {
     releases: Vec<Release>,
     /// All other leases have certainly expired by then.
     clear_ns: u64,
+    /// What workers may have taken that a fault kept from their nodes has expired by then.
+    kept_away_clear_ns: u64,
     /// When the lock was last held.
     held_ns: u64,
     /// The last attempt without a certain answer since the last grant.
@@ -101,6 +105,10 @@ impl Outstanding {
             at_ns,
             clear_ns,
         });
+        if !reach.has_quorum(attempt.worker, attempt.key) {
+            self.kept_away_clear_ns = self.kept_away_clear_ns.max(clear_ns);
+            return;
+        }
         let own = reach.had_quorum_since(attempt.worker, attempt.key, attempt.acquire_ns);
         if !own || !self.excused {
             self.clear_ns = self.clear_ns.max(clear_ns);
@@ -108,13 +116,13 @@ impl Outstanding {
         }
     }
 
-    /// Since when a lock is free whose release is answered now: not later than its lease was over, if
-    /// no fault keeps the releasing worker from its nodes.
+    /// Since when a lock is free whose release is answered now: not later than its lease was over, unless
+    /// commands of the releasing worker came late.
     fn free_ns(&self, at_ns: u64, attempt: &Attempt, reach: &Reach) -> u64 {
         let mut releases = self.releases.iter();
         let release = releases.find(|release| release.op == attempt.op);
-        let reached = release.filter(|release| reach.has_quorum(release.worker, release.lock));
-        reached.map_or(at_ns, |release| release.clear_ns.min(at_ns))
+        let in_time = release.filter(|release| !reach.may_be_late(release.worker, release.lock));
+        in_time.map_or(at_ns, |release| release.clear_ns.min(at_ns))
     }
 
     fn held(&mut self, at_ns: u64) {
@@ -138,11 +146,18 @@ impl Outstanding {
     }
 
     /// Since when no client can hold the lock any more. `None`: a client holds it, or is releasing it
-    /// while a fault keeps it from its nodes.
+    /// while its commands may be late.
     pub(super) fn clear_since_ns(&self, reach: &Reach) -> Option<u64> {
+        let clear_ns = self.clear_but_for_kept_away_ns(reach)?;
+        Some(clear_ns.max(self.kept_away_clear_ns))
+    }
+
+    /// The same, if what workers may have taken that a fault keeps from their nodes does not count: each
+    /// of their attempts leaves a doubt.
+    pub(super) fn clear_but_for_kept_away_ns(&self, reach: &Reach) -> Option<u64> {
         let mut clear_ns = self.clear_ns;
         for release in &self.releases {
-            if !reach.has_quorum(release.worker, release.lock) {
+            if reach.may_be_late(release.worker, release.lock) {
                 return None;
             }
             clear_ns = clear_ns.max(release.clear_ns);
@@ -155,9 +170,14 @@ impl Outstanding {
         (self.holding == 0).then_some(self.held_ns)
     }
 
+    /// When a client was last seen to hold the lock.
+    pub(super) fn held_since_ns(&self) -> u64 {
+        self.held_ns
+    }
+
     /// It is no earlier than this that no client can hold the lock any more.
     pub(super) fn clear_ns(&self) -> u64 {
-        self.clear_ns
+        self.clear_ns.max(self.kept_away_clear_ns)
     }
 
     /// True if an attempt has ended without a certain answer since the last grant.

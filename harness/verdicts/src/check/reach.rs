@@ -3,8 +3,9 @@
 //! A lock on one node needs that node. A lock on several nodes needs a majority of them, unless the
 //! header says otherwise. Which nodes it uses the custody says: a program that knows one of several
 //! needs that one. As long as no grant has shown that, it needs a majority of all nodes and of those that
-//! it has used, and all of them if it has used none. While a fault is on, it takes its nodes away from its workers: all nodes if
-//! it names none, and all workers, the client that probes after the run included, if it names none.
+//! it has used, and all of them if it has used none. While a fault is on, it takes its nodes away from
+//! its workers: all nodes if it names none, and all workers, the client that probes after the run
+//! included, if it names none.
 //! A worker that has no fault of its own, and reaches enough nodes, has all that its lock needs,
 //! however long the faults of others last.
 //!
@@ -16,6 +17,8 @@ use crate::custody::{KeyUpdate, NodesUsed};
 use crate::history::{Header, What};
 use crate::timeline::{Attempt, Step, strikes_once};
 
+/// The fault under which what a worker has sent still arrives, later.
+const DELAY: &str = "delay";
 /// The fault that leaves a node in reach, and its replicas behind.
 const CUT_REPLICATION: &str = "cut-replication";
 
@@ -25,6 +28,8 @@ struct Obstacle {
     id: u32,
     workers: Vec<usize>,
     nodes: Vec<usize>,
+    /// It lets commands pass, later.
+    delays: bool,
     /// Since when only replicas are cut off; `None`: the nodes are, too.
     replicas_cut_ns: Option<u64>,
 }
@@ -87,6 +92,7 @@ impl Reach {
                         id: *id,
                         workers: workers.clone(),
                         nodes: nodes.clone(),
+                        delays: **fault == *DELAY,
                         replicas_cut_ns: (**fault == *CUT_REPLICATION).then_some(at_ns),
                     });
                 }
@@ -96,6 +102,11 @@ impl Reach {
         }
         self.changed_ns = Some(at_ns);
         true
+    }
+
+    /// True while a fault is on that takes something away.
+    pub(super) fn is_obstructed(&self) -> bool {
+        !self.obstacles.is_empty()
     }
 
     /// True if the worker reaches enough nodes for this lock.
@@ -118,6 +129,18 @@ impl Reach {
             }
         }
         self.suffices(&reached, lock)
+    }
+
+    /// True if commands that the worker has sent may still reach nodes while a fault is on that keeps it
+    /// from what this lock needs.
+    pub(super) fn may_be_late(&self, worker: usize, lock: u32) -> bool {
+        let strikes =
+            |fault: &Obstacle| fault.workers.is_empty() || fault.workers.contains(&worker);
+        let delayed = self
+            .obstacles
+            .iter()
+            .any(|fault| fault.delays && strikes(fault));
+        delayed && !self.has_quorum(worker, lock)
     }
 
     /// True if these nodes are enough for this lock.

@@ -132,17 +132,23 @@ impl KeyTable {
         let held = slot(&mut self.held, place);
         let before = held.as_ref();
         let now = value.as_ref().map(|value| {
-            let author = author(why, before, value);
+            let by = match why {
+                KeyChange::Command(command) => Some(command),
+                _ => None,
+            };
             let stays = before.filter(|before| {
-                before.author == author || same_attempt(before.author.as_ref(), author.as_ref())
+                // Only the expiry has changed, or the same attempt has written again.
+                (before.value == *value && !writes_again(why))
+                    || is_of_one_attempt(before.author.as_ref(), by)
             });
             self.written += u64::from(stays.is_none());
+            let author = stays.map_or(by, |before| before.author.as_ref());
             Holding {
                 value: Arc::clone(value),
                 serial: stays.map_or(self.written, |before| before.serial),
                 on_free_key: stays.map_or(before.is_none(), |before| before.on_free_key),
                 written_ns: stays.map_or(event.at_ns, |before| before.written_ns),
-                author: stays.map_or(author, |before| before.author.clone()),
+                author: author.cloned(),
                 expiry_set_ns: event.at_ns,
                 ttl_ms: *ttl_ms,
             }
@@ -159,17 +165,6 @@ impl KeyTable {
     }
 }
 
-/// Who wrote the value that a key holds now.
-fn author(why: &KeyChange, before: Option<&Holding>, value: &Arc<str>) -> Option<KeyCommand> {
-    let known = before.filter(|before| before.value == *value && !writes_again(why));
-    match (why, known) {
-        // Only the expiry has changed.
-        (_, Some(known)) => known.author.clone(),
-        (KeyChange::Command(command), None) => Some(command.clone()),
-        _ => None,
-    }
-}
-
 /// True for a command that writes a value even if it is the one that is there.
 fn writes_again(why: &KeyChange) -> bool {
     match why {
@@ -180,9 +175,10 @@ fn writes_again(why: &KeyChange) -> bool {
     }
 }
 
-fn same_attempt(one: Option<&KeyCommand>, other: Option<&KeyCommand>) -> bool {
+/// True if one attempt sent both commands, or no worker sent either.
+fn is_of_one_attempt(one: Option<&KeyCommand>, other: Option<&KeyCommand>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one.worker == other.worker && one.op == other.op,
-        _ => false,
+        (one, other) => one.is_none() && other.is_none(),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::likeness::Likeness;
 use super::run::{Counts, Latency, Redis, Subject};
 use crate::check::{Cause, Property, Status, Verdicts};
 use crate::history::CustodyLook;
@@ -40,6 +41,9 @@ pub struct MatrixRecord {
     /// simulation, or a scenario in a world that it is not made for. These are not failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedCell>,
+    /// Which built-in lock each lock that is not built in behaves like.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub likeness: Vec<Likeness>,
     /// The command that repeats it.
     pub reproduce: String,
 }
@@ -100,7 +104,8 @@ pub struct Cell {
     pub custody: Option<CustodyTally>,
     /// Latencies of all runs together, by operation, as in a run record.
     pub latency: BTreeMap<String, Latency>,
-    /// Why the cell could not be run completely. Then nothing else in it counts.
+    /// Why a run of the cell could not be made, of the first such seed. Then what held proves nothing, but
+    /// what was violated in another run still counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Wall time of all runs of the cell, milliseconds; left out where output must repeat to the
@@ -202,9 +207,9 @@ impl Cell {
         self.error.is_none() && self.surprises.is_empty()
     }
 
-    /// True if a judged property is not as expected.
+    /// True if a judged property is not as expected, even if another run could not be made.
     pub fn is_surprising(&self) -> bool {
-        self.error.is_none() && self.surprises.iter().any(Surprise::is_judged)
+        self.surprises.iter().any(Surprise::is_judged)
     }
 
     /// True if the scenario expects something of the subject. Otherwise the cell is shown, but not

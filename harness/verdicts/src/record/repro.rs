@@ -47,11 +47,23 @@ pub struct ReproSubject {
     /// The label that the user gave the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The program's working directory, an absolute path. Left out: that of `picklock replay`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// How many independent nodes the program takes its lock on. Left out: one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<usize>,
+    /// How many replicas of each node the program needs at least. Left out: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<usize>,
     /// The adapter's own version, or picklock's for built-in locks.
     pub version: String,
     /// Its options, from `--impl-option`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+    /// Variables that are added to the program's environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
 }
 
 /// The overrides of the command line, for the scenario and for the world.

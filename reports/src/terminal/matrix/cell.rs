@@ -7,12 +7,13 @@ use picklock_verdicts::record::Cell;
 use super::super::line::Line;
 use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
 use super::distinct::distinct;
+use crate::matrix::CellOutcome;
 use crate::units::span_us;
 
 /// The sign of the whole cell and its style. Expected results are not emphasised.
 pub(super) fn sign(cell: &Cell) -> (&'static str, Style) {
     let any = |status| cell.verdicts.values().any(|v| v.status == status);
-    if cell.error.is_some() {
+    if CellOutcome::of(cell) == CellOutcome::NotRun {
         ("!", BAD)
     } else if cell.is_surprising() {
         (Status::Violated.sign(), BAD)
@@ -53,7 +54,7 @@ pub(super) fn p99(cell: &Cell) -> Option<String> {
 /// Sign and letters, then the causes, then the latency.
 pub(super) fn block(cell: &Cell) -> Vec<Line> {
     let (sign, style) = sign(cell);
-    if cell.error.is_some() {
+    if CellOutcome::of(cell) == CellOutcome::NotRun {
         return vec![Line::new().styled(style, "! not run")];
     }
     let letters = |status| {

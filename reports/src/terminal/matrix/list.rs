@@ -7,6 +7,7 @@ use super::super::line::{Line, columns};
 use super::super::styles::{BAD, FAINT, STRONG, WARN};
 use super::cell::{p99, sign, with};
 use super::distinct::distinct;
+use crate::matrix::CellOutcome;
 
 /// The widest column for names.
 const WIDEST_NAME: usize = 28;
@@ -33,7 +34,8 @@ fn row(cell: &Cell, column: usize, width: usize) -> Vec<Line> {
         .pad_to(column)
         .styled(style, sign)
         .plain(" ");
-    if let Some(error) = &cell.error {
+    let is_not_run = CellOutcome::of(cell) == CellOutcome::NotRun;
+    if let Some(error) = cell.error.as_ref().filter(|_| is_not_run) {
         let first = error.lines().next().unwrap_or_default();
         let line = line.plain("could not be run: ").plain(first);
         return line.wrap(width, column + 2);

@@ -6,6 +6,7 @@ use picklock_verdicts::record::{CustodyTally, MatrixRecord, SkippedCell};
 use super::super::line::Line;
 use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
 use super::distinct::distinct;
+use crate::matrix::{CellOutcome, cell_counts, likeness_in_words};
 
 /// Reasons for skipped cells beyond this are only counted.
 const SKIPPED: usize = 8;
@@ -89,39 +90,41 @@ pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
 /// The number of cells with each outcome.
 pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
-    let count_of = |wanted: &dyn Fn(&&picklock_verdicts::record::Cell) -> bool| {
-        cells.iter().filter(|cell| wanted(cell)).count()
-    };
-    let failed = count_of(&|cell| cell.error.is_some());
-    let surprising = count_of(&|cell| cell.is_surprising());
-    let not_judged = count_of(&|cell| {
-        cell.error.is_none() && !cell.is_surprising() && !cell.surprises.is_empty()
-    });
-    let open = count_of(&|cell| cell.is_as_expected() && !cell.is_bound());
-    let expected = cells.len() - failed - surprising - not_judged - open;
-    let parts = [
-        (expected, "as expected", GOOD),
-        (surprising, "surprising", BAD),
-        (not_judged, "could not be judged", WARN),
-        (failed, "could not be run", BAD),
-        (open, "open", FAINT),
-    ];
     let mut line = Line::new().plain(&format!("{}: ", count(cells.len(), "cell")));
-    let mut first = true;
-    for (number, what, style) in parts {
-        if number == 0 {
-            continue;
-        }
-        if !first {
+    for (index, (outcome, number)) in cell_counts(cells).into_iter().enumerate() {
+        if index > 0 {
             line = line.plain(", ");
         }
-        line = line.styled(style, &format!("{number} {what}"));
-        first = false;
+        let style = match outcome {
+            CellOutcome::AsExpected => GOOD,
+            CellOutcome::Surprising | CellOutcome::NotRun | CellOutcome::OpenViolated => BAD,
+            CellOutcome::NotJudged | CellOutcome::OpenNotJudged => WARN,
+            CellOutcome::OpenHeld => FAINT,
+        };
+        line = line.styled(style, &format!("{number} {}", outcome.words()));
     }
     if record.interrupted {
         line = line.styled(WARN, "; interrupted: the others are missing");
     }
     line.wrap(width, 2)
+}
+
+/// Which built-in lock each of the others behaves like.
+pub(super) fn likeness(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let several = record
+        .cells
+        .iter()
+        .any(|cell| cell.backend != record.cells[0].backend);
+    let mut lines = Vec::new();
+    for one in &record.likeness {
+        let world = match several {
+            true => format!(" ({})", one.backend),
+            false => String::new(),
+        };
+        let text = format!("{}{world}", likeness_in_words(one));
+        lines.extend(Line::new().plain(&text).wrap(width, 2));
+    }
+    lines
 }
 
 /// How much of the custody was confirmed, where there were real servers.

@@ -1,11 +1,14 @@
 //! What clients may say in a random transcript: templates, and pools of words to fill them with.
 
+mod library_scripts;
+mod pools;
 mod templates;
 
 use proptest::prelude::*;
 
 use crate::transcript::{CLIENTS, Step, word};
-use templates::{POOLS, TEMPLATES};
+use pools::POOLS;
+use templates::TEMPLATES;
 
 /// The longest transcript, commands.
 const LONGEST: usize = 40;

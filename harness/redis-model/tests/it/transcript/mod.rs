@@ -1,11 +1,18 @@
 //! Transcripts: what several clients say, carried out by the model and by a real server.
 
+mod comparison;
+mod delivery;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
 use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 
 use crate::real_redis::{RealClient, RealServer};
+use comparison::same;
+
+/// A shorter wait is awaited. In microseconds.
+const LONGEST_NAP_US: i64 = 100_000;
 
 /// Clients of one transcript.
 pub const CLIENTS: usize = 3;
@@ -106,7 +113,7 @@ impl Bench {
         self.clean(steps);
         let mut run = Run::new(self.version);
         for step in steps {
-            if run.blocked[step.client] || self.loses_the_answer(step) {
+            if run.blocked[step.client] || self.loses_the_answer(step) || run.garbles_exec(step) {
                 continue;
             }
             run.step(self, step)?;
@@ -119,6 +126,14 @@ impl Bench {
         for client in 0..CLIENTS {
             if run.blocked[client] {
                 self.clients[client] = self.server.connect();
+            } else {
+                let left = self.clients[client].ask(&["RESET"]);
+                if left != Reply::Simple("RESET".into()) && !run.left_out {
+                    return Err(format!("{}client {client} also got {left:?}", run.log));
+                }
+                if run.left_out {
+                    self.clients[client] = self.server.connect();
+                }
             }
         }
         // What was sent before this has been carried out when this is answered.
@@ -206,42 +221,109 @@ impl Run {
         let reply = self.model.execute(self.ids[step.client], &words, now());
         bench.clients[step.client].queue(&step.words);
         let queued = self.note_transaction(step, &reply);
+        let messages = self.model.take_messages();
+        let own = |(id, message): &(ClientId, Reply)| {
+            *id == self.ids[step.client] && matches!(message, Reply::Push(_))
+        };
+        if delivery::own_messages_come_first(self.version) && messages.iter().any(own) {
+            if step.is("EXEC") {
+                // The messages stand among the replies, which is no RESP.
+                self.left_out = true;
+                return Ok(());
+            }
+            self.settle(bench)?;
+            self.deliver(bench, messages)?;
+            let expected = Expected {
+                step: step.clone(),
+                reply,
+                queued,
+            };
+            return self.check(&expected, bench.clients[step.client].read());
+        }
         if reply == Reply::Blocked {
             self.settle(bench)?;
             bench.control.ask(&["PING"]);
             self.blocked[step.client] = true;
             writeln!(self.log, "{step} (waits)").expect("memory");
-            return Ok(());
-        }
-        self.batch.1.push(Expected {
-            step: step.clone(),
-            reply,
-            queued,
-        });
-        for (id, reply) in self.model.take_messages() {
-            self.settle(bench)?;
-            let client = self
-                .ids
-                .iter()
-                .position(|other| *other == id)
-                .expect("a client");
-            self.blocked[client] = false;
-            let expected = Expected {
-                step: Step::parse(&format!("{client}: (served)")),
+            self.let_time_out(bench);
+        } else {
+            self.batch.1.push(Expected {
+                step: step.clone(),
                 reply,
-                queued: Vec::new(),
-            };
-            self.check(&expected, bench.clients[client].read())?;
+                queued,
+            });
+        }
+        self.deliver(bench, messages)?;
+        // A wait that has just ended by its time.
+        let late = self.model.take_messages();
+        self.deliver(bench, late)
+    }
+
+    /// Compares what clients get out of band.
+    fn deliver(
+        &mut self,
+        bench: &mut Bench,
+        messages: Vec<(ClientId, Reply)>,
+    ) -> Result<(), String> {
+        for (id, messages) in delivery::by_client(messages) {
+            self.settle(bench)?;
+            let mut ids = self.ids.iter();
+            let client = ids.position(|other| *other == id).expect("a client");
+            // In RESP3 a blocked client may have subscriptions too, and goes on waiting.
+            self.blocked[client] &= messages.iter().all(|one| matches!(one, Reply::Push(_)));
+            let real = messages.iter().map(|_| bench.clients[client].read());
+            let real = delivery::without_order_of_patterns(real.collect());
+            let messages = delivery::without_order_of_patterns(messages);
+            for (reply, real) in messages.into_iter().zip(real) {
+                let expected = Expected {
+                    step: Step::parse(&format!("{client}: (served)")),
+                    reply,
+                    queued: Vec::new(),
+                };
+                self.check(&expected, real)?;
+            }
         }
         Ok(())
+    }
+
+    /// Lets a wait of some milliseconds end. Others are so long that they end in no transcript.
+    fn let_time_out(&mut self, bench: &mut Bench) {
+        let Some(due) = self.model.next_timeout() else {
+            return;
+        };
+        if due.wall_us - now().wall_us > LONGEST_NAP_US {
+            return;
+        }
+        // A quiet server looks for expired waits ten times a second, and one that is asked something
+        // looks before it sleeps again.
+        while now() <= due {
+            bench.control.ask(&["PING"]);
+        }
+        bench.control.ask(&["PING"]);
+        self.model.time_out(now());
+    }
+
+    /// True where the answer of EXEC is no RESP: SUBSCRIBE puts one confirmation for each channel into
+    /// the place of one.
+    fn garbles_exec(&self, step: &Step) -> bool {
+        let confirmed = ["SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"];
+        let ended = ["UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"];
+        let mut several = confirmed.iter().chain(&ended);
+        self.queued[step.client].is_some() && several.any(|name| step.is(name))
     }
 
     /// Follows MULTI and EXEC, to know which reply belongs to which queued command.
     fn note_transaction(&mut self, step: &Step, reply: &Reply) -> Vec<Step> {
         let queued = &mut self.queued[step.client];
+        if step.is("MULTI") && !reply.is_error() {
+            queued.get_or_insert_default();
+        }
         if *reply == Reply::Simple("QUEUED".into()) {
             queued.get_or_insert_default().push(step.clone());
             return Vec::new();
+        }
+        if step.is("MULTI") && !reply.is_error() {
+            queued.get_or_insert_default();
         }
         if step.is("EXEC") || step.is("DISCARD") || step.is("RESET") {
             return queued.take().unwrap_or_default();
@@ -254,7 +336,13 @@ impl Run {
         let client = &mut bench.clients[self.batch.0];
         client.send();
         for expected in std::mem::take(&mut self.batch.1) {
-            let real = bench.clients[self.batch.0].read();
+            let client = &mut bench.clients[self.batch.0];
+            let real = match &expected.reply {
+                Reply::Several(replies) => {
+                    Reply::Several(replies.iter().map(|_| client.read()).collect())
+                }
+                _ => client.read(),
+            };
             self.check(&expected, real)?;
         }
         Ok(())
@@ -280,115 +368,6 @@ impl Run {
         }
         Err(format!("{}model: {reply:?}\nreal:  {real:?}", self.log))
     }
-}
-
-/// Whether two replies to a command are the same, as far as they can be.
-fn same(version: ServerVersion, step: &Step, queued: &[Step], model: &Reply, real: &Reply) -> bool {
-    if model == real {
-        return true;
-    }
-    if step.is("EXEC")
-        && let (Reply::Array(model), Reply::Array(real)) = (model, real)
-    {
-        return model.len() == real.len()
-            && queued.len() == model.len()
-            && (queued.iter().zip(model).zip(real))
-                .all(|((step, model), real)| same(version, step, &[], model, real));
-    }
-    match Loose::of(version, step) {
-        Loose::Exact => nil_free(model) == nil_free(real),
-        Loose::Order => sorted(model) == sorted(real),
-        Loose::Clock => close(model, real),
-        Loose::Words => {
-            close(model, real) || (is_error(model) && is_error(real)) || {
-                nil_free(model) == nil_free(real)
-            }
-        }
-        Loose::Kind => {
-            !model.is_error() && std::mem::discriminant(model) == std::mem::discriminant(real)
-        }
-    }
-}
-
-/// How exactly replies to a command are compared.
-enum Loose {
-    /// To the byte. (In RESP3 there is one nil, in the model two.)
-    Exact,
-    /// The order of elements is the server's secret: SMEMBERS, KEYS.
-    Order,
-    /// What is left of a lease depends on when the server was asked: TTL and relatives, and the
-    /// scripts that call them.
-    Clock,
-    /// The words of errors are not modelled: scripts of Redis 6.2.
-    Words,
-    /// The server's own numbers: TIME, INFO, CLIENT ID, HELLO.
-    Kind,
-}
-
-impl Loose {
-    fn of(version: ServerVersion, step: &Step) -> Loose {
-        let any = |names: &[&str]| names.iter().any(|name| step.is(name));
-        let script_asks_ttl = any(&["EVAL", "EVAL_RO"])
-            && step.words.get(1).is_some_and(|body| {
-                let body = String::from_utf8_lossy(body).to_ascii_lowercase();
-                body.contains("ttl")
-            });
-        let script_has = |text: &str| {
-            any(&["EVAL", "EVAL_RO"])
-                && (step.words.get(1))
-                    .is_some_and(|body| String::from_utf8_lossy(body).contains(text))
-        };
-        if version == ServerVersion::Redis62 && any(&["EVAL", "EVALSHA"]) {
-            Loose::Words
-        } else if version.server() == "valkey" && script_has("pairs(") {
-            // Its Lua hashes names in another way.
-            Loose::Order
-        } else if any(&["SMEMBERS", "KEYS"]) {
-            Loose::Order
-        } else if any(&["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"]) || script_asks_ttl {
-            Loose::Clock
-        } else if any(&["TIME", "INFO", "CLIENT", "HELLO"]) {
-            Loose::Kind
-        } else {
-            Loose::Exact
-        }
-    }
-}
-
-/// True for an error, and for the text of one that a script has caught.
-fn is_error(reply: &Reply) -> bool {
-    match reply {
-        Reply::Bulk(bytes) => bytes.starts_with(b"ERR ") || bytes.starts_with(b"@user_script"),
-        other => other.is_error(),
-    }
-}
-
-fn nil_free(reply: &Reply) -> Reply {
-    match reply {
-        Reply::NilArray => Reply::Nil,
-        Reply::Array(items) => Reply::Array(items.iter().map(nil_free).collect()),
-        other => other.clone(),
-    }
-}
-
-fn sorted(reply: &Reply) -> Option<Vec<String>> {
-    let (Reply::Array(items) | Reply::Set(items)) = reply else {
-        return None;
-    };
-    let mut items: Vec<String> = items.iter().map(|item| format!("{item:?}")).collect();
-    items.sort();
-    Some(items)
-}
-
-/// Positive times may differ by two seconds, in whichever unit they are.
-fn close(model: &Reply, real: &Reply) -> bool {
-    let (Reply::Int(model), Reply::Int(real)) = (model, real) else {
-        return false;
-    };
-    // Leases in transcripts are 1,000 to 10,000 seconds, or end after the year 2100.
-    let in_ms = (500_000..1_000_000_000).contains(real) || *real > 100_000_000_000;
-    let slack = if in_ms { 2000 } else { 2 };
-    *model > 0 && *real > 0 && model.abs_diff(*real) <= slack
 }
 
 /// The wall clock that the real server reads too: the model is told the same time.

@@ -275,17 +275,19 @@ impl Player {
         }
     }
 
-    /// One of two partitions begins, or ends. Each names some workers and nodes, or none.
+    /// One of two partitions or delays begins, or ends. Each names some workers and nodes, or none.
     fn partition(&mut self, how: u8) {
         let id = u32::from(how % 2);
         if how & 32 != 0 {
             return self.push(What::FaultEnded { id });
         }
         let some = |bits: u8, of: usize| (0..of).filter(|one| bits >> one & 1 == 1).collect();
+        // What a worker sends under a delay arrives, later; under a partition it does not.
+        let kind = ["partition", "delay"][usize::from(how >> 1 & 1)];
         self.push(What::FaultBegan {
             id,
-            fault: "partition".into(),
-            detail: "partition".into(),
+            fault: kind.into(),
+            detail: kind.into(),
             workers: some(how >> 3, 2),
             nodes: some(how >> 6, 2),
             clock: None,

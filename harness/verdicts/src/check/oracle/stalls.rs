@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use super::pairs::{asked, words};
 use crate::history::{Event, History, What};
 
-/// How many times a lock was wanted for longer than the bound by a worker that reached what the lock
+/// How many times a lock was wanted for longer than the bound by workers that reached what the lock
 /// needs, while no client could hold it, and was not granted.
 pub(super) fn stalls(history: &History) -> u64 {
     let header = &history.header;
@@ -24,13 +24,11 @@ pub(super) fn stalls(history: &History) -> u64 {
             let Some(free_since_ns) = free_since(history, past, key) else {
                 continue;
             };
-            for worker in 0..header.workers {
-                if let Some(since_ns) = asking_since(past, key, worker, bound_ns / 4)
-                    && at_ns > since_ns.max(free_since_ns).max(calm_ns) + bound_ns
-                    && reaches(past, header.nodes, worker)
-                {
-                    found.insert((key, grants(past, key)));
-                }
+            let since_ns = wanted_since(history, past, key);
+            if since_ns
+                .is_some_and(|since_ns| at_ns > since_ns.max(free_since_ns).max(calm_ns) + bound_ns)
+            {
+                found.insert((key, grants(past, key)));
             }
         }
     }
@@ -39,37 +37,51 @@ pub(super) fn stalls(history: &History) -> u64 {
 
 fn last_fault_ns(past: &[Event]) -> Option<u64> {
     let faults = past.iter().rev();
-    let mut faults = faults.filter(|event| {
-        matches!(
-            event.what,
-            What::FaultBegan { .. } | What::FaultEnded { .. }
-        )
-    });
+    let mut faults = faults.filter(|event| is_fault(event));
     faults.next().map(|event| event.at_ns)
+}
+
+fn is_fault(event: &Event) -> bool {
+    matches!(
+        event.what,
+        What::FaultBegan { .. } | What::FaultEnded { .. }
+    )
 }
 
 /// True if the worker reaches more than half of the nodes.
 fn reaches(past: &[Event], nodes: usize, worker: usize) -> bool {
     let reached = (0..nodes).filter(|node| {
-        !past.iter().enumerate().any(|(index, event)| {
-            let What::FaultBegan {
-                id,
-                fault,
-                workers,
-                nodes,
-                ..
-            } = &event.what
-            else {
-                return false;
-            };
-            let over = |event: &Event| matches!(event.what, What::FaultEnded { id: ended } if ended == *id);
-            fault != "crash-client"
-                && (workers.is_empty() || workers.contains(&worker))
-                && (nodes.is_empty() || nodes.contains(node))
-                && !past[index..].iter().any(over)
+        !is_struck(past, worker, |nodes, fault| {
+            fault != "crash-client" && (nodes.is_empty() || nodes.contains(node))
         })
     });
     reached.count() * 2 > nodes
+}
+
+/// True if the worker does not reach more than half of the nodes, and what it sends is delayed.
+fn is_late(past: &[Event], nodes: usize, worker: usize) -> bool {
+    is_struck(past, worker, |_, fault| fault == "delay") && !reaches(past, nodes, worker)
+}
+
+/// True if a fault of this kind is on that strikes the worker.
+fn is_struck(past: &[Event], worker: usize, kind: impl Fn(&[usize], &str) -> bool) -> bool {
+    past.iter().enumerate().any(|(index, event)| {
+        let What::FaultBegan {
+            id,
+            fault,
+            workers,
+            nodes,
+            ..
+        } = &event.what
+        else {
+            return false;
+        };
+        let over =
+            |event: &Event| matches!(event.what, What::FaultEnded { id: ended } if ended == *id);
+        kind(nodes, fault)
+            && (workers.is_empty() || workers.contains(&worker))
+            && !past[index..].iter().any(over)
+    })
 }
 
 fn ops(past: &[Event], of_key: u32) -> Vec<u64> {
@@ -140,11 +152,11 @@ fn left_until(history: &History, past: &[Event], key: u32, op: u64) -> Option<u6
                 op: o, released, ..
             } if o == op => {
                 // Who does not say that it is free may have left it.
-                // A late answer does not make the lease longer, if the worker reached its nodes.
+                // A late answer does not make the lease longer, unless commands are late, too.
                 let over_ns = release_ns.map_or(u64::MAX, |sent_ns| sent_ns + longest_ns);
-                let free_ns = match reaches(&past[..index], history.header.nodes, of) {
-                    true => event.at_ns.min(over_ns),
-                    false => event.at_ns,
+                let free_ns = match is_late(&past[..index], history.header.nodes, of) {
+                    true => event.at_ns,
+                    false => event.at_ns.min(over_ns),
                 };
                 return Some(released.map_or(lease_over_ns, |_| free_ns));
             }
@@ -154,8 +166,8 @@ fn left_until(history: &History, past: &[Event], key: u32, op: u64) -> Option<u6
         }
     }
     match release_ns {
-        Some(sent_ns) if reaches(past, history.header.nodes, of) => Some(sent_ns + longest_ns),
-        Some(_) => None,
+        Some(_) if is_late(past, history.header.nodes, of) => None,
+        Some(sent_ns) => Some(sent_ns + longest_ns),
         None => (!granted).then_some(0),
     }
 }
@@ -190,39 +202,41 @@ fn is_own_doubt(history: &History, past: &[Event], index: usize) -> bool {
         && reaches(before, history.header.nodes, worker)
 }
 
-/// Since when a worker that is asking for the key has wanted it without a long break.
-fn asking_since(past: &[Event], of_key: u32, of_worker: usize, patience_ns: u64) -> Option<u64> {
-    let mut since_ns = None;
-    let mut asking = false;
-    let mut denied_ns = None;
-    for event in past {
+/// Since when the key has been wanted without a long break, if a worker that reaches it asks for it now.
+fn wanted_since(history: &History, past: &[Event], of_key: u32) -> Option<u64> {
+    let patience_ns = history.header.progress_within_ms * 1_000_000 / 4;
+    let nodes = history.header.nodes;
+    let fault_at = past.iter().rposition(is_fault);
+    let reached = |worker| reaches(past, nodes, worker);
+    let mut asking: Vec<usize> = Vec::new();
+    let (mut since_ns, mut denied_ns) = (None, None);
+    for (index, event) in past.iter().enumerate() {
         match event.what {
-            What::Acquire { worker, key, .. } if worker == of_worker => {
-                // In an open loop this may be another buyer than before, and it is all the same.
-                let soon = denied_ns.is_some_and(|denied| event.at_ns - denied <= patience_ns);
-                asking = key == of_key;
-                since_ns = match (asking, since_ns, soon) {
-                    (false, _, _) => None,
-                    (true, Some(since), true) => Some(since),
-                    (true, _, _) => Some(event.at_ns),
-                };
-                denied_ns = None;
+            What::Acquire { worker, key, .. } if key == of_key && reached(worker) => {
+                let soon = denied_ns.is_some_and(|denied: u64| event.at_ns - denied <= patience_ns);
+                if asking.is_empty() && !soon {
+                    since_ns = Some(event.at_ns);
+                }
+                asking.push(worker);
             }
             What::Refused { worker, .. } | What::AcquireFailed { worker, .. }
-                if worker == of_worker =>
+                if asking.contains(&worker) =>
             {
-                asking = false;
+                asking.retain(|other| *other != worker);
                 denied_ns = Some(event.at_ns);
             }
             What::Granted { worker, .. } | What::WorkerDown { worker, .. }
-                if worker == of_worker =>
+                if asking.contains(&worker) =>
             {
-                asking = false;
+                asking.retain(|other| *other != worker);
                 denied_ns = None;
-                since_ns = None;
             }
             _ => {}
         }
+        if fault_at == Some(index) {
+            since_ns = Some(event.at_ns);
+            denied_ns = None;
+        }
     }
-    since_ns.filter(|_| asking)
+    since_ns.filter(|_| !asking.is_empty())
 }

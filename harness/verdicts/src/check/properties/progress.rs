@@ -1,10 +1,9 @@
 //! Progress: a client that wants the lock gets it, as long as it reaches what the lock needs.
 //!
-//! A violation is a period, longer than the bound, in which some worker wanted a lock that no
-//! client could hold any more, and reached the nodes that the lock needs. The period begins at the
-//! latest of
+//! A violation is a period, longer than the bound, in which a lock was wanted that no client could hold
+//! any more, by workers that reached the nodes that the lock needs. The period begins at the latest of
 //!
-//! - the time since which that worker wants the lock (see [`crate::check::waiters`]);
+//! - the time since which the lock is wanted (see [`crate::check::waiters`]);
 //! - the end of every lease that could be outstanding (see [`crate::check::outstanding`]);
 //! - one TTL after any fault began or ended: until then a command that the fault delayed may have
 //!   set a key. A lock that rounds its expiry up to a whole second is given that long.
@@ -58,6 +57,7 @@ struct KeyState {
 struct Waiter {
     /// The worker, or the number after the last one for the probe.
     worker: usize,
+    /// Since when the lock is wanted, by this client or by others before it.
     since_ns: u64,
 }
 
@@ -115,27 +115,21 @@ impl Progress {
     fn look(&mut self, at_ns: u64, key: u32, waiter: Waiter) {
         let Waiter { worker, since_ns } = waiter;
         let state = &self.keys[key as usize];
-        let Some(clear_ns) = state.outstanding.clear_since_ns(&self.reach) else {
-            return;
-        };
-        let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
-        let limit_ns = from_ns.saturating_add(self.bound_ns);
         if state.stalled {
             return;
         }
-        if at_ns <= limit_ns {
-            if self.was_in_doubt(at_ns, key, waiter) {
-                if !self.reach.has_quorum(worker, key) {
-                    self.keys[key as usize].kept_away = true;
-                } else if self.run_over {
-                    self.undecided.get_or_insert(IN_DOUBT);
-                }
-            }
-            return;
-        }
         if !self.reach.has_quorum(worker, key) {
-            // The fault may still end, and then the period starts again.
-            self.keys[key as usize].kept_away = true;
+            return self.look_at_kept_away(at_ns, key, since_ns);
+        }
+        let Some(clear_ns) = state.outstanding.clear_since_ns(&self.reach) else {
+            return self.look_at_late_release(at_ns, key, since_ns);
+        };
+        let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
+        let limit_ns = from_ns.saturating_add(self.bound_ns);
+        if at_ns <= limit_ns {
+            if self.run_over && self.was_in_doubt(at_ns, key, since_ns) {
+                self.undecided.get_or_insert(IN_DOUBT);
+            }
             return;
         }
         if self.clocks_spoilt {
@@ -143,28 +137,46 @@ impl Progress {
             return;
         }
         let doubt = state.outstanding.doubt_before(from_ns);
+        let first_asked_ns = self.waiters.first_asked_ns(worker, key);
         self.keys[key as usize].stalled = true;
         self.violated(Stall {
             key,
             from_ns,
             until_ns: limit_ns,
             worker: (worker < self.workers).then_some(worker),
+            in_turn: first_asked_ns.is_some_and(|asked_ns| asked_ns > from_ns),
             doubt: doubt.map(|doubt| (doubt.worker, doubt.at_ns)),
             has_unexpiring_key: false,
         });
     }
 
-    /// Only attempts without a certain answer kept the client from being judged: more than one, if it
-    /// reached what the lock needs. Where a fault takes that away, every attempt leaves a doubt, and
-    /// none of them is an excuse.
-    fn was_in_doubt(&self, at_ns: u64, key: u32, waiter: Waiter) -> bool {
+    /// A client that a fault keeps from what the lock needs has wanted the key until now. The fault may
+    /// still end, and then the period starts again.
+    fn look_at_kept_away(&mut self, at_ns: u64, key: u32, since_ns: u64) {
+        let state = &mut self.keys[key as usize];
+        let clear_ns = state.outstanding.clear_but_for_kept_away_ns(&self.reach);
+        state.kept_away |= clear_ns.is_some_and(|clear_ns| {
+            let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
+            at_ns > from_ns.saturating_add(self.bound_ns)
+        });
+    }
+
+    /// A client has wanted the key until now, and commands of the last holder may still come. If the
+    /// fault that delays them never ends, that is not decided.
+    fn look_at_late_release(&mut self, at_ns: u64, key: u32, since_ns: u64) {
+        let state = &mut self.keys[key as usize];
+        state.kept_away |= state.outstanding.idle_since_ns().is_some_and(|idle_ns| {
+            let from_ns = since_ns.max(idle_ns).max(self.faults_clear_ns);
+            at_ns > from_ns.saturating_add(self.bound_ns)
+        });
+    }
+
+    /// Only attempts without a certain answer, more than one, kept the client from being judged.
+    fn was_in_doubt(&self, at_ns: u64, key: u32, since_ns: u64) -> bool {
         let outstanding = &self.keys[key as usize].outstanding;
         outstanding.idle_since_ns().is_some_and(|idle_ns| {
-            let from_ns = waiter.since_ns.max(idle_ns).max(self.faults_clear_ns);
-            let excused_ns = match self.reach.has_quorum(waiter.worker, key) {
-                true => self.bound_ns.saturating_add(self.lease_ns),
-                false => self.bound_ns,
-            };
+            let from_ns = since_ns.max(idle_ns).max(self.faults_clear_ns);
+            let excused_ns = self.bound_ns.saturating_add(self.lease_ns);
             outstanding.is_in_doubt() && at_ns > from_ns.saturating_add(excused_ns)
         })
     }
@@ -179,18 +191,47 @@ impl Progress {
         }
     }
 
-    /// Looks at the clients that are asking for this key: at the one that has waited longest of those
-    /// that reach what the lock needs, and at that of the others. Cheap unless the key was idle for long.
+    /// Looks at the clients that are asking for this key: at those that reach what the lock needs, and at
+    /// the one that has waited longest of the others. Cheap unless the key was idle for long.
     fn look_at_key(&mut self, at_ns: u64, key: u32) {
         let outstanding = &self.keys[key as usize].outstanding;
         let idle_since_ns = outstanding.clear_ns().max(self.faults_clear_ns);
         if !self.run_over && at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
             return;
         }
-        let reaches = |worker| self.reach.has_quorum(worker, key);
-        let reaching = self.waiters.longest(key, reaches);
-        let kept_away = self.waiters.longest_kept_away(key, reaches);
+        self.recount(key);
+        let longest = self.waiters.longest(key);
+        let reaching = longest.zip(self.waiters.wanted_since_ns(key));
+        let kept_away = self.waiters.longest_kept_away(key);
         for (worker, since_ns) in reaching.into_iter().chain(kept_away) {
+            self.look(at_ns, key, Waiter { worker, since_ns });
+        }
+    }
+
+    /// Without a fault that is on, every worker reaches what it needs.
+    fn recount(&mut self, key: u32) {
+        let reach = &self.reach;
+        if reach.is_obstructed() {
+            self.waiters
+                .recount(key, |worker| reach.has_quorum(worker, key));
+        }
+    }
+
+    /// Looks at the client whose attempt is being denied, also if it leaves a doubt each time.
+    fn look_at_denied(&mut self, at_ns: u64, attempt: &Attempt) {
+        let (worker, key) = (attempt.worker, attempt.key);
+        // Cheap unless the key was idle for long.
+        let idle_since_ns = self.keys[key as usize].outstanding.held_since_ns();
+        let idle_since_ns = idle_since_ns.max(self.faults_clear_ns);
+        if at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
+            return;
+        }
+        self.recount(key);
+        let since_ns = match self.reach.has_quorum(worker, key) {
+            true => self.waiters.wanted_since_ns(key),
+            false => self.waiters.first_asked_ns(worker, key),
+        };
+        if let Some(since_ns) = since_ns {
             self.look(at_ns, key, Waiter { worker, since_ns });
         }
     }
@@ -243,6 +284,7 @@ impl Progress {
                     from_ns: at_ns,
                     until_ns: at_ns,
                     worker: None,
+                    in_turn: false,
                     doubt: doubt.map(|doubt| (doubt.worker, doubt.at_ns)),
                     has_unexpiring_key: true,
                 });
@@ -294,16 +336,13 @@ impl Checker for Progress {
         self.ttl_ns = self.ttl_ns.max(attempt.ttl_ns);
         self.lease_ns = self.lease_ns.max(self.ttl_ns);
         match step {
-            Step::Asked => self.waiters.asked(at_ns, attempt),
+            Step::Asked => {
+                let reaches = self.reach.has_quorum(attempt.worker, key);
+                self.waiters.asked(at_ns, attempt, reaches);
+            }
             Step::Denied(denial) => {
-                let worker = attempt.worker;
-                if let Some((since_ns, first_ns)) = self.waiters.denied(at_ns, attempt) {
-                    let since_ns = match self.reach.has_quorum(worker, key) {
-                        true => since_ns,
-                        false => first_ns,
-                    };
-                    self.look(at_ns, key, Waiter { worker, since_ns });
-                }
+                self.look_at_denied(at_ns, attempt);
+                self.waiters.denied(at_ns, attempt);
                 if !denial.is_definite() {
                     self.look_at_key(at_ns, key);
                 }
@@ -340,6 +379,9 @@ impl Checker for Progress {
                 state.outstanding.forgive();
                 state.kept_away = false;
             }
+            let reach = &self.reach;
+            let reaches = |worker, key| reach.has_quorum(worker, key);
+            self.waiters.begin_anew(at_ns, reaches);
         }
         match &event.what {
             What::WorkerDown { worker, .. } => self.waiters.forget(*worker),

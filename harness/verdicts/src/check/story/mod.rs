@@ -196,6 +196,9 @@ fn of_stall(evidence: &Evidence<'_>, stall: &Stall) -> Draft {
     }
     if stall.until_ns > stall.from_ns {
         let text = match stall.worker {
+            Some(worker) if stall.in_turn => format!(
+                "{lock} should have been free, and workers asked for it in turn, the last one worker {worker}"
+            ),
             Some(worker) => format!("{lock} should have been free, and worker {worker} wanted it"),
             None => format!("{lock} should have been free, and the probe after the run wanted it"),
         };

@@ -109,16 +109,11 @@ fn the_lanes_of_keys_show_and_say_what_the_custody_has() {
 /// Down to the lane and along it: what stands there is said aloud.
 fn by_keyboard(sheet: &Sheet, (title, _, wanted): &(String, f64, Vec<String>)) {
     let press = |key: &str| {
-        sheet.tab.press_key(key).unwrap();
+        sheet.press(key);
         sheet.settle();
         text(sheet, ".said")
     };
-    sheet
-        .tab
-        .find_element(".exhibit[open] canvas")
-        .unwrap()
-        .focus()
-        .unwrap();
+    sheet.focus(".exhibit[open] canvas");
     let found = (0..40).any(|_| press("ArrowDown").starts_with(title.as_str()));
     assert!(found, "no lane {title}");
     let mut heard = String::new();

@@ -61,19 +61,12 @@ pub fn assert_no_overflow(sheet: &Sheet) {
 /// Clicks what a selector finds within the exhibit that is open.
 pub fn click(sheet: &Sheet, selector: &str) {
     let selector = format!(".exhibit[open] {selector}");
-    let element = sheet
-        .tab
-        .find_element(&selector)
-        .expect("the browser does what it is told");
-    element.click().expect("the browser does what it is told");
+    sheet.click(&selector);
     sheet.settle();
 }
 
 fn press(sheet: &Sheet, key: &str) {
-    sheet
-        .tab
-        .press_key(key)
-        .expect("the browser does what it is told");
+    sheet.press(key);
     sheet.settle();
 }
 
@@ -120,11 +113,7 @@ fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
     let opened = || sheet.number("document.querySelectorAll('.exhibit[open]').length");
     assert_eq!(opened(), 0.0);
     let tile = format!("a.tile[href='#cell-{index}']");
-    let element = sheet
-        .tab
-        .find_element(&tile)
-        .expect("the browser does what it is told");
-    element.click().expect("the browser does what it is told");
+    sheet.click(&tile);
     sheet.settle();
     assert_eq!(opened(), 1.0);
     let seen = format!(
@@ -138,12 +127,7 @@ fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
         "document.getElementById('cell-{index}').open = false"
     ));
     assert_eq!(opened(), 0.0);
-    sheet
-        .tab
-        .find_element(&tile)
-        .expect("the browser does what it is told")
-        .focus()
-        .expect("the browser does what it is told");
+    sheet.focus(&tile);
     press(sheet, "Enter");
     assert_eq!(opened(), 1.0);
 }
@@ -159,12 +143,7 @@ fn zoom_and_pan(sheet: &Sheet) {
         "{closer:?} of {whole:?}"
     );
     let canvas = ".exhibit[open] canvas";
-    sheet
-        .tab
-        .find_element(canvas)
-        .expect("the browser does what it is told")
-        .focus()
-        .expect("the browser does what it is told");
+    sheet.focus(canvas);
     press(sheet, "+");
     let closest = window(sheet);
     assert!(
@@ -189,12 +168,7 @@ fn zoom_and_pan(sheet: &Sheet) {
 
 fn jump_to_the_violation(sheet: &Sheet, at_ns: f64) {
     let canvas = ".exhibit[open] canvas";
-    sheet
-        .tab
-        .find_element(canvas)
-        .expect("the browser does what it is told")
-        .focus()
-        .expect("the browser does what it is told");
+    sheet.focus(canvas);
     press(sheet, "n");
     let said = text(sheet, ".jump-status");
     assert!(
@@ -255,21 +229,11 @@ fn the_theme_can_be_chosen_against_the_system() {
     sheet.prefer("light");
     let paper = || sheet.value("getComputedStyle(document.body).backgroundColor");
     let light = paper();
-    sheet
-        .tab
-        .find_element("#theme")
-        .expect("the browser does what it is told")
-        .click()
-        .expect("the browser does what it is told");
+    sheet.click("#theme");
     sheet.settle();
     let dark = paper();
     assert_ne!(light, dark);
-    sheet
-        .tab
-        .find_element("#theme")
-        .expect("the browser does what it is told")
-        .click()
-        .expect("the browser does what it is told");
+    sheet.click("#theme");
     sheet.settle();
     assert_eq!(paper(), light);
     // The only cell is open from the beginning.
@@ -301,19 +265,11 @@ fn a_long_history_can_be_walked_through() {
     sheet.value("document.querySelector('.timeline').scrollIntoView()");
     std::fs::write(place("long-whole.png"), sheet.picture()).expect("the file can be written");
     let whole = window(&sheet);
-    sheet
-        .tab
-        .find_element("canvas")
-        .expect("the browser does what it is told")
-        .focus()
-        .expect("the browser does what it is told");
+    sheet.focus("canvas");
     let overlaps =
         picklock_verdicts::check::judge(&histories::long(100_000))[&Property::Exclusion].violations;
     for _ in 0..overlaps {
-        sheet
-            .tab
-            .press_key("n")
-            .expect("the browser does what it is told");
+        sheet.press("n");
     }
     sheet.settle();
     let said = sheet.value("document.querySelector('.jump-status').textContent");
@@ -359,13 +315,9 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
     let page = page(&material).unwrap();
     assert!(page.contains("Commands per acquisition: 1.0 on average"));
     let sheet = Sheet::open(&written("messages.html", &page), 1280, 900);
-    let canvas = sheet.tab.find_element("canvas").expect("a timeline");
-    canvas.focus().expect("the browser does what it is told");
+    sheet.focus("canvas");
     let press = |key| {
-        sheet
-            .tab
-            .press_key(key)
-            .expect("the browser does what it is told");
+        sheet.press(key);
         sheet.settle();
     };
     press(".");
@@ -418,9 +370,7 @@ fn a_page_that_calls_home_is_caught() {
 
 /// What a lane says in the middle of the run.
 fn heard_in(sheet: &Sheet, lane: &str) -> String {
-    let canvas = sheet.tab.find_element(".exhibit[open] canvas");
-    let canvas = canvas.expect("a timeline");
-    canvas.focus().expect("the browser does what it is told");
+    sheet.focus(".exhibit[open] canvas");
     for _ in 0..12 {
         press(sheet, "ArrowDown");
         let heard = text(sheet, ".said");

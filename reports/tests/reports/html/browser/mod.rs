@@ -1,173 +1,109 @@
 //! A real browser, driven: it opens a page and writes down whatever it complains about.
 
 mod compared;
+mod devtools;
 mod key_lanes;
 mod looks;
 mod whole_table;
 
-use std::ffi::OsStr;
-use std::fmt::Debug;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::cell::RefCell;
+use std::path::Path;
 
-use headless_chrome::protocol::cdp::types::{Event, Method};
-use headless_chrome::protocol::cdp::{Emulation, Input, Network, Page};
-use headless_chrome::{Browser, LaunchOptions, Tab};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-/// Names under which Chromium is installed.
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+use devtools::DevTools;
 
 /// A page in a browser.
 pub struct Sheet {
-    pub tab: Arc<Tab>,
+    tools: RefCell<DevTools>,
     address: String,
-    complaints: Arc<Mutex<Vec<String>>>,
-    /// What lives as long as the page is open.
-    _browser: Browser,
+    /// Goes after the browser, which writes into it.
     _profile: tempfile::TempDir,
-}
-
-/// Chromium, by name on PATH. Without one the test fails: a page that nobody opened is not tested.
-fn chromium() -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let places = NAMES
-        .iter()
-        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    places
-        .into_iter()
-        .find(|place| place.is_file())
-        .unwrap_or_else(|| {
-            panic!("no Chromium on PATH ({NAMES:?}): install the package `chromium`")
-        })
 }
 
 impl Sheet {
     /// Opens a file in a browser of its own, with a window of this many pixels.
     pub fn open(file: &Path, width: u32, height: u32) -> Self {
         let profile = tempfile::tempdir().expect("a temporary directory");
-        let options = LaunchOptions::default_builder()
-            .path(Some(chromium()))
-            .headless(true)
-            // Chromium refuses to run as root with its sandbox; the page is our own.
-            .sandbox(false)
-            .window_size(Some((width, height)))
-            .user_data_dir(Some(profile.path().to_owned()))
-            .idle_browser_timeout(Duration::from_secs(300))
-            .args(vec![OsStr::new("--hide-scrollbars")])
-            .build()
-            .expect("the browser does what it is told");
-        let browser = Browser::new(options).expect("the browser does what it is told");
-        let tab = browser.new_tab().expect("the browser does what it is told");
-        tab.set_default_timeout(Duration::from_secs(120));
         let sheet = Sheet {
             address: format!("file://{}", file.display()),
-            complaints: Arc::default(),
-            tab,
-            _browser: browser,
+            tools: RefCell::new(DevTools::start(profile.path(), width, height)),
             _profile: profile,
         };
-        sheet.listen();
+        // Whatever a faultless page never does is an event of one of these.
+        for domain in ["Log", "Runtime", "Network", "Page"] {
+            sheet.call(&format!("{domain}.enable"), json!({}));
+        }
         sheet.size(width, height);
-        sheet
-            .tab
-            .navigate_to(&sheet.address)
-            .expect("the browser does what it is told");
-        sheet
-            .tab
-            .wait_until_navigated()
-            .expect("the browser does what it is told");
+        let to = json!({ "url": sheet.address });
+        let mut tools = sheet.tools.borrow_mut();
+        let opened = tools.call_and_wait("Page.navigate", to, "Page.loadEventFired");
+        drop(tools);
+        assert!(opened.get("errorText").is_none(), "{opened}");
         sheet.settle();
         sheet
     }
 
-    /// Notes everything that a faultless page never does.
-    fn listen(&self) {
-        self.tab
-            .enable_log()
-            .expect("the browser does what it is told");
-        self.tab
-            .enable_runtime()
-            .expect("the browser does what it is told");
-        self.send::<Network::Enable>(json!({}));
-        let complaints = Arc::clone(&self.complaints);
-        let address = self.address.clone();
-        let listener = move |event: &Event| {
-            let complaint = match event {
-                Event::LogEntryAdded(entry) => format!("{entry:?}"),
-                Event::RuntimeExceptionThrown(thrown) => format!("{thrown:?}"),
-                Event::RuntimeConsoleAPICalled(called) => format!("{called:?}"),
-                Event::NetworkRequestWillBeSent(sent) => {
-                    let url = &sent.params.request.url;
-                    if url.split('#').next() == Some(&address) || url.starts_with("data:") {
-                        return;
-                    }
-                    format!("network request: {url}")
-                }
-                _ => return,
-            };
-            complaints
-                .lock()
-                .expect("no listener panicked")
-                .push(complaint);
-        };
-        self.tab
-            .add_event_listener(Arc::new(listener))
-            .expect("the browser does what it is told");
+    fn call(&self, method: &str, parameters: Value) -> Value {
+        self.tools.borrow_mut().call(method, parameters)
     }
 
     /// What the browser complained about so far.
     pub fn complaints(&self) -> Vec<String> {
         self.settle();
-        self.complaints
-            .lock()
-            .expect("no listener panicked")
-            .clone()
-    }
-
-    /// Sends a command of the browser's protocol, written as its documentation writes it.
-    fn send<C>(&self, parameters: Value)
-    where
-        C: Method + Serialize + DeserializeOwned + Debug,
-    {
-        let command: C =
-            serde_json::from_value(parameters).expect("parameters as the protocol has them");
-        self.tab
-            .call_method(command)
-            .expect("the browser does what it is told");
+        let tools = self.tools.borrow();
+        let complaint = |event: &Value| match event["method"].as_str()? {
+            "Log.entryAdded" | "Runtime.exceptionThrown" | "Runtime.consoleAPICalled" => {
+                Some(event["params"].to_string())
+            }
+            "Network.requestWillBeSent" => {
+                let url = event["params"]["request"]["url"].as_str()?;
+                let own = url.split('#').next() == Some(&self.address) || url.starts_with("data:");
+                (!own).then(|| format!("network request: {url}"))
+            }
+            _ => None,
+        };
+        tools.events().iter().filter_map(complaint).collect()
     }
 
     /// A window of this many pixels.
     pub fn size(&self, width: u32, height: u32) {
-        self.send::<Emulation::SetDeviceMetricsOverride>(json!({
-            "width": width, "height": height, "deviceScaleFactor": 1.0, "mobile": width < 600,
-        }));
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            json!({
+                "width": width, "height": height, "deviceScaleFactor": 1.0, "mobile": width < 600,
+            }),
+        );
     }
 
     /// The system's choice of `light` or `dark`.
     pub fn prefer(&self, scheme: &str) {
-        self.send::<Emulation::SetEmulatedMedia>(json!({
-            "features": [{ "name": "prefers-color-scheme", "value": scheme }],
-        }));
+        self.call(
+            "Emulation.setEmulatedMedia",
+            json!({
+                "features": [{ "name": "prefers-color-scheme", "value": scheme }],
+            }),
+        );
         self.settle();
     }
 
     /// As on paper.
     pub fn on_paper(&self) {
-        self.send::<Emulation::SetEmulatedMedia>(json!({ "media": "print" }));
+        self.call("Emulation.setEmulatedMedia", json!({ "media": "print" }));
         self.size(760, 1100);
         self.settle();
     }
 
     /// Turns the wheel at a place of the window.
     pub fn wheel(&self, x: f64, y: f64, delta: f64) {
-        self.send::<Input::DispatchMouseEvent>(json!({
-            "type": "mouseWheel", "x": x, "y": y, "deltaX": 0.0, "deltaY": delta,
-        }));
+        self.call(
+            "Input.dispatchMouseEvent",
+            json!({
+                "type": "mouseWheel", "x": x, "y": y, "deltaX": 0.0, "deltaY": delta,
+            }),
+        );
         self.settle();
     }
 
@@ -176,13 +112,14 @@ impl Sheet {
         self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
     }
 
-    /// What an expression says in the page, if it is a number, a text or a truth.
+    /// What an expression says in the page, if it is a number, a text or a truth. A promise is waited
+    /// for.
     pub fn value(&self, expression: &str) -> Value {
-        let object = self
-            .tab
-            .evaluate(expression, true)
-            .expect("the browser does what it is told");
-        object.value.unwrap_or(Value::Null)
+        let asked = json!({ "expression": expression, "awaitPromise": true });
+        let mut said = self.call("Runtime.evaluate", asked);
+        let thrown = said.get("exceptionDetails");
+        assert!(thrown.is_none(), "{expression}: {said}");
+        said["result"]["value"].take()
     }
 
     /// The number that an expression gives.
@@ -193,19 +130,75 @@ impl Sheet {
             .unwrap_or_else(|| panic!("{expression}: {value}"))
     }
 
+    /// Clicks into the middle of the first element that a selector finds.
+    pub fn click(&self, selector: &str) {
+        let middle = self.on_element(
+            selector,
+            "element.scrollIntoViewIfNeeded();
+             const box = element.getBoundingClientRect();
+             return (box.x + box.width / 2) + ' ' + (box.y + box.height / 2)",
+        );
+        let middle = middle.as_str().and_then(|middle| middle.split_once(' '));
+        let (x, y) = middle.expect("an element has a place");
+        let [x, y]: [f64; 2] = [x, y].map(|number| number.parse().expect("a number"));
+        for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
+            let event = json!({
+                "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1,
+            });
+            self.call("Input.dispatchMouseEvent", event);
+        }
+    }
+
+    /// Gives the first element that a selector finds the focus.
+    pub fn focus(&self, selector: &str) {
+        self.on_element(selector, "element.focus(); return 1");
+    }
+
+    /// Runs a function's body with the `element` that a selector finds; without one the test fails.
+    fn on_element(&self, selector: &str, body: &str) -> Value {
+        let selector = json!(selector);
+        let value = self.value(&format!(
+            "(() => {{ const element = document.querySelector({selector}); if (!element) return null; {body} }})()"
+        ));
+        assert!(!value.is_null(), "there is no {selector}");
+        value
+    }
+
+    /// Presses a key and lets it go: a character, or a name such as `ArrowDown`.
+    pub fn press(&self, key: &str) {
+        let code = match key {
+            "Enter" => 13,
+            "Escape" => 27,
+            "ArrowRight" => 39,
+            "ArrowDown" => 40,
+            _ => 0,
+        };
+        let mut event = json!({ "type": "keyDown", "key": key, "windowsVirtualKeyCode": code });
+        let typed = if key == "Enter" { "\r" } else { key };
+        if typed.chars().count() == 1 {
+            event["text"] = json!(typed);
+        } else {
+            assert_ne!(code, 0, "the key {key} needs its code here");
+        }
+        self.call("Input.dispatchKeyEvent", event.clone());
+        event["type"] = json!("keyUp");
+        self.call("Input.dispatchKeyEvent", event);
+    }
+
     /// What the window shows, as PNG.
     pub fn picture(&self) -> Vec<u8> {
         self.settle();
-        let format = Page::CaptureScreenshotFormatOption::Png;
-        self.tab
-            .capture_screenshot(format, None, None, true)
-            .expect("the browser does what it is told")
+        self.bytes("Page.captureScreenshot")
     }
 
     /// The page as it would be printed, as PDF.
     pub fn print(&self) -> Vec<u8> {
-        self.tab
-            .print_to_pdf(None)
-            .expect("the browser does what it is told")
+        self.bytes("Page.printToPDF")
+    }
+
+    fn bytes(&self, method: &str) -> Vec<u8> {
+        let result = self.call(method, json!({}));
+        let text = result["data"].as_str().expect("the browser sends data");
+        BASE64_STANDARD.decode(text).expect("data is base64")
     }
 }

@@ -50,9 +50,7 @@ fn the_whole_table_leads_to_its_evidence() {
         .find(one => one.textContent.includes('scenario gc-pause --impl set-nx-px ')).id";
     let id = sheet.value(wanted);
     let id = id.as_str().expect("the cell has evidence");
-    let tile = sheet.tab.find_element(&format!("a.tile[href='#{id}']"));
-    let tile = tile.expect("a tile leads there");
-    tile.click().expect("the browser does what it is told");
+    sheet.click(&format!("a.tile[href='#{id}']"));
     sheet.settle();
     assert!(text(&sheet, ".story").contains("worker"));
     let whole = window(&sheet);

@@ -1,28 +1,9 @@
-//! Disagreements that were settled against the checkers: those that wait for their mending, and those
-//! that are mended.
-//!
-//! Each that waits is a class: the property, what Picklock says, and what the judge says. It has one run
-//! that shows it, and `every_known_disagreement_is_still_one` fails as soon as that run shows it no
-//! more: then its run moves to those on which the two must agree.
+//! Runs on which Picklock and the judge disagreed until one of the two was mended.
 
 use picklock_impls::find;
 use picklock_scenarios::{Scenario, catalog};
 
 use super::compare::{Comparison, Disagreement, simulate};
-
-/// A class of disagreements.
-pub struct Known {
-    pub name: &'static str,
-    property: &'static str,
-    said: &'static [&'static str],
-    answer: &'static [&'static str],
-    /// Only of these locks; empty: of all.
-    locks: &'static [&'static str],
-    run: Run,
-    /// What the text demands.
-    #[expect(dead_code, reason = "for those who read the list")]
-    reason: &'static str,
-}
 
 /// A lock in a scenario.
 pub struct Run {
@@ -52,53 +33,6 @@ macro_rules! file {
         }
     };
 }
-
-pub const KNOWN: &[Known] = &[
-    Known {
-        name: "one-client-after-the-other-hides-the-wait",
-        property: "progress",
-        said: &["held"],
-        answer: &["violated: ambiguous-acquire"],
-        locks: &["renews-in-doubt"],
-        run: file!("one-worker-after-the-other", "renews-in-doubt", 446_376),
-        reason: "Nobody gets the lock within the bound, and buyers want it all the time. Picklock looks \
-                 at each client by itself: one that pauses for long while another asks begins anew.",
-    },
-    Known {
-        name: "a-release-that-a-fault-holds-up-is-waited-for",
-        property: "progress",
-        said: &["held"],
-        answer: &["violated: no-ttl", "violated: undetermined"],
-        locks: &["no-expiry", "sleeps-until-notified"],
-        run: file!(
-            "release-that-a-fault-holds-up",
-            "sleeps-until-notified",
-            767_878
-        ),
-        reason: "The releasing client lacks the node, but its lease has run out, and those who wait \
-                 reach what the lock needs. Picklock begins to count when the fault is over.",
-    },
-    Known {
-        name: "a-pause-is-no-wait",
-        property: "progress",
-        said: &["held"],
-        answer: &["violated: shared-key"],
-        locks: &["one-key-for-all"],
-        run: file!("pause-between-two-requests", "one-key-for-all", 820_672),
-        reason: "Open: the definition does not say whether a client that pauses wants the lock. The judge \
-                 says so, and Picklock only if the pause is short.",
-    },
-    Known {
-        name: "several-locks-hide-who-is-kept-away",
-        property: "progress",
-        said: &["held"],
-        answer: &["unknown"],
-        locks: &["setnx-lua", "sleeps-until-notified"],
-        run: file!("kept-away-from-several-locks", "setnx-lua", 94_133),
-        reason: "A fault that never ends keeps clients from what the locks need: not judged. They ask for \
-                 one lock after the other.",
-    },
-];
 
 /// Runs on which the two disagreed until one of them was mended: they must agree now.
 pub const SETTLED: &[Run] = &[
@@ -162,24 +96,33 @@ pub const SETTLED: &[Run] = &[
     file!("resumed-before-the-other-came", "stale-hold-count", 181_998),
     // A claim does not rest on what its attempt took back before it was granted.
     file!("taken-back-before-the-grant", "validity-underflow", 764_850),
+    // The lock is wanted as long as one client or another asks for it.
+    file!("one-worker-after-the-other", "renews-in-doubt", 446_376),
+    // A release that a fault keeps back does not make the lease longer.
+    file!(
+        "release-that-a-fault-holds-up",
+        "sleeps-until-notified",
+        767_878
+    ),
+    // A client that pauses for long between two requests is not kept waiting.
+    file!("pause-between-two-requests", "one-key-for-all", 820_672),
+    // Clients that a fault keeps away for good, and that ask for one lock after the other: not judged.
+    file!("kept-away-from-several-locks", "setnx-lua", 94_133),
+    // Attempts of a client that is kept away for good leave doubts, and none of them excuses its wait.
+    file!("kept-away-while-others-work", "whole-seconds", 600_781),
+    // A lease that is told after the release was sent promises nothing.
+    file!("extended-after-the-release", "phantom-extend", 577_234),
+    // What kept the clients out ended a moment before the bound was reached.
+    file!(
+        "cause-that-ended-before-the-bound",
+        "one-key-for-all",
+        763_495
+    ),
+    // A release that counts down and leaves a hold of an attempt in doubt says something untrue.
+    file!("hold-counts-left", "pubsub", 713_992),
+    // The same value in another lock's key is another hold.
+    file!("hold-count-left-beside-another-lock", "pubsub", 260_322),
 ];
-
-impl Known {
-    /// True if the disagreement is of this class.
-    pub fn is(&self, one: &Disagreement) -> bool {
-        self.property == one.property
-            && self.said.contains(&one.said.as_str())
-            && self.answer.contains(&one.answer.as_str())
-            && (self.locks.is_empty() || self.locks.contains(&one.lock.as_str()))
-    }
-
-    /// True if its run still shows it.
-    pub fn is_still_one(&self) -> bool {
-        let disagreements = self.run.disagreements();
-        let mut seen = disagreements.iter();
-        seen.any(|one| self.is(one) && one.lock == self.run.lock)
-    }
-}
 
 impl Run {
     /// On what the two disagree.

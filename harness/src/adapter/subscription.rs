@@ -1,0 +1,54 @@
+//! A worker's subscription to a channel of a real Redis node: redis-rs's connection for RESP2, which
+//! carries nothing else.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use picklock_impls::{LockFuture, Subscription};
+use redis::aio::PubSub;
+use redis::{RedisError, RedisResult};
+
+use super::reconnecting::Origin;
+
+/// Ends with its connection.
+struct Subscribed(PubSub);
+
+/// Connects and subscribes; both together fail after `timeout` at the latest.
+pub(super) async fn subscribe(
+    origin: Arc<Origin>,
+    channel: String,
+    timeout: Duration,
+) -> RedisResult<Box<dyn Subscription>> {
+    let subscribed = async {
+        let mut connection = origin.open_for_subscriptions().await?;
+        connection.subscribe(channel).await?;
+        RedisResult::Ok(connection)
+    };
+    match tokio::time::timeout(timeout, subscribed).await {
+        Ok(subscribed) => Ok(Box::new(Subscribed(subscribed?))),
+        Err(_) => {
+            let why = format!("no subscription within {timeout:?}");
+            Err(RedisError::from(io::Error::new(
+                io::ErrorKind::TimedOut,
+                why,
+            )))
+        }
+    }
+}
+
+impl Subscription for Subscribed {
+    fn message(&mut self) -> LockFuture<'_, RedisResult<Vec<u8>>> {
+        Box::pin(async {
+            match self.0.on_message().next().await {
+                Some(message) => Ok(message.get_payload_bytes().to_vec()),
+                None => {
+                    let why = "the connection of the subscription is closed";
+                    let broken = io::Error::new(io::ErrorKind::ConnectionReset, why);
+                    Err(RedisError::from(broken))
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! A simulated subscription: a connection that carries nothing else, and its inbox.
+
+use std::io::ErrorKind;
+
+use picklock_impls::{LockFuture, Subscription};
+use redis::RedisResult;
+
+use super::connection::{SimConnection, io};
+use super::inbox::OpenInbox;
+
+/// Ends with its connection.
+struct SimSubscription {
+    /// Kept open.
+    _connection: SimConnection,
+    inbox: OpenInbox,
+}
+
+/// Subscribes to a channel over this connection, which carries nothing else from now on.
+pub(super) async fn subscribe(
+    connection: SimConnection,
+    channel: String,
+) -> RedisResult<Box<dyn Subscription>> {
+    let inbox = connection.subscribe(&channel).await?;
+    Ok(Box::new(SimSubscription {
+        _connection: connection,
+        inbox,
+    }))
+}
+
+impl Subscription for SimSubscription {
+    fn message(&mut self) -> LockFuture<'_, RedisResult<Vec<u8>>> {
+        Box::pin(async {
+            let next = std::future::poll_fn(|context| self.inbox.poll_message(context)).await;
+            next.ok_or_else(|| io(ErrorKind::ConnectionReset, "connection reset"))
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! How the cells of a matrix count, in every report alike, and what follows from all of them.
+
+use picklock_verdicts::record::{Cell, MatrixRecord};
+
+/// What a cell counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CellOutcome {
+    /// Every verdict is what is expected.
+    AsExpected,
+    /// A verdict is not what is expected.
+    Surprising,
+    /// A property with an expectation could not be judged, and nothing differs.
+    NotJudged,
+    /// A run of it could not be made, and the others show no violation that counts.
+    NotRun,
+    /// Nothing is expected of the lock, and nothing was violated.
+    OpenHeld,
+    /// Nothing is expected of the lock, and a property was violated.
+    OpenViolated,
+    /// Nothing is expected of the lock, and a property could not be judged.
+    OpenNotJudged,
+}
+
+impl CellOutcome {
+    /// All of them, in the order of reports.
+    pub const ALL: [CellOutcome; 7] = [
+        CellOutcome::AsExpected,
+        CellOutcome::Surprising,
+        CellOutcome::NotJudged,
+        CellOutcome::NotRun,
+        CellOutcome::OpenHeld,
+        CellOutcome::OpenViolated,
+        CellOutcome::OpenNotJudged,
+    ];
+
+    /// What this cell counts as. A violation takes precedence over a run that could not be made: another
+    /// seed has shown it.
+    pub fn of(cell: &Cell) -> CellOutcome {
+        let tallies = || cell.tally.values();
+        let is_violated = || tallies().any(|tally| tally.violated > 0);
+        if cell.is_surprising() {
+            CellOutcome::Surprising
+        } else if cell.expected.is_empty() && is_violated() {
+            CellOutcome::OpenViolated
+        } else if cell.error.is_some() {
+            CellOutcome::NotRun
+        } else if !cell.surprises.is_empty() {
+            CellOutcome::NotJudged
+        } else if cell.is_bound() {
+            CellOutcome::AsExpected
+        } else if !cell.expected.is_empty() {
+            // The scenario says that anything may come out.
+            CellOutcome::OpenHeld
+        } else if tallies().any(|tally| tally.unknown > 0) {
+            CellOutcome::OpenNotJudged
+        } else {
+            CellOutcome::OpenHeld
+        }
+    }
+
+    /// In words, after a number.
+    pub fn words(self) -> &'static str {
+        match self {
+            CellOutcome::AsExpected => "as expected",
+            CellOutcome::Surprising => "surprising",
+            CellOutcome::NotJudged => "could not be judged",
+            CellOutcome::NotRun => "could not be run",
+            CellOutcome::OpenHeld => "open",
+            CellOutcome::OpenViolated => "open and violated",
+            CellOutcome::OpenNotJudged => "open and not judged",
+        }
+    }
+}
+
+/// How many cells count as what, without the outcomes that no cell has.
+pub fn cell_counts(cells: &[Cell]) -> Vec<(CellOutcome, usize)> {
+    let count = |outcome| {
+        let same = cells.iter().filter(|cell| CellOutcome::of(cell) == outcome);
+        (outcome, same.count())
+    };
+    let counts = CellOutcome::ALL.into_iter().map(count);
+    counts.filter(|(_, number)| *number > 0).collect()
+}
+
+/// `8 cells: 6 as expected, 2 surprising`.
+pub fn counts_in_words(cells: &[Cell]) -> String {
+    let counts = cell_counts(cells).into_iter();
+    let parts: Vec<String> = counts
+        .map(|(outcome, number)| format!("{number} {}", outcome.words()))
+        .collect();
+    let all = cells_in_words(cells.len());
+    match parts.is_empty() {
+        true => all,
+        false => format!("{all}: {}", parts.join(", ")),
+    }
+}
+
+/// What follows from all cells together: the exit code of `picklock matrix` is a function of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// The user stopped it.
+    Interrupted,
+    /// Results differ from what is expected, or properties of open cells were violated.
+    Violated {
+        /// Cells of the first kind.
+        surprising: usize,
+        /// Cells of the second kind.
+        open: usize,
+    },
+    /// So many cells could not be run, and nothing else went wrong.
+    NotRun(usize),
+    /// In so many cells something could not be judged, and nothing else went wrong.
+    NotJudged(usize),
+    /// Every cell is as expected; in open ones every property held.
+    AsExpected,
+}
+
+impl Conclusion {
+    /// What follows from this matrix. A violation takes precedence over a cell that could not be run,
+    /// and that over one that could not be judged. An open cell counts as a single run does: users who
+    /// test their own lock want to know that it failed.
+    pub fn of(record: &MatrixRecord) -> Conclusion {
+        match record.interrupted {
+            true => Conclusion::Interrupted,
+            false => Conclusion::of_cells(&record.cells),
+        }
+    }
+
+    /// What follows from these cells, which may not be all that were wanted.
+    pub fn of_cells(cells: &[Cell]) -> Conclusion {
+        let count = |wanted: CellOutcome| {
+            let cells = cells.iter();
+            cells.filter(|cell| CellOutcome::of(cell) == wanted).count()
+        };
+        let surprising = count(CellOutcome::Surprising);
+        let open = count(CellOutcome::OpenViolated);
+        let not_run = count(CellOutcome::NotRun);
+        let not_judged = count(CellOutcome::NotJudged) + count(CellOutcome::OpenNotJudged);
+        if surprising + open > 0 {
+            Conclusion::Violated { surprising, open }
+        } else if not_run > 0 {
+            Conclusion::NotRun(not_run)
+        } else if not_judged > 0 {
+            Conclusion::NotJudged(not_judged)
+        } else {
+            Conclusion::AsExpected
+        }
+    }
+
+    /// Why, in one sentence without a full stop.
+    pub fn why(self) -> String {
+        match self {
+            Conclusion::Interrupted => "it was interrupted".to_owned(),
+            Conclusion::Violated { surprising, open } => {
+                let surprising_in_words = format!("{} not as expected", are(surprising));
+                let have = if open == 1 { "has" } else { "have" };
+                let open_in_words = format!(
+                    "{} {have} a violation, and no expectation for it (open)",
+                    cells_in_words(open)
+                );
+                match (surprising, open) {
+                    (0, _) => open_in_words,
+                    (_, 0) => surprising_in_words,
+                    _ => format!("{surprising_in_words}; {open_in_words}"),
+                }
+            }
+            Conclusion::NotRun(number) => format!("{} could not be run", cells_in_words(number)),
+            Conclusion::NotJudged(number) => {
+                format!("{} could not be judged", cells_in_words(number))
+            }
+            Conclusion::AsExpected => "nothing differs from what is expected".to_owned(),
+        }
+    }
+}
+
+fn are(number: usize) -> String {
+    let verb = if number == 1 { "is" } else { "are" };
+    format!("{} {verb}", cells_in_words(number))
+}
+
+fn cells_in_words(number: usize) -> String {
+    match number {
+        1 => "1 cell".to_owned(),
+        _ => format!("{number} cells"),
+    }
+}

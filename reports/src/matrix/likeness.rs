@@ -1,0 +1,160 @@
+//! Which built-in lock a user's lock behaves like, and where it is worse than the one that it is held to.
+//!
+//! A function of verdicts and of what the scenarios expect of the built-in locks. Only what was judged is
+//! compared: `unknown` is no evidence, and nothing is said where an expectation is `any`.
+
+use std::collections::BTreeMap;
+
+use picklock_verdicts::check::{Cause, Property, Status, Verdict};
+use picklock_verdicts::expectation::{Expectation, Expected};
+use picklock_verdicts::record::{Cell, Likeness};
+
+/// A built-in lock: what the scenarios expect of it, by their names.
+#[derive(Debug, Clone)]
+pub struct Standard {
+    /// Its name.
+    pub name: String,
+    /// What each scenario expects.
+    pub expected: BTreeMap<String, Expected>,
+}
+
+/// How far the results of a lock are from what is expected of a standard. The smallest is the closest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Distance {
+    /// Properties that held here and are violated there, or the other way round.
+    differs: usize,
+    /// Violations with another cause.
+    other_cause: usize,
+    /// True for any lock but the one that it is held to, which wins among equals.
+    is_other: bool,
+}
+
+/// Compares the cells of one lock in one world with the standards, in their order. `held_to`: the
+/// standard that the lock is held to; `None` if no built-in lock uses as many servers, which is said then.
+/// The result is `None` if nothing was judged that could be compared.
+pub fn likeness(
+    cells: &[&Cell],
+    standards: &[Standard],
+    held_to: Option<&str>,
+) -> Option<Likeness> {
+    let first = cells.first()?;
+    let Some(held_to) = held_to else {
+        return Some(Likeness {
+            subject: first.subject.name.clone(),
+            backend: first.backend,
+            like: None,
+            differs: 0,
+            compared: 0,
+            standard: None,
+            worse: Vec::new(),
+        });
+    };
+    let measured = standards.iter().map(|standard| {
+        let (mut distance, mut compared) = (Distance::default(), 0);
+        for (expectation, verdict) in results(cells, standard) {
+            compared += 1;
+            match agreement(expectation, verdict) {
+                Agreement::Same => {}
+                Agreement::OtherCause => distance.other_cause += 1,
+                Agreement::Differs => distance.differs += 1,
+            }
+        }
+        distance.is_other = standard.name != held_to;
+        (distance, compared, standard)
+    });
+    let measured = measured.filter(|(_, compared, _)| *compared > 0);
+    // The first of several that are equally close.
+    let (distance, compared, closest) = measured.min_by_key(|(distance, ..)| *distance)?;
+    let standard = standards.iter().find(|standard| standard.name == held_to)?;
+    let worse = cells.iter().filter(|cell| is_worse(cell, standard));
+    Some(Likeness {
+        subject: first.subject.name.clone(),
+        backend: first.backend,
+        like: Some(closest.name.clone()),
+        differs: distance.differs,
+        compared,
+        standard: Some(held_to.to_owned()),
+        worse: worse.map(|cell| cell.scenario.clone()).collect(),
+    })
+}
+
+/// `mine: like get-then-del; set-nx-px would also hold in stale-delete`.
+pub fn likeness_in_words(likeness: &Likeness) -> String {
+    let Likeness {
+        subject,
+        like,
+        differs,
+        compared,
+        standard,
+        worse,
+        ..
+    } = likeness;
+    let (Some(like), Some(standard)) = (like, standard) else {
+        return format!("{subject}: no built-in lock uses as many servers");
+    };
+    let mut text = match differs {
+        0 => format!("{subject}: like {like}"),
+        _ => format!(
+            "{subject}: closest to {like}, from which {differs} of {compared} results differ"
+        ),
+    };
+    if !worse.is_empty() {
+        let also = if like == standard { "" } else { "also " };
+        text.push_str(&format!(
+            "; {standard} would {also}hold in {}",
+            worse.join(", ")
+        ));
+    }
+    text
+}
+
+/// What was judged, with what is expected of the standard.
+fn results<'a>(
+    cells: &'a [&Cell],
+    standard: &'a Standard,
+) -> impl Iterator<Item = (&'a Expectation, &'a Verdict)> {
+    cells.iter().flat_map(|cell| {
+        let expected = standard.expected.get(&cell.scenario);
+        cell.verdicts.iter().filter_map(move |(property, verdict)| {
+            let expectation = expected?.get(*property)?;
+            let is_judged = verdict.status != Status::Unknown && cell.error.is_none();
+            (is_judged && *expectation != Expectation::Any).then_some((expectation, verdict))
+        })
+    })
+}
+
+enum Agreement {
+    Same,
+    OtherCause,
+    Differs,
+}
+
+fn agreement(expectation: &Expectation, verdict: &Verdict) -> Agreement {
+    let is_violated = verdict.status == Status::Violated;
+    match expectation {
+        Expectation::Violated { cause } if is_violated => {
+            match cause.is_none() || cause.as_deref() == verdict.cause.map(Cause::word) {
+                true => Agreement::Same,
+                false => Agreement::OtherCause,
+            }
+        }
+        Expectation::Held if !is_violated => Agreement::Same,
+        Expectation::Any => Agreement::Same,
+        Expectation::Held | Expectation::Violated { .. } => Agreement::Differs,
+    }
+}
+
+/// True if a property was violated, in any run, that the standard keeps.
+fn is_worse(cell: &Cell, standard: &Standard) -> bool {
+    let Some(expected) = standard.expected.get(&cell.scenario) else {
+        return false;
+    };
+    let is_violated = |property: &Property| {
+        let tally = cell.tally.get(property);
+        tally.is_some_and(|tally| tally.violated > 0)
+    };
+    Property::ALL
+        .iter()
+        .filter(|property| expected.get(**property) == Some(&Expectation::Held))
+        .any(is_violated)
+}

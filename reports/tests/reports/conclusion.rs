@@ -1,0 +1,221 @@
+//! How cells count: the same in every report, and what follows from all of them.
+
+use std::collections::BTreeMap;
+
+use picklock_reports::matrix::{CellOutcome, Conclusion, counts_in_words};
+use picklock_reports::report_input::ReportInput;
+use picklock_reports::terminal;
+use picklock_verdicts::check::{Cause, Property, Verdict};
+use picklock_verdicts::record::{Cell, MatrixRecord, Surprise};
+
+use crate::cells::file;
+use crate::matrix::{cell, violated};
+
+/// A cell of each kind.
+fn every_kind() -> BTreeMap<&'static str, Cell> {
+    let race = || [(Property::Lease, violated(Cause::Race, &[]))];
+    let unknown = || [(Property::Lease, Verdict::unknown("too little"))];
+    let open = |mut cell: Cell| {
+        cell.expected.clear();
+        cell
+    };
+    let differs = |mut cell: Cell, got: &str| {
+        cell.surprises = vec![Surprise {
+            property: Property::Lease,
+            expected: "held".into(),
+            got: got.into(),
+            runs: 1,
+        }];
+        cell
+    };
+    let mut failed = cell("a", "failed", &[]);
+    failed.error = Some("no server".into());
+    let mut any = cell("a", "any", &race());
+    any.expected = BTreeMap::from([(Property::Lease, "any".to_owned())]);
+    BTreeMap::from([
+        ("expected", cell("a", "expected", &[])),
+        (
+            "surprise",
+            differs(cell("a", "surprise", &race()), "violated: race"),
+        ),
+        (
+            "undecided",
+            differs(cell("a", "undecided", &unknown()), "unknown"),
+        ),
+        ("failed", failed),
+        ("any", any),
+        ("open", open(cell("a", "open", &[]))),
+        ("open-violated", open(cell("a", "open-violated", &race()))),
+        (
+            "open-undecided",
+            open(cell("a", "open-undecided", &unknown())),
+        ),
+    ])
+}
+
+fn matrix(names: &[&str]) -> MatrixRecord {
+    let mut kinds = every_kind();
+    MatrixRecord {
+        cells: names
+            .iter()
+            .map(|name| kinds.remove(name).unwrap())
+            .collect(),
+        seeds: 1,
+        ..MatrixRecord::default()
+    }
+}
+
+fn all() -> MatrixRecord {
+    let kinds = every_kind();
+    matrix(&kinds.keys().copied().collect::<Vec<_>>())
+}
+
+#[test]
+fn every_report_counts_the_same() {
+    let record = all();
+    let said = counts_in_words(&record.cells);
+    assert_eq!(
+        said,
+        "8 cells: 1 as expected, 1 surprising, 1 could not be judged, 1 could not be run, 2 open, \
+         1 open and violated, 1 open and not judged"
+    );
+    let text = terminal::matrix(&record, 200);
+    let plain: String = text
+        .split('\u{1b}')
+        .map(|part| part.split_once('m').map_or(part, |it| it.1))
+        .collect();
+    assert!(plain.contains(&said), "{plain}");
+    let input = ReportInput {
+        matrix: record,
+        evidence: Vec::new(),
+        skipped: Vec::new(),
+    };
+    let markdown = file(&input, "md", "report.md");
+    assert!(markdown.contains(&said), "{markdown}");
+    let html = file(&input, "html", "report.html");
+    assert!(html.contains(&said), "the page does not say `{said}`");
+    // A surprise and an open violation are failures; what could not be judged is an error.
+    let junit = file(&input, "junit", "junit.xml");
+    let count = |what: &str| junit.matches(what).count();
+    let counts = [count("<failure "), count("<error "), count("<skipped ")];
+    assert_eq!(counts, [2, 2, 1], "{junit}");
+}
+
+#[test]
+fn the_worst_cell_decides() {
+    let conclusion = |names: &[&str]| Conclusion::of(&matrix(names));
+    let violated = |surprising, open| Conclusion::Violated { surprising, open };
+    for (names, expected, why) in [
+        (
+            &["expected", "open", "any"][..],
+            Conclusion::AsExpected,
+            "nothing differs",
+        ),
+        (
+            &["undecided", "open-undecided"],
+            Conclusion::NotJudged(2),
+            "2 cells could not be judged",
+        ),
+        (
+            &["undecided", "failed"],
+            Conclusion::NotRun(1),
+            "1 cell could not be run",
+        ),
+        (
+            &["failed", "open-violated"],
+            violated(0, 1),
+            "1 cell has a violation, and",
+        ),
+        (
+            &["surprise", "undecided"],
+            violated(1, 0),
+            "1 cell is not as expected",
+        ),
+        (
+            &["surprise", "open-violated"],
+            violated(1, 1),
+            "1 cell is not as expected; 1 cell has",
+        ),
+    ] {
+        let found = conclusion(names);
+        assert_eq!(found, expected, "{names:?}");
+        assert!(found.why().contains(why), "{}", found.why());
+    }
+    let interrupted = MatrixRecord {
+        interrupted: true,
+        ..matrix(&["surprise"])
+    };
+    assert_eq!(Conclusion::of(&interrupted), Conclusion::Interrupted);
+}
+
+#[test]
+fn the_headline_of_an_interrupted_matrix_tells_what_its_cells_show() {
+    for (name, headline) in [
+        ("surprise", "## Picklock: ✘ 1 cell is not as expected\n"),
+        ("failed", "## Picklock: 1 cell could not be run\n"),
+        ("expected", "## Picklock: it was interrupted\n"),
+    ] {
+        let input = ReportInput {
+            matrix: MatrixRecord {
+                interrupted: true,
+                ..matrix(&[name])
+            },
+            evidence: Vec::new(),
+            skipped: Vec::new(),
+        };
+        let markdown = file(&input, "md", "report.md");
+        assert!(markdown.starts_with(headline), "{markdown}");
+        assert!(markdown.contains("It was **interrupted**"), "{markdown}");
+    }
+}
+
+/// One seed showed a violation, and another could not be run.
+#[test]
+fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
+    for (name, outcome) in [
+        ("surprise", CellOutcome::Surprising),
+        ("open-violated", CellOutcome::OpenViolated),
+        ("expected", CellOutcome::NotRun),
+        ("undecided", CellOutcome::NotRun),
+        ("open", CellOutcome::NotRun),
+        ("any", CellOutcome::NotRun),
+    ] {
+        let mut record = matrix(&[name]);
+        record.cells[0].runs = 2;
+        record.cells[0].error = Some("seed 8: no server".into());
+        assert_eq!(CellOutcome::of(&record.cells[0]), outcome, "{name}");
+        let is_violated = outcome != CellOutcome::NotRun;
+        let conclusion = Conclusion::of(&record);
+        let is_failure = matches!(conclusion, Conclusion::Violated { .. });
+        assert_eq!(is_failure, is_violated, "{name}: {conclusion:?}");
+        let text = terminal::matrix(&record, 200);
+        assert_ne!(text.contains("! not run"), is_violated, "{text}");
+        let input = ReportInput {
+            matrix: record,
+            evidence: Vec::new(),
+            skipped: Vec::new(),
+        };
+        let junit = file(&input, "junit", "junit.xml");
+        assert_eq!(junit.contains("<failure "), is_violated, "{junit}");
+        let markdown = file(&input, "md", "report.md");
+        assert_eq!(markdown.contains("### Not as expected"), is_violated);
+        assert!(markdown.contains("seed 8: no server"), "{markdown}");
+    }
+}
+
+#[test]
+fn a_run_that_is_not_shown_counts_too() {
+    let mut open = every_kind().remove("open").unwrap();
+    open.tally.get_mut(&Property::Claims).unwrap().unknown = 1;
+    assert_eq!(CellOutcome::of(&open), CellOutcome::OpenNotJudged);
+    let input = ReportInput {
+        matrix: MatrixRecord {
+            cells: vec![open],
+            ..MatrixRecord::default()
+        },
+        evidence: Vec::new(),
+        skipped: Vec::new(),
+    };
+    let junit = file(&input, "junit", "junit.xml");
+    assert!(junit.contains("<error "), "{junit}");
+}

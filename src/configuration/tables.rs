@@ -1,0 +1,70 @@
+//! The tables of `picklock.toml` as they stand in the file. What they mean is checked elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use super::expect_table::ExpectTable;
+
+/// The whole file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tables {
+    pub baseline: Option<PathBuf>,
+    pub control: Option<Spanned<String>>,
+    pub pairs: Option<Spanned<usize>>,
+    pub server: Option<Spanned<String>>,
+    pub image: Option<String>,
+    pub redis_server: Option<PathBuf>,
+    /// The user's locks, by name.
+    #[serde(default, rename = "impl")]
+    pub impls: BTreeMap<Spanned<String>, ImplTable>,
+    #[serde(default)]
+    pub cells: Vec<Spanned<CellsTable>>,
+    #[serde(default)]
+    pub expect: Vec<Spanned<ExpectTable>>,
+    #[serde(default)]
+    pub limit: Vec<Spanned<LimitTable>>,
+}
+
+/// `[impl.NAME]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImplTable {
+    pub command: Spanned<String>,
+    pub directory: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    pub environment: BTreeMap<Spanned<String>, Spanned<String>>,
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    pub nodes: Option<Spanned<usize>>,
+    pub replicas: Option<Spanned<usize>>,
+    #[serde(default)]
+    pub renews: bool,
+    #[serde(default)]
+    pub fences: bool,
+    pub like: Option<Spanned<String>>,
+}
+
+/// `[[cells]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellsTable {
+    pub worlds: Vec<Spanned<String>>,
+    pub subjects: Option<Vec<Spanned<Value>>>,
+    pub scenarios: Option<Vec<Spanned<String>>>,
+    pub profile: Option<Spanned<String>>,
+    pub seeds: Option<Spanned<u64>>,
+}
+
+/// `[[limit]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitTable {
+    pub subject: Option<Spanned<String>>,
+    pub scenario: Option<Spanned<String>>,
+    pub world: Option<Spanned<String>>,
+    pub require: Vec<Spanned<String>>,
+}

@@ -1,0 +1,91 @@
+//! The built-in lock that a user's lock is held to.
+
+use picklock_harness::expectation::{Expected, Tables};
+use picklock_impls::{STRATEGIES, Strategy};
+use picklock_scenarios::Scenario;
+
+/// What a lock says of itself, besides the number of its nodes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// It renews its lease while a client works.
+    pub renews: bool,
+    /// It gives fencing tokens.
+    pub fences: bool,
+}
+
+/// The built-in lock with this name. A mutant is no standard.
+///
+/// # Errors
+/// There is none: in words.
+pub fn named(name: &str) -> Result<&'static Strategy, String> {
+    let found = STRATEGIES.iter().find(|strategy| strategy.name == name);
+    found
+        .ok_or_else(|| format!("no such built-in lock: `{name}`; `picklock list impls` lists them"))
+}
+
+/// The best built-in locks, with what they claim; those that claim more come first.
+const BEST: [(&str, Claims); 6] = [
+    ("fenced", claims(false, true)),
+    ("watchdog", claims(true, false)),
+    ("redlock-renewing", claims(true, false)),
+    ("set-nx-px", claims(false, false)),
+    ("replicated", claims(false, false)),
+    ("redlock", claims(false, false)),
+];
+
+const fn claims(renews: bool, fences: bool) -> Claims {
+    Claims { renews, fences }
+}
+
+/// The best built-in lock that uses as many servers and claims no more than these; `None`: no built-in
+/// lock uses as many servers, so that no results can be compared.
+pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static Strategy> {
+    let fitting = BEST
+        .iter()
+        .filter(|(_, its)| (claims.fences || !its.fences) && (claims.renews || !its.renews));
+    let mut fitting = fitting.filter_map(|(name, _)| named(name).ok());
+    fitting.find(|one| (one.nodes, one.replicas) == (nodes, replicas))
+}
+
+/// What a scenario expects of a lock that is held to `standard`: it keeps every property that the
+/// standard keeps. Where the standard breaks one, either may come out.
+pub fn expected_of(scenario: &Scenario, standard: &str) -> Expected {
+    Expected::of(scenario, standard, Tables::NamedOrAll).as_standard()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_lock_is_built_in_and_uses_as_many_servers() {
+        for fences in [false, true] {
+            for renews in [false, true] {
+                let claims = Claims { renews, fences };
+                for (nodes, replicas) in [(1, 0), (1, 1), (5, 0)] {
+                    let found = best(nodes, replicas, claims).unwrap();
+                    let servers = (found.nodes, found.replicas);
+                    assert_eq!(servers, (nodes, replicas), "{}", found.name);
+                }
+                // A built-in lock on other servers has other results.
+                for (nodes, replicas) in [(1, 2), (3, 0), (5, 1)] {
+                    assert!(best(nodes, replicas, claims).is_none(), "{nodes}");
+                }
+                // There is always one to compare with where results can be compared at all.
+                for one in STRATEGIES {
+                    assert!(
+                        best(one.nodes, one.replicas, claims).is_some(),
+                        "{}",
+                        one.name
+                    );
+                }
+            }
+        }
+        let name = |renews, fences| best(1, 0, claims(renews, fences)).unwrap().name;
+        assert_eq!(
+            [name(true, true), name(true, false), name(false, false)],
+            ["fenced", "watchdog", "set-nx-px"]
+        );
+        assert!(named("no-lock").is_err());
+    }
+}

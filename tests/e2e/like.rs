@@ -1,0 +1,134 @@
+//! `picklock matrix --like LOCK` and `--profile`: mutants, of which nothing is expected, stand for the
+//! locks of users. `real/like.rs` does the same with programs.
+
+use picklock_scenarios::profile::PROFILES;
+
+use crate::matrix::record;
+use crate::running::picklock;
+
+const QUICK: &str = "matrix --backend sim --quiet --profile quick";
+
+#[test]
+fn a_twin_passes_and_a_worse_lock_fails_and_says_where() {
+    // It has the same commands, and one more that changes nothing.
+    let twin = format!("{QUICK} --impl twice-as-slow");
+    let passes = picklock(&format!("{twin} --like set-nx-px")).run().exits(0);
+    let said = "twice-as-slow: like set-nx-px\n";
+    assert!(passes.stdout.contains(said), "{}", passes.all());
+    assert!(
+        passes.stdout.ends_with("\n8 cells: 8 as expected\n"),
+        "{}",
+        passes.all()
+    );
+    let worse = format!("{QUICK} --impl release-without-token --like set-nx-px");
+    let worse = picklock(&worse).run().exits(1);
+    for said in [
+        "ownership violated: stolen-release, expected held",
+        "also hold in gc-pause, late-extend, late-release\n",
+        "exit 1: ",
+    ] {
+        assert!(worse.stdout.contains(said), "{said}\n{}", worse.all());
+    }
+    // Without a standard, the same cells are open.
+    let open = picklock(&twin).run().exits(1);
+    assert!(open.stdout.contains(said), "{}", open.all());
+    let last = open.stdout.lines().last().unwrap();
+    assert!(
+        last.starts_with("exit 1: ") && last.contains("(open)"),
+        "{}",
+        open.all()
+    );
+}
+
+#[test]
+fn a_better_lock_than_its_standard_passes() {
+    // set-nx-px keeps in stale-delete what get-then-del breaks.
+    let line = "matrix --backend sim --quiet --impl twice-as-slow --scenario stale-delete --json";
+    for (like, worse) in [("get-then-del", 0), ("set-nx-px", 0)] {
+        let outcome = picklock(&format!("{line} --like {like}")).run().exits(0);
+        let record = record(&outcome);
+        assert_eq!(record.likeness[0].standard.as_deref(), Some(like));
+        assert_eq!(record.likeness[0].worse.len(), worse);
+        assert!(
+            record.reproduce.contains(&format!("--like {like}")),
+            "{}",
+            record.reproduce
+        );
+    }
+}
+
+#[test]
+fn a_lock_on_as_many_servers_as_no_built_in_one_is_told_so() {
+    let line = "matrix --backend sim --quiet --impl half-quorum --scenario calm";
+    let outcome = picklock(line).run();
+    let said = "half-quorum: no built-in lock uses as many servers\n";
+    assert!(outcome.stdout.contains(said), "{}", outcome.all());
+}
+
+#[test]
+fn a_standard_that_does_not_fit_is_refused() {
+    for (line, said) in [
+        (
+            "--impl no-lock --like set-nx-pz",
+            "no such built-in lock: `set-nx-pz`",
+        ),
+        (
+            "--impl no-lock --like twice-as-slow",
+            "no such built-in lock",
+        ),
+        (
+            "--impl no-lock --like redlock",
+            "their results cannot be compared",
+        ),
+        (
+            "--impl half-quorum --like set-nx-px",
+            "half-quorum on 4 nodes",
+        ),
+        // The scenarios say what to expect of a built-in lock.
+        (
+            "--impl redlock --like nonsense",
+            "--like nonsense: no such built-in lock",
+        ),
+        (
+            "--impl redlock --like redlock",
+            "it applies to none of these locks",
+        ),
+    ] {
+        let outcome = picklock(&format!("{QUICK} {line}")).run().exits(2);
+        assert!(outcome.stderr.contains(said), "{}", outcome.all());
+    }
+    let line = "matrix --impl mine --backend process --quiet";
+    let table = "[impl.mine]\ncommand = \"a\"\nlike = \"set-nx-pz\"\n";
+    let outcome = picklock(line).file("picklock.toml", table).run().exits(2);
+    for said in ["picklock.toml:3:8:", "did you mean `set-nx-px`?"] {
+        assert!(outcome.stderr.contains(said), "{}", outcome.all());
+    }
+}
+
+#[test]
+fn a_profile_takes_the_place_of_the_catalog() {
+    let line = format!("{QUICK} --impl set-nx-px --scenario lost-reply --json");
+    let record = record(&picklock(&line).run().exits(0));
+    let scenarios: Vec<&str> = record
+        .cells
+        .iter()
+        .map(|cell| cell.scenario.as_str())
+        .collect();
+    let quick = PROFILES.iter().find(|one| one.name == "quick").unwrap();
+    assert_eq!(scenarios, [quick.scenarios, &["lost-reply"]].concat());
+    assert!(record.likeness.is_empty());
+    let cells = "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"set-nx-px\"]\nprofile = \"quick\"\n";
+    let gate = picklock("gate --quiet").env("GITHUB_ACTIONS", "");
+    let gate = gate.file("picklock.toml", cells).run().exits(0);
+    assert!(gate.stdout.contains("8 cells"), "{}", gate.all());
+    let wrong = cells.replace("quick", "quik");
+    let gate = picklock("gate --quiet")
+        .file("picklock.toml", &wrong)
+        .run()
+        .exits(2);
+    assert!(
+        gate.stderr.contains("did you mean `quick`?"),
+        "{}",
+        gate.all()
+    );
+}

@@ -1,0 +1,173 @@
+//! Locks of other languages, held to the built-in one that they are a copy of.
+//!
+//! redis-py's lock under the whole catalog has the verdicts that are expected of `set-nx-px`, but for
+//! [`DIFFERENCES`].
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use picklock_harness::check::{Status, Verdict};
+use picklock_harness::expectation::{Expected, Tables};
+use picklock_harness::record::{Cell, MatrixRecord};
+use picklock_scenarios::catalog;
+
+use crate::matrix::record;
+use crate::running::{Outcome, picklock};
+
+/// The lock that all adapters here are copies of.
+const TWIN: &str = "set-nx-px";
+
+/// Where redis-py is not run, and why.
+const DIFFERENCES: &[(&str, &str)] = &[
+    (
+        "sentinel-failover",
+        "the adapter connects to a server, not to Sentinels",
+    ),
+    (
+        "stale-master",
+        "the adapter connects to a server, not to Sentinels",
+    ),
+];
+
+/// How often a cell runs once more in which the machine stood still.
+const TRIES: usize = 4;
+
+fn adapters() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python")
+}
+
+fn redis_py() -> String {
+    let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let adapter = adapters().join("redis_py_lock.py");
+    let exec = format!("redis-py=exec:{python} {}", adapter.display());
+    shell_words::quote(&exec).into_owned()
+}
+
+/// False where the machine stood still, or was so busy that a worker was not ready in time.
+fn is_judged(cell: &Cell) -> bool {
+    let is_known = |verdict: &Verdict| verdict.status != Status::Unknown;
+    cell.error.is_none() && cell.verdicts.values().all(is_known)
+}
+
+fn matrix(flags: &str) -> MatrixRecord {
+    record(&picklock(&format!("matrix --backend process --json --quiet {flags}")).run())
+}
+
+/// Why the cell cannot be run; `None`: it can.
+fn explained(cell: &Cell) -> Option<&'static str> {
+    let one = DIFFERENCES.iter().find(|(name, _)| *name == cell.scenario);
+    one.map(|(_, why)| *why)
+}
+
+/// What is wrong with the cell: it was not run, or a verdict is not the twin's.
+fn otherwise(cell: &Cell) -> Vec<String> {
+    if let Some(error) = &cell.error {
+        return vec![format!("{}: {error}", cell.scenario)];
+    }
+    let scenario = catalog::named(&cell.scenario).unwrap();
+    let expected = Expected::of(&scenario, TWIN, Tables::NamedOrAll);
+    let surprises = expected.surprises(&cell.verdicts).into_iter();
+    surprises
+        .map(|it| {
+            format!(
+                "{}: {} {}, expected {}",
+                cell.scenario, it.property, it.got, it.expected
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn redis_py_has_the_verdicts_of_its_twin_under_the_whole_catalog() {
+    let name = redis_py();
+    let whole = matrix(&format!("--name {name} --like {TWIN} --jobs 4"));
+    let left_out = whole
+        .skipped
+        .iter()
+        .filter(|one| one.reason.contains("500 processes"));
+    assert_eq!(left_out.count(), 1, "{:?}", whole.skipped);
+    assert!(whole.cells.len() > 30, "{} cells", whole.cells.len());
+    let mut wrong = Vec::new();
+    for mut cell in whole.cells {
+        for _ in 0..TRIES {
+            if explained(&cell).is_some() || is_judged(&cell) {
+                break;
+            }
+            let again = format!("--name {name} --like {TWIN} --scenario {}", cell.scenario);
+            cell = matrix(&again).cells.pop().unwrap();
+        }
+        match explained(&cell) {
+            Some(why) if cell.error.is_none() => {
+                wrong.push(format!("{}: it was run, although {why}", cell.scenario));
+            }
+            Some(_) => {}
+            None => wrong.extend(otherwise(&cell)),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A command over the example in Python with this change, which its configuration holds to the twin.
+fn changed(from: &str, to: &str, line: &str) -> Outcome {
+    let project = tempfile::tempdir().unwrap();
+    for file in ["my_lock.py", "resp_client.py", "picklock_adapter.py"] {
+        fs::copy(adapters().join(file), project.path().join(file)).unwrap();
+    }
+    let lock = fs::read_to_string(adapters().join("my_lock.py")).unwrap();
+    assert!(lock.contains(from), "{lock}");
+    fs::write(
+        project.path().join("my_lock.py"),
+        lock.replacen(from, to, 1),
+    )
+    .unwrap();
+    let tables = format!(
+        "[impl.mine]\ncommand = \"python3 my_lock.py\"\nlike = \"{TWIN}\"\n\
+         [[cells]]\nworlds = [\"process\"]\nsubjects = [\"mine\"]\n\
+         scenarios = [\"gc-pause\", \"calm\"]\n"
+    );
+    fs::write(project.path().join("picklock.toml"), tables).unwrap();
+    let run = || {
+        let call = picklock(line).env("GITHUB_ACTIONS", "");
+        call.within(project.path()).run()
+    };
+    let mut outcome = run();
+    for _ in 0..TRIES {
+        if !outcome.stdout.contains("could not be judged,") && outcome.code != Some(3) {
+            break;
+        }
+        outcome = run();
+    }
+    outcome
+}
+
+#[test]
+fn a_worse_lock_fails_and_is_told_where() {
+    let matrix = "matrix --backend process --quiet --impl mine --scenario gc-pause --scenario calm";
+    let same = changed("IF_MINE", "IF_MINE", matrix).exits(0);
+    assert!(
+        same.stdout.ends_with("\n2 cells: 2 as expected\n"),
+        "{}",
+        same.all()
+    );
+    assert!(
+        same.stdout.contains("mine: like set-nx-px\n"),
+        "{}",
+        same.all()
+    );
+    let release = "script = IF_MINE + \"redis.call('DEL', KEYS[1])\"";
+    let careless = "script = \"return redis.call('DEL', KEYS[1])\"";
+    let worse = changed(release, careless, matrix).exits(1);
+    for said in [
+        "mine × gc-pause × process",
+        "ownership violated: stolen-release, expected held",
+        "set-nx-px would also hold in gc-pause",
+        "exit 1: 1 cell is not as expected",
+    ] {
+        assert!(worse.stdout.contains(said), "{said}\n{}", worse.all());
+    }
+    let gate = changed("IF_MINE", "IF_MINE", "gate --quiet").exits(0);
+    assert!(gate.stdout.contains("gate passed"), "{}", gate.all());
+    let gate = changed(release, careless, "gate --quiet").exits(1);
+    let said = "ownership violated: stolen-release, expected held";
+    assert!(gate.stdout.contains(said), "{}", gate.all());
+}
