@@ -111,6 +111,34 @@ fn a_script_changes_a_key_once() {
     assert_eq!(told.changes(), ["{a: 1} 50 EVALSHA of 0"]);
 }
 
+/// The lines of a script that the machine interrupted have times of their own; what they write got its
+/// expiry when the script began.
+#[test]
+fn a_script_that_was_interrupted_wrote_the_expiry_that_it_was_given() {
+    let mut told = Told::new();
+    told.lines(&[
+        r#"1 [0 A] "EVALSHA" "x" "1" "k""#,
+        r#"1 [0 lua] "SET" "k" "a" "NX" "PX" "50""#,
+        r#"9 [0 lua] "INCR" "k:fence""#,
+        r#"9 [0 B] "GET" "k""#,
+    ]);
+    let changes = told.changes();
+    assert_eq!(changes, ["a 50 EVALSHA of 0", "1 ever EVALSHA of 0"]);
+}
+
+#[test]
+fn a_transaction_that_was_interrupted_wrote_the_expiry_that_it_was_given() {
+    let mut told = Told::new();
+    told.lines(&[
+        r#"1 [0 A] "MULTI""#,
+        r#"2 [0 A] "SET" "k" "a" "PX" "50""#,
+        r#"8 [0 A] "SET" "n" "b""#,
+        r#"9 [0 A] "EXEC""#,
+    ]);
+    let changes = told.changes();
+    assert_eq!(changes, ["a 50 EXEC of 0", "b ever EXEC of 0"]);
+}
+
 #[test]
 fn a_transaction_changes_a_key_once_and_by_its_own_command() {
     let mut told = Told::new();

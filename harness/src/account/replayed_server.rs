@@ -169,8 +169,14 @@ impl ReplayedServer {
     }
 
     /// Executes a command as a client of its own for each of the server's, because some of them wait.
+    ///
+    /// The clock stands still in a script and in a transaction, as it does on the server: each line shows
+    /// when it was told, and a server that is interrupted tells the next one later.
     pub(super) fn execute(&mut self, line: &MonitorLine, name: &str, place: Place) {
-        self.wall_us = line.wall_us;
+        let goes_on = matches!(place, Place::Inside | Place::Ends) && self.open.is_some();
+        if !goes_on {
+            self.wall_us = line.wall_us;
+        }
         self.note_transaction(line, name);
         if NOT_REPLAYED.contains(&name) {
             return;

@@ -38,7 +38,7 @@ pub(super) struct Written {
 pub(super) struct WrittenValue {
     pub(super) node: usize,
     pub(super) key: KeyName,
-    set_ns: u64,
+    pub(super) set_ns: u64,
     /// The expiry that the attempt has given it last.
     pub(super) ttl_ms: Option<i64>,
     /// That expiry was set in order to take the lock.

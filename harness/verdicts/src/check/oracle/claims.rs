@@ -39,6 +39,7 @@ pub(super) fn only_node(events: &[Event], lock: u32) -> Option<usize> {
 #[derive(Debug, Clone, Copy)]
 struct Own<'a> {
     place: Place<'a>,
+    set_ns: u64,
     over_ns: u64,
     ttl_ms: Option<i64>,
     at_first: bool,
@@ -58,6 +59,7 @@ fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
         value?;
         is_lock(place.1, ttl_ms.is_some()).then(|| Own {
             place,
+            set_ns: events[index].at_ns,
             over_ns: ttl_ms.map_or(u64::MAX, |ttl| events[index].at_ns + ttl as u64 * MS),
             ttl_ms,
             at_first: command(&events[index]).is_some_and(|by| by.phase == Phase::Acquire),
@@ -153,6 +155,7 @@ fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>>
         let (_, _, ttl_ms, _) = change(&events[set])?;
         Some(Own {
             place,
+            set_ns: events[set].at_ns,
             over_ns: ttl_ms.map_or(u64::MAX, |ttl| events[set].at_ns + ttl as u64 * MS),
             ttl_ms,
             at_first: false,
@@ -163,11 +166,17 @@ fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>>
 
 fn wrong_expiry(events: &[Event], index: usize, op: u64) -> bool {
     let own = own(events, index, op);
+    let asked_ns = asked(events, op).map_or(0, |asked| asked.0);
     (0..3).any(|node| {
         let here = own.iter().filter(|own| own.place.0 == node && own.at_first);
-        let given: Vec<i64> = here.filter_map(|own| own.ttl_ms).collect();
-        // 40 ms was asked for; the next whole second is 1000.
-        !given.is_empty() && given.iter().all(|ttl| !(39..=1001).contains(ttl))
+        let given = here.filter_map(|own| Some((own.ttl_ms?, own.set_ns)));
+        let given: Vec<(i64, u64)> = given.collect();
+        // 40 ms was asked for, perhaps counted from the request; the next whole second is 1000.
+        let is_right = |(ttl, set_ns): &(i64, u64)| {
+            let past_ms = set_ns.saturating_sub(asked_ns).div_ceil(MS) as i64;
+            (39 - past_ms..=1001).contains(ttl)
+        };
+        !given.is_empty() && !given.iter().any(is_right)
     })
 }
 

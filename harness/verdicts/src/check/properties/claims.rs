@@ -7,7 +7,8 @@
 //!   can have been set, so the bound is never too low. How long a value really stayed does not matter
 //!   here: if it was lost, that is another property. A lock that writes nothing, because a value of its
 //!   client is still there from an earlier attempt, has what that one is worth.
-//! - "As long as you asked for." The expiry is the lease, or that rounded up to a whole second. A key
+//! - "As long as you asked for." The expiry is the lease, or that rounded up to a whole second. A lock
+//!   may count the lease from the request, and write the rest (`PXAT`, or what is left of it). A key
 //!   without expiry is not judged: some locks measure the lease in another way.
 //! - "It is free." After a release that claims success, the value is gone from so many nodes that
 //!   another client can get a quorum. A value that the client's own command removes later was on its
@@ -23,7 +24,7 @@ use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Finding, Judgement, Seen};
 use crate::check::kept_values::KeptValues;
 use crate::check::key_users::KeyUsers;
-use crate::check::written_values::{Written, WrittenValues};
+use crate::check::written_values::{Written, WrittenValue, WrittenValues};
 use crate::custody::{KeyUpdate, NodesUsed};
 use crate::history::{Event, Header};
 use crate::timeline::{Attempt, Step};
@@ -94,15 +95,22 @@ impl Claims {
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let asked_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
         let most_ms = asked_ms.saturating_add(999) / 1000 * 1000;
-        let right = asked_ms - SLACK_MS..=most_ms.saturating_add(SLACK_MS);
+        let most_ms = most_ms.saturating_add(SLACK_MS);
         for here in written.by_node() {
             let first = here.iter().filter(|value| value.at_first);
             let given_ms = || first.clone().filter_map(|value| value.ttl_ms);
+            let is_right = |value: &WrittenValue| {
+                let past_ms = value.set_ns.saturating_sub(attempt.acquire_ns).div_ceil(1_000_000);
+                let least_ms = asked_ms - SLACK_MS - i64::try_from(past_ms).unwrap_or(i64::MAX / 2);
+                value
+                    .ttl_ms
+                    .is_some_and(|ttl_ms| (least_ms..=most_ms).contains(&ttl_ms))
+            };
             // A lock may write other keys beside its own: one that is right is its own.
             let Some(ttl_ms) = given_ms().min() else {
                 continue;
             };
-            if !given_ms().any(|ttl_ms| right.contains(&ttl_ms)) {
+            if !first.clone().any(is_right) {
                 let node = here[0].node;
                 let statement = format!(
                     "worker {} asked for a lease of {asked_ms} ms, and its key on node {node} was given {ttl_ms} ms",
