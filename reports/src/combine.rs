@@ -29,6 +29,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         expected: BTreeMap::new(),
         surprises: Vec::new(),
         counts: record.counts,
+        repeats: 0,
         custody: None,
         latency: record.latency.clone(),
         error: None,

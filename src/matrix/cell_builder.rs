@@ -32,6 +32,8 @@ pub struct RunResult {
     /// Real time that the run took, milliseconds; `None` in the simulation, whose output repeats
     /// byte for byte.
     pub elapsed_ms: Option<u64>,
+    /// How often it was made before, and could not be judged because the machine stood still.
+    pub repeats: u64,
 }
 
 /// Latencies of one run.
@@ -57,6 +59,7 @@ enum Rank {
 #[derive(Debug, Default)]
 pub struct CellBuilder {
     runs: u64,
+    repeats: u64,
     tally: BTreeMap<Property, Tally>,
     surprises: BTreeMap<(Property, String, String), u64>,
     shown: Option<(Rank, RunResult)>,
@@ -84,6 +87,7 @@ impl CellBuilder {
     /// Adds a run. True if it is the one to show so far.
     pub fn add(&mut self, task: &Task, mut run: RunResult) -> bool {
         self.runs += 1;
+        self.repeats += run.repeats;
         for (property, verdict) in &run.verdicts {
             let tally = self.tally.entry(*property).or_default();
             match verdict.status {
@@ -150,6 +154,7 @@ impl CellBuilder {
             backend: spec.world,
             redis: shown.as_ref().map(|run| run.redis.clone()),
             runs: self.runs,
+            repeats: self.repeats,
             seed,
             counts: shown.as_ref().map(|run| run.counts).unwrap_or_default(),
             verdicts: shown.map(|run| run.verdicts).unwrap_or_default(),

@@ -5,12 +5,13 @@
 //! locks. A run that crashes takes no other run with it, and whatever is frozen, killed and cleaned
 //! up belongs to one run alone. The main thread starts the children, and they die with it.
 
-use std::cell::RefCell;
-use std::path::PathBuf;
+use std::cell::{Cell, RefCell};
+use std::path::Path;
 use std::process::Stdio;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use picklock_harness::check::stood_still;
 use picklock_harness::clock::Clock;
 use picklock_harness::context::millis;
 use picklock_harness::real::parent_death_signal;
@@ -31,6 +32,13 @@ use crate::interrupt::Interrupt;
 use crate::reproduce_command::ReproduceCommand;
 use crate::{exit, subject};
 
+/// How often a run is made again in which the machine stood still.
+const REPEATS: u64 = 3;
+
+/// After so many repeats in a row in which it stood still once more, no run is made again: that is how this
+/// machine is, and the table should end.
+const FRUITLESS: u32 = 10;
+
 /// The remaining work, and where results go.
 struct Work {
     /// One permit for each run that may be in progress.
@@ -40,6 +48,8 @@ struct Work {
     directory: Option<MatrixDirectory>,
     interrupt: Interrupt,
     tell: UnboundedSender<RunReport>,
+    /// Repeats in a row in which the machine stood still again.
+    fruitless: Cell<u32>,
 }
 
 /// Starts the runs, `jobs` at a time; their results arrive as [`RunReport`]. On an interrupt,
@@ -59,6 +69,7 @@ pub fn start(
         directory: directory.cloned(),
         interrupt: interrupt.clone(),
         tell,
+        fruitless: Cell::new(0),
     });
     for _ in 0..jobs {
         tokio::task::spawn_local(Rc::clone(&work).take_runs());
@@ -74,14 +85,17 @@ impl Work {
             };
             let seed = task.spec.seed + run.start;
             // The semaphore is never closed.
-            let Ok(_permits) = self.permits.acquire_many(self.needs(&task.spec)).await else {
+            let Ok(permits) = self.permits.acquire_many(self.needs(&task.spec)).await else {
                 return;
             };
             if self.interrupt.is_wanted() || self.tell.send(RunReport::Begun(index)).is_err() {
                 return;
             }
             let out = self.directory.as_ref().map(|it| it.run(&task, seed));
-            let report = match self.run(&task.spec.with_seed(seed), out).await {
+            let spec = task.spec.with_seed(seed);
+            let first = self.run(&spec, out.as_deref()).await;
+            drop(permits);
+            let report = match self.judged(first, &spec, out.as_deref()).await {
                 Ok(Some(result)) => RunReport::Ran(index, Box::new(result)),
                 Ok(None) => return,
                 Err(reason) => RunReport::Failed(index, seed, reason),
@@ -99,8 +113,42 @@ impl Work {
         u32::try_from(needs).unwrap_or(u32::MAX)
     }
 
+    /// Makes a run again, with nothing beside it, as long as the machine stood still and nothing could be
+    /// judged: the lock was not put to the test.
+    async fn judged(
+        &self,
+        mut ended: Result<Option<RunResult>, String>,
+        spec: &RunSpec,
+        out: Option<&Path>,
+    ) -> Result<Option<RunResult>, String> {
+        for repeats in 1..=REPEATS {
+            let spoiled = matches!(&ended, Ok(Some(result)) if stood_still(&result.verdicts));
+            if !spoiled || self.fruitless.get() >= FRUITLESS {
+                break;
+            }
+            let all = u32::try_from(self.jobs).unwrap_or(u32::MAX);
+            // The semaphore is never closed.
+            let Ok(_permits) = self.permits.acquire_many(all).await else {
+                break;
+            };
+            if let Some(path) = out {
+                std::fs::remove_dir_all(path)
+                    .map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+            }
+            ended = self.run(spec, out).await;
+            if let Ok(Some(result)) = &mut ended {
+                result.repeats = repeats;
+                match stood_still(&result.verdicts) {
+                    true => self.fruitless.set(self.fruitless.get() + 1),
+                    false => self.fruitless.set(0),
+                }
+            }
+        }
+        ended
+    }
+
     /// One run; `None` if the user interrupted it.
-    async fn run(&self, spec: &RunSpec, out: Option<PathBuf>) -> Result<Option<RunResult>, String> {
+    async fn run(&self, spec: &RunSpec, out: Option<&Path>) -> Result<Option<RunResult>, String> {
         let clock = Clock::start();
         let mut command = command(spec)?;
         if let Some(path) = out {
@@ -184,6 +232,7 @@ fn result_of(record: RunRecord, elapsed_ms: u64) -> RunResult {
         redis: record.redis,
         version: Some(record.subject.version),
         elapsed_ms: Some(elapsed_ms),
+        repeats: 0,
     }
 }
 

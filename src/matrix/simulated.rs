@@ -114,5 +114,6 @@ fn evaluate(history: History) -> RunResult {
         version: None,
         redis: Redis::default(),
         elapsed_ms: None,
+        repeats: 0,
     }
 }

@@ -71,6 +71,7 @@ fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cel
             granted: 5,
             ..Counts::default()
         },
+        repeats: 0,
         custody: None,
         latency: latency(&[1_000, 2_000, 40_000]),
         error: None,

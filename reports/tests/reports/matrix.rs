@@ -57,6 +57,7 @@ pub fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) ->
         expected: BTreeMap::from([(Property::Lease, "held".to_owned())]),
         surprises: Vec::new(),
         counts: Counts::default(),
+        repeats: 0,
         custody: None,
         latency: BTreeMap::from([(
             "acquire".to_owned(),

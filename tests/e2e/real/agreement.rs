@@ -36,7 +36,7 @@ impl Compared {
     pub fn run(world: WorldName, flags: &[&str]) -> Compared {
         Compared {
             simulated: matrix(WorldName::Sim, 1, flags),
-            real: matrix(world, 1, flags).again_where_it_stood_still(flags),
+            real: matrix(world, 1, flags),
         }
     }
 
@@ -80,44 +80,6 @@ impl Compared {
     }
 }
 
-/// How often a cell is run once more in which the machine stood still.
-const TRIES: usize = 3;
-
-trait AgainWhereItStoodStill {
-    fn again_where_it_stood_still(self, flags: &[&str]) -> Self;
-}
-
-impl AgainWhereItStoodStill for MatrixRecord {
-    /// A run in which the harness could not run is not judged, which says nothing about the world: such
-    /// cells are run again, by themselves.
-    fn again_where_it_stood_still(mut self, flags: &[&str]) -> Self {
-        for cell in &mut self.cells {
-            for _ in 0..TRIES {
-                if !stood_still(cell) {
-                    break;
-                }
-                // A scenario that is not in the catalog has the name of its file.
-                let file = format!("/{}.toml", cell.scenario);
-                let given = flags.iter().find(|flag| flag.ends_with(&file));
-                let scenario = given.map_or(cell.scenario.as_str(), |file| *file);
-                let flags = ["--impl", &cell.subject.name, "--scenario", scenario];
-                let mut again = matrix(cell.backend, 1, &flags);
-                *cell = again.cells.pop().unwrap();
-            }
-        }
-        self
-    }
-}
-
-/// True if a verdict of the cell is missing because the harness stood still.
-fn stood_still(cell: &Cell) -> bool {
-    let mut verdicts = cell.verdicts.values();
-    verdicts.any(|verdict| {
-        let mut story = verdict.story.iter();
-        verdict.status == Status::Unknown && story.any(|line| line.contains("stood still"))
-    })
-}
-
 /// The matrix of these flags in one world.
 fn matrix(world: WorldName, seeds: u64, flags: &[&str]) -> MatrixRecord {
     let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
@@ -127,7 +89,7 @@ fn matrix(world: WorldName, seeds: u64, flags: &[&str]) -> MatrixRecord {
         .args(flags);
     match world {
         WorldName::Docker => command.args(["--image", "picklock-redis:local"]),
-        // They mostly wait. A cell in which the machine stood still is run again.
+        // They mostly wait, and a run in which the machine stood still is made again.
         WorldName::Process => command.args(["--jobs", "8"]),
         WorldName::Sim => &mut command,
     };

@@ -1,5 +1,6 @@
 //! A machine that stands still is named, and no lock is blamed for it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -67,4 +68,50 @@ fn a_driver_that_was_kept_from_running_says_so() {
         "{}",
         outcome.all()
     );
+}
+
+/// A lock that lets Picklock stand still once, while it is held: the folder of the adapters, and the words
+/// for that.
+const STALLS_ONCE: &str = r#"
+import os, pathlib, subprocess, sys
+sys.path.insert(0, ADAPTERS)
+from my_lock import MyLock
+from picklock_adapter import serve
+
+STAND_STILL = "sleep 0.1; kill -STOP $0; sleep 0.7; kill -CONT $0"
+
+class StallsOnce(MyLock):
+    def acquire(self, key, ttl_ms, wait_ms):
+        grant = super().acquire(key, ttl_ms, wait_ms)
+        try:
+            pathlib.Path(__file__).with_name("once").touch(exist_ok=False)
+            subprocess.Popen(["sh", "-c", STAND_STILL, str(os.getppid())], start_new_session=True)
+        except FileExistsError:
+            pass
+        return grant
+
+serve(StallsOnce, name="stalls-once")
+"#;
+
+/// The run that was spoiled is made again, and only that one counts.
+#[test]
+fn a_matrix_makes_a_run_again_in_which_the_machine_stood_still() {
+    let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python");
+    let text = STALLS_ONCE.replace("ADAPTERS", &format!("{:?}", adapters.display()));
+    let scenario = "name = \"long-sections\"\nsummary = \"A buyer works for half a lease.\"\n\
+                    [workload]\nworkers = 2\nstock = 3\nsection = \"0.5ttl\"\n\
+                    [expect.\"*\"]\nlease = \"held\"\n";
+    let line = "matrix --scenario long-sections.toml --backend process --json --quiet --out kept \
+                --name 'stalls=exec:PYTHON stalls_once.py'";
+    let call = picklock(&line.replace("PYTHON", &python))
+        .file("stalls_once.py", &text)
+        .file("long-sections.toml", scenario);
+    let outcome = call.run().exits(0);
+    let cell = &outcome.document()["cells"][0];
+    assert_eq!(cell["runs"], 1, "{cell:#}");
+    assert_eq!(cell["verdicts"]["lease"]["status"], "held", "{cell:#}");
+    assert!(cell["repeats"].as_u64() >= Some(1), "{cell:#}");
+    let kept = outcome.text_file("kept/stalls/long-sections/process/history.jsonl");
+    assert!(!kept.contains("\"stalled\""), "{kept}");
 }

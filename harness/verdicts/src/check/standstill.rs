@@ -5,7 +5,20 @@
 //! not do to the lock what its scenario says.
 
 use crate::history::{Event, Header, What};
+use super::verdict::{Status, Verdicts};
 use crate::timeline::{Attempt, Step, ms};
+
+/// How the reason begins.
+const STOOD_STILL: &str = "the harness stood still";
+
+/// True if something could not be judged because the machine stood still: the run says nothing about the
+/// lock, and may be made again.
+pub fn stood_still(verdicts: &Verdicts) -> bool {
+    let mut unknown = verdicts
+        .values()
+        .filter(|verdict| verdict.status == Status::Unknown);
+    unknown.any(|verdict| verdict.story.iter().any(|line| line.starts_with(STOOD_STILL)))
+}
 
 /// Shortest stall that matters, as a fraction of the lease: as long as Redlock waits for a node. The
 /// driver records no shorter ones.
@@ -106,7 +119,7 @@ impl Standstill {
             count => format!(", the first of {count} such stalls"),
         };
         Some(format!(
-            "the harness stood still for {late_ms} ms until {seconds:.3} s, while {touched}{others}: \
+            "{STOOD_STILL} for {late_ms} ms until {seconds:.3} s, while {touched}{others}: \
              the lock was not put to the test that the scenario describes; run it again on a machine \
              that is less busy"
         ))

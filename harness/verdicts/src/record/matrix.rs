@@ -84,6 +84,10 @@ pub struct Cell {
     pub redis: Option<Redis>,
     /// How many runs were made.
     pub runs: u64,
+    /// How many were made again, with nothing beside them, because the machine had stood still and nothing
+    /// could be judged. They do not count as runs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeats: u64,
     /// Seed of the run that is shown: the first run with a surprise (judged runs before those that
     /// could not be judged), else the first with a violation, else the first.
     pub seed: u64,
@@ -118,6 +122,10 @@ pub struct Cell {
     pub run_dir: Option<String>,
     /// The command that repeats the run that is shown.
     pub reproduce: String,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What looks at the servers' keys, each when a run was over, have confirmed of the custody.

@@ -140,6 +140,17 @@ pub(super) fn custody(record: &MatrixRecord, width: usize) -> Vec<Line> {
     Line::new().styled(FAINT, &text).wrap(width, 2)
 }
 
+/// How many runs were made again, if any.
+pub(super) fn repeats(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let repeats: u64 = record.cells.iter().map(|cell| cell.repeats).sum();
+    let text = match repeats {
+        0 => return Vec::new(),
+        1 => "1 run was made again, because the machine stood still".to_owned(),
+        _ => format!("{repeats} runs were made again, because the machine stood still"),
+    };
+    Line::new().styled(FAINT, &text).wrap(width, 2)
+}
+
 fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
