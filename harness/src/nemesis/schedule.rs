@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{Action, FaultPlan, Lasts, NodeAction, Strikes, Target};
+use picklock_scenarios::{Action, FaultPlan, Lasts, NodeAction, Strikes, Target, WorkerAction};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -163,11 +163,18 @@ impl<W: World> Nemesis<W> {
             nodes: target.nodes.clone(),
             clock,
         });
+        let asked_ns = self.context.clock.now_ns();
         if let Err(refusal) = self.apply(id, &plan, &target, location).await {
             self.end(id).await;
             self.missed(index, &refusal.to_string());
             return started();
         }
+        // A worker is frozen from the signal on. That everything below it has stopped shows later, much
+        // later on a busy machine.
+        let since_ns = match freezes_workers(&plan) {
+            true => asked_ns,
+            false => self.context.clock.now_ns(),
+        };
         let lasts = plan.lasts();
         match lasts {
             Lasts::AtOnce => self.keep(id),
@@ -185,7 +192,11 @@ impl<W: World> Nemesis<W> {
         }
         match lasts {
             Lasts::AtOnce => tokio::time::sleep(Duration::ZERO).await,
-            Lasts::For(span) => tokio::time::sleep(span.resolve(ttl)).await,
+            Lasts::For(span) => {
+                let past_ns = self.context.clock.now_ns().saturating_sub(since_ns);
+                let past = Duration::from_nanos(past_ns);
+                tokio::time::sleep(span.resolve(ttl).saturating_sub(past)).await;
+            }
             Lasts::Frames(frames) => self.all_struck(id, frames).await,
             Lasts::Forever => return,
         }
@@ -264,6 +275,11 @@ impl<W: World> Nemesis<W> {
     pub(super) fn plans(&self) -> &[FaultPlan] {
         &self.context.plan.scenario.faults
     }
+}
+
+fn freezes_workers(plan: &FaultPlan) -> bool {
+    let freezes = |action: &Action| *action == Action::Worker(WorkerAction::Freeze);
+    plan.actions().is_some_and(|all| all.iter().any(freezes))
 }
 
 /// The fault in words, with what its moment was where that had to be supposed.
