@@ -13,9 +13,9 @@ use picklock_harness::check::{Cause, Property, Status, Verdict};
 use picklock_harness::record::{Cell, MatrixRecord, Tally};
 use picklock_scenarios::{Expectation, WorldName};
 
-/// How many seeds show what may happen in the simulation: what happens in one run of twenty is missed
+/// How many seeds show what may happen in the simulation: what happens in one run of a hundred is missed
 /// in fewer than one comparison of a hundred.
-pub const MANY: u64 = 100;
+pub const MANY: u64 = 500;
 
 /// The seed of the runs that are compared.
 const SEED: &str = "7";
@@ -90,7 +90,7 @@ fn matrix(world: WorldName, seeds: u64, flags: &[&str]) -> MatrixRecord {
     match world {
         WorldName::Docker => command.args(["--image", "picklock-redis:local"]),
         // They mostly wait, and a run in which the machine stood still is made again.
-        WorldName::Process => command.args(["--jobs", "8"]),
+        WorldName::Process => command.args(["--jobs", "16"]),
         WorldName::Sim => &mut command,
     };
     let output = command.output().unwrap();
