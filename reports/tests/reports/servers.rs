@@ -68,9 +68,10 @@ fn refusal(parts: Vec<ReportInput>) -> Refusal {
     by_server(&together(parts)).expect_err("it is refused")
 }
 
-/// The part of a page below this heading.
+/// The part of a page from this heading to the next.
 fn below<'a>(page: &'a str, heading: &str) -> &'a str {
-    page.split_once(heading).map_or("", |(_, rest)| rest)
+    let rest = page.split_once(heading).map_or("", |(_, rest)| rest);
+    rest.split("\n### ").next().unwrap_or(rest)
 }
 
 #[test]
