@@ -284,6 +284,10 @@ Examples:
   picklock report run-1
   picklock report matrix-1 --format md,junit,json --out reports
   picklock report after --against before
+  picklock report on-redis on-valkey --format servers
+
+`servers` compares two or more matrices: the same locks and scenarios in the same world, each matrix
+on another server (`picklock matrix --server NAME --out DIR`).
 
 Unreadable paths are reported and skipped. If no path can be read, nothing is written.";
 

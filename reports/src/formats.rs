@@ -72,6 +72,7 @@ macro_rules! formats {
             hgrm,
             hlog,
             trace,
+            servers,
         }
     };
 }

@@ -15,7 +15,7 @@
 //! - [`repro`]: the text of the file from which a run can be repeated
 //! - [`wire_log`]: reads the command log of a run
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
-//!   [`trace`], [`document_files`]
+//!   [`trace`], [`document_files`], [`servers`]
 //! - [`comparison`]: compares two sets of runs
 //! - [`statistics`]: intervals of quantiles, medians and rates
 //! - [`file_name`]: safe file names for arbitrary text

@@ -7,6 +7,7 @@ use picklock_verdicts::record::{FORMAT, MATRIX_FORMAT};
 
 use crate::cells::matrix;
 use crate::samples;
+use crate::servers;
 
 #[test]
 fn a_run_becomes_a_matrix_of_one_cell_with_itself_as_evidence() {
@@ -70,7 +71,12 @@ fn documents_are_told_apart_and_what_is_none_is_refused() {
 fn every_format_writes_files_of_its_ending_under_names_of_their_own() {
     let mut names: Vec<String> = Vec::new();
     for format in FORMATS {
-        let files = (format.write)(&matrix()).unwrap();
+        // One format compares matrices of several servers.
+        let input = match format.name {
+            "servers" => servers::on_two_servers(),
+            _ => matrix(),
+        };
+        let files = (format.write)(&input).unwrap();
         assert!(!files.is_empty(), "{}", format.name);
         for file in files {
             assert!(

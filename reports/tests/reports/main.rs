@@ -24,5 +24,6 @@ mod matrix;
 mod open_loop;
 mod repro;
 mod samples;
+mod servers;
 mod terminal;
 mod trace;

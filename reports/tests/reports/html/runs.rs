@@ -46,6 +46,7 @@ pub fn nothing(seeds: u64) -> ReportInput {
         },
         evidence: Vec::new(),
         skipped: Vec::new(),
+        sources: Vec::new(),
     }
 }
 

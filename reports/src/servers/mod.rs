@@ -1,0 +1,50 @@
+//! The same cells on several servers, as one page of Markdown: where the servers differ.
+//!
+//! Each matrix ran on one server. Cells are the same if lock, options, scenario, its content and the
+//! world are.
+
+mod differences;
+mod names;
+mod page;
+mod pairing;
+mod refusal;
+mod results;
+
+use crate::formats::{File, Format, FormatError};
+use crate::report_input::ReportInput;
+
+pub use refusal::Refusal;
+
+/// `--format servers`.
+pub const FORMAT: Format = Format {
+    name: "servers",
+    ending: ".md",
+    about: "several matrices of the same cells, each on another server: servers.md tells where they differ",
+    write: files,
+};
+
+/// `servers.md`.
+///
+/// # Errors
+/// The matrices cannot be compared: see [`Refusal`].
+pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
+    let text = by_server(input).map_err(|refusal| FormatError::Refused {
+        format: FORMAT.name,
+        reason: refusal.to_string(),
+    })?;
+    Ok(vec![File {
+        name: "servers.md".to_owned(),
+        bytes: text.into_bytes(),
+    }])
+}
+
+/// The matrices side by side, in Markdown. The others are compared with the first.
+///
+/// # Errors
+/// There is one matrix only, one that ran on several servers or on none, two of the same server, or
+/// matrices that have no cell in common or other seeds.
+pub fn by_server(input: &ReportInput) -> Result<String, Refusal> {
+    let columns = pairing::columns(input)?;
+    let rows = pairing::rows(&columns)?;
+    Ok(page::page(&columns, &rows, &input.skipped))
+}
