@@ -21,7 +21,11 @@ pub fn differing(text: &mut String, columns: &[Column], rows: &[Row]) -> Result 
         .flat_map(|row| properties(row, Likeness::Differs).map(move |one| (row, Some(one))))
         .collect();
     match lines.is_empty() {
-        true => writeln!(text, "No cell that was compared differs between the servers."),
+        true => writeln!(
+            text,
+            "No cell that was compared differs between the servers. Properties that the scenario leaves open \
+             (`any`) are not compared: either result may come out on any server."
+        ),
         false => table(text, columns, rows, &lines),
     }
 }

@@ -16,13 +16,21 @@ pub enum Likeness {
     Differs,
 }
 
+/// What a cell says of a property that its scenario leaves open.
+const OPEN: &str = "any";
+
 /// The results that occurred, each with its cause.
 type Results<'a> = BTreeSet<(&'static str, &'a str)>;
 
-/// How this property compares.
+/// How this property compares. Where the scenario leaves it open on both, either result may come out on
+/// any server, and is no difference.
 pub fn compare(one: &Cell, other: &Cell, property: Property) -> Likeness {
     if one.error.is_some() || other.error.is_some() {
         return Likeness::Unclear;
+    }
+    let is_open = |cell: &Cell| cell.expected.get(&property).is_some_and(|word| word == OPEN);
+    if is_open(one) && is_open(other) {
+        return Likeness::Same;
     }
     let (one, other) = (results(one, property), results(other, property));
     let (judged_one, judged_other) = (judged(&one), judged(&other));
