@@ -24,16 +24,19 @@ impl Entry {
 }
 
 /// Everything that a server would write into an RDB file: the databases with all keys, including
-/// expired keys that no command has accessed since.
+/// expired keys that no command has accessed since, and the libraries of functions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keyspace {
     pub(super) databases: Vec<BTreeMap<Vec<u8>, Entry>>,
+    /// The code of each library of functions.
+    pub(super) libraries: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Default for Keyspace {
     fn default() -> Self {
         Keyspace {
             databases: vec![BTreeMap::new(); DATABASES],
+            libraries: BTreeMap::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ mod connection;
 mod copy;
 mod counters;
 mod expiry;
+mod functions;
 mod hash_expiry;
 mod hash_fields;
 mod hash_leases;
@@ -31,6 +32,7 @@ mod time;
 mod transactions;
 
 use super::command::Spec;
+pub(super) use functions::reload_libraries;
 
 /// Every row of the command table.
 pub(super) const FAMILIES: &[&[Spec]] = &[
@@ -40,6 +42,7 @@ pub(super) const FAMILIES: &[&[Spec]] = &[
     copy::COMMANDS,
     counters::COMMANDS,
     expiry::COMMANDS,
+    functions::COMMANDS,
     hash_expiry::COMMANDS,
     hash_leases::COMMANDS,
     hashes::COMMANDS,

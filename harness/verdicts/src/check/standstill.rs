@@ -4,8 +4,8 @@
 //! workers, and nothing passes on the wire. A run in which that happened during a fault or a hold did
 //! not do to the lock what its scenario says.
 
-use crate::history::{Event, Header, What};
 use super::verdict::{Status, Verdicts};
+use crate::history::{Event, Header, What};
 use crate::timeline::{Attempt, Step, ms};
 
 /// How the reason begins.
@@ -17,7 +17,12 @@ pub fn stood_still(verdicts: &Verdicts) -> bool {
     let mut unknown = verdicts
         .values()
         .filter(|verdict| verdict.status == Status::Unknown);
-    unknown.any(|verdict| verdict.story.iter().any(|line| line.starts_with(STOOD_STILL)))
+    unknown.any(|verdict| {
+        verdict
+            .story
+            .iter()
+            .any(|line| line.starts_with(STOOD_STILL))
+    })
 }
 
 /// Shortest stall that matters, as a fraction of the lease: as long as Redlock waits for a node. The

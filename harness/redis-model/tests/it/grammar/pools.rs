@@ -305,6 +305,19 @@ pub const POOLS: &[(&str, &[&str])] = &[
         ],
     ),
     ("library", super::library_scripts::SCRIPTS),
+    ("functions", super::function_libraries::LIBRARIES),
+    ("function", super::function_libraries::NAMES),
+    (
+        "functionlist",
+        &[
+            "WITHCODE",
+            "LIBRARYNAME {libname}",
+            "LIBRARYNAME L*",
+            "LIBRARYNAME",
+            "odd",
+        ],
+    ),
+    ("libname", &["lib", "lib", "lock", "Lib", "none"]),
     (
         "script",
         &[
