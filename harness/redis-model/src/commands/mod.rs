@@ -15,6 +15,7 @@ mod index_range;
 mod keys;
 mod lists;
 mod lists_ends;
+mod many_pops;
 mod option_word;
 mod pubsub;
 mod pubsub_state;
@@ -49,6 +50,7 @@ pub(super) const FAMILIES: &[&[Spec]] = &[
     keys::COMMANDS,
     lists::COMMANDS,
     lists_ends::COMMANDS,
+    many_pops::COMMANDS,
     pubsub::COMMANDS,
     pubsub_state::COMMANDS,
     scan::COMMANDS,

@@ -202,6 +202,15 @@ pub const POOLS: &[(&str, &[&str])] = &[
         &["1 {m}", "2 {m} {m}", "3 {m} {m} {m}", "2 {m}", "0 {m}"],
     ),
     ("sync", &["SYNC", "ASYNC", "odd"]),
+    ("popkeys", &["1 {l}", "2 {l} {l}", "2 {l} {k}"]),
+    ("zpopkeys", &["1 {z}", "2 {z} {z}", "2 {k} {z}"]),
+    (
+        "popcount",
+        &[
+            "COUNT 1", "COUNT 2", "count 10", "COUNT 0", "COUNT x", "COUNT",
+        ],
+    ),
+    ("scoreend", &["MIN", "MAX", "max", "min", "LEFT"]),
     ("beside", &["BEFORE", "AFTER", "beside"]),
     ("side", &["LEFT", "RIGHT"]),
     (
@@ -388,6 +397,8 @@ pub const POOLS: &[(&str, &[&str])] = &[
             "return\\sredis.call('blpop','l1',0)",
             "return\\sredis.call('brpoplpush','l1','l2',0)",
             "return\\sredis.call('bzpopmin','z1',0)",
+            "return\\sredis.call('blmpop',0,1,'l1','left')",
+            "return\\sredis.call('zmpop',1,'z1','min','count',2)",
             "return\\sredis.call('wait',0,0)",
             "return\\sredis.call('spublish','c1',ARGV[1])",
             "return\\sredis.call('pubsub','numsub','c1','c2')",
