@@ -267,6 +267,7 @@ fn context_of<'a>(state: &'a mut State, waiter: &Waiter, now: Now) -> Context<'a
         database: waiter.database,
         resp3: false,
         now,
+        from_script: false,
         may_block: false,
         name: "blpop",
         changed: false,

@@ -265,6 +265,7 @@ pub(super) fn data(
         database: *database,
         resp3: call.resp3,
         now: call.now,
+        from_script: call.from_script,
         may_block: call.may_block,
         name: spec.name,
         changed: false,

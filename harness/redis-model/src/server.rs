@@ -189,6 +189,7 @@ impl Server {
             self.state.touch_all(database);
         }
         self.state.keyspace = keyspace;
+        self.state.keyspace.forget_forms();
         super::commands::reload_libraries(self);
         self.state.note_field_expiries();
         for (database, key) in self.state.watchers.keys().cloned().collect::<Vec<_>>() {

@@ -16,6 +16,7 @@ mod keys;
 mod lists;
 mod lists_ends;
 mod many_pops;
+mod object;
 mod option_word;
 mod pubsub;
 mod pubsub_state;
@@ -51,6 +52,7 @@ pub(super) const FAMILIES: &[&[Spec]] = &[
     lists::COMMANDS,
     lists_ends::COMMANDS,
     many_pops::COMMANDS,
+    object::COMMANDS,
     pubsub::COMMANDS,
     pubsub_state::COMMANDS,
     scan::COMMANDS,

@@ -175,7 +175,7 @@ fn read_flags(lua: &Lua, list: &Table) -> Result<[bool; FLAGS.len()], String> {
             let text = value.as_ref();
             text.is_some_and(|text| text.eq_ignore_ascii_case(flag.as_bytes()))
         };
-        let known = FLAGS.iter().position(|flag| is_value(&flag));
+        let known = FLAGS.iter().position(is_value);
         flags[known.ok_or("unknown flag given")?] = true;
     }
     Ok(flags)

@@ -181,6 +181,20 @@ pub const POOLS: &[(&str, &[&str])] = &[
             "lua-time-limit",
         ],
     ),
+    (
+        "setting",
+        &[
+            "timeout 0",
+            "HZ 10",
+            "maxmemory 0",
+            "maxmemory-policy noeviction",
+            "notify-keyspace-events \\e",
+            "requirepass \\e",
+            "tcp-keepalive 300",
+            "maxclients 10000",
+            "lua-time-limit 5000",
+        ],
+    ),
     ("hifs", &["FNX", "FXX"]),
     (
         "hlease",

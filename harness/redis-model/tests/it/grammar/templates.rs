@@ -180,6 +180,14 @@ pub const TEMPLATES: &[(u32, &str)] = &[
     (1, "FUNCTION STATS"),
     (1, "FUNCTION KILL"),
     (1, "FUNCTION {odd}"),
+    // How values are stored.
+    (8, "OBJECT ENCODING {s}"),
+    (1, "OBJECT ENCODING {l}"),
+    (1, "OBJECT ENCODING {t}"),
+    (3, "OBJECT REFCOUNT {s}"),
+    (1, "OBJECT FREQ {k}"),
+    (1, "OBJECT IDLETIME none"),
+    (1, "OBJECT {odd}"),
     // Connection.
     (2, "PING {v?}"),
     (1, "ECHO {v}"),
@@ -187,6 +195,7 @@ pub const TEMPLATES: &[(u32, &str)] = &[
     (1, "SELECT {dbindex}"),
     (2, "CLIENT {clientsub}"),
     (2, "CONFIG GET {parameter} {parameter?}"),
+    (1, "CONFIG SET {setting} {setting?}"),
     (1, "CONFIG RESETSTAT"),
     (1, "CONFIG {odd}"),
     (1, "WAITAOF {i} {n} {n}"),
