@@ -154,7 +154,7 @@ fn flush(server: &mut Server, args: Args<'_>) -> Outcome {
         }
         _ => {
             let version = server.state.version;
-            return Err(Refusal::wrong_subcommand_use(version, "function", args[1]));
+            return Err(Refusal::wrong_subcommand_use(version, "FUNCTION", args[1]));
         }
     }
     server.functions.flush();
