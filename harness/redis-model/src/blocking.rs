@@ -103,6 +103,59 @@ fn pop_score(
     Ok(popped)
 }
 
+/// Takes elements of the first of these lists that has one.
+fn pop_many(
+    context: &mut Context<'_>,
+    keys: &[Vec<u8>],
+    left: bool,
+    count: usize,
+) -> Result<Option<Reply>, Refusal> {
+    for key in keys {
+        let Some(list) = context.list(key)? else {
+            continue;
+        };
+        let taken = count.min(list.len());
+        let mut popped = Vec::with_capacity(taken);
+        for _ in 0..taken {
+            popped.extend(pop_end(context, key, left)?);
+        }
+        let word: &[u8] = if left { b"LPOP" } else { b"RPOP" };
+        context.reword(&[word, key, taken.to_string().as_bytes()]);
+        let popped = Reply::bulks(popped);
+        return Ok(Some(Reply::Array(vec![Reply::bulk(key), popped])));
+    }
+    Ok(None)
+}
+
+/// Takes members of the first of these sorted sets that has one.
+fn pop_many_scores(
+    context: &mut Context<'_>,
+    keys: &[Vec<u8>],
+    highest: bool,
+    count: usize,
+) -> Result<Option<Reply>, Refusal> {
+    for key in keys {
+        let Some(set) = context.sorted_set(key)? else {
+            continue;
+        };
+        let taken = count.min(set.len());
+        let mut popped = Vec::with_capacity(taken);
+        for _ in 0..taken {
+            let (member, score) = match pop_score(context, key, highest)? {
+                Some(popped) => popped,
+                None => break,
+            };
+            let score = context.double(score);
+            popped.push(Reply::Array(vec![Reply::Bulk(member), score]));
+        }
+        let word: &[u8] = if highest { b"ZPOPMAX" } else { b"ZPOPMIN" };
+        context.reword(&[word, key, taken.to_string().as_bytes()]);
+        let popped = Reply::Array(popped);
+        return Ok(Some(Reply::Array(vec![Reply::bulk(key), popped])));
+    }
+    Ok(None)
+}
+
 /// The reply that a wait can get now, if any.
 pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option<Reply>, Refusal> {
     match wait {
@@ -154,6 +207,12 @@ pub(super) fn try_serve(context: &mut Context<'_>, wait: &Wait) -> Result<Option
             context.reword(&[b"LMOVE", from, to, side(*from_left), side(*to_left)]);
             Ok(Some(reply))
         }
+        Wait::PopMany { keys, left, count } => pop_many(context, keys, *left, *count),
+        Wait::PopManyScores {
+            keys,
+            highest,
+            count,
+        } => pop_many_scores(context, keys, *highest, *count),
         // It does not wait for a key.
         Wait::Replicas { .. } => Ok(None),
     }
@@ -178,9 +237,9 @@ fn serve_key(state: &mut State, database: usize, key: &[u8], now: Now) {
         }
         let waiter = waiter.clone();
         let mut context = context_of(state, &waiter, now);
-        let there = match waiter.wait {
-            Wait::PopScore { .. } => matches!(context.sorted_set(key), Ok(Some(_))),
-            _ => matches!(context.list(key), Ok(Some(_))),
+        let there = match waiter.wait.is_for_sorted_set() {
+            true => matches!(context.sorted_set(key), Ok(Some(_))),
+            false => matches!(context.list(key), Ok(Some(_))),
         };
         if !there {
             // Nothing is left, or it is not what this client waits for.
@@ -208,6 +267,7 @@ fn context_of<'a>(state: &'a mut State, waiter: &Waiter, now: Now) -> Context<'a
         database: waiter.database,
         resp3: false,
         now,
+        from_script: false,
         may_block: false,
         name: "blpop",
         changed: false,
@@ -267,8 +327,9 @@ pub(super) fn time_out(state: &mut State, now: Now) {
             continue;
         }
         let reply = match waiter.wait {
-            Wait::Pop { .. } | Wait::PopScore { .. } => Reply::NilArray,
             Wait::Move { .. } => Reply::Nil,
+            Wait::Pop { .. } | Wait::PopScore { .. } => Reply::NilArray,
+            Wait::PopMany { .. } | Wait::PopManyScores { .. } => Reply::NilArray,
             Wait::Replicas { changes, .. } => Reply::Int(acknowledged(state, changes)),
         };
         release(state, place, reply);

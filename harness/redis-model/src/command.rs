@@ -59,6 +59,10 @@ pub(super) struct Subcommand {
     pub arity_62: i32,
     /// Which servers have it.
     pub offered: fn(ServerVersion) -> bool,
+    /// Changes what the server stores, although other subcommands do not.
+    pub write: bool,
+    /// Refused when memory is exhausted.
+    pub denies_oom: bool,
 }
 
 impl Subcommand {
@@ -69,7 +73,22 @@ impl Subcommand {
             arity,
             arity_62: arity,
             offered: |_| true,
+            write: false,
+            denies_oom: false,
         }
+    }
+
+    /// The same, which changes what the server stores.
+    pub(super) const fn write(mut self) -> Subcommand {
+        self.write = true;
+        self
+    }
+
+    /// The same, which may need more memory too.
+    pub(super) const fn grow(mut self) -> Subcommand {
+        self.write = true;
+        self.denies_oom = true;
+        self
     }
 
     /// The same, on these servers only.
@@ -247,11 +266,25 @@ impl Spec {
         }
     }
 
+    /// True if it changes what the server stores.
+    pub(super) fn changes_keys(&self, args: Args<'_>) -> bool {
+        self.write || self.subcommand(args).is_some_and(|sub| sub.write)
+    }
+
+    /// True if it is refused when memory is exhausted.
+    pub(super) fn needs_memory(&self, args: Args<'_>) -> bool {
+        self.denies_oom || self.subcommand(args).is_some_and(|sub| sub.denies_oom)
+    }
+
+    fn subcommand(&self, args: Args<'_>) -> Option<&Subcommand> {
+        let word = args.get(1)?;
+        let mut subcommands = self.subcommands.iter();
+        subcommands.find(|sub| is_named(word, sub.name))
+    }
+
     /// The name as it is in error texts: since Redis 7.0 with the subcommand, `script|load`.
     pub(super) fn name_of(&self, args: Args<'_>, version: ServerVersion) -> String {
-        let mut subcommands = self.subcommands.iter();
-        let named = |sub: &&Subcommand| args.get(1).is_some_and(|word| is_named(word, sub.name));
-        match subcommands.find(named).filter(|_| version.since_70()) {
+        match self.subcommand(args).filter(|_| version.since_70()) {
             Some(sub) => format!("{}|{}", self.name, sub.name),
             None => self.name.to_owned(),
         }

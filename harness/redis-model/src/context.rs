@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::keyspace::Entry;
+use super::ServerVersion;
+use super::keyspace::{Entry, Form};
 use super::reply::Refusal;
 use super::session::{ClientId, Session};
 use super::state::State;
@@ -18,6 +19,8 @@ pub(super) struct Context<'a> {
     /// The reply may use RESP3.
     pub resp3: bool,
     pub now: Now,
+    /// A script has called it.
+    pub from_script: bool,
     /// False in a script or a transaction, where nothing blocks.
     pub may_block: bool,
     /// The command's name as in the table, for error texts.
@@ -101,6 +104,7 @@ impl Context<'_> {
             .entry(key.to_vec())
             .or_insert_with(|| Entry {
                 value: empty(),
+                form: Form::default(),
                 expires_ms: None,
             })
             .value
@@ -108,14 +112,32 @@ impl Context<'_> {
 
     /// Replaces the value of a key, with a new expiry.
     pub(super) fn put(&mut self, key: &[u8], value: Value, expires_ms: Option<i64>) {
+        // Since Valkey 9 the arguments of a script's commands stay text.
+        let form = match self.from_script && self.state.version == ServerVersion::Valkey91 {
+            true => Form::Text,
+            false => Form::Stored,
+        };
+        let new = Entry {
+            value,
+            form,
+            expires_ms,
+        };
         let database = &mut self.state.keyspace.databases[self.database];
         match database.get_mut(key) {
-            Some(entry) => *entry = Entry { value, expires_ms },
+            Some(entry) => *entry = new,
             None => {
-                database.insert(key.to_vec(), Entry { value, expires_ms });
+                database.insert(key.to_vec(), new);
             }
         }
         self.touched(key);
+    }
+
+    /// Notes how a string came to be.
+    pub(super) fn set_form(&mut self, key: &[u8], form: Form) {
+        let database = &mut self.state.keyspace.databases[self.database];
+        if let Some(entry) = database.get_mut(key) {
+            entry.form = form;
+        }
     }
 
     /// Removes a key. True if it existed and had not expired.

@@ -29,7 +29,7 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
     let Some(name) = args.first() else {
         return Reply::NilArray;
     };
-    let spec = match admit(&mut server.state, client, name, args) {
+    let spec = match admit(server, client, name, args) {
         Ok(spec) => spec,
         Err(refusal) => {
             // A refused command makes the whole transaction fail.
@@ -83,11 +83,14 @@ fn transaction(state: &mut State, client: ClientId) -> Option<&mut super::sessio
 
 /// The checks before a command is queued or executed.
 fn admit(
-    state: &mut State,
+    server: &mut Server,
     client: ClientId,
     name: &[u8],
     args: Args<'_>,
 ) -> Result<&'static Spec, Refusal> {
+    let Server {
+        state, functions, ..
+    } = server;
     let Some(spec) = find(name, state.version) else {
         return Err(unknown(state, name, args));
     };
@@ -123,10 +126,10 @@ fn admit(
     {
         return Err(refusal);
     }
-    if state.out_of_memory && spec.denies_oom {
+    if state.out_of_memory && (spec.needs_memory(args) || functions.need_memory(spec, args)) {
         return Err(OUT_OF_MEMORY);
     }
-    if state.read_only && spec.write {
+    if state.read_only && (spec.changes_keys(args) || functions.may_write(spec, args)) {
         return Err(READ_ONLY);
     }
     while_subscribed(state, client, spec, args)?;
@@ -219,7 +222,7 @@ fn whole(
     args: Args<'_>,
     now: Now,
 ) -> Reply {
-    let is_script = spec.name.starts_with("eval");
+    let is_script = spec.name.starts_with("eval") || spec.name.starts_with("fcall");
     let tell = |server: &mut Server| {
         if let Some(report) = &mut server.state.report {
             let session = server.state.sessions.get(&client);
@@ -262,6 +265,7 @@ pub(super) fn data(
         database: *database,
         resp3: call.resp3,
         now: call.now,
+        from_script: call.from_script,
         may_block: call.may_block,
         name: spec.name,
         changed: false,

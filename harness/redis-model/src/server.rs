@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::effect::Effect;
 use super::key_watch::{HeldValue, TouchedKeys};
 use super::keyspace::Keyspace;
-use super::lua::Scripts;
+use super::lua::{Functions, Scripts};
 use super::report::Report;
 use super::session::{ClientId, Session};
 use super::state::State;
@@ -17,6 +17,7 @@ pub struct Server {
     /// Boxed, because a running script takes it into the Lua state's callbacks.
     pub(super) state: Box<State>,
     pub(super) scripts: Scripts,
+    pub(super) functions: Functions,
 }
 
 impl Server {
@@ -29,6 +30,7 @@ impl Server {
         Server {
             state: Box::new(state),
             scripts: Scripts::new(version),
+            functions: Functions::new(version),
         }
     }
 
@@ -175,17 +177,20 @@ impl Server {
         reply
     }
 
-    /// A copy of all keys, as an RDB file would contain them, without scripts and connections.
+    /// A copy of all keys, as an RDB file would contain them, with the libraries of functions, without scripts and
+    /// connections.
     pub fn snapshot(&self) -> Keyspace {
         self.state.keyspace.clone()
     }
 
-    /// Replaces all keys. Scripts and connections stay.
+    /// Replaces all keys and the libraries of functions. Scripts and connections stay.
     pub fn restore(&mut self, keyspace: Keyspace) {
         for database in 0..self.state.keyspace.databases.len() {
             self.state.touch_all(database);
         }
         self.state.keyspace = keyspace;
+        self.state.keyspace.forget_forms();
+        super::commands::reload_libraries(self);
         self.state.note_field_expiries();
         for (database, key) in self.state.watchers.keys().cloned().collect::<Vec<_>>() {
             if self.state.keyspace.databases[database].contains_key(&key) {

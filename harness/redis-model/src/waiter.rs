@@ -10,6 +10,18 @@ pub(super) enum Wait {
     Pop { keys: Vec<Vec<u8>>, left: bool },
     /// The first or the last member of the first of these sorted sets that has one.
     PopScore { keys: Vec<Vec<u8>>, highest: bool },
+    /// Up to this many elements of the first of these lists that has one.
+    PopMany {
+        keys: Vec<Vec<u8>>,
+        left: bool,
+        count: usize,
+    },
+    /// Up to this many members of the first of these sorted sets that has one.
+    PopManyScores {
+        keys: Vec<Vec<u8>>,
+        highest: bool,
+        count: usize,
+    },
     /// An element to move to another list.
     Move {
         from: Vec<u8>,
@@ -35,9 +47,10 @@ impl Wait {
     /// True if an element of this key may end the wait.
     pub(super) fn takes_from(&self, key: &[u8]) -> bool {
         match self {
-            Wait::Pop { keys, .. } | Wait::PopScore { keys, .. } => {
-                keys.iter().any(|other| other == key)
-            }
+            Wait::Pop { keys, .. }
+            | Wait::PopScore { keys, .. }
+            | Wait::PopMany { keys, .. }
+            | Wait::PopManyScores { keys, .. } => keys.iter().any(|other| other == key),
             Wait::Move { from, .. } => from == key,
             Wait::Replicas { .. } => false,
         }
@@ -45,16 +58,19 @@ impl Wait {
 
     /// The same wait, restricted to this key.
     pub(super) fn on(&self, key: &[u8]) -> Wait {
-        match self {
-            Wait::Pop { left, .. } => Wait::Pop {
-                keys: vec![key.to_vec()],
-                left: *left,
-            },
-            Wait::PopScore { highest, .. } => Wait::PopScore {
-                keys: vec![key.to_vec()],
-                highest: *highest,
-            },
-            Wait::Move { .. } | Wait::Replicas { .. } => self.clone(),
+        let mut wait = self.clone();
+        match &mut wait {
+            Wait::Pop { keys, .. }
+            | Wait::PopScore { keys, .. }
+            | Wait::PopMany { keys, .. }
+            | Wait::PopManyScores { keys, .. } => *keys = vec![key.to_vec()],
+            Wait::Move { .. } | Wait::Replicas { .. } => {}
         }
+        wait
+    }
+
+    /// True if it waits for a sorted set. Other waits for keys are for lists.
+    pub(super) fn is_for_sorted_set(&self) -> bool {
+        matches!(self, Wait::PopScore { .. } | Wait::PopManyScores { .. })
     }
 }

@@ -29,6 +29,7 @@ const NOT_REPLAYED: &[&str] = &[
     "EXEC",
     "FCALL",
     "FCALL_RO",
+    "FUNCTION",
     "HELLO",
     "INFO",
     "MONITOR",

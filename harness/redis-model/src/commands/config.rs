@@ -33,6 +33,9 @@ fn config(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     if is_word(word, "GET") {
         return get(context, &args[2..]);
     }
+    if is_word(word, "SET") {
+        return set(context, &args[2..]);
+    }
     if is_word(word, "RESETSTAT") {
         // `INFO` has no statistics here.
         return Ok(Reply::OK);
@@ -66,6 +69,31 @@ fn get(context: &mut Context<'_>, names: Args<'_>) -> Outcome {
         (Reply::Bulk(name), Reply::bulk(value))
     };
     Ok(Reply::Map(pairs.into_iter().map(pair).collect()))
+}
+
+/// Parameters that a real server does not let clients change.
+const IMMUTABLE: [&str; 2] = ["cluster-enabled", "databases"];
+
+/// Giving parameters the values that they have changes nothing; other values are not modelled.
+fn set(context: &mut Context<'_>, words: Args<'_>) -> Outcome {
+    let pairs = words.chunks_exact(2);
+    if !pairs.remainder().is_empty() {
+        return Err(Refusal::SYNTAX);
+    }
+    for (place, pair) in pairs.enumerate() {
+        let name = pair[0];
+        let immutable = IMMUTABLE.iter().any(|one| is_word(name, one));
+        let earlier = words[..2 * place].iter().step_by(2);
+        let again = earlier
+            .into_iter()
+            .any(|other| other.eq_ignore_ascii_case(name));
+        let same = value(context, name).is_some_and(|value| value.as_bytes() == pair[1]);
+        if immutable || again || !same {
+            let name = Refusal::quote(name, usize::MAX).to_ascii_lowercase();
+            return Err(context.not_modelled(&format!("CONFIG SET {name} to such a value")));
+        }
+    }
+    Ok(Reply::OK)
 }
 
 /// The value of a parameter, if it is known: persistence, for one, is the world's.

@@ -36,6 +36,7 @@ fn copy(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let free = replace || !context.exists(to);
     if free {
         context.put(to, entry.value, entry.expires_ms);
+        context.set_form(to, entry.form);
     }
     // The command is replicated for the database that the client has selected.
     context.database = source;

@@ -2,6 +2,7 @@
 
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
+use super::super::keyspace::Form;
 use super::super::number::{integer, integer_argument};
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::Value;
@@ -30,6 +31,7 @@ pub(super) const COMMANDS: &[Spec] = &[
 fn add(context: &mut Context<'_>, key: &[u8], step: i64) -> Outcome {
     let Some(bytes) = context.string(key)? else {
         context.put(key, Value::String(step.to_string().into_bytes()), None);
+        context.set_form(key, Form::Number);
         return Ok(Reply::Int(step));
     };
     let old = integer(bytes).ok_or(Refusal::NOT_INTEGER)?;
@@ -37,6 +39,7 @@ fn add(context: &mut Context<'_>, key: &[u8], step: i64) -> Outcome {
         .checked_add(step)
         .ok_or(Refusal::fixed("ERR increment or decrement would overflow"))?;
     *bytes = new.to_string().into_bytes();
+    context.set_form(key, Form::Number);
     context.touched(key);
     Ok(Reply::Int(new))
 }
@@ -55,6 +58,7 @@ fn incrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Some(bytes) => bytes.clone_from(&text),
         None => context.put(key, Value::String(text.clone()), None),
     }
+    context.set_form(key, Form::Text);
     context.touched(key);
     context.reword(&[b"SET", key, &text, b"KEEPTTL"]);
     Ok(Reply::Bulk(text))

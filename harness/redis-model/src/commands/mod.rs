@@ -6,6 +6,7 @@ mod connection;
 mod copy;
 mod counters;
 mod expiry;
+mod functions;
 mod hash_expiry;
 mod hash_fields;
 mod hash_leases;
@@ -14,6 +15,8 @@ mod index_range;
 mod keys;
 mod lists;
 mod lists_ends;
+mod many_pops;
+mod object;
 mod option_word;
 mod pubsub;
 mod pubsub_state;
@@ -31,6 +34,7 @@ mod time;
 mod transactions;
 
 use super::command::Spec;
+pub(super) use functions::reload_libraries;
 
 /// Every row of the command table.
 pub(super) const FAMILIES: &[&[Spec]] = &[
@@ -40,12 +44,15 @@ pub(super) const FAMILIES: &[&[Spec]] = &[
     copy::COMMANDS,
     counters::COMMANDS,
     expiry::COMMANDS,
+    functions::COMMANDS,
     hash_expiry::COMMANDS,
     hash_leases::COMMANDS,
     hashes::COMMANDS,
     keys::COMMANDS,
     lists::COMMANDS,
     lists_ends::COMMANDS,
+    many_pops::COMMANDS,
+    object::COMMANDS,
     pubsub::COMMANDS,
     pubsub_state::COMMANDS,
     scan::COMMANDS,

@@ -34,7 +34,11 @@ pub(super) const COMMANDS: &[Spec] = &[
 
 /// How many of the words after the count are keys.
 fn count_keys(args: Args<'_>) -> Result<usize, Refusal> {
-    let count = integer_argument(args[2])?;
+    keys_of(args, integer_argument(args[2])?)
+}
+
+/// The same, where the count has been read.
+pub(super) fn keys_of(args: Args<'_>, count: i64) -> Result<usize, Refusal> {
     if count > args.len() as i64 - 3 {
         return Err(Refusal::fixed(
             "ERR Number of keys can't be greater than number of args",
@@ -54,7 +58,7 @@ fn eval(
     let (sha, script) = load(server, args[1])?;
     let (keys, argv) = args[3..].split_at(keys);
     let run = Run {
-        sha: &sha,
+        name: &sha,
         keys,
         argv,
     };
@@ -74,7 +78,7 @@ fn evalsha(
     let script = server.scripts.find(&sha).ok_or(MISSING)?;
     let (keys, argv) = args[3..].split_at(keys);
     let run = Run {
-        sha: &sha,
+        name: &sha,
         keys,
         argv,
     };
@@ -87,6 +91,9 @@ fn read_sha(text: &[u8]) -> Option<Sha> {
     Some(sha)
 }
 
+pub(super) const NOT_READ_ONLY: Refusal =
+    Refusal::fixed("ERR Can not execute a script with write flag using *_ro command.");
+
 fn run_script(
     server: &mut Server,
     script: &Script,
@@ -96,9 +103,7 @@ fn run_script(
     read_only: bool,
 ) -> Outcome {
     if read_only && script.declares_writes() {
-        return Err(Refusal::fixed(
-            "ERR Can not execute a script with write flag using *_ro command.",
-        ));
+        return Err(NOT_READ_ONLY);
     }
     let session = server.state.sessions.get(&client);
     let call = Call {
@@ -110,7 +115,7 @@ fn run_script(
         may_block: false,
     };
     let database = session.map_or(0, |session| session.database);
-    let Server { state, scripts } = server;
+    let Server { state, scripts, .. } = server;
     Ok(scripts.run(state, script, run, call, database, read_only))
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
+use super::super::keyspace::Form;
 use super::super::number::integer_argument;
 use super::super::reply::{Outcome, Refusal};
 use super::super::values::Value;
@@ -199,6 +200,7 @@ fn append(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Some(bytes) => {
             bytes.extend_from_slice(tail);
             let len = bytes.len();
+            context.set_form(key, Form::Edited);
             context.touched(key);
             len
         }
@@ -262,6 +264,7 @@ fn setrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     bytes[offset..end].copy_from_slice(patch);
     let len = bytes.len();
+    context.set_form(key, Form::Edited);
     context.touched(key);
     Ok(Reply::Int(len as i64))
 }

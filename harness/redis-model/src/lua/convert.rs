@@ -5,7 +5,6 @@ use mlua::{Lua, Table, Value};
 use super::super::number::{double_text, general_17};
 use super::super::reply::Refusal;
 use super::super::{Reply, ServerVersion};
-use super::Sha;
 
 /// Deeper nesting is cut off, as Redis does when its C stack would overflow.
 const DEPTH: usize = 100;
@@ -235,35 +234,44 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// The error reply of a script that raised this value.
-pub(super) fn error_text(version: ServerVersion, raised: &Value, sha: &Sha) -> String {
+pub(super) fn error_text(version: ServerVersion, raised: &Value, name: &[u8]) -> String {
     let Value::Table(table) = raised else {
         return "ERR a script raised what is no error".to_owned();
     };
     let field = |name: &str| text_of(table, name).ok().flatten();
-    // Redis 7.0 reads the missing text of an error and crashes. Newer versions reply like this.
-    let message = field("err").unwrap_or_else(|| "ERR unknown error".to_owned());
+    let message = raised_text(raised);
     let line = match table.raw_get::<Value>("line") {
         Ok(Value::Integer(line)) => Some(line),
         Ok(Value::Number(line)) => Some(line as i64),
         _ => None,
     };
     match (field("source"), line) {
-        (Some(source), Some(line)) => located(version, &message, sha, &source, line),
+        (Some(source), Some(line)) => located(version, &message, name, &source, line),
         _ => one_line(&message),
     }
+}
+
+/// The text of a raised value.
+pub(super) fn raised_text(raised: &Value) -> String {
+    let text = match raised {
+        Value::Table(table) => text_of(table, "err").ok().flatten(),
+        _ => None,
+    };
+    // Redis 7.0 reads the missing text of an error and crashes. Newer versions reply like this.
+    text.unwrap_or_else(|| "ERR unknown error".to_owned())
 }
 
 /// An error's text with the position at which it was raised.
 pub(super) fn located(
     version: ServerVersion,
     message: &str,
-    sha: &Sha,
+    name: &[u8],
     source: &str,
     line: i64,
 ) -> String {
-    let sha = String::from_utf8_lossy(sha);
+    let name = String::from_utf8_lossy(name);
     one_line(&match version {
         ServerVersion::Valkey91 => format!("{message} script: on {source}:{line}."),
-        _ => format!("{message} script: {sha}, on {source}:{line}."),
+        _ => format!("{message} script: {name}, on {source}:{line}."),
     })
 }

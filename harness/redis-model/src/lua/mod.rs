@@ -2,12 +2,15 @@
 
 mod call;
 mod convert;
+mod functions;
 mod fuse;
 mod interface;
 mod libraries;
+mod library_header;
 mod pool;
 mod raised;
 mod random;
+mod register;
 mod scripts;
 mod shebang;
 mod simple;
@@ -23,7 +26,9 @@ use super::reply::Refusal;
 use super::state::State;
 use super::{Reply, ServerVersion};
 use convert::Terms;
+pub(super) use functions::{Function as StoredFunction, Functions};
 use random::Generator;
+use register::Registered;
 pub(super) use scripts::{Script, Scripts};
 
 /// What a script gets that passes nearly as many values at once as Lua can hold. There is less room for
@@ -57,6 +62,8 @@ struct Shared {
     spent: u64,
     /// A script has changed a setting that outlives it.
     spoilt: bool,
+    /// The functions of the library that is being loaded; `None` if none is.
+    registered: Option<Vec<Registered>>,
 }
 
 /// The Lua state of one server.
@@ -65,6 +72,8 @@ struct Engine {
     shared: Arc<Mutex<Shared>>,
     environment: Table,
     enter: Function,
+    /// Runs the code of a library of functions. A state for scripts has none.
+    load: Option<Function>,
     handler: Function,
     /// Swapped in for the server while a script has the server's own memory.
     spare: Option<Box<State>>,
@@ -97,18 +106,27 @@ pub(super) fn sha_of(body: &[u8]) -> Sha {
 }
 
 impl Engine {
-    /// A new Lua state.
+    /// A new Lua state for scripts.
     fn new(version: ServerVersion) -> mlua::Result<Engine> {
+        Engine::set_up(version, false)
+    }
+
+    /// A new Lua state, for scripts or for functions.
+    fn set_up(version: ServerVersion, for_functions: bool) -> mlua::Result<Engine> {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
         let lua = Lua::new_with(libraries, mlua::LuaOptions::default())?;
         let shared = Arc::new(Mutex::new(Shared::default()));
         // Redis 6.2 does not tell scripts its version.
         let text = version.since_70().then(|| version.redis_number());
         let number = text.map(interface::packed);
-        let (environment, enter) = lua
+        let native = native(version, &lua, &shared)?;
+        if for_functions {
+            register::add(&native, &lua, &shared, version)?;
+        }
+        let (environment, enter, load) = lua
             .load(include_str!("prelude.lua"))
             .set_name("=prelude")
-            .call::<(Table, Function)>((native(version, &lua, &shared)?, text, number))?;
+            .call::<(Table, Function, Option<Function>)>((native, text, number))?;
         let handler = lua.create_function(annotate)?;
         fuse::set(&lua, &shared)?;
         Ok(Engine {
@@ -116,6 +134,7 @@ impl Engine {
             shared,
             environment,
             enter,
+            load,
             handler,
             spare: None,
             compiled: BTreeMap::new(),
@@ -137,10 +156,7 @@ impl Engine {
             .set_environment(self.environment.clone())
             .into_function()
             .map_err(|error| {
-                let reason = match &error {
-                    mlua::Error::SyntaxError { message, .. } => message.clone(),
-                    other => other.to_string(),
-                };
+                let reason = syntax_error(&error);
                 Refusal::of(format!(
                     "ERR Error compiling script (new function): {reason}"
                 ))
@@ -158,32 +174,40 @@ impl Engine {
         function: &Function,
         run: &Run<'_>,
     ) -> Reply {
-        {
-            let mut shared = lock(&self.shared);
-            shared.spent = 0;
-            let own = std::mem::replace(state, self.spare.take().unwrap_or_default());
-            shared.running = Some(ScriptContext { state: own, caller });
-        }
+        self.take(state, caller);
         let outcome = self.enter(function, run);
-        let mut terms = Terms::default();
-        if let Some(running) = lock(&self.shared).running.take() {
-            terms = Terms {
-                version: self.version,
-                resp3: running.caller.call.resp3,
-            };
-            self.spare = Some(std::mem::replace(state, running.state));
-        }
+        let terms = self.return_state(state);
         match outcome {
             Ok((true, value)) => convert::to_reply(&value, terms)
                 .unwrap_or_else(|unknown| state.not_modelled(&format!("{unknown}")).into()),
             Ok((false, error)) => {
-                let text = convert::error_text(self.version, &error, run.sha);
+                let text = convert::error_text(self.version, &error, run.name);
                 if text.contains(NO_ROOM) {
                     state.not_modelled("as many values at once as Lua can hold");
                 }
                 Reply::Error(text.into())
             }
             Err(error) => Reply::error(format!("ERR {error}")),
+        }
+    }
+
+    /// Takes the server's memory into the Lua state.
+    fn take(&mut self, state: &mut Box<State>, caller: Caller) {
+        let mut shared = lock(&self.shared);
+        shared.spent = 0;
+        let own = std::mem::replace(state, self.spare.take().unwrap_or_default());
+        shared.running = Some(ScriptContext { state: own, caller });
+    }
+
+    /// Gives the server's memory back.
+    fn return_state(&mut self, state: &mut Box<State>) -> Terms {
+        let Some(running) = lock(&self.shared).running.take() else {
+            return Terms::default();
+        };
+        self.spare = Some(std::mem::replace(state, running.state));
+        Terms {
+            version: self.version,
+            resp3: running.caller.call.resp3,
         }
     }
 
@@ -219,7 +243,8 @@ impl Engine {
 
 /// One run of a script.
 pub(super) struct Run<'a> {
-    pub sha: &'a Sha,
+    /// In the text of errors: a script's digest, or the name of a function.
+    pub name: &'a [u8],
     pub keys: &'a [&'a [u8]],
     pub argv: &'a [&'a [u8]],
 }
@@ -264,21 +289,34 @@ fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
     };
     for level in 1.. {
         let line = lua.inspect_stack(level, |frame| {
-            let script = frame
-                .source()
-                .source
-                .is_some_and(|name| name == "@user_script");
-            script.then(|| frame.current_line().unwrap_or(0))
+            let source = frame.source().source;
+            let name = source.as_deref().and_then(own_source);
+            name.map(|name| (name, frame.current_line().unwrap_or(0)))
         });
         match line {
             None => break,
             Some(None) => {}
-            Some(Some(line)) => {
-                table.raw_set("source", "@user_script")?;
+            Some(Some((source, line))) => {
+                table.raw_set("source", source)?;
                 table.raw_set("line", line)?;
                 break;
             }
         }
     }
     Ok(table)
+}
+
+/// The name of a source that is a client's: of a script, or of a library.
+fn own_source(name: &str) -> Option<&'static str> {
+    ["@user_script", functions::SOURCE]
+        .into_iter()
+        .find(|own| *own == name)
+}
+
+/// Why a text is no Lua.
+fn syntax_error(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        other => other.to_string(),
+    }
 }

@@ -53,6 +53,11 @@ function redis.replicate_commands() return true end
 function redis.breakpoint() return false end
 function redis.debug() end
 
+-- Functions do not have these.
+if native.register_function then
+    redis.replicate_commands, redis.breakpoint, redis.debug = nil, nil, nil
+end
+
 local globals = {}
 for _, name in pairs({
     "_VERSION", "assert", "collectgarbage", "coroutine", "error", "gcinfo", "getmetatable",
@@ -147,4 +152,39 @@ local function enter(script, handler, keys, argv)
     return raw_xpcall(script, handler)
 end
 
-return environment, enter
+if not native.register_function then return environment, enter end
+
+-- What a library of functions sees: little while it is loaded, what scripts see when a function is called.
+local api = {
+    LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3,
+    REDIS_VERSION = version, REDIS_VERSION_NUM = version_number,
+    SERVER_NAME = native.server_name,
+    VALKEY_VERSION = native.valkey_version, VALKEY_VERSION_NUM = native.valkey_version_number,
+    register_function = native.register_function, log = native.log_at_load,
+}
+local function strict(inner)
+    return function(_, name)
+        local value = inner[name]
+        if value ~= nil then return value end
+        error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
+    end
+end
+local protection = {__index = strict(api), __newindex = deny, __metatable = false}
+protection[native.readonly] = true
+local view = setmetatable({}, protection)
+local at_load = strict({redis = view, server = native.server_name and view})
+local scope = {__index = globals, __newindex = deny, __metatable = false}
+scope[native.readonly] = true
+
+local function load(library, handler)
+    scope.__index = at_load
+    local ok, raised = raw_xpcall(library, handler)
+    scope.__index = globals
+    return ok, raised
+end
+
+local function call(body, handler, keys, argv)
+    return raw_xpcall(function() return body(keys, argv) end, handler)
+end
+
+return setmetatable({}, scope), call, load

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use mlua::Function;
 
@@ -12,7 +12,7 @@ use super::super::state::State;
 use super::super::{Reply, ServerVersion};
 use super::shebang::{self, Flags};
 use super::simple::Program;
-use super::{Caller, Engine, Run, Sha, lock, pool, sha_of};
+use super::{Caller, Engine, Run, Sha, Shared, lock, pool, sha_of};
 
 /// A parsed script.
 #[derive(Clone)]
@@ -107,6 +107,14 @@ impl Scripts {
             })?,
         };
         Ok(self.engine.insert(engine))
+    }
+
+    /// Lends the source of random numbers to functions, and takes it back.
+    pub(super) fn swap_random(&mut self, other: &Mutex<Shared>) {
+        if let Ok(engine) = self.engine() {
+            let own = &mut lock(&engine.shared).random;
+            std::mem::swap(own, &mut lock(other).random);
+        }
     }
 
     /// Runs a script on the server's memory.

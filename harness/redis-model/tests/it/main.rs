@@ -1,6 +1,7 @@
 //! The model of Redis, beside a real `redis-server` and by itself.
 //!
 //! - [`differential`]: random transcripts, every reply equal; needs `redis-server`
+//! - [`functions`]: libraries of functions that outlive scripts and restarts, on the model alone
 //! - [`hash_fields`]: fields of hashes that expire, on the model alone
 //! - [`regressions`]: every difference that was ever found; needs `redis-server`
 //! - [`large_scripts`]: scripts with very many values, on the model alone
@@ -13,6 +14,7 @@
 //! - [`real_redis`]: a real server, and a client that shows its raw replies
 
 mod differential;
+mod functions;
 mod grammar;
 mod hash_fields;
 mod large_scripts;

@@ -103,7 +103,7 @@ fn what_is_not_modelled_is_an_error_and_is_remembered() {
             "CLIENT LIST",
             "CLIENT TRACKING",
             "CONFIG GET appendonly",
-            "CONFIG SET",
+            "CONFIG SET maxmemory to such a value",
             "WAITAOF",
             "XADD",
             "ZRANGE with BYLEX",

@@ -65,7 +65,7 @@ impl Program {
                 let version = runner.state.version;
                 let why = why.worded(version);
                 let text = Refusal::quote(why.0.as_bytes(), usize::MAX);
-                Reply::Error(located(version, &text, run.sha, "@user_script", line.into()).into())
+                Reply::Error(located(version, &text, run.name, "@user_script", line.into()).into())
             }
         }
     }

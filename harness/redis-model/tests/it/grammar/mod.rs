@@ -1,5 +1,6 @@
 //! What clients may say in a random transcript: templates, and pools of words to fill them with.
 
+mod function_libraries;
 mod library_scripts;
 mod pools;
 mod templates;

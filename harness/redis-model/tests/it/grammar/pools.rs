@@ -181,6 +181,20 @@ pub const POOLS: &[(&str, &[&str])] = &[
             "lua-time-limit",
         ],
     ),
+    (
+        "setting",
+        &[
+            "timeout 0",
+            "HZ 10",
+            "maxmemory 0",
+            "maxmemory-policy noeviction",
+            "notify-keyspace-events \\e",
+            "requirepass \\e",
+            "tcp-keepalive 300",
+            "maxclients 10000",
+            "lua-time-limit 5000",
+        ],
+    ),
     ("hifs", &["FNX", "FXX"]),
     (
         "hlease",
@@ -202,6 +216,15 @@ pub const POOLS: &[(&str, &[&str])] = &[
         &["1 {m}", "2 {m} {m}", "3 {m} {m} {m}", "2 {m}", "0 {m}"],
     ),
     ("sync", &["SYNC", "ASYNC", "odd"]),
+    ("popkeys", &["1 {l}", "2 {l} {l}", "2 {l} {k}"]),
+    ("zpopkeys", &["1 {z}", "2 {z} {z}", "2 {k} {z}"]),
+    (
+        "popcount",
+        &[
+            "COUNT 1", "COUNT 2", "count 10", "COUNT 0", "COUNT x", "COUNT",
+        ],
+    ),
+    ("scoreend", &["MIN", "MAX", "max", "min", "LEFT"]),
     ("beside", &["BEFORE", "AFTER", "beside"]),
     ("side", &["LEFT", "RIGHT"]),
     (
@@ -305,6 +328,19 @@ pub const POOLS: &[(&str, &[&str])] = &[
         ],
     ),
     ("library", super::library_scripts::SCRIPTS),
+    ("functions", super::function_libraries::LIBRARIES),
+    ("function", super::function_libraries::NAMES),
+    (
+        "functionlist",
+        &[
+            "WITHCODE",
+            "LIBRARYNAME {libname}",
+            "LIBRARYNAME L*",
+            "LIBRARYNAME",
+            "odd",
+        ],
+    ),
+    ("libname", &["lib", "lib", "lock", "Lib", "none"]),
     (
         "script",
         &[
@@ -375,6 +411,8 @@ pub const POOLS: &[(&str, &[&str])] = &[
             "return\\sredis.call('blpop','l1',0)",
             "return\\sredis.call('brpoplpush','l1','l2',0)",
             "return\\sredis.call('bzpopmin','z1',0)",
+            "return\\sredis.call('blmpop',0,1,'l1','left')",
+            "return\\sredis.call('zmpop',1,'z1','min','count',2)",
             "return\\sredis.call('wait',0,0)",
             "return\\sredis.call('spublish','c1',ARGV[1])",
             "return\\sredis.call('pubsub','numsub','c1','c2')",

@@ -35,6 +35,7 @@ pub(super) fn same(
     match Loose::of(version, step) {
         Loose::Page => same_page(step, model, real),
         Loose::Exact => nil_free(model) == nil_free(real),
+        Loose::Deep => deeply_sorted(model) == deeply_sorted(real),
         Loose::Order => sorted(model).is_some() && sorted(model) == sorted(real),
         Loose::Clock => match (model, real) {
             (Reply::Array(model), Reply::Array(real)) => {
@@ -57,6 +58,8 @@ enum Loose {
     Exact,
     /// The order of elements is the server's secret: SMEMBERS, KEYS.
     Order,
+    /// The same, at every depth: FUNCTION LIST.
+    Deep,
     /// A cursor, and elements in an order that is the server's secret: SCAN, SSCAN.
     Page,
     /// What is left of a lease depends on when the server was asked: TTL and relatives, and the
@@ -89,6 +92,8 @@ impl Loose {
             Loose::Order
         } else if any(&["SCAN", "SSCAN"]) {
             Loose::Page
+        } else if any(&["FUNCTION"]) {
+            Loose::Deep
         } else if any(&["SMEMBERS", "KEYS", "PUBSUB", "CONFIG"]) {
             Loose::Order
         } else if version == ServerVersion::Valkey91 && any(&["HSCAN"]) {
@@ -174,6 +179,23 @@ fn page(reply: &Reply) -> Option<(&Reply, Vec<String>)> {
         return None;
     };
     Some((cursor, sorted(elements)?))
+}
+
+/// The reply as text, with the elements of every collection sorted.
+fn deeply_sorted(reply: &Reply) -> String {
+    let (kind, mut parts) = match reply {
+        Reply::Array(items) => ("array", items.iter().map(deeply_sorted).collect()),
+        Reply::Set(items) => ("set", items.iter().map(deeply_sorted).collect()),
+        Reply::Map(pairs) => {
+            let pair = |(key, value): &(Reply, Reply)| {
+                format!("{} {}", deeply_sorted(key), deeply_sorted(value))
+            };
+            ("map", pairs.iter().map(pair).collect::<Vec<_>>())
+        }
+        other => ("", vec![format!("{:?}", nil_free(other))]),
+    };
+    parts.sort();
+    format!("{kind}{parts:?}")
 }
 
 fn sorted(reply: &Reply) -> Option<Vec<String>> {

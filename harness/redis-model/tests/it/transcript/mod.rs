@@ -88,6 +88,8 @@ pub struct Bench {
     pub transcripts: usize,
     /// Scripts of an earlier transcript may still be cached.
     scripts: bool,
+    /// And libraries of functions.
+    functions: bool,
     /// Transcripts that ended early, because they came to what the model leaves out.
     pub left_out: usize,
 }
@@ -104,6 +106,7 @@ impl Bench {
             control,
             transcripts: 0,
             scripts: true,
+            functions: true,
             left_out: 0,
         }
     }
@@ -168,6 +171,10 @@ impl Bench {
         if self.scripts {
             self.control.ask(&["SCRIPT", "FLUSH"]);
         }
+        if self.functions {
+            self.control.ask(&["FUNCTION", "FLUSH"]);
+        }
+        self.functions = steps.iter().any(|step| step.is("FUNCTION"));
         let scripts = ["EVAL", "EVAL_RO", "SCRIPT"];
         self.scripts = steps
             .iter()

@@ -1,0 +1,66 @@
+//! Libraries of functions of random transcripts, good and bad.
+
+/// As words of a template: see [`crate::transcript::word`]. Those named `lib` all have `f` and `g`.
+pub const LIBRARIES: &[&str] = &[
+    // What locks do.
+    r#"#!lua\sname=lock\nredis.register_function('acquire',function(k,a)\nif\sredis.call('set',k[1],a[1],'NX','PX',5000000)\sthen\sreturn\s1\send\nreturn\s0\nend)\nredis.register_function('release',function(k,a)\nif\sredis.call('get',k[1])==a[1]\sthen\sreturn\sredis.call('del',k[1])\send\nreturn\s0\nend)\nredis.register_function{function_name='holder',callback=function(k)\sreturn\sredis.call('get',k[1])\send,flags={'no-writes'},description='who\sholds\sit'}"#,
+    // What functions see, and what they give.
+    r#"#!lua\sname=lib\nredis.register_function('f',function(k,a)\sreturn\s{#k,#a,k[1],a[1]}\send)\nredis.register_function('g',function(k,a)\sreturn\sredis.call('incr',k[1])\send)"#,
+    r#"#!lua\sname=lib\nlocal\sn=0\nlocal\sfunction\snext()\nn=n+1\nreturn\sn\nend\nredis.register_function('f',next)\nredis.register_function('g',function(...)\sreturn\sselect('#',...)+next()\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',function(k,a)\nredis.call('set',k[1],a[1])\nreturn\sredis.call('lpush',k[1],'x')\nend)\nredis.register_function{function_name='g',flags={'no-writes'},callback=function(k,a)\sreturn\sredis.call('set',k[1],a[1])\send}"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',function(k,a)\sreturn\sredis.pcall('incr',k[1])\send)\nredis.register_function('g',function(k,a)\nlocal\sok,e=pcall(redis.call,'incr',k[1])\nreturn\s{tostring(ok),e}\nend)"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',function()\nerror('stop')\nend)\nredis.register_function('g',function()\serror({err='MY\sown'})\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',function()\sreturn\sKEYS\send)\nredis.register_function('g',function()\nx=1\nend)"#,
+    r#"#!lua\sname=lib\nlocal\sold=redis\nredis.register_function('f',function()\sreturn\sold.call('ping')\send)\nredis.register_function('g',function()\sreturn\sold.register_function('h',function()\send)\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',function()\smath.randomseed(3)\sreturn\smath.random(1000)..math.random(1000)\send)\nredis.register_function('g',function()\smath.randomseed(7)\sreturn\smath.random(1000)\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',function(k,a)\sreturn\sredis.call('fcall','g',0)\send)\nredis.register_function('g',function(k,a)\sreturn\sredis.call(a[1],k[1])\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',function(k,a)\sreturn\scjson.encode({k,a})\send)\nredis.register_function('g',function(k,a)\sreturn\s{type(redis.register_function),type(redis.replicate_commands),type(redis.breakpoint),type(redis.setresp)}\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',function(k,a)\sredis.setresp(3)\sreturn\sredis.call('hgetall','h1')\send)\nredis.register_function('g',function(k,a)\sreturn\snil+1\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',redis.register_function)\nredis.register_function('g',function()\sreturn\sloadstring('return\sredis.call([[ping]])')()\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',function(k,a)\sreturn\sredis.call('select',1)\send)\nredis.register_function('g',function(k,a)\sreturn\sredis.call('publish','c1',a[1])\send)"#,
+    r#"#!LUA\s\sNAME="Lib"\nredis.register_function{FUNCTION_NAME='cap',callback=function()\sreturn\s5\send,flags={'NO-WRITES','allow-oom','allow-stale','no-cluster','allow-cross-slot-keys'},description=12}"#,
+    // Refused.
+    r#"#!lua\sname=lib"#,
+    r#"return\s1"#,
+    r#"#!lua\nreturn\s1"#,
+    r#"#!lua\sname=lib\nreturn\s1"#,
+    r#"#!lua\sname='lib\nreturn\s1"#,
+    r#"#!lua\sname=a-b\nreturn\s1"#,
+    r#"#!js\sname=a\nreturn\s1"#,
+    r#"#!lua\sname=a\sname=b\nreturn\s1"#,
+    r#"#!lua\sodd=a\nreturn\s1"#,
+    r#"#!lua\sname=lib\n\nreturn\s("#,
+    r#"#!lua\sname=lib\nredis.call('ping')"#,
+    r#"#!lua\sname=lib\nerror('stop')"#,
+    r#"#!lua\sname=lib\nx=1"#,
+    r#"#!lua\sname=lib\nredis.x=1"#,
+    r#"#!lua\sname=lib\nreturn\sKEYS[1]"#,
+    r#"#!lua\sname=lib\nreturn\sredis.SERVER_NAME\sor\sredis.LOG_DEBUG"#,
+    r#"#!lua\sname=lib\nlocal\sx=nil+1"#,
+    r#"#!lua\sname=lib\nserver.register_function('f',function()\sreturn\sserver.call('ping')\send)\nredis.register_function('g',function()\sreturn\stostring(server==redis)\send)"#,
+    r#"#!lua\sname=other\nredis.register_function('f',function()\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('d',function()\send)\sredis.register_function('d',function()\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('d',function()\send)\sredis.register_function('d',function()\send)\sx=1"#,
+    r#"#!lua\sname=lib\nredis.register_function('bad-name',function()\send)\sredis.register_function(1)"#,
+    r#"#!lua\sname=lib\nredis.register_function('',function()\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function()"#,
+    r#"#!lua\sname=lib\nredis.register_function('f')"#,
+    r#"#!lua\sname=lib\nredis.register_function('f','g')"#,
+    r#"#!lua\sname=lib\nredis.register_function({},function()\send)"#,
+    r#"#!lua\sname=lib\nredis.register_function('f',function()\send,{'no-writes'})"#,
+    r#"#!lua\sname=lib\nredis.register_function{}"#,
+    r#"#!lua\sname=lib\nredis.register_function{function_name='f'}"#,
+    r#"#!lua\sname=lib\nredis.register_function{callback=function()\send}"#,
+    r#"#!lua\sname=lib\nredis.register_function{function_name={}}"#,
+    r#"#!lua\sname=lib\nredis.register_function{callback=1}"#,
+    r#"#!lua\sname=lib\nredis.register_function{description={}}"#,
+    r#"#!lua\sname=lib\nredis.register_function{flags='no-writes'}"#,
+    r#"#!lua\sname=lib\nredis.register_function{flags={'odd'}}"#,
+    r#"#!lua\sname=lib\nredis.register_function{odd=1}"#,
+    r#"#!lua\sname=lib\nredis.register_function{[true]=1}"#,
+];
+
+/// What is called.
+pub const NAMES: &[&str] = &[
+    "f", "f", "f", "g", "g", "acquire", "release", "holder", "F", "cap", "none",
+];
