@@ -100,7 +100,10 @@ impl Claims {
             let first = here.iter().filter(|value| value.at_first);
             let given_ms = || first.clone().filter_map(|value| value.ttl_ms);
             let is_right = |value: &WrittenValue| {
-                let past_ms = value.set_ns.saturating_sub(attempt.acquire_ns).div_ceil(1_000_000);
+                let past_ms = value
+                    .set_ns
+                    .saturating_sub(attempt.acquire_ns)
+                    .div_ceil(1_000_000);
                 let least_ms = asked_ms - SLACK_MS - i64::try_from(past_ms).unwrap_or(i64::MAX / 2);
                 value
                     .ttl_ms
