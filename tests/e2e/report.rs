@@ -287,7 +287,10 @@ fn matrices_of_two_servers_side_by_side() {
         "| <code>gc-pause</code> | 2 locks; as expected | same; as expected |",
         "No cell that was compared differs between the servers.",
     ] {
-        assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        assert!(
+            page.lines().any(|found| found.starts_with(line)),
+            "{line}\n{page}"
+        );
     }
     let refused = [
         (format!("{at}/redis:7.0"), "there is one matrix only"),

@@ -242,12 +242,27 @@ fn whole(
 }
 
 /// The caller of a command.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     pub client: ClientId,
     pub from_script: bool,
     pub resp3: bool,
     pub now: Now,
     pub may_block: bool,
+}
+
+impl Call {
+    /// A function calls, or the code of a library while it is loaded.
+    pub(super) fn of_function(client: ClientId, now: Now) -> Call {
+        Call {
+            client,
+            from_script: true,
+            // It sees RESP2, whatever protocol its client has chosen.
+            resp3: false,
+            now,
+            may_block: false,
+        }
+    }
 }
 
 /// Executes a command on keys, and records it for replication if it changed something.

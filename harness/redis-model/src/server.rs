@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::dispatch::Call;
 use super::effect::Effect;
 use super::key_watch::{HeldValue, TouchedKeys};
 use super::keyspace::Keyspace;
@@ -190,7 +191,8 @@ impl Server {
         }
         self.state.keyspace = keyspace;
         self.state.keyspace.forget_forms();
-        super::commands::reload_libraries(self);
+        let nobody = Call::of_function(ClientId(0), Now { wall_us: 0 });
+        self.functions.reload(&mut self.state, nobody);
         self.state.note_field_expiries();
         for (database, key) in self.state.watchers.keys().cloned().collect::<Vec<_>>() {
             if self.state.keyspace.databases[database].contains_key(&key) {

@@ -248,7 +248,7 @@ fn a_difference_is_found_also_where_nothing_is_expected() {
     let words = "redlock × calm in the process world: lease is violated: race, and held in the \
                  simulation";
     let open = sample("any", race());
-    let told = [format!("{words} (100 seeds: {{\"held\": 100}})")];
+    let told = [format!("{words} ({MANY} seeds: {{\"held\": {MANY}}})")];
     assert_eq!(found(&open, &always_held()), told);
     assert_eq!(found(&open, &sometimes_a_race()), [""; 0]);
     // What the scenario expects does not depend on the seed.

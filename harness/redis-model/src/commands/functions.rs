@@ -54,18 +54,6 @@ impl Functions {
     }
 }
 
-/// The caller of a function, or who loads a library.
-fn caller(client: ClientId, now: Now) -> Call {
-    Call {
-        client,
-        from_script: true,
-        // It sees RESP2, whatever protocol its client has chosen.
-        resp3: false,
-        now,
-        may_block: false,
-    }
-}
-
 fn fcall(
     server: &mut Server,
     client: ClientId,
@@ -93,7 +81,7 @@ fn fcall(
         scripts,
         functions,
     } = server;
-    let call = caller(client, now);
+    let call = Call::of_function(client, now);
     Ok(functions.call(state, scripts, &function, &run, call, database))
 }
 
@@ -137,7 +125,12 @@ fn load(server: &mut Server, client: ClientId, words: Args<'_>, now: Now) -> Out
     let Server {
         state, functions, ..
     } = server;
-    let name = functions.load(state, caller(client, now), code, !options.is_empty())?;
+    let name = functions.load(
+        state,
+        Call::of_function(client, now),
+        code,
+        !options.is_empty(),
+    )?;
     let libraries = &mut state.keyspace.libraries;
     libraries.insert(name.clone(), code.to_vec());
     Ok(Reply::Bulk(name))
@@ -160,24 +153,6 @@ fn flush(server: &mut Server, args: Args<'_>) -> Outcome {
     server.functions.flush();
     server.state.keyspace.libraries.clear();
     Ok(Reply::OK)
-}
-
-/// The libraries of the keyspace are others: runs their code again.
-pub(in super::super) fn reload_libraries(server: &mut Server) {
-    let Server {
-        state, functions, ..
-    } = server;
-    if functions.libraries().is_empty() && state.keyspace.libraries.is_empty() {
-        return;
-    }
-    functions.flush();
-    let codes: Vec<Vec<u8>> = state.keyspace.libraries.values().cloned().collect();
-    for code in codes {
-        let call = caller(ClientId(0), Now { wall_us: 0 });
-        if functions.load(state, call, &code, true).is_err() {
-            state.not_modelled("a library that could be loaded only once");
-        }
-    }
 }
 
 fn list(server: &Server, words: Args<'_>) -> Outcome {

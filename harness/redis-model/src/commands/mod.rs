@@ -34,7 +34,6 @@ mod time;
 mod transactions;
 
 use super::command::Spec;
-pub(super) use functions::reload_libraries;
 
 /// Every row of the command table.
 pub(super) const FAMILIES: &[&[Spec]] = &[

@@ -18,7 +18,10 @@ use crate::Reply;
 pub(super) const SOURCE: &str = "@user_function";
 
 /// Lua has handles for 8000 values, and a function takes one.
-const MOST_FUNCTIONS: usize = 4000;
+pub(super) const MOST_FUNCTIONS: usize = 4000;
+
+/// What the model says of more.
+pub(super) const MANY_FUNCTIONS: &str = "more than 4000 functions";
 
 /// A function that can be called.
 pub(crate) struct Function {
@@ -91,6 +94,20 @@ impl Functions {
         *self = Functions::new(self.version);
     }
 
+    /// The libraries of the keyspace are others: runs their code again.
+    pub(crate) fn reload(&mut self, state: &mut Box<State>, call: Call) {
+        if self.libraries.is_empty() && state.keyspace.libraries.is_empty() {
+            return;
+        }
+        self.flush();
+        let codes: Vec<Vec<u8>> = state.keyspace.libraries.values().cloned().collect();
+        for code in codes {
+            if self.load(state, call, &code, true).is_err() {
+                state.not_modelled("a library that could be loaded only once");
+            }
+        }
+    }
+
     /// Forgets a library. True if it existed.
     pub(crate) fn delete(&mut self, library: &[u8]) -> bool {
         let Some(functions) = self.libraries.remove(library) else {
@@ -148,7 +165,7 @@ impl Functions {
             return Err(Refusal::fixed("ERR No functions registered"));
         }
         if self.count() + registered.len() > MOST_FUNCTIONS {
-            return Err(state.not_modelled("more than 4000 functions"));
+            return Err(state.not_modelled(MANY_FUNCTIONS));
         }
         for (place, function) in registered.iter().enumerate() {
             let taken = |other: &[u8]| other.eq_ignore_ascii_case(&function.name);

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
+use super::functions::{MANY_FUNCTIONS, MOST_FUNCTIONS};
 use super::library_header::{BAD_LIBRARY_NAME, is_name};
 use super::raised::Raised;
 use super::{Shared, fuse, lock};
@@ -69,6 +70,10 @@ fn register(
     let function = arguments(lua, called, values)
         .map_err(|why| Raised::error(format!("ERR {}", why.replace("{}", called))))?;
     let mut shared = lock(shared);
+    // Each takes a handle of Lua, and there is a panic where there are no more.
+    if shared.registered.as_ref().map_or(0, Vec::len) >= MOST_FUNCTIONS {
+        return Err(fuse::not_modelled(&mut shared, MANY_FUNCTIONS));
+    }
     let registered = shared.registered.get_or_insert_default();
     // Valkey looks at the names when the library has told all its functions.
     if !version.is_valkey()

@@ -159,3 +159,15 @@ fn a_restart_forgets_how_a_string_was_made() {
     server.restore(keys);
     assert_eq!(ask(&mut server, client, &encoding), Reply::bulk("int"));
 }
+
+/// Each function takes a handle of Lua, which has some 8,000.
+#[test]
+fn a_library_with_too_many_functions_is_named() {
+    let (mut server, client) = server(ServerVersion::Redis70);
+    let code = "#!lua name=crowd\n\
+        for i = 1, 9000 do redis.register_function('f' .. i, function() end) end";
+    let reply = ask(&mut server, client, &["FUNCTION", "LOAD", code]);
+    assert!(matches!(reply, Reply::Error(_)), "{reply:?}");
+    let unknown = format!("{:?}", server.unknown_commands());
+    assert!(unknown.contains("more than 4000 functions"), "{unknown}");
+}
