@@ -88,8 +88,8 @@ fn matrix(world: WorldName, seeds: u64, flags: &[&str]) -> MatrixRecord {
         .args(["--backend", world.word(), "--seeds", &seeds.to_string()])
         .args(flags);
     match world {
-        WorldName::Docker => command.args(["--image", "picklock-redis:local"]),
-        // They mostly wait, and a run in which the machine stood still is made again.
+        // Runs mostly wait, and one in which the machine stood still is made again.
+        WorldName::Docker => command.args(["--jobs", "4", "--image", "picklock-redis:local"]),
         WorldName::Process => command.args(["--jobs", "16"]),
         WorldName::Sim => &mut command,
     };

@@ -1,9 +1,11 @@
 //! A real `redis-server` for comparison, and a plain RESP client for it.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use picklock_redis_model::Reply;
@@ -11,10 +13,15 @@ use picklock_redis_model::Reply;
 /// A reply that the model expects and that does not come is a difference too, not a test that hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How much of a server's log is kept: a crash report is about so long.
+const LAST_LINES: usize = 200;
+
 /// A `redis-server` process on a loopback port, ended with this value.
 pub struct RealServer {
     process: Child,
     port: u16,
+    /// Returns the end of the log once the server has ended.
+    log: Option<JoinHandle<String>>,
 }
 
 impl RealServer {
@@ -46,9 +53,8 @@ impl RealServer {
         let mut line = String::new();
         while log.read_line(&mut line).is_ok_and(|count| count > 0) {
             if line.contains("Ready to accept connections") {
-                // The log must be drained, or the server would stall on a full pipe.
-                std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-                return Some(RealServer { process, port });
+                let log = Some(drain(log));
+                return Some(RealServer { process, port, log });
             }
             line.clear();
         }
@@ -68,6 +74,33 @@ impl RealServer {
             unsent: Vec::new(),
         }
     }
+
+    /// Ends the server, and returns the end of its log.
+    pub fn end(mut self) -> String {
+        self.process.kill().ok();
+        self.process.wait().ok();
+        let log = self.log.take().and_then(|log| log.join().ok());
+        log.unwrap_or_default()
+    }
+}
+
+/// Reads the log to its end, or the server would stall on a full pipe. The thread returns what it said last.
+fn drain(mut log: BufReader<ChildStdout>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut lines = VecDeque::new();
+        let mut line = Vec::new();
+        while log
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|count| count > 0)
+        {
+            lines.push_back(String::from_utf8_lossy(&line).into_owned());
+            if lines.len() > LAST_LINES {
+                lines.pop_front();
+            }
+            line.clear();
+        }
+        lines.into_iter().collect()
+    })
 }
 
 impl Drop for RealServer {

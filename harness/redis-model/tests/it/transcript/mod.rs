@@ -111,6 +111,20 @@ impl Bench {
         }
     }
 
+    /// A new server that takes the place of this one, and goes on counting.
+    pub fn restart(&self, version: ServerVersion, program: &Path) -> Bench {
+        Bench {
+            transcripts: self.transcripts,
+            left_out: self.left_out,
+            ..Bench::start(version, program)
+        }
+    }
+
+    /// Ends the server, and returns the end of its log.
+    pub fn end(self) -> String {
+        self.server.end()
+    }
+
     /// Carries out one transcript on both sides: the first difference, if any.
     pub fn compare(&mut self, steps: &[Step]) -> Result<(), String> {
         self.clean(steps);
