@@ -12,6 +12,16 @@ pub fn fresh_seed() -> Result<u64, rand::rngs::SysError> {
     Ok(u64::from(SysRng.try_next_u32()?))
 }
 
+/// Random bytes that no seed leads to: for a password, which a reader of a run's record must not know.
+///
+/// # Errors
+/// The operating system cannot provide entropy.
+pub fn fresh_secret() -> Result<[u8; 16], rand::rngs::SysError> {
+    let mut bytes = [0; 16];
+    SysRng.try_fill_bytes(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// A generator for one purpose of one run. Different purposes never share a stream.
 pub fn stream(seed: u64, purpose: &str, index: u64) -> StdRng {
     StdRng::seed_from_u64(derive(seed, purpose, index))

@@ -16,6 +16,7 @@ use super::stored_key::{StoredKey, StoredValue};
 /// Commands that change no key by themselves: what they run comes in lines of their own, or they
 /// belong to a connection that the replay does not have.
 const NOT_REPLAYED: &[&str] = &[
+    "AUTH",
     "ASKING",
     "AUTH",
     "CLIENT",
@@ -59,7 +60,7 @@ const SCRIPTS: &[&str] = &[
 ];
 
 /// Commands that a transaction does not queue.
-const NEVER_QUEUED: &[&str] = &["DISCARD", "MULTI", "QUIT", "RESET", "WATCH"];
+const NEVER_QUEUED: &[&str] = &["AUTH", "DISCARD", "MULTI", "QUIT", "RESET", "WATCH"];
 
 /// A worker's command.
 #[derive(Debug, Clone)]

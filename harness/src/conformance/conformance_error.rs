@@ -13,6 +13,9 @@ pub enum ConformanceError {
     /// The server cannot be started, frozen or thawed.
     #[error(transparent)]
     World(#[from] WorldError),
+    /// The link to the server cannot be opened.
+    #[error("the link to the Redis server of the check cannot be opened: {0}")]
+    Link(std::io::Error),
     /// The server does not answer.
     #[error("the Redis server of the check does not answer: {0}")]
     Unanswered(#[from] redis::RedisError),

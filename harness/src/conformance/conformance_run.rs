@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use picklock_scenarios::Persistence;
@@ -18,6 +19,7 @@ use crate::real::{
     Binary, Layout, ProcessServers, Reaper, RunDir, Servers, WorldError, adopt_orphans, sweep,
 };
 use crate::record::Redis;
+use crate::wire::{LinkId, NoInterceptor, Wire};
 
 /// What is checked, and with what.
 #[derive(Debug, Clone)]
@@ -59,6 +61,9 @@ impl ConformanceReport {
     }
 }
 
+/// The only link of the wire. Both processes of the adapter use it.
+const LINK: LinkId = LinkId { worker: 0, node: 0 };
+
 /// Makes all checks. `tell` hears how each came out, as soon as it is known.
 ///
 /// Must be called on the thread that lives as long as the process: children die with the thread that
@@ -84,6 +89,19 @@ pub async fn check_adapter(
     let servers = ProcessServers::start(&setup.server, layout, dir.path(), &reaper).await?;
     let connection = key_look::connect(servers.address(0)).await?;
     let redis = servers.server().clone();
+    let clock = Clock::start();
+    // The server wants a password, which the adapter does not know: the wire gives it.
+    let wire = Wire::new(
+        clock.clone(),
+        Vec::new(),
+        setup.seed,
+        Arc::new(NoInterceptor),
+    );
+    if let Some(password) = servers.password() {
+        wire.log_in(&password.text());
+    }
+    let opened = wire.open(LINK, servers.address(0).socket()).await;
+    let address = opened.map_err(ConformanceError::Link)?;
     let mut stage = Stage {
         argv: setup.argv,
         options: setup.options,
@@ -92,8 +110,10 @@ pub async fn check_adapter(
         logs: dir.path().to_owned(),
         reaper,
         servers,
+        wire,
+        address,
         connection,
-        clock: Clock::start(),
+        clock,
         clients: BTreeMap::new(),
         ready: None,
         starts: 0,
@@ -101,6 +121,7 @@ pub async fn check_adapter(
     };
     let checks = all_checks(&mut stage, &mut tell).await;
     stage.clear().await;
+    stage.wire.close().await;
     let (identity, checks) = checks?;
     stage.servers.stop().await?;
     Ok(ConformanceReport {

@@ -5,16 +5,18 @@ use redis::{AsyncConnectionConfig, RedisResult};
 
 use super::evidence::KeysSeen;
 use crate::clock::Clock;
+use crate::real::ServerAddress;
 
 /// Opens the connection of the check itself.
 ///
 /// # Errors
 /// The server does not answer.
-pub(super) async fn connect(address: std::net::SocketAddr) -> RedisResult<MultiplexedConnection> {
+pub(super) async fn connect(address: ServerAddress) -> RedisResult<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(ANSWER_WITHIN))
         .set_response_timeout(Some(ANSWER_WITHIN));
-    redis::Client::open(format!("redis://{address}"))?
+    address
+        .client()?
         .get_multiplexed_async_connection_with_config(&config)
         .await
 }

@@ -1,6 +1,7 @@
 //! Plays the script of a check, and keeps what is seen.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::clock::Clock;
 use crate::entropy;
 use crate::real::{ProcessServers, Reaper, Servers, WorldError};
+use crate::wire::Wire;
 
 /// What the adapter is told to wait for an answer of Redis.
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
@@ -31,6 +33,9 @@ pub(super) struct Stage {
     pub logs: PathBuf,
     pub reaper: Reaper,
     pub servers: ProcessServers,
+    /// What leads to the server, and where the adapter reaches it.
+    pub wire: Wire,
+    pub address: SocketAddr,
     pub connection: MultiplexedConnection,
     pub clock: Clock,
     /// The processes that run.
@@ -86,7 +91,7 @@ impl Stage {
         let mut evidence = Evidence {
             lease: self.lease,
             locks: ["", ":other"].map(|which| format!("picklock:{}{which}", check.name)),
-            node: Some(self.servers.address(0)),
+            node: Some(self.address),
             ..Evidence::default()
         };
         let played = self.script(check, &mut evidence).await;
@@ -233,7 +238,7 @@ impl Stage {
         let init = Ask::Init {
             protocol: PROTOCOL,
             worker,
-            nodes: vec![format!("redis://{}", self.servers.address(0))],
+            nodes: vec![format!("redis://{}", self.address)],
             timeout_ms: u64::try_from(COMMAND_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
             seed: entropy::derive(self.seed, "conformance", worker as u64),
             options: self.options.clone(),

@@ -1,4 +1,3 @@
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +11,10 @@ use super::error::io_error;
 use super::reaper::ContainerWatch;
 use super::sentinel::{self, Watch};
 use super::server_container::{Recipe, ServerContainer};
-use super::{Image, Layout, Reaper, Servers, WorldError, engine, server_arguments, server_queries};
+use super::{
+    Image, Layout, Password, Reaper, ServerAddress, Servers, WorldError, engine, server_arguments,
+    server_queries,
+};
 use crate::record;
 
 /// Redis servers in containers, published on loopback only.
@@ -24,6 +26,7 @@ pub struct DockerServers {
     server: record::Redis,
     dir: PathBuf,
     watch: ContainerWatch,
+    password: Password,
 }
 
 #[derive(Debug)]
@@ -50,6 +53,7 @@ impl DockerServers {
         let program = image.program(&engine).await?;
         let clock_shim = server_arguments::clock_shim(layout, dir)?;
         let data = data_directories(&engine, layout, dir).await?;
+        let password = Password::fresh()?;
         let run = fresh_run(reaper);
         let watch = reaper.containers(&run)?;
         let owner = reaper.owner().to_string();
@@ -60,6 +64,7 @@ impl DockerServers {
             program: &program,
             run: &run,
             owner: &owner,
+            password,
             clock_shim: clock_shim.as_ref(),
             data: data.as_ref(),
         };
@@ -84,6 +89,7 @@ impl DockerServers {
             server,
             dir: dir.to_owned(),
             watch,
+            password,
         })
     }
 
@@ -159,7 +165,7 @@ async fn start_sentinels(
     .await?;
     let start = |number| {
         let name = format!("sentinel-{number}");
-        let text = sentinel::configuration(&servers, number, count);
+        let text = sentinel::configuration(&servers, number, count, Some(recipe.password));
         ServerContainer::start_sentinel(name, text, recipe)
     };
     let sentinels = try_join_all((0..count).map(start)).await?;
@@ -189,12 +195,16 @@ async fn end(server: ServerContainer, dir: &Path) -> Result<(), WorldError> {
 }
 
 impl Servers for DockerServers {
-    fn address(&self, node: usize) -> SocketAddr {
+    fn address(&self, node: usize) -> ServerAddress {
         self.nodes[node].master.address()
     }
 
-    fn replica_address(&self, node: usize, replica: usize) -> SocketAddr {
+    fn replica_address(&self, node: usize, replica: usize) -> ServerAddress {
         self.nodes[node].replicas[replica].address()
+    }
+
+    fn password(&self) -> Option<Password> {
+        Some(self.password)
     }
 
     fn watch(&self) -> Option<&Watch> {
@@ -217,7 +227,7 @@ impl Servers for DockerServers {
         self.nodes[node].master.crash().await
     }
 
-    async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError> {
+    async fn restart(&self, node: usize) -> Result<ServerAddress, WorldError> {
         let node = &self.nodes[node];
         let address = node.master.restart().await?;
         // The container's own address may have changed: replicas that still follow it must be told.

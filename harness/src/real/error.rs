@@ -1,11 +1,11 @@
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use testcontainers::TestcontainersError;
 use testcontainers::bollard;
 
+use super::ServerAddress;
 use super::program_fault::ProgramFault;
 use super::reaper::ReaperError;
 use crate::named_server::NamedServer;
@@ -95,7 +95,7 @@ pub enum WorldError {
     #[error("the replica at {replica} did not reach its master within {after:?}: {seen}")]
     NotReplicating {
         /// The replica.
-        replica: SocketAddr,
+        replica: ServerAddress,
         /// The time limit.
         after: Duration,
         /// Its last state.
@@ -125,7 +125,7 @@ pub enum WorldError {
     #[error("the server at {address} did not answer {question}: {source}")]
     Unanswered {
         /// The server.
-        address: SocketAddr,
+        address: ServerAddress,
         /// The command.
         question: &'static str,
         /// The error of the client.
@@ -135,7 +135,7 @@ pub enum WorldError {
     #[error("the server at {address} does not report what it executes (MONITOR): {source}")]
     NotReporting {
         /// The server.
-        address: SocketAddr,
+        address: ServerAddress,
         /// Why not.
         source: io::Error,
     },

@@ -33,14 +33,13 @@ mod program_fault;
 mod reaper;
 mod run_dir;
 mod sentinel;
+mod server_address;
 mod server_arguments;
 mod server_container;
 mod server_process;
 mod server_queries;
 pub mod signals;
 mod wall_clock_shim;
-
-use std::net::SocketAddr;
 
 use picklock_scenarios::Persistence;
 
@@ -58,6 +57,7 @@ pub use program_fault::ProgramFault;
 pub use reaper::{Reaper, ReaperError, Registration, run_reaper};
 pub use run_dir::RunDir;
 pub use sentinel::{Watch, master_name};
+pub use server_address::{Password, ServerAddress};
 pub use wall_clock_shim::{ShiftedWallClock, WallClockShim};
 
 use crate::record;
@@ -86,10 +86,13 @@ pub struct Layout {
 pub trait Servers {
     /// Where the node's master listens, on loopback. A container may come back from
     /// [`restart`](Servers::restart) on another port: ask again.
-    fn address(&self, node: usize) -> SocketAddr;
+    fn address(&self, node: usize) -> ServerAddress;
 
     /// Where a replica of the node listens, on loopback.
-    fn replica_address(&self, node: usize, replica: usize) -> SocketAddr;
+    fn replica_address(&self, node: usize, replica: usize) -> ServerAddress;
+
+    /// What every server and Sentinel wants of its clients; `None`: nothing.
+    fn password(&self) -> Option<Password>;
 
     /// The Sentinels and the addresses that they announce; `None` without Sentinels.
     fn watch(&self) -> Option<&Watch>;
@@ -122,7 +125,7 @@ pub trait Servers {
     ///
     /// # Errors
     /// The node is up, or does not start again. The error contains the end of its log.
-    async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError>;
+    async fn restart(&self, node: usize) -> Result<ServerAddress, WorldError>;
 
     /// Shifts the wall clock of the node's master, or of one of its replicas, forward by so many
     /// nanoseconds, or back if negative. The server has seen the shift when this returns, and keeps
@@ -168,12 +171,16 @@ macro_rules! ask {
 }
 
 impl Servers for RealServers {
-    fn address(&self, node: usize) -> SocketAddr {
+    fn address(&self, node: usize) -> ServerAddress {
         ask!(self, servers => servers.address(node))
     }
 
-    fn replica_address(&self, node: usize, replica: usize) -> SocketAddr {
+    fn replica_address(&self, node: usize, replica: usize) -> ServerAddress {
         ask!(self, servers => servers.replica_address(node, replica))
+    }
+
+    fn password(&self) -> Option<Password> {
+        ask!(self, servers => servers.password())
     }
 
     fn watch(&self) -> Option<&Watch> {
@@ -196,7 +203,7 @@ impl Servers for RealServers {
         ask!(self, servers => servers.crash(node).await)
     }
 
-    async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError> {
+    async fn restart(&self, node: usize) -> Result<ServerAddress, WorldError> {
         ask!(self, servers => servers.restart(node).await)
     }
 

@@ -1,23 +1,119 @@
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::{engine, run_dir};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::parent_death_signal::OWNER_VARIABLE;
+use super::{ProcessIdentity, engine, run_dir};
+use crate::clock::wall_clock;
+use crate::process_stat::{ProcessStat, all_processes};
+
+/// A process that starts others while it is killed is looked for again, at most this many times.
+const ROUNDS: usize = 500;
+
+/// Pause between two looks: a killed process takes a moment to disappear.
+const ROUND_PAUSE: Duration = Duration::from_millis(2);
 
 /// What earlier runs left behind and was removed now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swept {
+    /// How many processes.
+    pub processes: usize,
     /// How many containers.
     pub containers: usize,
     /// Which temporary directories.
     pub dirs: Vec<PathBuf>,
 }
 
-/// Removes what earlier runs left behind if their reaper could not: containers with the label of a
-/// run, and directories with its marker. Their process must certainly be dead, so live runs, and
-/// runs in other containers or on other machines, are not touched. A sweep never fails a run: what
-/// cannot be removed is left to the next one.
+/// Removes what earlier runs left behind if their reaper could not: processes with the mark of a run,
+/// containers with its label, and directories with its marker. Their process must certainly be dead, so
+/// live runs, and runs in other containers or on other machines, are not touched. A sweep never fails a
+/// run: what cannot be removed is left to the next one.
 pub async fn sweep() -> Swept {
     Swept {
+        // Processes first: they write into the directories.
+        processes: kill_orphans().await,
         dirs: run_dir::sweep(&std::env::temp_dir()),
         containers: engine::sweep().await,
+    }
+}
+
+/// Kills the processes of dead owners, and returns how many. Children die with their owner, but what a
+/// worker has started goes on, above all where it was frozen.
+async fn kill_orphans() -> usize {
+    let mut killed = BTreeSet::new();
+    for _ in 0..ROUNDS {
+        // With many processes on the machine it takes a while.
+        let orphans = tokio::task::spawn_blocking(orphans).await;
+        let orphans = orphans.unwrap_or_default();
+        if orphans.is_empty() {
+            break;
+        }
+        for pid in orphans {
+            let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
+            // It may have ended in the meantime.
+            if number.is_some_and(|number| kill_process(number, Signal::KILL).is_ok()) {
+                killed.insert(pid);
+            }
+        }
+        tokio::time::sleep(ROUND_PAUSE).await;
+    }
+    killed.len()
+}
+
+/// The processes whose owner is dead.
+fn orphans() -> Vec<u32> {
+    let mut all = all_processes().unwrap_or_default();
+    all.retain(|pid| {
+        owner_of(*pid).is_some_and(|owner| owner.is_gone(wall_clock()))
+            && ProcessStat::of(*pid).is_ok_and(|stat| !stat.has_ended())
+    });
+    all
+}
+
+/// The owner that the environment of a process names. `None`: it names none, or is hidden from us.
+fn owner_of(pid: u32) -> Option<ProcessIdentity> {
+    let text = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut values = text.split(|byte| *byte == 0).filter_map(|entry| {
+        let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
+        (name == OWNER_VARIABLE).then_some(value)
+    });
+    values.next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    fn owned_by(owner: &str) -> Child {
+        let mut sleep = Command::new("sleep");
+        sleep.arg("600").env(OWNER_VARIABLE, owner).spawn().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_frozen_process_of_a_dead_owner_is_killed_and_no_other() {
+        let here = ProcessIdentity::this_process().unwrap().to_string();
+        let (_, rest) = here.split_once(':').unwrap();
+        // No process id is as high as this one.
+        let mut orphan = owned_by(&format!("{}:{rest}", i32::MAX));
+        let mut others = [
+            owned_by(&here),
+            owned_by("somebody"),
+            owned_by(&format!("{}:1:another boot:1", i32::MAX)),
+        ];
+        let number = Pid::from_raw(i32::try_from(orphan.id()).unwrap()).unwrap();
+        kill_process(number, Signal::STOP).unwrap();
+
+        kill_orphans().await;
+
+        assert!(!orphan.wait().unwrap().success());
+        for other in &mut others {
+            assert!(other.try_wait().unwrap().is_none(), "{other:?}");
+            other.kill().unwrap();
+            other.wait().unwrap();
+        }
     }
 }

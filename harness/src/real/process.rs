@@ -8,7 +8,10 @@ use picklock_scenarios::Persistence;
 
 use super::sentinel::{self, Watch};
 use super::server_process::{Recipe, ServerProcess};
-use super::{Binary, Layout, Reaper, Servers, WorldError, server_arguments, server_queries};
+use super::{
+    Binary, Layout, Password, Reaper, ServerAddress, Servers, WorldError, server_arguments,
+    server_queries,
+};
 use crate::record;
 
 /// Redis servers as processes of this machine.
@@ -18,6 +21,7 @@ pub struct ProcessServers {
     sentinels: Vec<ServerProcess>,
     watch: Option<Watch>,
     server: record::Redis,
+    password: Password,
 }
 
 #[derive(Debug)]
@@ -41,6 +45,7 @@ impl ProcessServers {
         let dir = std::path::absolute(dir)
             .map_err(super::error::io_error(format!("use {}", dir.display())))?;
         let clock_shim = server_arguments::clock_shim(layout, &dir)?;
+        let password = Password::fresh()?;
         let recipe = |name: String| -> Result<Recipe, WorldError> {
             let wall_clock = clock_shim
                 .as_ref()
@@ -50,6 +55,7 @@ impl ProcessServers {
                 program: binary.path().to_owned(),
                 arguments: server_arguments::arguments(layout.persistence),
                 sentinel: None,
+                password,
                 data: dir.join(&name),
                 log: dir.join(format!("{name}.log")),
                 loses_tail: layout.persistence == Persistence::AofEverysec,
@@ -73,20 +79,27 @@ impl ProcessServers {
         let sentinels = try_join_all((0..layout.sentinels).map(async |number| {
             let recipe = Recipe {
                 arguments: Vec::new(),
-                sentinel: Some(sentinel::configuration(&servers, number, layout.sentinels)),
+                sentinel: Some(sentinel::configuration(
+                    &servers,
+                    number,
+                    layout.sentinels,
+                    Some(password),
+                )),
                 loses_tail: false,
                 ..recipe(format!("sentinel-{number}"))?
             };
             ServerProcess::start(recipe, reaper.clone()).await
         }))
         .await?;
-        let addresses: Vec<SocketAddr> = sentinels.iter().map(ServerProcess::address).collect();
-        let watch = Watch::begin(addresses.clone(), addresses, servers).await?;
+        let listening: Vec<ServerAddress> = sentinels.iter().map(ServerProcess::address).collect();
+        let announced = listening.iter().map(ServerAddress::socket).collect();
+        let watch = Watch::begin(listening, announced, servers).await?;
         Ok(ProcessServers {
             nodes,
             sentinels,
             watch,
             server,
+            password,
         })
     }
 }
@@ -94,7 +107,7 @@ impl ProcessServers {
 impl Node {
     fn addresses(&self) -> Vec<SocketAddr> {
         let servers = std::iter::once(&self.master).chain(&self.replicas);
-        servers.map(ServerProcess::address).collect()
+        servers.map(|server| server.address().socket()).collect()
     }
 }
 
@@ -110,18 +123,22 @@ async fn start_node(
     // master retries only every second.
     let links = replicas
         .iter()
-        .map(|replica| server_queries::follow(replica.address(), master.address()));
+        .map(|replica| server_queries::follow(replica.address(), master.address().socket()));
     try_join_all(links).await?;
     Ok(Node { master, replicas })
 }
 
 impl Servers for ProcessServers {
-    fn address(&self, node: usize) -> SocketAddr {
+    fn address(&self, node: usize) -> ServerAddress {
         self.nodes[node].master.address()
     }
 
-    fn replica_address(&self, node: usize, replica: usize) -> SocketAddr {
+    fn replica_address(&self, node: usize, replica: usize) -> ServerAddress {
         self.nodes[node].replicas[replica].address()
+    }
+
+    fn password(&self) -> Option<Password> {
+        Some(self.password)
     }
 
     fn watch(&self) -> Option<&Watch> {
@@ -144,7 +161,7 @@ impl Servers for ProcessServers {
         self.nodes[node].master.crash().await
     }
 
-    async fn restart(&self, node: usize) -> Result<SocketAddr, WorldError> {
+    async fn restart(&self, node: usize) -> Result<ServerAddress, WorldError> {
         self.nodes[node].master.restart().await
     }
 

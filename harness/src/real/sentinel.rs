@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, cmd};
 use tokio::time::timeout;
 
-use super::{WorldError, server_queries};
+use super::{Password, ServerAddress, WorldError, server_queries};
 
 /// After this time without an answer, the first Sentinel considers a master down. Redis's default
 /// is 30 s; nothing else about Sentinel's own timing is changed, so a failover takes one to three
@@ -44,6 +44,7 @@ pub(super) fn configuration(
     servers: &[Vec<SocketAddr>],
     number: usize,
     sentinels: usize,
+    password: Option<Password>,
 ) -> String {
     let quorum = sentinels / 2 + 1;
     let down_after = (0..number).fold(DOWN_AFTER, |after, _| after + STAGGER);
@@ -60,8 +61,16 @@ pub(super) fn configuration(
             down_after.as_millis(),
             FAILOVER_TIMEOUT.as_millis(),
         ));
+        if let Some(password) = password {
+            text.push_str(&format!("sentinel auth-pass {name} {}\n", password.text()));
+        }
     }
-    // A container's port is only reachable through loopback and from other containers.
+    if let Some(password) = password {
+        // Sentinels give it to each other, too.
+        text.push_str(&format!("requirepass {}\n", password.text()));
+    }
+    // A Sentinel in a container gets its clients from other addresses than loopback. The password keeps
+    // others out.
     text.push_str("protected-mode no\n");
     text
 }
@@ -69,7 +78,7 @@ pub(super) fn configuration(
 /// The Sentinels of a run, and the addresses that they announce.
 #[derive(Debug)]
 pub struct Watch {
-    listening: Vec<SocketAddr>,
+    listening: Vec<ServerAddress>,
     announced: Vec<SocketAddr>,
     servers: Vec<Vec<SocketAddr>>,
 }
@@ -79,7 +88,7 @@ impl Watch {
     /// `listening`: where they are on loopback; `announced`: where they find each other;
     /// `servers`: where they find each node's servers, the master first.
     pub(super) async fn begin(
-        listening: Vec<SocketAddr>,
+        listening: Vec<ServerAddress>,
         announced: Vec<SocketAddr>,
         servers: Vec<Vec<SocketAddr>>,
     ) -> Result<Option<Watch>, WorldError> {
@@ -110,7 +119,7 @@ impl Watch {
     }
 
     /// Where the Sentinels listen, on loopback.
-    pub fn listening(&self) -> &[SocketAddr] {
+    pub fn listening(&self) -> &[ServerAddress] {
         &self.listening
     }
 
@@ -239,7 +248,7 @@ async fn ready(
     })
 }
 
-async fn identity(sentinel: SocketAddr) -> Result<String, WorldError> {
+async fn identity(sentinel: ServerAddress) -> Result<String, WorldError> {
     let mut connection = server_queries::connection(sentinel, "SENTINEL MYID").await?;
     let identity = cmd("SENTINEL")
         .arg("MYID")
@@ -249,7 +258,7 @@ async fn identity(sentinel: SocketAddr) -> Result<String, WorldError> {
 }
 
 /// Where a Sentinel says that the master is.
-async fn master(sentinel: SocketAddr, name: &str) -> Result<SocketAddr, WorldError> {
+async fn master(sentinel: ServerAddress, name: &str) -> Result<SocketAddr, WorldError> {
     const QUESTION: &str = "SENTINEL GET-MASTER-ADDR-BY-NAME";
     let mut connection = server_queries::connection(sentinel, QUESTION).await?;
     let asked: RedisResult<(String, u16)> = cmd("SENTINEL")

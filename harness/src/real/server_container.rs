@@ -23,8 +23,8 @@ use super::container_data::{ContainerData, DataDirectories};
 use super::engine::{OWNER_LABEL, RUN_LABEL};
 use super::node_log::{last_words, says_ready};
 use super::{
-    Image, Layout, ShiftedWallClock, WallClockShim, WorldError, server_arguments, server_queries,
-    wall_clock_shim,
+    Image, Layout, Password, ServerAddress, ShiftedWallClock, WallClockShim, WorldError,
+    server_arguments, server_queries, wall_clock_shim,
 };
 
 /// Redis's port inside a container.
@@ -48,6 +48,8 @@ pub(super) struct Recipe<'a> {
     /// Values of the two labels.
     pub run: &'a str,
     pub owner: &'a str,
+    /// What every server and Sentinel wants of its clients.
+    pub password: Password,
     /// The library that shifts wall clocks, if the run needs it.
     pub clock_shim: Option<&'a WallClockShim>,
     /// Where the servers keep their data, if a crash is a power loss.
@@ -60,12 +62,15 @@ pub(super) struct ServerContainer {
     engine: Docker,
     container: ContainerAsync<GenericImage>,
     address: Mutex<SocketAddr>,
+    password: Password,
     extras: Extras,
 }
 
 /// What only some servers need.
 #[derive(Default)]
 struct Extras {
+    /// The user as which it follows a master of its node; `None`: a Sentinel.
+    follower: Option<String>,
     wall_clock: Option<ShiftedWallClock>,
     data: Option<ContainerData>,
 }
@@ -87,13 +92,14 @@ impl ServerContainer {
     ) -> Result<Self, WorldError> {
         let mut command = vec![recipe.program.to_owned()];
         command.extend(server_arguments::arguments(recipe.layout.persistence));
-        // The container's port is only reachable through loopback and from other containers.
-        // Protected mode would refuse both.
+        // Every process of this machine reaches the container's port. Protected mode would refuse us, too.
         command.extend(["--protected-mode".to_owned(), "no".to_owned()]);
-        command.extend(family_secret(&format!("{}-{family}", recipe.run)));
+        let follower = format!("{}-{family}", recipe.run);
+        command.extend(users(recipe.password, &follower));
         let wall_clock = recipe.clock_shim.map(|shim| shim.clock(&name));
         let data = recipe.data.map(|directories| directories.create(&name));
         let extras = Extras {
+            follower: Some(follower),
             wall_clock: wall_clock.transpose()?,
             data: data.transpose()?,
         };
@@ -144,6 +150,7 @@ impl ServerContainer {
             container,
             // Set when it is ready: a server that dies at start has no port.
             address: Mutex::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
+            password: recipe.password,
             extras,
         };
         match timeout(START_PATIENCE, server.is_ready()).await {
@@ -158,6 +165,7 @@ impl ServerContainer {
             }
         }
         server.ask_for_the_address().await?;
+        server.give_password_to_masters().await?;
         server.extras.data.iter().for_each(ContainerData::begin);
         Ok(server)
     }
@@ -188,12 +196,21 @@ impl ServerContainer {
     }
 
     /// Asks the engine where the port is published. It changes with every start.
-    async fn ask_for_the_address(&self) -> Result<SocketAddr, WorldError> {
+    async fn ask_for_the_address(&self) -> Result<ServerAddress, WorldError> {
         let port = self.container.get_host_port_ipv4(PORT.tcp()).await;
         let port = port.map_err(failed(&self.name, "ask for the published port"))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
-        Ok(address)
+        Ok(self.address())
+    }
+
+    /// Tells the server what to say to a master that it follows. It is not on its command line, which
+    /// everybody can read, so it must be told after each start.
+    async fn give_password_to_masters(&self) -> Result<(), WorldError> {
+        match &self.extras.follower {
+            Some(user) => server_queries::follow_as(self.address(), user, self.password).await,
+            None => Ok(()),
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -201,8 +218,9 @@ impl ServerContainer {
     }
 
     /// Where it is published on the host.
-    pub(super) fn address(&self) -> SocketAddr {
-        *self.address.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn address(&self) -> ServerAddress {
+        let socket = *self.address.lock().unwrap_or_else(PoisonError::into_inner);
+        ServerAddress::new(socket, Some(self.password))
     }
 
     /// Its address for other containers of the engine. Changes when it is started again.
@@ -260,7 +278,7 @@ impl ServerContainer {
         }
     }
 
-    pub(super) async fn restart(&self) -> Result<SocketAddr, WorldError> {
+    pub(super) async fn restart(&self) -> Result<ServerAddress, WorldError> {
         if self.is_running().await? {
             return Err(WorldError::Up(self.name.clone()));
         }
@@ -268,6 +286,7 @@ impl ServerContainer {
         started.map_err(failed(&self.name, "start the container again"))?;
         let address = self.ask_for_the_address().await?;
         server_queries::await_answer(&self.name, address).await?;
+        self.give_password_to_masters().await?;
         self.extras.data.iter().for_each(ContainerData::begin);
         Ok(address)
     }
@@ -342,18 +361,20 @@ fn with_wall_clock(
     })
 }
 
+/// The users of a server: everybody wants the password, of which its command line holds the digest only.
+///
 /// The next container that starts gets the address of a killed one, and replicas of the dead server
 /// would copy the wrong data. So replication needs a user that only the servers of one node have.
-/// Clients need none.
-fn family_secret(secret: &str) -> Vec<String> {
+fn users(password: Password, follower: &str) -> Vec<String> {
+    let digest = password.digest();
     let words = format!(
-        "--user {secret} on >{secret} +psync +replconf +ping --masteruser {secret} --masterauth {secret}"
+        "--user default on #{digest} ~* &* +@all --user {follower} on #{digest} +psync +replconf +ping"
     );
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// Replaces "publish all ports everywhere", the default of testcontainers: a Redis without a
-/// password must only be reachable from this machine.
+/// Replaces "publish all ports everywhere", the default of testcontainers: a server of ours must only be
+/// reachable from this machine.
 fn publish_on_loopback(config: &mut HostConfig) {
     let binding = PortBinding {
         host_ip: Some(Ipv4Addr::LOCALHOST.to_string()),

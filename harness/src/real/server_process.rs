@@ -1,5 +1,8 @@
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +16,8 @@ use super::port::ReservedPort;
 use super::power_loss::UnsyncedTail;
 use super::program_fault::ProgramFault;
 use super::{
-    Reaper, Registration, ShiftedWallClock, WorldError, parent_death_signal, signals,
-    wall_clock_shim,
+    Password, Reaper, Registration, ServerAddress, ShiftedWallClock, WorldError,
+    parent_death_signal, signals, wall_clock_shim,
 };
 
 /// A server without data is ready in milliseconds. On a busy machine it may take much longer.
@@ -35,6 +38,8 @@ pub(super) struct Recipe {
     pub arguments: Vec<String>,
     /// The configuration of a Sentinel, which rewrites it; other servers need none.
     pub sentinel: Option<String>,
+    /// What it wants of its clients, and gives to its master.
+    pub password: Password,
     /// Directory of the server's data.
     pub data: PathBuf,
     pub log: PathBuf,
@@ -81,7 +86,7 @@ impl ServerProcess {
             .map_err(io_error(format!("make {}", recipe.data.display())))?;
         if let Some(text) = &recipe.sentinel {
             let path = recipe.sentinel_file();
-            std::fs::write(&path, text).map_err(io_error(format!("write {}", path.display())))?;
+            write_private(&path, text).map_err(io_error(format!("write {}", path.display())))?;
         }
         let mut attempt = 1;
         loop {
@@ -106,8 +111,8 @@ impl ServerProcess {
         }
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
-        self.port.address()
+    pub(super) fn address(&self) -> ServerAddress {
+        ServerAddress::new(self.port.address(), Some(self.recipe.password))
     }
 
     pub(super) async fn pause(&self) -> Result<(), WorldError> {
@@ -129,12 +134,12 @@ impl ServerProcess {
         self.end(&mut state).await
     }
 
-    pub(super) async fn restart(&self) -> Result<SocketAddr, WorldError> {
+    pub(super) async fn restart(&self) -> Result<ServerAddress, WorldError> {
         let mut state = self.state.lock().await;
         if state.running.is_some() {
             return Err(WorldError::Up(self.recipe.name.clone()));
         }
-        *state = run(&self.recipe, self.address(), &self.reaper).await?;
+        *state = run(&self.recipe, self.port.address(), &self.reaper).await?;
         Ok(self.address())
     }
 
@@ -179,7 +184,7 @@ impl ServerProcess {
 }
 
 impl RunningServer {
-    fn kill_group(&self) -> std::io::Result<()> {
+    fn kill_group(&self) -> io::Result<()> {
         // After a child is reaped, its id may belong to another process.
         match self.child.id() {
             Some(leader) => signals::kill_group(leader),
@@ -224,11 +229,28 @@ async fn run(recipe: &Recipe, address: SocketAddr, reaper: &Reaper) -> Result<St
     }
 }
 
+/// A file that no other user can read, in a directory that no other user can enter.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+/// The settings that nobody else may read, as the server's standard input: its command line can be read
+/// by everybody, and a configuration file would be rewritten by the Sentinels' `CONFIG REWRITE`.
+fn secrets(password: Password) -> io::Result<Stdio> {
+    let (reader, mut writer) = io::pipe()?;
+    let password = password.text();
+    // It fits into the pipe, so nobody has to read yet.
+    writer.write_all(format!("requirepass {password}\nmasterauth {password}\n").as_bytes())?;
+    Ok(reader.into())
+}
+
 fn spawn(
     recipe: &Recipe,
     address: SocketAddr,
     reaper: &Reaper,
-    output: std::io::PipeWriter,
+    output: io::PipeWriter,
 ) -> Result<RunningServer, WorldError> {
     let cannot_run = |source| WorldError::CannotRun {
         program: recipe.program.clone(),
@@ -239,6 +261,11 @@ fn spawn(
     if recipe.sentinel.is_some() {
         // The configuration file must be the first argument.
         command.arg(recipe.sentinel_file()).arg("--sentinel");
+        command.stdin(Stdio::null());
+    } else {
+        command
+            .arg("-")
+            .stdin(secrets(recipe.password).map_err(cannot_run)?);
     }
     command
         .args(["--port", &address.port().to_string()])
@@ -248,7 +275,6 @@ fn spawn(
         .arg(&recipe.data)
         .args(&recipe.arguments)
         .current_dir(&recipe.data)
-        .stdin(Stdio::null())
         .stderr(output.try_clone().map_err(cannot_run)?)
         .stdout(output)
         .kill_on_drop(true);

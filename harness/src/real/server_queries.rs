@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
+use redis::{AsyncConnectionConfig, RedisError, RedisResult};
 use tokio::time::timeout;
 
-use super::WorldError;
+use super::{Password, ServerAddress, WorldError};
 use crate::clock::wall_clock;
 use crate::record;
 
@@ -23,18 +23,19 @@ const LOADING_PATIENCE: Duration = Duration::from_secs(20);
 /// Pause between two requests to a server that is not ready.
 const POLL: Duration = Duration::from_millis(5);
 
-async fn connect(address: SocketAddr) -> RedisResult<MultiplexedConnection> {
+async fn connect(address: ServerAddress) -> RedisResult<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(ANSWER_PATIENCE))
         .set_response_timeout(Some(ANSWER_PATIENCE));
-    Client::open(format!("redis://{address}"))?
+    address
+        .client()?
         .get_multiplexed_async_connection_with_config(&config)
         .await
 }
 
 /// A connection for requests such as this one.
 pub(super) async fn connection(
-    address: SocketAddr,
+    address: ServerAddress,
     question: &'static str,
 ) -> Result<MultiplexedConnection, WorldError> {
     connect(address)
@@ -43,7 +44,7 @@ pub(super) async fn connection(
 }
 
 pub(super) fn unanswered(
-    address: SocketAddr,
+    address: ServerAddress,
     question: &'static str,
 ) -> impl FnOnce(RedisError) -> WorldError {
     move |source| WorldError::Unanswered {
@@ -55,7 +56,7 @@ pub(super) fn unanswered(
 
 /// Asks for name and version. Valkey calls itself Redis for compatibility, and gives its real name
 /// in another field.
-pub(super) async fn identify(address: SocketAddr) -> Result<record::Redis, WorldError> {
+pub(super) async fn identify(address: ServerAddress) -> Result<record::Redis, WorldError> {
     let asked = async {
         let mut connection = connect(address).await?;
         let info: String = redis::cmd("INFO")
@@ -89,7 +90,7 @@ fn name_and_version(info: &str) -> record::Redis {
 
 /// Makes one server the replica of another, and waits until the link is up and the first
 /// synchronisation done. `master` is its address as the replica sees it.
-pub(super) async fn follow(replica: SocketAddr, master: SocketAddr) -> Result<(), WorldError> {
+pub(super) async fn follow(replica: ServerAddress, master: SocketAddr) -> Result<(), WorldError> {
     let mut connection = connect(replica)
         .await
         .map_err(unanswered(replica, "REPLICAOF"))?;
@@ -119,8 +120,27 @@ pub(super) async fn follow(replica: SocketAddr, master: SocketAddr) -> Result<()
     }
 }
 
+/// From now on the server gives this name and password to the master that it follows.
+pub(super) async fn follow_as(
+    server: ServerAddress,
+    user: &str,
+    password: Password,
+) -> Result<(), WorldError> {
+    const QUESTION: &str = "CONFIG SET masterauth";
+    let mut connection = connection(server, QUESTION).await?;
+    let password = password.text();
+    // Redis before 7.0 sets one at a time.
+    for (name, value) in [("masteruser", user), ("masterauth", &password)] {
+        let mut command = redis::cmd("CONFIG");
+        command.arg("SET").arg(name).arg(value);
+        let set: RedisResult<()> = command.query_async(&mut connection).await;
+        set.map_err(unanswered(server, QUESTION))?;
+    }
+    Ok(())
+}
+
 /// True while the server follows a master, linked or not; false after its promotion.
-pub(super) async fn is_replica(address: SocketAddr) -> Result<bool, WorldError> {
+pub(super) async fn is_replica(address: ServerAddress) -> Result<bool, WorldError> {
     let asked = async { link_state(&mut connect(address).await?).await };
     let state = asked.await.map_err(unanswered(address, "ROLE"))?;
     Ok(state != "master")
@@ -143,7 +163,7 @@ async fn link_state(connection: &mut MultiplexedConnection) -> RedisResult<Strin
 
 /// By how many nanoseconds the server's wall clock is ahead of ours. The error is up to half the
 /// time that the answer takes.
-pub(super) async fn lead_of_wall_clock(address: SocketAddr) -> Result<i64, WorldError> {
+pub(super) async fn lead_of_wall_clock(address: ServerAddress) -> Result<i64, WorldError> {
     let asked = async {
         let mut connection = connect(address).await?;
         let before = wall_clock();
@@ -158,7 +178,7 @@ pub(super) async fn lead_of_wall_clock(address: SocketAddr) -> Result<i64, World
 
 /// Waits until the server answers PING; a proxy may accept connections before there is a server
 /// behind it, and a server that loads its data refuses every command.
-pub(super) async fn await_answer(node: &str, address: SocketAddr) -> Result<(), WorldError> {
+pub(super) async fn await_answer(node: &str, address: ServerAddress) -> Result<(), WorldError> {
     let answered = async {
         while ping(address).await.is_err() {
             tokio::time::sleep(POLL).await;
@@ -173,7 +193,7 @@ pub(super) async fn await_answer(node: &str, address: SocketAddr) -> Result<(), 
         })
 }
 
-async fn ping(address: SocketAddr) -> RedisResult<()> {
+async fn ping(address: ServerAddress) -> RedisResult<()> {
     let mut connection = connect(address).await?;
     redis::cmd("PING").query_async(&mut connection).await
 }

@@ -10,14 +10,13 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::net::SocketAddr;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::error::io_error;
-use super::{WorldError, server_queries};
+use super::{ServerAddress, WorldError, server_queries};
 use crate::process_stat::{ProcessStat, all_processes};
 
 /// A server may look at its wall clock only ten times a second, and answer from its monotonic clock in
@@ -186,7 +185,7 @@ impl ShiftedWallClock {
 /// stays written, so a dead server has it when it comes back.
 pub(super) async fn set_off(
     name: &str,
-    address: SocketAddr,
+    address: ServerAddress,
     wall_clock: Option<&ShiftedWallClock>,
     off_ns: i64,
 ) -> Result<(), WorldError> {

@@ -1,7 +1,6 @@
 //! The account of the keys on real servers: one observer for each node.
 
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 
 use super::RealWorld;
@@ -10,7 +9,7 @@ use crate::account::ends_of;
 use crate::clock::Clock;
 use crate::history::{CustodyLook, Event, What};
 use crate::model::ServerVersion;
-use crate::real::Servers;
+use crate::real::{ServerAddress, Servers};
 use crate::world::{Custody, Refusal};
 
 impl Custody for RealWorld {
@@ -70,7 +69,7 @@ impl RealWorld {
         replicas: usize,
         locks: &[String],
         clock: &Clock,
-    ) -> Result<(), (SocketAddr, io::Error)> {
+    ) -> Result<(), (ServerAddress, io::Error)> {
         let Ok(servers) = self.servers() else {
             return Ok(());
         };
@@ -104,7 +103,7 @@ impl RealWorld {
     pub(super) async fn observe_again(
         &self,
         node: usize,
-        address: SocketAddr,
+        address: ServerAddress,
     ) -> Result<(), Refusal> {
         let Some(observer) = self.observer(node) else {
             return Ok(());

@@ -2,15 +2,15 @@
 //! The commands go directly to the server, not through the wire.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use picklock_scenarios::Resource;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Pipeline, RedisError, RedisResult, Value};
+use redis::{AsyncConnectionConfig, Pipeline, RedisError, RedisResult, Value};
 use tokio::sync::Mutex;
 
 use super::RealWorld;
+use crate::real::ServerAddress;
 use crate::world::{Data, DataChange, Refusal, keys_to_evict};
 
 /// A server that does not answer within this time counts as silent.
@@ -20,7 +20,7 @@ const ANSWER: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub(super) struct Administrator {
     /// One change at a time: settings that were read must not change before they are put back.
-    kept: Mutex<HashMap<SocketAddr, Kept>>,
+    kept: Mutex<HashMap<ServerAddress, Kept>>,
 }
 
 /// A connection that is kept while something is used up. With no connections left, a new one would
@@ -52,7 +52,7 @@ impl Administrator {
     ///
     /// # Errors
     /// The server does not answer, or refuses.
-    async fn change(&self, server: SocketAddr, change: &DataChange) -> RedisResult<u64> {
+    async fn change(&self, server: ServerAddress, change: &DataChange) -> RedisResult<u64> {
         let mut kept = self.kept.lock().await;
         let done = match change {
             DataChange::Replenish(resource) => replenish(&mut kept, server, *resource).await,
@@ -88,8 +88,8 @@ impl Data for RealWorld {
 }
 
 async fn tell(
-    kept: &mut HashMap<SocketAddr, Kept>,
-    server: SocketAddr,
+    kept: &mut HashMap<ServerAddress, Kept>,
+    server: ServerAddress,
     words: &[&str],
 ) -> RedisResult<()> {
     let mut connection = connection(kept, server).await?;
@@ -99,8 +99,8 @@ async fn tell(
 }
 
 async fn exhaust(
-    kept: &mut HashMap<SocketAddr, Kept>,
-    server: SocketAddr,
+    kept: &mut HashMap<ServerAddress, Kept>,
+    server: ServerAddress,
     resource: Resource,
 ) -> RedisResult<()> {
     let mut connection = connection(kept, server).await?;
@@ -138,8 +138,8 @@ async fn exhaust(
 
 /// A restarted server has its initial settings, and the connection is gone.
 async fn replenish(
-    kept: &mut HashMap<SocketAddr, Kept>,
-    server: SocketAddr,
+    kept: &mut HashMap<ServerAddress, Kept>,
+    server: ServerAddress,
     resource: Resource,
 ) -> RedisResult<()> {
     let Some(known) = kept.get_mut(&server) else {
@@ -184,8 +184,8 @@ async fn set<'a>(
 
 /// The connection that is kept, if it still works, or a new one.
 async fn connection(
-    kept: &mut HashMap<SocketAddr, Kept>,
-    server: SocketAddr,
+    kept: &mut HashMap<ServerAddress, Kept>,
+    server: ServerAddress,
 ) -> RedisResult<MultiplexedConnection> {
     if let Some(known) = kept.get(&server) {
         let mut connection = known.connection.clone();
@@ -199,8 +199,8 @@ async fn connection(
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(ANSWER))
         .set_response_timeout(Some(ANSWER));
-    let client = Client::open(format!("redis://{server}"))?;
-    client
+    server
+        .client()?
         .get_multiplexed_async_connection_with_config(&config)
         .await
 }
@@ -210,6 +210,6 @@ fn is_gone(error: &RedisError) -> bool {
     error.is_connection_dropped() || error.is_connection_refusal()
 }
 
-fn refused(server: SocketAddr, error: &RedisError) -> Refusal {
+fn refused(server: ServerAddress, error: &RedisError) -> Refusal {
     Refusal::Failed(format!("the server at {server}: {error}"))
 }

@@ -6,7 +6,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use super::stored_keys::{self, Look, Stored};
 use crate::account::{KeyRecord, MonitorStream, NodeReplay, Senders, SentBy, ServerReport, Told};
 use crate::clock::Clock;
 use crate::model::ServerVersion;
+use crate::real::ServerAddress;
 use crate::wire::Wire;
 
 /// A server that does not answer within this time is frozen or gone.
@@ -43,7 +43,7 @@ pub(super) struct ObservedNode {
 
 /// One of a node's servers.
 struct ObservedServer {
-    address: Cell<SocketAddr>,
+    address: Cell<ServerAddress>,
     /// The highest mark that has come back.
     marked: Rc<Marks>,
     /// The connection that sends marks, and how many it has sent; `None` while the server is down.
@@ -75,7 +75,7 @@ impl ObservedNode {
     pub(super) async fn begin(
         node: usize,
         version: ServerVersion,
-        servers: Vec<SocketAddr>,
+        servers: Vec<ServerAddress>,
         locks: Rc<[String]>,
         wire: Wire,
         clock: Clock,
@@ -108,7 +108,7 @@ impl ObservedNode {
     pub(super) async fn restarted(
         self: &Rc<Self>,
         server: usize,
-        address: SocketAddr,
+        address: ServerAddress,
     ) -> io::Result<()> {
         self.ended(server).await;
         self.servers[server].address.set(address);
@@ -236,7 +236,7 @@ impl ObservedNode {
             node.read(server, reader).await;
         });
         *observed.reader.borrow_mut() = Some(reading);
-        let (mut answers, writer) = TcpStream::connect(address).await?.into_split();
+        let (mut answers, writer) = connected(address).await?.into_split();
         let drain = tokio::task::spawn_local(async move {
             let mut nothing = [0; 512];
             while answers
@@ -371,9 +371,15 @@ impl Senders for Wire {
     }
 }
 
+/// A connection to a server that answers.
+async fn connected(address: ServerAddress) -> io::Result<TcpStream> {
+    let connected = timeout(ANSWER, address.connect()).await;
+    connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}
+
 /// A connection on which the server reports from now on.
-async fn told_to_report(address: SocketAddr) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
-    let (mut reader, mut writer) = TcpStream::connect(address).await?.into_split();
+async fn told_to_report(address: ServerAddress) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+    let (mut reader, mut writer) = connected(address).await?.into_split();
     // RESP3, because a connection may do both only there.
     let commands = "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n\
         *4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$22\r\nnotify-keyspace-events\r\n$3\r\nExe\r\n\

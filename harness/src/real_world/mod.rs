@@ -19,7 +19,6 @@ pub use workers::ProcessSession;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -32,8 +31,8 @@ use crate::adapter::control::WorkerControl;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::history::CustodyLook;
 use crate::real::{
-    RealServers, Reaper, Registration, Servers, ShiftedWallClock, WallClockShim, WorldError,
-    master_name,
+    RealServers, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
+    WorldError, master_name,
 };
 use crate::wire::{LinkId, SentinelAddresses, Wire};
 use crate::world::{Capabilities, Refusal, World};
@@ -59,7 +58,7 @@ pub struct RealWorld {
     reaper: Reaper,
     workers: RefCell<HashMap<usize, RunningWorker>>,
     /// Nodes whose replica was promoted, and where it listens.
-    promoted: RefCell<HashMap<usize, SocketAddr>>,
+    promoted: RefCell<HashMap<usize, ServerAddress>>,
     /// The URLs of each worker's links: a restarted worker gets the same.
     urls: RefCell<HashMap<usize, Vec<String>>>,
     /// Nodes whose replication link was cut.
@@ -100,6 +99,9 @@ pub struct Parts {
 impl RealWorld {
     /// Makes a world from its parts.
     pub fn new(parts: Parts) -> Self {
+        if let Some(password) = parts.servers.password() {
+            parts.wire.log_in(&password.text());
+        }
         RealWorld {
             name: parts.name,
             servers: RefCell::new(Some(Rc::new(parts.servers))),
@@ -151,7 +153,7 @@ impl RealWorld {
     }
 
     /// Where the node's master listens now.
-    fn address(&self, node: usize) -> Result<SocketAddr, Refusal> {
+    fn address(&self, node: usize) -> Result<ServerAddress, Refusal> {
         match self.promoted.borrow().get(&node) {
             Some(promoted) => Ok(*promoted),
             None => Ok(self.servers()?.address(node)),
@@ -170,7 +172,11 @@ impl RealWorld {
                 Some(_) => servers.address(node),
                 None => self.address(node)?,
             };
-            let address = self.wire.open(link, upstream).await.map_err(failed)?;
+            let address = self
+                .wire
+                .open(link, upstream.socket())
+                .await
+                .map_err(failed)?;
             urls.push(format!("redis://{address}"));
             let Some(watch) = servers.watch() else {
                 continue;
@@ -178,7 +184,10 @@ impl RealWorld {
             let mut links = vec![address];
             for replica in 1..watch.servers(node).len() {
                 let upstream = servers.replica_address(node, replica - 1);
-                let opened = self.wire.open_server(link, replica, upstream).await;
+                let opened = self
+                    .wire
+                    .open_server(link, replica, upstream.socket())
+                    .await;
                 links.push(opened.map_err(failed)?);
             }
             book.extend(watch.servers(node).iter().copied().zip(links));
@@ -189,7 +198,7 @@ impl RealWorld {
         let sentinels = watch.listening().iter().zip(watch.announced());
         let sentinels: Vec<SentinelAddresses> = sentinels
             .map(|(listening, announced)| SentinelAddresses {
-                listening: *listening,
+                listening: listening.socket(),
                 announced: *announced,
             })
             .collect();

@@ -26,6 +26,6 @@ impl Nodes for RealWorld {
     async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
         let address = self.servers()?.restart(node).await.map_err(failed)?;
         self.observe_again(node, address).await?;
-        self.wire.redirect(node, address).map_err(failed)
+        self.wire.redirect(node, address.socket()).map_err(failed)
     }
 }

@@ -17,7 +17,7 @@ impl StockServer for RealWorld {
             None => {
                 // It is the server after the last node. The wire has no link to it.
                 let address = self.servers()?.address(self.nodes);
-                let client = redis::Client::open(format!("redis://{address}")).map_err(failed)?;
+                let client = address.client().map_err(failed)?;
                 let opened = client.get_multiplexed_async_connection().await;
                 let opened = opened.map_err(|error| {
                     self.note_if_short("the server of the stock cannot be asked", &error);
@@ -40,7 +40,7 @@ impl Probe for RealWorld {
     async fn why_lost(&self, node: usize) -> Option<String> {
         let address = self.address(node).ok()?;
         let ask = async {
-            let client = redis::Client::open(format!("redis://{address}"))?;
+            let client = address.client()?;
             let mut connection = client.get_multiplexed_async_connection().await?;
             redis::cmd("PING").query_async::<()>(&mut connection).await
         };
@@ -52,7 +52,7 @@ impl Probe for RealWorld {
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
         let address = self.address(node).ok()?;
         let look = async {
-            let client = redis::Client::open(format!("redis://{address}"))?;
+            let client = address.client()?;
             let mut connection = client.get_multiplexed_async_connection().await?;
             let mut ask = redis::cmd("PTTL");
             ask.arg(key).query_async(&mut connection).await

@@ -1,11 +1,10 @@
 //! Replication: cutting it, waiting for it, and ending it with a failover. Commands go directly to
 //! the servers.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{RealWorld, failed};
-use crate::real::Servers;
+use crate::real::{ServerAddress, Servers};
 use crate::world::{Refusal, Replication};
 
 /// A server that does not answer within this time counts as silent.
@@ -42,7 +41,7 @@ impl Replication for RealWorld {
             observer.promoted(1).await;
         }
         self.promoted.borrow_mut().insert(node, replica);
-        self.wire.redirect(node, replica).map_err(failed)
+        self.wire.redirect(node, replica.socket()).map_err(failed)
     }
 }
 
@@ -51,7 +50,7 @@ impl Replication for RealWorld {
 ///
 /// # Errors
 /// The replica does not answer, or refuses.
-async fn cut(replica: SocketAddr) -> Result<(), Refusal> {
+async fn cut(replica: ServerAddress) -> Result<(), Refusal> {
     // Port 1 of the replica's own machine: nothing listens there.
     tell(replica, &["REPLICAOF", "127.0.0.1", "1"]).await
 }
@@ -60,7 +59,7 @@ async fn cut(replica: SocketAddr) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// The replica does not answer, or refuses.
-async fn promote(replica: SocketAddr) -> Result<(), Refusal> {
+async fn promote(replica: ServerAddress) -> Result<(), Refusal> {
     tell(replica, &["REPLICAOF", "NO", "ONE"]).await
 }
 
@@ -68,7 +67,7 @@ async fn promote(replica: SocketAddr) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// One of them does not answer, or the replica does not catch up in time.
-async fn caught_up(master: SocketAddr, replica: SocketAddr) -> Result<(), Refusal> {
+async fn caught_up(master: ServerAddress, replica: ServerAddress) -> Result<(), Refusal> {
     let wanted = offset(master, "master_repl_offset").await?;
     let catching_up = async {
         loop {
@@ -82,7 +81,7 @@ async fn caught_up(master: SocketAddr, replica: SocketAddr) -> Result<(), Refusa
 }
 
 /// True when the server says that it is a replica.
-pub(super) async fn follows(server: SocketAddr) -> bool {
+pub(super) async fn follows(server: ServerAddress) -> bool {
     let asking = async {
         let mut connection = connect(server).await?;
         let role: redis::RedisResult<Vec<redis::Value>> =
@@ -94,7 +93,7 @@ pub(super) async fn follows(server: SocketAddr) -> bool {
     word.is_some_and(|word| word.is_ok_and(|word| word == "slave"))
 }
 
-async fn tell(server: SocketAddr, words: &[&str]) -> Result<(), Refusal> {
+async fn tell(server: ServerAddress, words: &[&str]) -> Result<(), Refusal> {
     bounded(server, async {
         let mut connection = connect(server).await?;
         let mut command = redis::Cmd::new();
@@ -106,7 +105,7 @@ async fn tell(server: SocketAddr, words: &[&str]) -> Result<(), Refusal> {
 }
 
 /// A number from `INFO replication`.
-async fn offset(server: SocketAddr, field: &str) -> Result<u64, Refusal> {
+async fn offset(server: ServerAddress, field: &str) -> Result<u64, Refusal> {
     bounded(server, async {
         let mut connection = connect(server).await?;
         let mut command = redis::Cmd::new();
@@ -122,15 +121,14 @@ async fn offset(server: SocketAddr, field: &str) -> Result<u64, Refusal> {
     .await
 }
 
-async fn connect(server: SocketAddr) -> Result<redis::aio::MultiplexedConnection, Refusal> {
-    let client = redis::Client::open(format!("redis://{server}"));
-    let client = client.map_err(|error| refused(server, &error))?;
+async fn connect(server: ServerAddress) -> Result<redis::aio::MultiplexedConnection, Refusal> {
+    let client = server.client().map_err(|error| refused(server, &error))?;
     let connected = client.get_multiplexed_async_connection().await;
     connected.map_err(|error| refused(server, &error))
 }
 
 async fn bounded<T>(
-    server: SocketAddr,
+    server: ServerAddress,
     asking: impl Future<Output = Result<T, Refusal>>,
 ) -> Result<T, Refusal> {
     let answered = tokio::time::timeout(ANSWER, asking).await;
@@ -141,6 +139,6 @@ async fn bounded<T>(
     })
 }
 
-fn refused(server: SocketAddr, error: &redis::RedisError) -> Refusal {
+fn refused(server: ServerAddress, error: &redis::RedisError) -> Refusal {
     Refusal::Failed(format!("the server at {server}: {error}"))
 }

@@ -1,13 +1,13 @@
 //! What a server has after a start: all its keys, read at once.
 
 use std::io;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use redis::Value;
 use tokio::net::TcpStream;
 
 use crate::account::{StoredKey, StoredValue};
+use crate::real::ServerAddress;
 use crate::wire::is_shortage;
 
 /// A server that does not answer within this time is frozen or gone.
@@ -36,7 +36,7 @@ pub(super) enum Look {
 }
 
 /// Looks at what a server has.
-pub(super) async fn look(address: SocketAddr) -> Look {
+pub(super) async fn look(address: ServerAddress) -> Look {
     let error = match read(address).await {
         Ok(stored) => return Look::Keys(stored),
         Err(error) => error,
@@ -45,7 +45,7 @@ pub(super) async fn look(address: SocketAddr) -> Look {
         return Look::Frozen;
     }
     // The error does not say whether there is a server.
-    match TcpStream::connect(address).await {
+    match TcpStream::connect(address.socket()).await {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Look::Gone,
         Err(error) if is_shortage(&error) => {
             Look::Failed(format!("the observer ran short: {error}"))
@@ -58,9 +58,9 @@ pub(super) async fn look(address: SocketAddr) -> Look {
 ///
 /// # Errors
 /// It does not answer, or refuses.
-pub(super) async fn read(address: SocketAddr) -> io::Result<Stored> {
+pub(super) async fn read(address: ServerAddress) -> io::Result<Stored> {
     let asked = async {
-        let client = redis::Client::open(format!("redis://{address}"))?;
+        let client = address.client()?;
         let mut connection = client.get_multiplexed_async_connection().await?;
         let mut script = redis::cmd("EVAL");
         script.arg(StoredKey::READ_ALL).arg(0);

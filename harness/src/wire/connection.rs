@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use picklock_scenarios::{Direction, Phase};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
@@ -21,6 +21,7 @@ use super::link::ServerLink;
 use super::log::WireLog;
 use super::log_entry::Outcome;
 use super::log_record::{LogRecord, preview};
+use super::login::Greeting;
 use super::operation::{CurrentOperation, Operation};
 use super::pending::Pending;
 use super::proxy::Proxy;
@@ -135,19 +136,24 @@ impl Shared<'_> {
         }
     }
 
-    /// Introduces the connection to its server first, if the server's account is to be joined with
-    /// what it sends.
+    /// Logs in to the server first, if it wants that, and introduces the connection, if the server's
+    /// account is to be joined with what it sends.
     async fn introduced_both_ways(
         &self,
         client: &mut TcpStream,
         upstream: &mut TcpStream,
     ) -> io::Result<()> {
+        let mut greeting = Greeting::default();
+        if let Some(login) = self.proxy.login() {
+            greeting.log_in(login);
+        }
         if let Some(sent) = self.proxy.sent() {
             sent.opened(self.conn, self.link);
-            let other = introduce(upstream, &introduction(self.conn)).await?;
-            // A server that accepts no more connections says so at once.
-            client.write_all(&other).await?;
+            greeting.introduce(&introduction(self.conn));
         }
+        let other = greeting.exchange(upstream).await?;
+        // A server that accepts no more connections says so at once.
+        client.write_all(&other).await?;
         self.both_ways(client, upstream).await
     }
 
@@ -334,25 +340,6 @@ impl Shared<'_> {
         let mut log = self.log().append();
         log.push(&record, preview(frame, meta.shape));
     }
-}
-
-/// Says a word to a server, which says it again. Returns what the server says instead.
-async fn introduce(upstream: &mut TcpStream, word: &str) -> io::Result<Vec<u8>> {
-    let length = word.len();
-    let request = format!("*2\r\n$4\r\nECHO\r\n${length}\r\n{word}\r\n");
-    upstream.write_all(request.as_bytes()).await?;
-    let expected = format!("${length}\r\n{word}\r\n");
-    let mut answer = Vec::with_capacity(expected.len());
-    while answer.len() < expected.len() {
-        let mut rest = [0; 256];
-        let room = rest.len().min(expected.len() - answer.len());
-        let count = upstream.read(&mut rest[..room]).await?;
-        answer.extend_from_slice(&rest[..count]);
-        if count == 0 || !expected.as_bytes().starts_with(&answer) {
-            return Ok(answer);
-        }
-    }
-    Ok(Vec::new())
 }
 
 async fn connect(upstream: Option<SocketAddr>) -> io::Result<TcpStream> {

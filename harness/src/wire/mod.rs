@@ -38,7 +38,9 @@
 //! - **What is not RESP passes unchanged.** The log notes it once, and the connection is a byte
 //!   pipe from there: partition, cut, delay and hold still work, on chunks; drop does not.
 //!
-//! The wire does not answer, change or reorder anything, and leads to loopback addresses only.
+//! The wire does not answer, change or reorder anything, and leads to loopback addresses only. It serves
+//! clients of its own user only (`client_user`), and logs in to servers that want a password (`login`):
+//! what comes from a worker reaches them as it is.
 //! A node with Sentinels has several servers that can be its master: each has a link of its own,
 //! and all count as that node. The links to the Sentinels themselves are different
 //! (`sentinel_link`): they replace addresses in what the Sentinels send, and do nothing else.
@@ -53,6 +55,7 @@
 //! simulated network drives the same code, and writes the same log.
 
 mod address_rewrite;
+mod client_user;
 mod command;
 mod connection;
 mod fault;
@@ -69,6 +72,7 @@ mod link_state_proptests;
 mod log;
 mod log_entry;
 mod log_record;
+mod login;
 mod operation;
 mod pending;
 mod proxy;

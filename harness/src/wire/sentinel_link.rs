@@ -17,6 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::address_rewrite::{AddressMap, rewrite_addresses};
 use super::frame_budget::FrameShare;
 use super::frame_reader::{FrameReader, NextFrame};
+use super::login::{Greeting, Login};
 use super::proxy::{Listening, TaskGuard, Wire, only_loopback};
 use super::silence::Received;
 use crate::clock::Clock;
@@ -73,6 +74,7 @@ impl Wire {
                     let requests = Requests {
                         received,
                         clock: wire.clock(),
+                        login: wire.login(),
                     };
                     tokio::spawn(carry(task, client, upstream, Arc::clone(&map), requests));
                 }
@@ -93,6 +95,12 @@ async fn carry(
     let both_ways = async {
         let mut sentinel = TcpStream::connect(upstream).await?;
         sentinel.set_nodelay(true)?;
+        let mut greeting = Greeting::default();
+        if let Some(login) = &requests.login {
+            greeting.log_in(login);
+        }
+        let other = greeting.exchange(&mut sentinel).await?;
+        client.write_all(&other).await?;
         let (mut from_client, mut to_client) = client.split();
         let (mut from_sentinel, mut to_sentinel) = sentinel.split();
         tokio::select! {
@@ -112,6 +120,7 @@ async fn carry(
 struct Requests {
     received: Arc<Received>,
     clock: Clock,
+    login: Option<Login>,
 }
 
 impl Requests {

@@ -14,6 +14,7 @@
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`cases`]: scenarios that once came out wrong, on processes
 //! - [`leftovers`]: nothing outlives a run, however it ends
+//! - [`other_users`]: what other users of the machine can reach
 //! - [`stalls`]: a machine that stands still is not the lock's fault
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`choice`], [`gate`], [`matrix`], [`replay`]: the commands of these names, with real servers
@@ -39,6 +40,7 @@ mod like;
 mod machine_contract;
 mod matrix;
 mod moments;
+mod other_users;
 mod proc_table;
 mod proven_faults;
 mod readme;

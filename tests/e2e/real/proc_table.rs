@@ -62,6 +62,26 @@ fn all() -> Vec<Process> {
         .collect()
 }
 
+/// The ports of IPv4 on which a process listens.
+pub fn listening_ports(pid: u32) -> Vec<u16> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten();
+    let links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let links: Vec<String> = links
+        .map(|link| link.to_string_lossy().into_owned())
+        .collect();
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let listening = table.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_ours = links.contains(&format!("socket:[{}]", words.get(9)?));
+        let port = words.get(1)?.rsplit_once(':')?.1;
+        // State 0A: it listens.
+        (is_ours && words.get(3) == Some(&"0A")).then(|| u16::from_str_radix(port, 16).ok())?
+    });
+    listening.collect()
+}
+
 /// What a process started, and what that started, and so on.
 pub fn started_by(pid: u32) -> Vec<Process> {
     let all = all();

@@ -1,8 +1,8 @@
 //! What the tests ask a server, over a connection of their own each time.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
+use picklock_harness::real::ServerAddress;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisResult};
 
@@ -12,17 +12,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Short, because it is always waited for in full.
 const FROZEN_PATIENCE: Duration = Duration::from_millis(300);
 
-async fn connect(address: SocketAddr, within: Duration) -> RedisResult<MultiplexedConnection> {
+async fn connect(address: ServerAddress, within: Duration) -> RedisResult<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(within))
         .set_response_timeout(Some(within));
-    let client = redis::Client::open(format!("redis://{address}")).unwrap();
+    let client = address.client().unwrap();
     client
         .get_multiplexed_async_connection_with_config(&config)
         .await
 }
 
-async fn query(address: SocketAddr, words: &[&str], within: Duration) -> RedisResult<String> {
+async fn query(address: ServerAddress, words: &[&str], within: Duration) -> RedisResult<String> {
     let mut connection = connect(address, within).await?;
     let mut command = redis::cmd(words[0]);
     command.arg(&words[1..]);
@@ -31,13 +31,13 @@ async fn query(address: SocketAddr, words: &[&str], within: Duration) -> RedisRe
 }
 
 /// One command, which must be answered.
-pub async fn ask(address: SocketAddr, words: &[&str]) -> String {
+pub async fn ask(address: ServerAddress, words: &[&str]) -> String {
     query(address, words, PATIENCE).await.unwrap()
 }
 
 /// Sets a key, and waits until so many replicas have it. WAIT is about the writes of its own
 /// connection, so both go through one.
-pub async fn set_with_replicas(master: SocketAddr, key: &str, value: &str, replicas: usize) {
+pub async fn set_with_replicas(master: ServerAddress, key: &str, value: &str, replicas: usize) {
     let mut connection = connect(master, 2 * PATIENCE).await.unwrap();
     let (_, acknowledged): (String, usize) = redis::pipe()
         .cmd("SET")
@@ -52,7 +52,7 @@ pub async fn set_with_replicas(master: SocketAddr, key: &str, value: &str, repli
 }
 
 /// True where the server takes the connection, or lets it wait, but answers nothing.
-pub async fn is_frozen(address: SocketAddr) -> bool {
+pub async fn is_frozen(address: ServerAddress) -> bool {
     match query(address, &["PING"], FROZEN_PATIENCE).await {
         Ok(_) => false,
         Err(error) => error.is_timeout(),
@@ -60,15 +60,15 @@ pub async fn is_frozen(address: SocketAddr) -> bool {
 }
 
 /// True where nobody listens.
-pub async fn is_refused(address: SocketAddr) -> bool {
-    match tokio::net::TcpStream::connect(address).await {
+pub async fn is_refused(address: ServerAddress) -> bool {
+    match tokio::net::TcpStream::connect(address.socket()).await {
         Ok(_) => false,
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
     }
 }
 
 /// The error with which a command is refused, or its connection.
-pub async fn refusal(address: SocketAddr, words: &[&str]) -> String {
+pub async fn refusal(address: ServerAddress, words: &[&str]) -> String {
     match query(address, words, PATIENCE).await {
         Ok(answer) => panic!("{words:?} was answered: {answer}"),
         Err(error) => error.to_string(),

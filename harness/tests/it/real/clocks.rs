@@ -1,13 +1,12 @@
 //! Wall clocks that are wrong, and everything that must not notice it.
 
-use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use picklock_harness::clock::wall_clock;
 use picklock_harness::real::{
-    Binary, DockerServers, Image, Layout, ProcessServers, RunDir, Servers, WallClockShim,
-    WorldError,
+    Binary, DockerServers, Image, Layout, ProcessServers, RunDir, ServerAddress, Servers,
+    WallClockShim, WorldError,
 };
 use picklock_scenarios::Persistence;
 
@@ -33,7 +32,7 @@ async fn processes(layout: Layout) -> (ProcessServers, RunDir) {
 }
 
 /// By how many seconds the server's clock is ahead, or behind.
-async fn lead_s(address: SocketAddr) -> i64 {
+async fn lead_s(address: ServerAddress) -> i64 {
     let script = "return redis.call('TIME')[1]";
     let theirs: i64 = ask(address, &["EVAL", script, "0"]).await.parse().unwrap();
     theirs - i64::try_from(wall_clock().as_secs()).unwrap()

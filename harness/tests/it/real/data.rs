@@ -1,12 +1,12 @@
 //! Faults of data and failovers, asked of a whole world and seen at its servers.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::clock::Clock;
 use picklock_harness::real::{
-    Binary, DockerServers, Image, Layout, ProcessServers, RealServers, RunDir, Servers,
+    Binary, DockerServers, Image, Layout, ProcessServers, RealServers, RunDir, ServerAddress,
+    Servers,
 };
 use picklock_harness::real_world::{Parts, RealWorld};
 use picklock_harness::wire::{NoInterceptor, Wire};
@@ -22,8 +22,8 @@ const LOCK: &str = "lock:1";
 /// A world without workers, and where its first node and that one's replica listen.
 struct Stage {
     world: RealWorld,
-    node: SocketAddr,
-    replica: Option<SocketAddr>,
+    node: ServerAddress,
+    replica: Option<ServerAddress>,
     _dir: RunDir,
 }
 
@@ -76,8 +76,8 @@ async fn stage(name: WorldName, replicas: usize) -> Stage {
     }
 }
 
-async fn connected(server: SocketAddr) -> MultiplexedConnection {
-    let client = redis::Client::open(format!("redis://{server}")).unwrap();
+async fn connected(server: ServerAddress) -> MultiplexedConnection {
+    let client = server.client().unwrap();
     client.get_multiplexed_async_connection().await.unwrap()
 }
 

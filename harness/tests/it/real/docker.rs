@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::net::SocketAddr;
 
 use picklock_harness::real::{DockerServers, Image, Layout, RunDir, Servers, WorldError};
 use picklock_scenarios::Persistence;
@@ -97,7 +96,7 @@ async fn five_containers_come_up_on_loopback_only_and_are_removed() {
 #[tokio::test]
 async fn a_frozen_container_answers_nothing_until_it_is_thawed() {
     let (servers, _dir, _) = start(1, 0, Persistence::None).await;
-    let address: SocketAddr = servers.address(0);
+    let address = servers.address(0);
     servers.pause(0).await.unwrap();
     assert!(is_frozen(address).await);
     servers.resume(0).await.unwrap();

@@ -40,7 +40,7 @@ async fn start(layout: Layout) -> (ProcessServers, RunDir) {
 async fn five_nodes_come_up_and_tell_who_they_are() {
     let (servers, dir) = start(layout(5, 0, Persistence::None)).await;
     for node in 0..5 {
-        assert!(servers.address(node).ip().is_loopback());
+        assert!(servers.address(node).socket().ip().is_loopback());
         assert_eq!(ask(servers.address(node), &["PING"]).await, "PONG");
         assert!(
             servers

@@ -1,0 +1,126 @@
+//! Where a server listens, and the password that it wants.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use redis::{Client, RedisResult};
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::WorldError;
+use crate::entropy;
+
+/// How a server answers the right password.
+const WELCOME: &[u8] = b"+OK\r\n";
+
+/// The password of a run's servers: hexadecimal digits. Other users of the machine reach the ports, and
+/// must not be served. It stands on no command line and in no error.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Password([u8; 16]);
+
+impl Password {
+    /// A new one, for one run.
+    ///
+    /// # Errors
+    /// The operating system cannot provide entropy.
+    pub(super) fn fresh() -> Result<Password, WorldError> {
+        let bytes = entropy::fresh_secret().map_err(|error| WorldError::Io {
+            doing: "make a password".into(),
+            source: io::Error::other(error.to_string()),
+        })?;
+        Ok(Password(bytes))
+    }
+
+    /// Its SHA-256, hexadecimal: a server's command line may hold that, because the password cannot be
+    /// found from it.
+    pub(super) fn digest(self) -> String {
+        let digest = Sha256::digest(self.text());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Its text. Keep it out of messages.
+    pub fn text(self) -> String {
+        format!("{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password")
+    }
+}
+
+/// Where a server listens on loopback, with what it takes to be served there. Shown as its socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ServerAddress {
+    socket: SocketAddr,
+    password: Option<Password>,
+}
+
+impl ServerAddress {
+    pub(super) fn new(socket: SocketAddr, password: Option<Password>) -> ServerAddress {
+        ServerAddress { socket, password }
+    }
+
+    /// Where it listens.
+    pub fn socket(&self) -> SocketAddr {
+        self.socket
+    }
+
+    /// A client that gives the password with each connection.
+    ///
+    /// # Errors
+    /// None that an address can cause.
+    pub fn client(&self) -> RedisResult<Client> {
+        let socket = self.socket;
+        Client::open(match self.password {
+            Some(password) => format!("redis://:{}@{socket}", password.text()),
+            None => format!("redis://{socket}"),
+        })
+    }
+
+    /// A connection on which the password was given. The server has answered that, and nothing else.
+    ///
+    /// # Errors
+    /// It is not there, or accepts no more connections.
+    pub async fn connect(&self) -> io::Result<TcpStream> {
+        let mut stream = TcpStream::connect(self.socket).await?;
+        let Some(password) = self.password else {
+            return Ok(stream);
+        };
+        let words = format!("AUTH {}\r\n", password.text());
+        stream.write_all(words.as_bytes()).await?;
+        let mut answer = [0; WELCOME.len()];
+        stream.read_exact(&mut answer).await?;
+        match answer == WELCOME {
+            true => Ok(stream),
+            false => Err(io::Error::other(format!(
+                "the server at {self} does not take the password: {}",
+                String::from_utf8_lossy(&answer).trim_end()
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for ServerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.socket.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_for_people_holds_the_password() {
+        let password = Password::fresh().unwrap();
+        let address = ServerAddress::new("127.0.0.1:7".parse().unwrap(), Some(password));
+        assert_eq!(password.text().len(), 32);
+        assert_eq!(address.to_string(), "127.0.0.1:7");
+        assert!(!format!("{address:?}").contains(&password.text()));
+        assert_ne!(Password::fresh().unwrap(), password);
+    }
+}

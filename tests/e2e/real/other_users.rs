@@ -1,0 +1,183 @@
+//! What another user of this machine can reach while a run lasts: the ports, and nothing behind them.
+//!
+//! Programs are started as another user here, which only root may do.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use super::containers::{containers_of, docker};
+use super::proc_table::{listening_ports, started_by};
+use crate::running::{Running, picklock};
+
+/// The number of the user `nobody`, and of its group.
+const NOBODY: &str = "65534";
+
+/// What a shell script prints that runs as `nobody`.
+fn as_nobody(script: &str) -> String {
+    assert!(
+        rustix::process::geteuid().is_root(),
+        "these tests start programs as another user: run them as root, as CI does"
+    );
+    let output = Command::new("setpriv")
+        .args([
+            format!("--reuid={NOBODY}"),
+            format!("--regid={NOBODY}"),
+            "--clear-groups".to_owned(),
+            "--".to_owned(),
+        ])
+        .args(["bash", "-c", script])
+        .current_dir("/")
+        .output()
+        .expect("`setpriv` and `bash` must be on PATH");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A script that sends a command to an address, and prints what comes back within five seconds.
+fn tell(host: &str, port: u16, command: &str) -> String {
+    format!(
+        "exec 3<>/dev/tcp/{host}/{port} || exit; printf '{command}\\r\\n' >&3; timeout 5 head -n 1 <&3"
+    )
+}
+
+/// Lets everybody enter the directories above the run's own: what protects it must be itself.
+fn open_to_everybody(home: &Path) {
+    for path in [home, &home.join("tmp")] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// A run with this command line that has just begun to sell.
+fn begun(line: &str) -> Running {
+    let call = picklock(line);
+    open_to_everybody(call.temp().parent().unwrap());
+    let mut run = call.start();
+    run.hear("got the lock");
+    run
+}
+
+/// No file of the run can be read, in the directory of the servers and in the kept one, although a file
+/// beside them can.
+fn sees_no_file(temp: &Path, out: &Path) {
+    let control = temp.join("everybody");
+    std::fs::write(&control, "open\n").unwrap();
+    assert_eq!(
+        as_nobody(&format!("cat '{}'", control.display())),
+        "open\n",
+        "the control can be read, so what follows means something"
+    );
+    std::fs::remove_file(control).unwrap();
+    for dir in [temp, out] {
+        let found = as_nobody(&format!("find '{}' -type f 2>/dev/null", dir.display()));
+        assert_eq!(found, "");
+    }
+    let ours: Vec<_> = std::fs::read_dir(temp).unwrap().flatten().collect();
+    assert_eq!(ours.len(), 1, "there is something to be seen: {ours:?}");
+}
+
+/// The wire refuses the stranger on every one of its ports, and serves us.
+fn is_refused_by_the_wire(run: &Running) {
+    let ports = listening_ports(run.pid());
+    assert!(ports.len() >= 3, "{ports:?}");
+    for port in &ports {
+        let answer = as_nobody(&tell("127.0.0.1", *port, "PING"));
+        assert_eq!(answer, "", "port {port}");
+    }
+    let is_answered = |port: &u16| {
+        let script = tell("127.0.0.1", *port, "PING");
+        let output = Command::new("bash").args(["-c", &script]).output().unwrap();
+        output.stdout.starts_with(b"+PONG")
+    };
+    assert!(ports.iter().any(is_answered), "we ourselves are served");
+}
+
+/// The run says that somebody was refused, and holds nothing.
+fn knows_of_it(run: Running) {
+    let outcome = run.finish();
+    assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
+    let document = outcome.json_file("run/run.json");
+    let trouble = document["trouble"].to_string();
+    let refused = format!("a client of user {NOBODY} was refused on a link of worker ");
+    assert!(trouble.contains(&refused), "{trouble}");
+    for (property, verdict) in document["verdicts"].as_object().unwrap() {
+        assert_ne!(verdict["status"], "held", "{property}");
+    }
+}
+
+#[test]
+fn another_user_reaches_no_process_of_a_run() {
+    let run = begun("scenario gc-pause --impl set-nx-px --ttl 3s --backend process --out run");
+    let temp = run.temp();
+    sees_no_file(&temp, &temp.with_file_name("run"));
+    let servers = started_by(run.pid());
+    let servers = servers.iter().filter(|one| one.name.contains("redis"));
+    let ports: BTreeSet<u16> = servers.flat_map(|one| listening_ports(one.pid)).collect();
+    assert!(!ports.is_empty());
+    for port in ports {
+        let answer = as_nobody(&tell("127.0.0.1", port, "SET stolen 1"));
+        assert!(answer.starts_with("-NOAUTH"), "port {port}: {answer:?}");
+    }
+    is_refused_by_the_wire(&run);
+    knows_of_it(run);
+}
+
+#[test]
+fn another_user_reaches_no_sentinel_and_finds_no_password() {
+    let run = begun("scenario sentinel-failover --impl set-nx-px --backend process --out run");
+    let temp = run.temp();
+    sees_no_file(&temp, &temp.with_file_name("run"));
+    let dir = std::fs::read_dir(&temp).unwrap().next().unwrap().unwrap();
+    let file = dir.path().join("sentinel-0/sentinel.conf");
+    let text = std::fs::read_to_string(file).unwrap();
+    let password = text
+        .lines()
+        .find_map(|line| line.strip_prefix("requirepass "));
+    let password = password
+        .expect("a Sentinel wants a password")
+        .trim_matches('"');
+    assert_eq!(password.len(), 32);
+    let mut answers = Vec::new();
+    for one in started_by(run.pid()) {
+        let line = std::fs::read(format!("/proc/{}/cmdline", one.pid)).unwrap_or_default();
+        assert!(
+            !String::from_utf8_lossy(&line).contains(password),
+            "{one:?}"
+        );
+        if one.name.contains("redis") {
+            for port in listening_ports(one.pid) {
+                answers.push(as_nobody(&tell("127.0.0.1", port, "PING")));
+            }
+        }
+    }
+    // One of them may stand still by now.
+    let refused = answers.iter().filter(|told| told.starts_with("-NOAUTH"));
+    assert!(refused.count() >= 4, "{answers:?}");
+    assert!(
+        answers
+            .iter()
+            .all(|told| told.is_empty() || told.starts_with("-NOAUTH")),
+        "{answers:?}"
+    );
+    is_refused_by_the_wire(&run);
+    knows_of_it(run);
+}
+
+#[test]
+fn another_user_reaches_no_container_of_a_run() {
+    let run = begun("scenario gc-pause --impl set-nx-px --ttl 3s --backend docker --out run");
+    let containers = containers_of(run.pid());
+    assert!(!containers.is_empty());
+    for container in &containers {
+        let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
+        let address = docker(&["inspect", "-f", format, container]);
+        let published = docker(&["port", container, "6379/tcp"]);
+        let (host, port) = published.rsplit_once(':').expect("a published port");
+        for (host, port) in [(host, port.parse().unwrap()), (&address, 6379)] {
+            let answer = as_nobody(&tell(host, port, "SET stolen 1"));
+            assert!(answer.starts_with("-NOAUTH"), "{host}:{port}: {answer:?}");
+        }
+    }
+    is_refused_by_the_wire(&run);
+    knows_of_it(run);
+}
