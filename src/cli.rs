@@ -75,6 +75,12 @@ pub enum Command {
         #[arg(long = "impl")]
         subject: String,
     },
+    /// Carries the standard streams of a worker's container. Started by `scenario`.
+    #[command(hide = true)]
+    ContainerStreams {
+        /// Name of the container.
+        name: String,
+    },
     /// Cleans up after a killed run. Started by `scenario`.
     #[command(hide = true)]
     Reaper,
