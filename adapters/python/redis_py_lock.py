@@ -46,11 +46,6 @@ def refusals_are_definite():
         raise Definite(f"{type(problem).__name__}: {problem}") from problem
 
 
-def plain_seconds(millis):
-    """As most callers compute them."""
-    return millis / 1000
-
-
 class RedisPyLock:
     def __init__(self, nodes, timeout_ms, options):
         timeout = timeout_ms / 1000
@@ -62,7 +57,6 @@ class RedisPyLock:
             retry=Retry(backoff, int(options.get("retries", 0))),
         )
         self.sleep = int(options.get("sleep_ms", 100)) / 1000
-        self.seconds = {"true": seconds, "false": plain_seconds}[options.get("exact", "true")]
         self.thread_local = {"true": True, "false": False}[options.get("thread_local", "false")]
         self.locks = {}
 
@@ -71,7 +65,7 @@ class RedisPyLock:
         lock = WatchedLock(
             self.client,
             key,
-            timeout=self.seconds(ttl_ms),
+            timeout=seconds(ttl_ms),
             sleep=self.sleep,
             blocking=wait_ms > 0,
             blocking_timeout=wait_ms / 1000,
@@ -87,7 +81,7 @@ class RedisPyLock:
     def extend(self, key, token, ttl_ms):
         asked_at = time.monotonic()
         try:
-            self.lock(token).extend(self.seconds(ttl_ms), replace_ttl=True)
+            self.lock(token).extend(seconds(ttl_ms), replace_ttl=True)
         except LockNotOwnedError:
             return None
         return Grant(token, asked_at=asked_at)
@@ -110,5 +104,5 @@ class RedisPyLock:
 
 
 if __name__ == "__main__":
-    options = ["exact", "retries", "sleep_ms", "thread_local"]
+    options = ["retries", "sleep_ms", "thread_local"]
     serve(RedisPyLock, name="redis-py", version=redis.__version__, options=options)
