@@ -58,7 +58,9 @@ impl NamedSubject {
     pub fn parse(text: &str) -> Result<NamedSubject, String> {
         match text.split_once('=') {
             Some((label, given)) => NamedSubject::labelled(label, given),
-            None => Err(format!("expected LABEL={EXEC}COMMAND or LABEL={DOCKER}IMAGE")),
+            None => Err(format!(
+                "expected LABEL={EXEC}COMMAND or LABEL={DOCKER}IMAGE"
+            )),
         }
     }
 

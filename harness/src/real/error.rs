@@ -153,7 +153,9 @@ pub enum WorldError {
         why: String,
     },
     /// The image of the lock under test is not present.
-    #[error("the image {image} of the lock is not here: build it, or fetch it with `docker pull {image}`")]
+    #[error(
+        "the image {image} of the lock is not here: build it, or fetch it with `docker pull {image}`"
+    )]
     NoSubjectImage {
         /// Its reference.
         image: String,

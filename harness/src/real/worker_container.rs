@@ -189,7 +189,11 @@ impl WorkerContainer {
             .force(true)
             .v(true)
             .build();
-        match self.engine.remove_container(&self.name, Some(options)).await {
+        match self
+            .engine
+            .remove_container(&self.name, Some(options))
+            .await
+        {
             Ok(())
             | Err(Error::DockerResponseServerError {
                 status_code: 404 | 409,
@@ -231,7 +235,9 @@ impl WorkerContainer {
         let asked = self
             .engine
             .inspect_container(&self.name, None::<InspectContainerOptions>);
-        let found = asked.await.map_err(refused(&self.name, "look at the container"))?;
+        let found = asked
+            .await
+            .map_err(refused(&self.name, "look at the container"))?;
         Ok(found.state)
     }
 }

@@ -215,7 +215,9 @@ impl RealWorld {
     /// Kills all workers, with all that they started.
     async fn end_workers(&self) {
         let running: Vec<RunningWorker> = self.workers.take().into_values().collect();
-        let contained = running.iter().filter_map(|worker| worker.container.as_ref());
+        let contained = running
+            .iter()
+            .filter_map(|worker| worker.container.as_ref());
         // One that cannot be removed now is tried again when the world is taken down, and by the reaper.
         join_all(contained.map(WorkerContainer::remove)).await;
         let controls: Vec<WorkerControl> = running

@@ -51,7 +51,11 @@ impl Workers for RealWorld {
             }
         };
         let mut argv = self.command.argv_to_start();
-        argv.extend(container.iter().map(|container| container.name().to_owned()));
+        argv.extend(
+            container
+                .iter()
+                .map(|container| container.name().to_owned()),
+        );
         let process = WorkerProcess::spawn(&argv, &log, prepare).map_err(|error| {
             let failure = format!("worker {worker}: {error}");
             if error.source_io().is_some_and(is_shortage) {

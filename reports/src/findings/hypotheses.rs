@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use picklock_verdicts::record::Cell;
 
-use crate::library::{Hypothesis, Library};
 use super::tally::{Seen, cell};
+use crate::library::{Hypothesis, Library};
 use crate::markdown::quoted::{code, prose};
 
 /// What runs say about a hypothesis.
@@ -56,7 +56,10 @@ pub fn section(text: &mut String, library: &Library, cells: &[Cell]) -> std::fmt
         return Ok(());
     }
     writeln!(text, "### Hypotheses about {}\n", prose(&library.name))?;
-    writeln!(text, "| class | supposed | scenario | it predicts | result | what it means |")?;
+    writeln!(
+        text,
+        "| class | supposed | scenario | it predicts | result | what it means |"
+    )?;
     writeln!(text, "|---|---|---|---|---|---|")?;
     for one in &library.hypothesis {
         let cause = one.predicts.cause;

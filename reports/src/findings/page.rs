@@ -6,9 +6,9 @@ use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::record::Cell;
 
 use super::hypotheses;
-use crate::library::{Library, LibrarySubject};
 use super::tally::cells_of;
 use super::violations::{self, is_violated, quoted};
+use crate::library::{Library, LibrarySubject};
 use crate::markdown::quoted::{code, prose};
 use crate::report_input::ReportInput;
 
@@ -29,7 +29,10 @@ pub fn page(input: &ReportInput) -> String {
 }
 
 fn overview(text: &mut String, input: &ReportInput) -> std::fmt::Result {
-    writeln!(text, "| library | lock | scenarios | held all | violated | not judged |")?;
+    writeln!(
+        text,
+        "| library | lock | scenarios | held all | violated | not judged |"
+    )?;
     writeln!(text, "|---|---|---:|---:|---:|---:|")?;
     for library in &input.libraries {
         for subject in &library.subjects {
@@ -48,13 +51,23 @@ fn overview(text: &mut String, input: &ReportInput) -> std::fmt::Result {
         }
     }
     let mut servers: Vec<String> = Vec::new();
-    for server in input.matrix.cells.iter().filter_map(|cell| cell.redis.as_ref()) {
+    for server in input
+        .matrix
+        .cells
+        .iter()
+        .filter_map(|cell| cell.redis.as_ref())
+    {
         let words = server.to_string();
         if !servers.contains(&words) {
             servers.push(words);
         }
     }
-    writeln!(text, "\nServers: {}. Picklock {}.\n", prose(&servers.join(", ")), prose(&input.matrix.picklock))
+    writeln!(
+        text,
+        "\nServers: {}. Picklock {}.\n",
+        prose(&servers.join(", ")),
+        prose(&input.matrix.picklock)
+    )
 }
 
 /// True if nothing was violated, and something could not be judged in any run.
@@ -67,7 +80,12 @@ fn is_unclear(cell: &Cell) -> bool {
 }
 
 fn section(text: &mut String, library: &Library, cells: &[Cell]) -> std::fmt::Result {
-    writeln!(text, "## {} {}\n", prose(&library.name), prose(&library.version))?;
+    writeln!(
+        text,
+        "## {} {}\n",
+        prose(&library.name),
+        prose(&library.version)
+    )?;
     writeln!(text, "<{}>\n", library.home)?;
     writeln!(text, "It promises: {}\n", quoted(&library.promise))?;
     let mut first: Option<&LibrarySubject> = None;
@@ -106,7 +124,11 @@ fn one_subject(
         }
     }
     if let Some(first) = first {
-        list(text, &format!("The same violations as {} in", code(&first.name)), &same)?;
+        list(
+            text,
+            &format!("The same violations as {} in", code(&first.name)),
+            &same,
+        )?;
     }
     for cell in others {
         violations::section(text, library, cell)?;
@@ -124,7 +146,11 @@ fn versions(text: &mut String, library: &Library, cells: &[&Cell]) -> std::fmt::
     }
     match others.is_empty() {
         true => Ok(()),
-        false => writeln!(text, "**The runs are of version {}.**\n", prose(&others.join(", "))),
+        false => writeln!(
+            text,
+            "**The runs are of version {}.**\n",
+            prose(&others.join(", "))
+        ),
     }
 }
 
@@ -133,7 +159,12 @@ fn list(text: &mut String, what: &str, cells: &[&Cell]) -> std::fmt::Result {
         return Ok(());
     }
     let names: Vec<String> = cells.iter().map(|cell| code(&cell.scenario)).collect();
-    writeln!(text, "{what} {} scenarios: {}.\n", cells.len(), names.join(", "))
+    writeln!(
+        text,
+        "{what} {} scenarios: {}.\n",
+        cells.len(),
+        names.join(", ")
+    )
 }
 
 fn not_judged(text: &mut String, cells: &[&Cell]) -> std::fmt::Result {

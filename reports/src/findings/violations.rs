@@ -6,9 +6,9 @@ use std::fmt::Write;
 use picklock_verdicts::check::{Cause, Property, Status};
 use picklock_verdicts::record::Cell;
 
-use crate::library::{Kind, Library, Quotation, Reading};
 use super::tally::Seen;
 use crate::cell_status;
+use crate::library::{Kind, Library, Quotation, Reading};
 use crate::markdown::quoted::{block, code, prose};
 
 /// A property that a cell violated, for one cause.
@@ -29,13 +29,22 @@ pub fn section(text: &mut String, library: &Library, cell: &Cell) -> std::fmt::R
     writeln!(text, "{}\n", prose(&cell.summary))?;
     for group in grouped(library, violations(cell), &cell.scenario) {
         let names: Vec<String> = group.1.iter().map(|one| words(one)).collect();
-        writeln!(text, "- {}. {}", names.join("; "), read_as(cell, group.0, &group.1))?;
+        writeln!(
+            text,
+            "- {}. {}",
+            names.join("; "),
+            read_as(cell, group.0, &group.1)
+        )?;
     }
     writeln!(text, "\n{}\n", custody(cell))?;
     if let Some(story) = story(cell) {
         writeln!(text, "{}\n", block(story))?;
     }
-    writeln!(text, "See it again:\n\n{}\n", block(std::slice::from_ref(&cell.reproduce)))
+    writeln!(
+        text,
+        "See it again:\n\n{}\n",
+        block(std::slice::from_ref(&cell.reproduce))
+    )
 }
 
 fn violations(cell: &Cell) -> Vec<Violation> {
@@ -75,7 +84,9 @@ fn grouped<'a>(
 }
 
 fn words(violation: &Violation) -> String {
-    let cause = violation.cause.map_or(String::new(), |cause| format!(" ({cause})"));
+    let cause = violation
+        .cause
+        .map_or(String::new(), |cause| format!(" ({cause})"));
     let often = violation.seen.in_words();
     let mut text = format!("**{}**{cause} in {often}", violation.property);
     if !violation.seen.is_repeated() {
@@ -110,7 +121,8 @@ pub fn quoted(words: &Quotation) -> String {
 }
 
 fn has_custody(cell: &Cell) -> bool {
-    cell.custody.is_some_and(|custody| custody.confirmed_runs > 0)
+    cell.custody
+        .is_some_and(|custody| custody.confirmed_runs > 0)
 }
 
 fn custody(cell: &Cell) -> String {
@@ -129,6 +141,9 @@ fn story(cell: &Cell) -> Option<&[String]> {
         let verdict = cell.verdicts.get(property);
         verdict.is_some_and(|verdict| verdict.status == Status::Violated)
     };
-    let first = [Property::Lease].into_iter().chain(Property::ALL).find(is_told)?;
+    let first = [Property::Lease]
+        .into_iter()
+        .chain(Property::ALL)
+        .find(is_told)?;
     Some(cell_status::story(cell, first))
 }

@@ -156,7 +156,13 @@ fn a_hypothesis_is_decided_by_nine_of_ten() {
 fn the_cell_with_the_most_runs_counts() {
     let once = cell("mine", "stale-delete", &[]);
     let cells = [once.clone(), stolen(10, 10), once];
-    assert_eq!(decision(&cells), Decision::Confirmed(Seen { runs: 10, judged: 10 }));
+    assert_eq!(
+        decision(&cells),
+        Decision::Confirmed(Seen {
+            runs: 10,
+            judged: 10
+        })
+    );
 }
 
 #[test]
@@ -179,7 +185,10 @@ fn what_does_not_always_come_out_is_said_so() {
     let always = page(vec![stolen(9, 10)]);
     assert!(!always.contains("less than nine of ten"), "{always}");
     let rare = page(vec![stolen(8, 10)]);
-    assert!(rare.contains("8 of 10 runs, which is less than nine of ten"), "{rare}");
+    assert!(
+        rare.contains("8 of 10 runs, which is less than nine of ten"),
+        "{rare}"
+    );
 }
 
 #[test]
@@ -217,9 +226,18 @@ fn wrong_words_are_refused_with_the_reason() {
     let library = Library::read(WORDS).unwrap();
     assert_eq!(library.reading[1].kind, Kind::Defect);
     let cases = [
-        (WORDS.replace("library/1", "library/2"), "picklock-library/2"),
-        (WORDS.replace("kind = \"limit\"", "kind = \"excuse\""), "excuse"),
-        (WORDS.replace("outlived-lease", "outlived-leese"), "outlived-leese"),
+        (
+            WORDS.replace("library/1", "library/2"),
+            "picklock-library/2",
+        ),
+        (
+            WORDS.replace("kind = \"limit\"", "kind = \"excuse\""),
+            "excuse",
+        ),
+        (
+            WORDS.replace("outlived-lease", "outlived-leese"),
+            "outlived-leese",
+        ),
         (WORDS.replace("because", "becuase"), "becuase"),
         (WORDS.replace("[[subjects]]", "[[unused]]"), "unused"),
         (String::new(), "missing field"),

@@ -36,7 +36,13 @@ fn image() -> &'static str {
 /// The image with another program.
 fn image_that_runs(name: &str, program: &str) -> String {
     let changed = format!("picklock-test-{name}:local");
-    let python = docker(&["image", "inspect", "--format", "{{index .Config.Entrypoint 0}}", image()]);
+    let python = docker(&[
+        "image",
+        "inspect",
+        "--format",
+        "{{index .Config.Entrypoint 0}}",
+        image(),
+    ]);
     let entry = format!("ENTRYPOINT {}", serde_json::json!([python, "-c", program]));
     let base = docker(&["create", image()]);
     docker(&["commit", "--change", &entry, &base, &changed]);
@@ -105,7 +111,10 @@ fn its_adapter_keeps_the_protocol() {
 
 #[test]
 fn a_configuration_names_an_image() {
-    let tables = format!("[impl.mine]\ncommand = \"docker:{}\"\nrenews = true\n", image());
+    let tables = format!(
+        "[impl.mine]\ncommand = \"docker:{}\"\nrenews = true\n",
+        image()
+    );
     let line = "matrix --backend process --impl mine --scenario slow-section --json --quiet";
     let mut outcome = picklock(line).file("picklock.toml", &tables).run();
     for _ in 1..TRIES {
@@ -125,7 +134,11 @@ fn a_directory_makes_no_sense_for_an_image() {
     let line = "scenario calm --backend process --impl mine";
     let outcome = picklock(line).file("picklock.toml", tables).run().exits(2);
     assert!(outcome.stderr.contains("3:13"), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("the image says"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("the image says"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
@@ -147,7 +160,11 @@ fn a_kept_run_is_replayed_only_with_trust() {
 #[test]
 fn what_is_missing_is_said() {
     let cases = [
-        ("docker:picklock-test-none:1", 4, "picklock-test-none:1 of the lock is not here"),
+        (
+            "docker:picklock-test-none:1",
+            4,
+            "picklock-test-none:1 of the lock is not here",
+        ),
         ("docker:", 2, "needs the reference of an image"),
         ("docker:-v", 2, "needs the reference of an image"),
     ];
@@ -160,7 +177,11 @@ fn what_is_missing_is_said() {
     let line = "scenario calm --impl docker:any --backend process";
     let without = picklock(line).env("DOCKER_HOST", "unix:///nowhere/docker.sock");
     let outcome = without.run().exits(4);
-    assert!(outcome.stderr.contains("no container engine answers"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("no container engine answers"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
@@ -168,8 +189,16 @@ fn an_image_that_ends_at_once_is_named_with_its_words() {
     let ends = image_that_runs("ends", "import sys; sys.exit('there is no lock in here')");
     let line = format!("scenario calm --impl docker:{ends} --backend process");
     let outcome = picklock(&line).run().exits(4);
-    assert!(outcome.stderr.contains("exited with status 1"), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("there is no lock in here"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("exited with status 1"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("there is no lock in here"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
