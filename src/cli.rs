@@ -75,6 +75,12 @@ pub enum Command {
         #[arg(long = "impl")]
         subject: String,
     },
+    /// Carries the standard streams of a worker's container. Started by `scenario`.
+    #[command(hide = true)]
+    ContainerStreams {
+        /// Name of the container.
+        name: String,
+    },
     /// Cleans up after a killed run. Started by `scenario`.
     #[command(hide = true)]
     Reaper,
@@ -127,9 +133,10 @@ pub struct ScenarioArgs {
 #[derive(Debug, Clone, Args)]
 #[group(required = true, multiple = false)]
 pub struct SubjectArgs {
-    /// The lock: a built-in one (`picklock list impls`), one of picklock.toml, or `exec:COMMAND ARGS`
-    /// for any program that speaks the adapter protocol (docs/protocol.md).
-    #[arg(long = "impl", value_name = "NAME|exec:COMMAND")]
+    /// The lock: a built-in one (`picklock list impls`), one of picklock.toml, `exec:COMMAND ARGS`
+    /// for any program that speaks the adapter protocol (docs/protocol.md), or `docker:IMAGE` for such
+    /// a program in containers (docs/adapters.md).
+    #[arg(long = "impl", value_name = "NAME|exec:COMMAND|docker:IMAGE")]
     pub plain: Option<String>,
     /// A program as for `--impl`, with a label that replaces its command in every report.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedSubject::parse)]
@@ -258,8 +265,8 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_HELP)]
 pub struct ReportArgs {
-    /// Directories written by `--out`, or their run.json or matrix.json. Several paths become one
-    /// report.
+    /// Directories written by `--out`, or their run.json or matrix.json, or a findings.toml. Several
+    /// paths become one report.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// What to write, separated by commas.
@@ -285,9 +292,11 @@ Examples:
   picklock report matrix-1 --format md,junit,json --out reports
   picklock report after --against before
   picklock report on-redis on-valkey --format servers
+  picklock report matrix-1 adapters/rust/rslock/findings.toml --format findings
 
 `servers` compares two or more matrices: the same locks and scenarios in the same world, each matrix
-on another server (`picklock matrix --server NAME --out DIR`).
+on another server (`picklock matrix --server NAME --out DIR`). `findings` needs a findings.toml for
+each library beside the matrices: what it promises, and how its violations are to be read.
 
 Unreadable paths are reported and skipped. If no path can be read, nothing is written.";
 

@@ -84,6 +84,7 @@ fn main() -> ExitCode {
         }
         Command::Man { command } => completions::man(command.as_deref()).map(|()| exit::HELD),
         Command::Worker { subject } => on_one_thread(worker::run(subject)),
+        Command::ContainerStreams { name } => on_one_thread(worker::carry_streams(name)),
         Command::Reaper => worker::reap(),
     };
     match (outcome, print::lost()) {

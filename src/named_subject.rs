@@ -10,6 +10,9 @@ use picklock_impls::find;
 /// The prefix of a command line that names a program.
 pub const EXEC: &str = "exec:";
 
+/// The prefix of an image, in whose containers a program runs.
+pub const DOCKER: &str = "docker:";
+
 /// The longest label, in characters: it becomes part of file names and of table columns.
 const LONGEST_LABEL: usize = 40;
 
@@ -21,7 +24,8 @@ pub struct NamedSubject {
 }
 
 impl NamedSubject {
-    /// A lock without a label: the name of a built-in or of a configured one, or `exec:COMMAND`.
+    /// A lock without a label: the name of a built-in or of a configured one, `exec:COMMAND`, or
+    /// `docker:IMAGE`.
     /// Whether there is such a lock is checked later.
     pub fn plain(given: &str) -> NamedSubject {
         NamedSubject {
@@ -35,9 +39,9 @@ impl NamedSubject {
     /// # Errors
     /// In words: `given` is not a program, or the label is not one.
     pub fn labelled(label: &str, given: &str) -> Result<NamedSubject, String> {
-        if !given.starts_with(EXEC) {
+        if !is_program(given) {
             return Err(format!(
-                "only a program can have a label: expected LABEL={EXEC}COMMAND"
+                "only a program can have a label: expected LABEL={EXEC}COMMAND or LABEL={DOCKER}IMAGE"
             ));
         }
         check_label(label)?;
@@ -54,7 +58,9 @@ impl NamedSubject {
     pub fn parse(text: &str) -> Result<NamedSubject, String> {
         match text.split_once('=') {
             Some((label, given)) => NamedSubject::labelled(label, given),
-            None => Err(format!("expected LABEL={EXEC}COMMAND")),
+            None => Err(format!(
+                "expected LABEL={EXEC}COMMAND or LABEL={DOCKER}IMAGE"
+            )),
         }
     }
 
@@ -76,7 +82,7 @@ impl NamedSubject {
 
     /// True for a program, with or without a label.
     pub fn is_program(&self) -> bool {
-        self.given.starts_with(EXEC)
+        is_program(&self.given)
     }
 
     /// The label, if it has one.
@@ -95,6 +101,25 @@ impl NamedSubject {
             Some(label) => ("name", format!("{label}={}", self.given)),
             None => ("impl", self.given.clone()),
         }
+    }
+}
+
+/// True if `given` says how a program is started, and not only what it is called.
+pub fn is_program(given: &str) -> bool {
+    given.starts_with(EXEC) || given.starts_with(DOCKER)
+}
+
+/// Refuses what is certainly not the reference of an image.
+///
+/// # Errors
+/// In words.
+pub fn check_image(image: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
+    match image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(format!(
+            "`{DOCKER}` needs the reference of an image, as in `{DOCKER}my-lock:1`; its program and arguments are those of the image"
+        )),
     }
 }
 

@@ -13,7 +13,7 @@ use picklock_scenarios::nearest;
 use crate::configuration::configured_impl::ConfiguredImpl;
 use crate::configuration::configured_impls::ConfiguredImpls;
 use crate::exit::Failure;
-use crate::named_subject::{EXEC, NamedSubject};
+use crate::named_subject::{DOCKER, EXEC, NamedSubject, check_image};
 
 /// The subject that `--impl` or `--name`, and `--impl-option` name. `impls`: what a name can mean that
 /// is not that of a built-in lock.
@@ -41,9 +41,8 @@ pub fn configured(
     one: &ConfiguredImpl,
     options: &[(String, String)],
 ) -> Result<SubjectSpec, Failure> {
-    let command = one.given.strip_prefix(EXEC).unwrap_or(&one.given);
     let wrong = |problem: String| Failure::Usage(format!("{}: {problem}", one.name));
-    let argv = command_line::parse(command).map_err(|error| wrong(error.to_string()))?;
+    let command = program(&one.given).map_err(wrong)?;
     if let Some(directory) = one.directory.as_ref().filter(|it| !it.is_dir()) {
         let problem = format!("its directory {} does not exist", directory.display());
         return Err(wrong(problem));
@@ -62,11 +61,23 @@ pub fn configured(
         nodes: one.nodes,
         replicas: one.replicas,
         command: Some(WorkerCommand {
-            argv,
-            directory: one.directory.clone(),
+            directory: one.directory.clone().filter(|_| command.image.is_none()),
             environment: one.environment.clone(),
+            ..command
         }),
     })
+}
+
+/// What starts a program: `given` is `exec:COMMAND`, `docker:IMAGE`, or a command line.
+fn program(given: &str) -> Result<WorkerCommand, String> {
+    let Some(image) = given.strip_prefix(DOCKER) else {
+        let command = given.strip_prefix(EXEC).unwrap_or(given);
+        let argv = command_line::parse(command).map_err(|error| error.to_string())?;
+        return Ok(WorkerCommand::new(argv));
+    };
+    check_image(image)?;
+    // Until it is known which program carries the container's streams: see `worker_command`.
+    Ok(WorkerCommand::in_container(image, vec![given.to_owned()]))
 }
 
 fn spec(
@@ -75,10 +86,10 @@ fn spec(
     impls: &ConfiguredImpls,
 ) -> Result<SubjectSpec, Failure> {
     let name = named.given();
-    if let Some(command) = name.strip_prefix(EXEC) {
-        let argv = command_line::parse(command).map_err(|error| {
+    if named.is_program() {
+        let command = program(name).map_err(|problem| {
             let (flag, value) = named.flag();
-            Failure::Usage(format!("--{flag} {value}: {error}"))
+            Failure::Usage(format!("--{flag} {value}: {problem}"))
         })?;
         return Ok(SubjectSpec {
             name: named.shown().to_owned(),
@@ -87,7 +98,7 @@ fn spec(
             options: options.to_vec(),
             nodes: 1,
             replicas: 0,
-            command: Some(WorkerCommand::new(argv)),
+            command: Some(command),
         });
     }
     let Some(strategy) = find(name) else {
@@ -140,13 +151,20 @@ pub fn version(subject: &SubjectSpec) -> &'static str {
 /// # Errors
 /// The path of this program is unknown or not UTF-8.
 pub fn worker_command(subject: &SubjectSpec) -> Result<WorkerCommand, Failure> {
-    if let Some(command) = &subject.command {
-        return Ok(command.clone());
-    }
+    let contained = match &subject.command {
+        Some(command) if command.image.is_none() => return Ok(command.clone()),
+        contained => contained,
+    };
     let program = this_program()?;
     let program = program.to_str().ok_or_else(|| {
         Failure::Environment(format!("the path {} is not UTF-8", program.display()))
     })?;
+    if let Some(command) = contained {
+        return Ok(WorkerCommand {
+            argv: [program, "container-streams"].map(str::to_owned).to_vec(),
+            ..command.clone()
+        });
+    }
     let argv = [program, "worker", "--impl", &subject.name];
     Ok(WorkerCommand::new(argv.map(str::to_owned).to_vec()))
 }
@@ -211,7 +229,7 @@ fn unknown(name: &str, impls: &ConfiguredImpls) -> Failure {
         None => String::new(),
     };
     Failure::Usage(format!(
-        "--impl {name}: no such lock; the built-in locks are {} (`picklock list impls` describes them){configured}; for any other program use `exec:COMMAND`, or a table [impl.NAME] of a picklock.toml{hint}",
+        "--impl {name}: no such lock; the built-in locks are {} (`picklock list impls` describes them){configured}; for any other program use `exec:COMMAND`, `docker:IMAGE`, or a table [impl.NAME] of a picklock.toml{hint}",
         known().collect::<Vec<_>>().join(", ")
     ))
 }

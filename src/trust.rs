@@ -9,7 +9,7 @@ use picklock_reports::escape::visible;
 use picklock_scenarios::WorldName;
 
 use crate::exit::Failure;
-use crate::named_subject::EXEC;
+use crate::named_subject::{DOCKER, EXEC};
 
 /// Refuses a repro that names programs, unless they are `trusted`. `servers`: the user's own choice,
 /// which replaces the file's. `world`: `None` for the best available one.
@@ -48,6 +48,7 @@ fn named_programs(
     let replaced = servers.named.is_some();
     let unused = replaced || world == Some(WorldName::Sim);
     let program = repro.subject.name.strip_prefix(EXEC).map(str::to_owned);
+    let contained = repro.subject.name.strip_prefix(DOCKER).map(str::to_owned);
     let directory = repro.subject.directory.clone();
     let environment = Some(&repro.subject.environment).filter(|them| !them.is_empty());
     let environment = environment.map(|them| {
@@ -63,6 +64,7 @@ fn named_programs(
     let image = image.filter(|_| !unused && servers.image.is_none());
     [
         ("a program", program),
+        ("a program in containers of the image", contained),
         ("its directory", directory),
         ("its environment", environment),
         ("a server", server),

@@ -1,4 +1,4 @@
-//! The hidden commands: the worker of the built-in locks, and the reaper.
+//! The hidden commands: the worker of the built-in locks, the streams of a container, and the reaper.
 
 use std::io::{stdin, stdout};
 
@@ -24,6 +24,15 @@ pub async fn run(name: String) -> Result<u8, Failure> {
         .await
         .map_err(|error| Failure::Environment(error.to_string()))?;
     Ok(exit::HELD)
+}
+
+/// Starts a worker's container and carries its standard streams until it ends. Exits as it does.
+///
+/// # Errors
+/// The engine refuses.
+pub async fn carry_streams(name: String) -> Result<u8, Failure> {
+    let status = real::carry_streams(&name).await;
+    status.map_err(|error| Failure::Environment(error.to_string()))
 }
 
 /// Waits until the picklock that started it is gone, then cleans up after it.

@@ -73,6 +73,7 @@ macro_rules! formats {
             hlog,
             trace,
             servers,
+            findings,
         }
     };
 }

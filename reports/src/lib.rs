@@ -10,12 +10,12 @@
 //! - [`matrix`]: the JSON document of a matrix, its cells in words, and the truth table
 //! - [`gate`]: whether the results meet the rules and the baseline
 //! - [`report_input`]: the input of comparisons and report files; [`documents`]: reads it;
-//!   [`combine`]: merges several; [`cell_status`]: failed cells and properties
+//!   [`library`]: the words about a library; [`combine`]: merges several; [`cell_status`]: failed cells and properties
 //! - [`measures`]: figures from a history, beyond verdicts
 //! - [`repro`]: the text of the file from which a run can be repeated
 //! - [`wire_log`]: reads the command log of a run
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
-//!   [`trace`], [`document_files`], [`servers`]
+//!   [`trace`], [`document_files`], [`servers`], [`findings`]
 //! - [`comparison`]: compares two sets of runs
 //! - [`statistics`]: intervals of quantiles, medians and rates
 //! - [`file_name`]: safe file names for arbitrary text
@@ -31,6 +31,7 @@ pub mod escape;
 pub mod file_name;
 pub mod formats;
 pub mod gate;
+pub mod library;
 pub mod listing;
 pub mod matrix;
 pub mod measures;

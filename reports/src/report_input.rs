@@ -5,10 +5,11 @@
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Cell, MatrixRecord, RunRecord};
 
+use crate::library::Library;
 use crate::wire_log::WireLog;
 
 /// Everything that a report may use.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ReportInput {
     /// The cells.
     pub matrix: MatrixRecord,
@@ -18,6 +19,8 @@ pub struct ReportInput {
     pub skipped: Vec<String>,
     /// Which matrices were combined; empty if the matrix is the only one.
     pub sources: Vec<Source>,
+    /// What is said in words about libraries whose locks are in the matrix.
+    pub libraries: Vec<Library>,
 }
 
 /// One of the matrices that were combined.

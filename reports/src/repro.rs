@@ -46,7 +46,9 @@ fn head(repro: &Repro) -> String {
     }
     line("");
     line("To repeat the run and compare the verdicts, in the same world or in another one:");
-    let is_foreign = repro.subject.name.starts_with("exec:");
+    let is_foreign = ["exec:", "docker:"]
+        .iter()
+        .any(|prefix| repro.subject.name.starts_with(prefix));
     let trust = if is_foreign { " --trust" } else { "" };
     line(&format!("  picklock replay {FILE}{trust}"));
     if let Some(world) = another_world(repro, is_foreign) {
@@ -57,7 +59,7 @@ fn head(repro: &Repro) -> String {
     if is_foreign {
         line("");
         line(
-            "--trust lets it start the program named after `exec:`. Check it first if the file is not yours.",
+            "--trust lets it start the program named after `exec:` or `docker:`. Check it first if the file is not yours.",
         );
     }
     head

@@ -27,7 +27,7 @@ pub enum AdapterCommand {
 #[command(after_help = CHECK_HELP)]
 pub struct AdapterCheckArgs {
     /// The command line of the adapter, in quotes. It is started without a shell, as with
-    /// `--impl exec:COMMAND`.
+    /// `--impl exec:COMMAND`. Or `docker:IMAGE`.
     pub command: String,
     /// An option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", value_name = "KEY=VALUE", value_parser = key_value)]

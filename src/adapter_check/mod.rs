@@ -24,7 +24,7 @@ use self::cli::{AdapterArgs, AdapterCheckArgs, AdapterCommand};
 use crate::configuration::configured_impls::ConfiguredImpls;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
-use crate::named_subject::{EXEC, NamedSubject};
+use crate::named_subject::{DOCKER, EXEC, NamedSubject};
 use crate::{print, subject};
 
 /// The format of the document.
@@ -64,8 +64,12 @@ pub async fn run(args: AdapterArgs) -> Result<u8, Failure> {
 
 async fn check(args: &AdapterCheckArgs) -> Result<u8, Failure> {
     let command = args.command.strip_prefix(EXEC).unwrap_or(&args.command);
+    let given = match command.starts_with(DOCKER) {
+        true => command.to_owned(),
+        false => format!("{EXEC}{command}"),
+    };
     let adapter = subject::named(
-        &NamedSubject::plain(&format!("{EXEC}{command}")),
+        &NamedSubject::plain(&given),
         &args.options,
         &ConfiguredImpls::default(),
     )?;
@@ -117,7 +121,7 @@ fn setup(
 ) -> Result<ConformanceSetup, Failure> {
     let environment = |error: WorldError| Failure::Environment(error.to_string());
     Ok(ConformanceSetup {
-        argv: subject::worker_command(&adapter)?.argv,
+        worker: subject::worker_command(&adapter)?,
         options: adapter.options.into_iter().collect(),
         lease,
         seed: entropy::fresh_seed()

@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use super::tables::ImplTable;
 use crate::exit::Failure;
-use crate::named_subject::{EXEC, check_label};
+use crate::named_subject::{DOCKER, EXEC, check_image, check_label};
 use crate::source::Source;
 use crate::standard::{self, Claims};
 
@@ -30,9 +30,9 @@ const RESERVED: [&str; 2] = ["LD_PRELOAD", "PICKLOCK_"];
 pub struct ConfiguredImpl {
     /// What it is called everywhere.
     pub name: String,
-    /// `exec:` and its command line.
+    /// `exec:` and its command line, or `docker:` and its image.
     pub given: String,
-    /// Its working directory, an absolute path; `None`: the current one.
+    /// Its working directory, an absolute path; `None`: the current one, or the one of its image.
     pub directory: Option<PathBuf>,
     /// Variables that are added to its environment.
     pub environment: BTreeMap<String, String>,
@@ -71,12 +71,12 @@ impl ConfiguredImpl {
             let problem = format!("a command of a table needs no `{EXEC}`");
             return Err(source.wrong(at, problem, Some(hint)));
         }
-        let problem = match command_line::parse(command) {
-            Ok(_) => None,
-            Err(CommandLineError::Empty) => Some("command: it names no program".to_owned()),
-            Err(error) => Some(format!("command: {error}")),
+        let image = command.strip_prefix(DOCKER);
+        let checked = match image {
+            Some(image) => check_image(image).map_err(|problem| format!("command: {problem}")),
+            None => check_command(command),
         };
-        if let Some(problem) = problem {
+        if let Err(problem) = checked {
             let hint = "as in command = \"python3 my_lock.py\"".to_owned();
             return Err(source.wrong(at, problem, Some(hint)));
         }
@@ -86,6 +86,10 @@ impl ConfiguredImpl {
             }
         }
         let directory = table.directory.as_ref();
+        if let Some(given) = directory.filter(|_| image.is_some()) {
+            let problem = "directory: the image says where its program starts".to_owned();
+            return wrong(given.span().start, problem);
+        }
         let folder = directory.map_or(home.to_owned(), |it| home.join(it.get_ref()));
         if folder.to_str().is_none() {
             let at = directory.map_or(name.span().start, |it| it.span().start);
@@ -96,8 +100,11 @@ impl ConfiguredImpl {
         }
         Ok(ConfiguredImpl {
             name: name.get_ref().clone(),
-            given: format!("{EXEC}{command}"),
-            directory: Some(folder),
+            given: match image {
+                Some(_) => command.clone(),
+                None => format!("{EXEC}{command}"),
+            },
+            directory: Some(folder).filter(|_| image.is_none()),
             environment: owned(&table.environment),
             options: table.options.clone(),
             nodes: number(source, table.nodes.as_ref(), "nodes", NODES)?,
@@ -108,6 +115,14 @@ impl ConfiguredImpl {
             },
             like: like(source, table.like.as_ref())?,
         })
+    }
+}
+
+fn check_command(command: &str) -> Result<(), String> {
+    match command_line::parse(command) {
+        Ok(_) => Ok(()),
+        Err(CommandLineError::Empty) => Err("command: it names no program".to_owned()),
+        Err(error) => Err(format!("command: {error}")),
     }
 }
 

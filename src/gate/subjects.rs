@@ -9,7 +9,7 @@ use toml::{Spanned, Value};
 
 use crate::configuration::configured_impls::ConfiguredImpls;
 use crate::exit::Failure;
-use crate::named_subject::{EXEC, NamedSubject};
+use crate::named_subject::{NamedSubject, is_program};
 use crate::source::Source;
 
 /// A subject as named in the configuration.
@@ -101,7 +101,7 @@ pub fn check_name(
     name: &str,
     impls: &ConfiguredImpls,
 ) -> Result<(), Failure> {
-    if name.starts_with(EXEC) || find(name).is_some() || impls.get(name).is_some() {
+    if is_program(name) || find(name).is_some() || impls.get(name).is_some() {
         return Ok(());
     }
     let known = || {

@@ -86,10 +86,22 @@ const PYTHON_LIBRARIES: &[Library] = &[
         run: ".venv/bin/python pottery_redlock.py",
     },
     Library {
+        name: "python-redis-lock",
+        files: templates!("python/python-redis-lock": "python_redis_lock.py", "requirements.txt"),
+        prepare: &[VENV, PIP],
+        run: ".venv/bin/python python_redis_lock.py",
+    },
+    Library {
         name: "redis-py",
         files: templates!("python": "redis_py_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redis_py_lock.py",
+    },
+    Library {
+        name: "redlock-py",
+        files: templates!("python/redlock-py": "redlock_py.py", "requirements.txt"),
+        prepare: &[VENV, PIP],
+        run: ".venv/bin/python redlock_py.py",
     },
 ];
 

@@ -16,7 +16,7 @@ use crate::named_subject::NamedSubject;
 pub struct MatrixArgs {
     /// A lock, as for `picklock scenario --impl`. Repeatable. Default: every built-in lock (not the
     /// mutants).
-    #[arg(long = "impl", value_name = "NAME|exec:COMMAND")]
+    #[arg(long = "impl", value_name = "NAME|exec:COMMAND|docker:IMAGE")]
     pub subjects: Vec<String>,
     /// A program, as for `picklock scenario --name`. Repeatable, with different labels.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedSubject::parse)]

@@ -12,8 +12,11 @@ pub struct WorkerCommand {
     pub argv: Vec<String>,
     /// Its working directory; `None`: that of this process.
     pub directory: Option<PathBuf>,
-    /// Variables that are added to the environment of this process.
+    /// Variables that are added to the environment of this process, or of the container.
     pub environment: BTreeMap<String, String>,
+    /// The image of the container that the worker lives in; `None`: it is a process of this machine. With
+    /// an image `argv` is what carries the container's standard streams, and gets its name as last word.
+    pub image: Option<String>,
 }
 
 impl WorkerCommand {
@@ -22,6 +25,14 @@ impl WorkerCommand {
         WorkerCommand {
             argv,
             ..WorkerCommand::default()
+        }
+    }
+
+    /// A container of this image. `argv` is what carries its standard streams.
+    pub fn in_container(image: &str, argv: Vec<String>) -> WorkerCommand {
+        WorkerCommand {
+            image: Some(image.to_owned()),
+            ..WorkerCommand::new(argv)
         }
     }
 
@@ -43,7 +54,10 @@ impl WorkerCommand {
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
-        command.envs(&self.environment);
+        // A container has an environment of its own.
+        if self.image.is_none() {
+            command.envs(&self.environment);
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::adapter::process::{
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::clock::Clock;
 use crate::process_stat::{cpu_ticks, peers_of};
-use crate::real::{Reaper, Registration, WorldError, parent_death_signal};
+use crate::real::{Reaper, Registration, WorkerContainer, WorldError, parent_death_signal};
 
 /// How long an adapter may be silent beyond all waiting that was asked for.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -44,6 +44,8 @@ const LAST_LINES: usize = 4;
 /// One process of the adapter.
 pub(super) struct Client {
     control: WorkerControl,
+    /// Its container, if it lives in one. `control` then is that of what carries its streams.
+    container: Option<WorkerContainer>,
     stdin: Option<WorkerStdin>,
     stdout: WorkerStdout,
     log: PathBuf,
@@ -68,23 +70,34 @@ pub(super) enum StartError {
 }
 
 impl Client {
-    /// Starts the process.
+    /// Starts the process. One in a container has begun when this returns, or has ended.
     ///
     /// # Errors
     /// The program does not start.
-    pub(super) fn start(
+    pub(super) async fn start(
         argv: &[String],
+        container: Option<WorkerContainer>,
         log: &Path,
         reaper: &Reaper,
         clock: &Clock,
     ) -> Result<Self, StartError> {
-        let process = WorkerProcess::spawn(argv, log, parent_death_signal::prepare)?;
+        let mut argv = argv.to_vec();
+        argv.extend(
+            container
+                .iter()
+                .map(|container| container.name().to_owned()),
+        );
+        let process = WorkerProcess::spawn(&argv, log, parent_death_signal::prepare)?;
         let (control, stdin, stdout) = process.into_parts();
         control.spare_group();
+        if let Some(container) = &container {
+            begun(container, &control).await?;
+        }
         let group = reaper.group(control.pid()).map_err(WorldError::from)?;
         let marked = reaper.marked(&control.mark()).map_err(WorldError::from)?;
         Ok(Client {
             control,
+            container,
             stdin: Some(stdin),
             stdout,
             log: log.to_owned(),
@@ -248,7 +261,7 @@ impl Client {
 
     /// Processor time of all its processes.
     async fn ticks(&self) -> u64 {
-        let living = self.control.living().await.unwrap_or_default();
+        let living = self.living().await.unwrap_or_default();
         living.into_iter().filter_map(cpu_ticks).sum()
     }
 
@@ -283,15 +296,18 @@ impl Client {
     /// # Errors
     /// The system does not show it.
     pub(super) async fn peers(&self) -> Result<BTreeSet<SocketAddr>, String> {
-        let living = self.control.living().await;
-        let living = living.map_err(|error| error.to_string())?;
+        let living = match &self.container {
+            // What carries the streams is connected to the engine.
+            Some(container) => container.processes().await.into_iter().collect(),
+            None => self.living().await.map_err(|error| error.to_string())?,
+        };
         peers_of(&living).map_err(|error| error.to_string())
     }
 
     /// Ends its input, waits for its end, and looks what it leaves behind.
     pub(super) async fn end_input(&mut self) -> EndSeen {
         // What is known of its descendants before it ends is known after.
-        let _ = self.control.living().await;
+        let _ = self.living().await;
         self.stdin = None;
         let how = timeout(END_PATIENCE, self.control.exited()).await.ok();
         let begun = self.clock.elapsed();
@@ -312,6 +328,15 @@ impl Client {
         }
     }
 
+    /// The ids of its processes that live.
+    async fn living(&self) -> Result<Vec<u32>, ProcessError> {
+        let mut living = self.control.living().await?;
+        if let Some(container) = &self.container {
+            living.extend(container.processes().await);
+        }
+        Ok(living)
+    }
+
     /// How it ended, in words, if it did while it was asked.
     pub(super) fn how_it_ended(&self) -> Option<&str> {
         self.ended.as_deref()
@@ -319,6 +344,10 @@ impl Client {
 
     /// Kills all its processes.
     pub(super) async fn kill(&mut self) {
+        if let Some(container) = &self.container {
+            // One that cannot be removed now is left to the end of all checks.
+            let _ = container.remove().await;
+        }
         self.control.kill().await;
     }
 
@@ -329,6 +358,21 @@ impl Client {
         let lines: Vec<&str> = log.lines().collect();
         let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
         last.iter().map(|line| (*line).to_owned()).collect()
+    }
+}
+
+/// Waits until the program of the container was started, or what carries its streams has given up.
+async fn begun(container: &WorkerContainer, control: &WorkerControl) -> Result<(), WorldError> {
+    let ended = control.exited();
+    let mut ended = std::pin::pin!(ended);
+    loop {
+        if container.has_begun().await? {
+            return Ok(());
+        }
+        // The adapter's first answer then says that it has ended.
+        if timeout(LOOK, &mut ended).await.is_ok() {
+            return Ok(());
+        }
     }
 }
 

@@ -14,9 +14,11 @@ use super::finding::{CheckResult, CheckStatus, Judgement};
 use super::stage::{Played, Stage};
 use super::{check::Check, key_look};
 use crate::adapter::message::Answer;
+use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::real::{
-    Binary, Layout, ProcessServers, Reaper, RunDir, Servers, WorldError, adopt_orphans, sweep,
+    Binary, Layout, ProcessServers, Reaper, RunDir, Servers, WorkerContainers, WorldError,
+    adopt_orphans, sweep,
 };
 use crate::record::Redis;
 use crate::wire::{LinkId, NoInterceptor, Wire};
@@ -24,8 +26,8 @@ use crate::wire::{LinkId, NoInterceptor, Wire};
 /// What is checked, and with what.
 #[derive(Debug, Clone)]
 pub struct ConformanceSetup {
-    /// The command line of the adapter.
-    pub argv: Vec<String>,
+    /// What starts the adapter.
+    pub worker: WorkerCommand,
     /// What the user gave with `--impl-option`.
     pub options: BTreeMap<String, String>,
     /// The lease of the checks.
@@ -79,6 +81,13 @@ pub async fn check_adapter(
     let reaper = Reaper::spawn(&setup.reaper, &setup.reaper_args).map_err(WorldError::from)?;
     sweep().await;
     let dir = RunDir::create(&reaper)?;
+    let containers = match &setup.worker.image {
+        Some(image) => {
+            let environment = &setup.worker.environment;
+            Some(WorkerContainers::prepare(image, environment, &reaper).await?)
+        }
+        None => None,
+    };
     let layout = Layout {
         nodes: 1,
         replicas: 0,
@@ -103,7 +112,8 @@ pub async fn check_adapter(
     let opened = wire.open(LINK, servers.address(0).socket()).await;
     let address = opened.map_err(ConformanceError::Link)?;
     let mut stage = Stage {
-        argv: setup.argv,
+        argv: setup.worker.argv,
+        containers,
         options: setup.options,
         lease: setup.lease,
         seed: setup.seed,
@@ -122,6 +132,9 @@ pub async fn check_adapter(
     let checks = all_checks(&mut stage, &mut tell).await;
     stage.clear().await;
     stage.wire.close().await;
+    if let Some(containers) = stage.containers.take() {
+        containers.end().await;
+    }
     let (identity, checks) = checks?;
     stage.servers.stop().await?;
     Ok(ConformanceReport {

@@ -18,7 +18,7 @@ use super::script::{LockName, Say, Step, Who};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::clock::Clock;
 use crate::entropy;
-use crate::real::{ProcessServers, Reaper, Servers, WorldError};
+use crate::real::{ProcessServers, Reaper, Servers, WorkerContainers, WorldError};
 use crate::wire::Wire;
 
 /// What the adapter is told to wait for an answer of Redis.
@@ -27,6 +27,8 @@ pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 /// Server, adapter and clock of all checks.
 pub(super) struct Stage {
     pub argv: Vec<String>,
+    /// Where the adapter's containers come from; `None`: it is a process of this machine.
+    pub containers: Option<WorkerContainers>,
     pub options: BTreeMap<String, String>,
     pub lease: Duration,
     pub seed: u64,
@@ -232,7 +234,12 @@ impl Stage {
         let log = self
             .logs
             .join(format!("worker-{worker}-{}.log", self.starts));
-        let client = Client::start(&self.argv, &log, &self.reaper, &self.clock)?;
+        let container = match &self.containers {
+            Some(containers) => Some(containers.create(worker).await?),
+            None => None,
+        };
+        let client = Client::start(&self.argv, container, &log, &self.reaper, &self.clock);
+        let client = client.await?;
         self.clients.insert(who, client);
         let client = self.clients.get_mut(&who).ok_or(Stop::Short)?;
         let init = Ask::Init {

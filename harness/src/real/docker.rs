@@ -1,5 +1,4 @@
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::{join_all, try_join_all};
 
@@ -7,6 +6,7 @@ use picklock_scenarios::Persistence;
 use testcontainers::bollard::Docker;
 
 use super::container_data::DataDirectories;
+use super::engine::fresh_run;
 use super::error::io_error;
 use super::reaper::ContainerWatch;
 use super::sentinel::{self, Watch};
@@ -112,14 +112,6 @@ async fn data_directories(
     let dir = std::path::absolute(dir).map_err(io_error(format!("use {}", dir.display())))?;
     let user = engine::user_of_our_files(engine).await;
     Ok(Some(DataDirectories::below(&dir, user)))
-}
-
-/// An id that is unique among all runs of all processes.
-fn fresh_run(reaper: &Reaper) -> String {
-    static STARTED: AtomicU64 = AtomicU64::new(0);
-    let number = STARTED.fetch_add(1, Ordering::Relaxed);
-    let owner = reaper.owner().to_string();
-    format!("{:016x}", crate::entropy::derive(0, &owner, number))
 }
 
 /// Starts all containers at once, and links replicas to masters as soon as both are up.

@@ -1,6 +1,7 @@
 //! Requests to the container engine, apart from those of single containers.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use testcontainers::bollard::Docker;
@@ -11,7 +12,7 @@ use testcontainers::bollard::query_parameters::{
 };
 use tokio::time::timeout;
 
-use super::{ProcessIdentity, WorldError};
+use super::{ProcessIdentity, Reaper, WorldError};
 
 /// Label with the run's id.
 pub(super) const RUN_LABEL: &str = "picklock.run";
@@ -52,6 +53,21 @@ pub(super) fn sentence(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// An id that is unique among all containers of all processes: the value of [`RUN_LABEL`].
+pub(super) fn fresh_run(reaper: &Reaper) -> String {
+    static STARTED: AtomicU64 = AtomicU64::new(0);
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
+    let owner = reaper.owner().to_string();
+    format!("{:016x}", crate::entropy::derive(0, &owner, number))
+}
+
+/// True if the engine runs without root. Then its containers' host network is not this machine's.
+pub(super) async fn is_rootless(engine: &Docker) -> bool {
+    let options = engine.info().await.map(|info| info.security_options);
+    let options = options.unwrap_or_default();
+    options.iter().flatten().any(|it| it.contains("rootless"))
+}
+
 /// The user that a server must run as so that this process may change its files; `None` for the user
 /// that the image chooses. Root may change every file. In a rootless engine the root of a container is
 /// the user of the engine.
@@ -60,20 +76,21 @@ pub(super) async fn user_of_our_files(engine: &Docker) -> Option<String> {
     if user.is_root() {
         return None;
     }
-    let options = engine.info().await.ok()?.security_options;
-    let is_rootless = options.iter().flatten().any(|it| it.contains("rootless"));
-    (!is_rootless).then(|| format!("{}:{}", user.as_raw(), group.as_raw()))
+    (!is_rootless(engine).await).then(|| format!("{}:{}", user.as_raw(), group.as_raw()))
 }
 
 /// Removes all containers of one run, with their volumes. Containers that cannot be removed are
-/// left to the sweep.
-pub(super) async fn remove_run(run: &str) {
-    if let Ok(engine) = connect().await {
-        let label = format!("{RUN_LABEL}={run}");
-        for container in labelled(&engine, &label).await.unwrap_or_default() {
-            remove(&engine, &container).await;
-        }
+/// left to the sweep. True if the engine knows of none any more.
+pub(super) async fn remove_run(run: &str) -> bool {
+    let Ok(engine) = connect().await else {
+        return false;
+    };
+    let label = format!("{RUN_LABEL}={run}");
+    for container in labelled(&engine, &label).await.unwrap_or_default() {
+        remove(&engine, &container).await;
     }
+    let left = labelled(&engine, &label).await;
+    left.is_ok_and(|left| left.is_empty())
 }
 
 /// Removes the containers of dead owners, and returns how many.

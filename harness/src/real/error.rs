@@ -152,6 +152,19 @@ pub enum WorldError {
         /// The error of the engine.
         why: String,
     },
+    /// The image of the lock under test is not present.
+    #[error(
+        "the image {image} of the lock is not here: build it, or fetch it with `docker pull {image}`"
+    )]
+    NoSubjectImage {
+        /// Its reference.
+        image: String,
+    },
+    /// Workers in containers cannot reach the wire.
+    #[error(
+        "this container engine runs without root, and its containers do not reach the loopback interface of this machine: a lock in a container needs an engine that runs as root"
+    )]
+    RootlessEngine,
     /// The server that was chosen by name has no image.
     #[error("{server} has no image here: `scripts/redis-image {server}` builds {}, without a registry", server.image())]
     NoNamedImage {

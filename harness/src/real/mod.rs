@@ -3,6 +3,7 @@
 //!
 //! - [`Servers`]: what a run and its nemesis ask of the nodes; [`ProcessServers`] and
 //!   [`DockerServers`] implement it, [`RealServers`] is either of them
+//! - [`WorkerContainers`]: workers in containers; [`carry_streams`]: their standard streams
 //! - [`detect`]: which of the two this machine supports, and why
 //! - [`parent_death_signal`]: every child dies with this process; [`signals`]: freezes children and
 //!   waits until they have stopped; [`adopt_orphans`]: what workers leave behind comes to this process
@@ -16,6 +17,7 @@
 mod binary;
 mod child_subreaper;
 mod container_data;
+mod container_streams;
 mod descriptor_limit;
 mod detect;
 mod docker;
@@ -40,11 +42,13 @@ mod server_process;
 mod server_queries;
 pub mod signals;
 mod wall_clock_shim;
+mod worker_container;
 
 use picklock_scenarios::Persistence;
 
 pub use binary::Binary;
 pub use child_subreaper::adopt_orphans;
+pub use container_streams::carry_streams;
 pub use descriptor_limit::DescriptorNeed;
 pub use detect::{Detection, World, detect};
 pub use docker::DockerServers;
@@ -59,6 +63,7 @@ pub use run_dir::RunDir;
 pub use sentinel::{Watch, master_name};
 pub use server_address::{Password, ServerAddress};
 pub use wall_clock_shim::{ShiftedWallClock, WallClockShim};
+pub use worker_container::{WorkerContainer, WorkerContainers};
 
 use crate::record;
 

@@ -54,6 +54,11 @@ impl RealWorld {
 
     /// Why the worker's clock cannot be shifted; `None`: it can.
     fn why_fixed(&self, worker: usize) -> Option<String> {
+        if self.command.image.is_some() {
+            return Some(format!(
+                "the wall clock of worker {worker} cannot be shifted: it runs in a container"
+            ));
+        }
         let wall_clock = match self.wall_clock(worker) {
             Ok(Some(wall_clock)) => wall_clock,
             Ok(None) => {

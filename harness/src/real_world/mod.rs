@@ -22,6 +22,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use futures_util::future::join_all;
 use picklock_scenarios::{Capability, WorldName};
 
 use self::data::Administrator;
@@ -32,7 +33,7 @@ use crate::adapter::worker_command::WorkerCommand;
 use crate::history::CustodyLook;
 use crate::real::{
     RealServers, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock, WallClockShim,
-    WorldError, master_name,
+    WorkerContainer, WorkerContainers, WorldError, master_name,
 };
 use crate::wire::{LinkId, SentinelAddresses, Wire};
 use crate::world::{Capabilities, Refusal, World};
@@ -43,6 +44,8 @@ const YIELDS: usize = 1000;
 /// A worker process that is running.
 struct RunningWorker {
     control: WorkerControl,
+    /// Its container, if it lives in one. `control` then is that of what carries its streams.
+    container: Option<WorkerContainer>,
     // Dropped when the processes are gone: only then may the reaper forget them.
     _registrations: [Registration; 2],
 }
@@ -54,6 +57,8 @@ pub struct RealWorld {
     nodes: usize,
     wire: Wire,
     command: WorkerCommand,
+    /// Where workers in containers come from; `None`: they are processes of this machine.
+    containers: RefCell<Option<Rc<WorkerContainers>>>,
     logs: PathBuf,
     reaper: Reaper,
     workers: RefCell<HashMap<usize, RunningWorker>>,
@@ -87,6 +92,8 @@ pub struct Parts {
     pub wire: Wire,
     /// What starts each worker.
     pub command: WorkerCommand,
+    /// Where workers in containers come from.
+    pub containers: Option<WorkerContainers>,
     /// Where workers' logs go.
     pub logs: PathBuf,
     /// The helper that cleans up.
@@ -108,6 +115,7 @@ impl RealWorld {
             nodes: parts.nodes,
             wire: parts.wire,
             command: parts.command,
+            containers: RefCell::new(parts.containers.map(Rc::new)),
             logs: parts.logs,
             reaper: parts.reaper,
             workers: RefCell::default(),
@@ -129,6 +137,7 @@ impl RealWorld {
     /// A server could not be ended. Everything else is ended nevertheless.
     pub async fn take_down(&self) -> Result<(), WorldError> {
         self.end_workers().await;
+        self.end_containers().await;
         self.wire.close().await;
         let Some(mut servers) = self.servers.take() else {
             return Ok(());
@@ -215,6 +224,11 @@ impl RealWorld {
     /// Kills all workers, with all that they started.
     async fn end_workers(&self) {
         let running: Vec<RunningWorker> = self.workers.take().into_values().collect();
+        let contained = running
+            .iter()
+            .filter_map(|worker| worker.container.as_ref());
+        // One that cannot be removed now is tried again when the world is taken down, and by the reaper.
+        join_all(contained.map(WorkerContainer::remove)).await;
         let controls: Vec<WorkerControl> = running
             .iter()
             .map(|worker| worker.control.clone())
@@ -222,11 +236,19 @@ impl RealWorld {
         WorkerControl::kill_all(&controls).await;
     }
 
-    fn control(&self, worker: usize) -> Result<WorkerControl, Refusal> {
+    /// Removes what is left of the workers' containers.
+    async fn end_containers(&self) {
+        let containers = self.containers.take().and_then(Rc::into_inner);
+        if let Some(containers) = containers {
+            containers.end().await;
+        }
+    }
+
+    fn running(&self, worker: usize) -> Result<(WorkerControl, Option<WorkerContainer>), Refusal> {
         self.workers
             .borrow()
             .get(&worker)
-            .map(|running| running.control.clone())
+            .map(|running| (running.control.clone(), running.container.clone()))
             .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
     }
 }

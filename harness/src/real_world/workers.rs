@@ -38,14 +38,24 @@ impl Workers for RealWorld {
         self.urls.borrow_mut().insert(worker, urls.clone());
         let log = self.logs.join(format!("worker-{worker}.log"));
         let wall_clock = self.wall_clock(worker)?;
+        let containers = self.containers.borrow().clone();
+        let container = match containers {
+            Some(containers) => Some(containers.create(worker).await.map_err(failed)?),
+            None => None,
+        };
         let prepare = |command: &mut Command| {
             self.command.prepare(command);
             parent_death_signal::prepare(command);
-            if let Some(wall_clock) = &wall_clock {
+            if let Some(wall_clock) = wall_clock.as_ref().filter(|_| container.is_none()) {
                 command.envs(wall_clock.environment());
             }
         };
-        let argv = self.command.argv_to_start();
+        let mut argv = self.command.argv_to_start();
+        argv.extend(
+            container
+                .iter()
+                .map(|container| container.name().to_owned()),
+        );
         let process = WorkerProcess::spawn(&argv, &log, prepare).map_err(|error| {
             let failure = format!("worker {worker}: {error}");
             if error.source_io().is_some_and(is_shortage) {
@@ -60,6 +70,7 @@ impl Workers for RealWorld {
             worker,
             RunningWorker {
                 control,
+                container,
                 _registrations: [group, marked],
             },
         );
@@ -67,15 +78,24 @@ impl Workers for RealWorld {
     }
 
     async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
-        self.control(worker)?.freeze().await.map_err(failed)
+        match self.running(worker)? {
+            (_, Some(container)) => container.freeze().await.map_err(failed),
+            (control, None) => control.freeze().await.map_err(failed),
+        }
     }
 
     async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
-        self.control(worker)?.thaw().await.map_err(failed)
+        match self.running(worker)? {
+            (_, Some(container)) => container.thaw().await.map_err(failed),
+            (control, None) => control.thaw().await.map_err(failed),
+        }
     }
 
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
-        let control = self.control(worker)?;
+        let (control, container) = self.running(worker)?;
+        if let Some(container) = container {
+            container.remove().await.map_err(failed)?;
+        }
         control.kill().await;
         self.workers.borrow_mut().remove(&worker);
         Ok(())

@@ -17,7 +17,7 @@ use crate::context::{Plan, Triggers, millis};
 use crate::driver::{self, RunError, Setup};
 use crate::real::{
     DescriptorNeed, DockerServers, Layout, ProcessServers, RealServers, Reaper, RunDir, Servers,
-    WallClockShim, World, WorldError, adopt_orphans, sweep,
+    WallClockShim, WorkerContainers, World, WorldError, adopt_orphans, sweep,
 };
 use crate::real_world::{Parts, RealWorld};
 use crate::record::{Phases, Redis};
@@ -149,7 +149,15 @@ async fn prepare(
         true => WallClockShim::install(dir.path())?,
         false => None,
     };
+    let containers = match &backend.worker.image {
+        Some(image) => {
+            let environment = &backend.worker.environment;
+            Some(WorkerContainers::prepare(image, environment, &reaper).await?)
+        }
+        None => None,
+    };
     let world = RealWorld::new(Parts {
+        containers,
         clock_shim,
         name,
         servers,

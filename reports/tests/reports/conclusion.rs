@@ -90,6 +90,7 @@ fn every_report_counts_the_same() {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
+        libraries: Vec::new(),
     };
     let markdown = file(&input, "md", "report.md");
     assert!(markdown.contains(&said), "{markdown}");
@@ -164,6 +165,7 @@ fn the_headline_of_an_interrupted_matrix_tells_what_its_cells_show() {
             evidence: Vec::new(),
             skipped: Vec::new(),
             sources: Vec::new(),
+            libraries: Vec::new(),
         };
         let markdown = file(&input, "md", "report.md");
         assert!(markdown.starts_with(headline), "{markdown}");
@@ -197,6 +199,7 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
             evidence: Vec::new(),
             skipped: Vec::new(),
             sources: Vec::new(),
+            libraries: Vec::new(),
         };
         let junit = file(&input, "junit", "junit.xml");
         assert_eq!(junit.contains("<failure "), is_violated, "{junit}");
@@ -219,6 +222,7 @@ fn a_run_that_is_not_shown_counts_too() {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
+        libraries: Vec::new(),
     };
     let junit = file(&input, "junit", "junit.xml");
     assert!(junit.contains("<error "), "{junit}");

@@ -6,6 +6,7 @@ use picklock_reports::formats::FORMATS;
 use picklock_verdicts::record::{FORMAT, MATRIX_FORMAT};
 
 use crate::cells::matrix;
+use crate::findings;
 use crate::samples;
 use crate::servers;
 
@@ -74,6 +75,8 @@ fn every_format_writes_files_of_its_ending_under_names_of_their_own() {
         // One format compares matrices of several servers.
         let input = match format.name {
             "servers" => servers::on_two_servers(),
+            // One needs words about a library.
+            "findings" => findings::about_a_library(),
             _ => matrix(),
         };
         let files = (format.write)(&input).unwrap();

@@ -12,6 +12,7 @@ mod conclusion;
 mod custody_samples;
 mod distributions;
 mod document;
+mod findings;
 mod gate;
 mod gathered;
 mod history_builder;

@@ -43,6 +43,7 @@ fn on(server: &str, version: &str, mut cells: Vec<Cell>) -> ReportInput {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
+        libraries: Vec::new(),
     }
 }
 

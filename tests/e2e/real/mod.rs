@@ -18,6 +18,7 @@
 //! - [`stalls`]: a machine that stands still is not the lock's fault
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`choice`], [`gate`], [`matrix`], [`replay`]: the commands of these names, with real servers
+//! - [`contained_locks`]: locks in containers of their own
 //! - [`configured_impls`]: locks that `picklock.toml` names
 //! - [`exclusive`]: tests that must not run at the same time
 //! - [`readme`]: every command of the README and the docs
@@ -29,6 +30,7 @@ mod agreement;
 mod cases;
 mod choice;
 mod configured_impls;
+mod contained_locks;
 mod containers;
 #[path = "../../../harness/tests/it/real/exclusive.rs"]
 mod exclusive;

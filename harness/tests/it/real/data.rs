@@ -64,6 +64,7 @@ async fn stage(name: WorldName, replicas: usize) -> Stage {
         nodes: 1,
         wire,
         command: WorkerCommand::default(),
+        containers: None,
         logs: dir.path().to_owned(),
         reaper,
         clock_shim: None,

@@ -47,6 +47,7 @@ pub fn nothing(seeds: u64) -> ReportInput {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
+        libraries: Vec::new(),
     }
 }
 

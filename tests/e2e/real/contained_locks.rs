@@ -1,0 +1,233 @@
+//! Locks in containers of their own: `--impl docker:IMAGE`. Needs a Docker engine that runs as root, and
+//! `python3`, from whose files `scripts/python-image` builds the image.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use rustix::process::Signal;
+
+use super::containers::{containers_of, docker};
+use super::leftovers::becomes;
+use crate::running::{Outcome, picklock};
+
+/// A lock that renews itself in a thread. Frozen by halves, it would hold through a pause.
+const WATCHDOG: &str = "tests/adapters/quiet_watchdog.py";
+
+/// How often a run is made once more in which the machine stood still.
+const TRIES: usize = 4;
+
+fn image() -> &'static str {
+    const IMAGE: &str = "picklock-test-watchdog:local";
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let built = Command::new(root.join("scripts/python-image"))
+            .args([IMAGE, WATCHDOG])
+            .current_dir(root)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&built.stderr);
+        assert!(built.status.success(), "{errors}");
+    });
+    IMAGE
+}
+
+/// The image with another program.
+fn image_that_runs(name: &str, program: &str) -> String {
+    let changed = format!("picklock-test-{name}:local");
+    let python = docker(&[
+        "image",
+        "inspect",
+        "--format",
+        "{{index .Config.Entrypoint 0}}",
+        image(),
+    ]);
+    let entry = format!("ENTRYPOINT {}", serde_json::json!([python, "-c", program]));
+    let base = docker(&["create", image()]);
+    docker(&["commit", "--change", &entry, &base, &changed]);
+    docker(&["rm", &base]);
+    changed
+}
+
+/// The outcome of a run in which the machine did not stand still.
+fn judged(line: &str) -> Outcome {
+    let mut outcome = picklock(line).run();
+    for _ in 1..TRIES {
+        if outcome.code != Some(3) && !outcome.stdout.contains("the harness stood still") {
+            break;
+        }
+        outcome = picklock(line).run();
+    }
+    outcome
+}
+
+fn no_container_is_left(pid: u32) {
+    let left = containers_of(pid);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// If its renewing thread went on, nothing would be violated.
+#[test]
+fn a_watchdog_is_frozen_with_its_thread() {
+    let line = format!(
+        "scenario gc-pause --impl docker:{} --backend process --json",
+        image()
+    );
+    let outcome = judged(&line).exits(1);
+    let document = outcome.document();
+    let exclusion = &document["verdicts"]["exclusion"];
+    assert_eq!(exclusion["status"], "violated", "{}", outcome.all());
+    assert_eq!(exclusion["cause"], "outlived-lease", "{}", outcome.all());
+    assert_eq!(document["impl"]["name"], format!("docker:{}", image()));
+    outcome.left_no_directory();
+}
+
+/// Nobody is frozen: the thread renews, and everything holds.
+#[test]
+fn a_watchdog_that_runs_holds_on() {
+    let line = format!(
+        "scenario slow-section --impl docker:{} --backend process --json",
+        image()
+    );
+    judged(&line).exits(0);
+}
+
+#[test]
+fn one_is_killed_and_the_others_go_on() {
+    let line = format!(
+        "scenario holder-crash --impl docker:{} --backend process --json",
+        image()
+    );
+    let outcome = judged(&line).exits(0);
+    assert_eq!(outcome.document()["faults"][0]["kind"], "crash-client");
+}
+
+#[test]
+fn its_adapter_keeps_the_protocol() {
+    let outcome = picklock(&format!("adapter check docker:{}", image())).run();
+    outcome.exits(0).left_no_directory();
+}
+
+#[test]
+fn a_configuration_names_an_image() {
+    let tables = format!(
+        "[impl.mine]\ncommand = \"docker:{}\"\nrenews = true\n",
+        image()
+    );
+    let line = "matrix --backend process --impl mine --scenario slow-section --json --quiet";
+    let mut outcome = picklock(line).file("picklock.toml", &tables).run();
+    for _ in 1..TRIES {
+        if outcome.code == Some(0) {
+            break;
+        }
+        outcome = picklock(line).file("picklock.toml", &tables).run();
+    }
+    let cells = outcome.exits(0).document()["cells"].clone();
+    assert_eq!(cells[0]["impl"]["name"], "mine");
+    assert_eq!(cells[0]["verdicts"]["exclusion"]["status"], "held");
+}
+
+#[test]
+fn a_directory_makes_no_sense_for_an_image() {
+    let tables = "[impl.mine]\ncommand = \"docker:some/lock:1\"\ndirectory = \"bin\"\n";
+    let line = "scenario calm --backend process --impl mine";
+    let outcome = picklock(line).file("picklock.toml", tables).run().exits(2);
+    assert!(outcome.stderr.contains("3:13"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("the image says"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_kept_run_is_replayed_only_with_trust() {
+    let line = format!(
+        "scenario calm --impl docker:{} --backend process --quiet --out kept",
+        image()
+    );
+    let kept = picklock(&line).run();
+    let home = kept.home().to_owned();
+    let refused = picklock("replay kept").within(&home).run().exits(2);
+    let named = format!("a program in containers of the image: {}", image());
+    assert!(refused.stderr.contains(&named), "{}", refused.stderr);
+    let replayed = picklock("replay kept --trust --quiet").within(&home).run();
+    // Busy machines may leave a run undecided.
+    assert!(matches!(replayed.code, Some(0 | 3)), "{}", replayed.all());
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let cases = [
+        (
+            "docker:picklock-test-none:1",
+            4,
+            "picklock-test-none:1 of the lock is not here",
+        ),
+        ("docker:", 2, "needs the reference of an image"),
+        ("docker:-v", 2, "needs the reference of an image"),
+    ];
+    for (lock, code, part) in cases {
+        let line = format!("scenario calm --impl {lock} --backend process");
+        let outcome = picklock(&line).run().exits(code);
+        assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
+        outcome.left_no_directory();
+    }
+    let line = "scenario calm --impl docker:any --backend process";
+    let without = picklock(line).env("DOCKER_HOST", "unix:///nowhere/docker.sock");
+    let outcome = without.run().exits(4);
+    assert!(
+        outcome.stderr.contains("no container engine answers"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn an_image_that_ends_at_once_is_named_with_its_words() {
+    let ends = image_that_runs("ends", "import sys; sys.exit('there is no lock in here')");
+    let line = format!("scenario calm --impl docker:{ends} --backend process");
+    let outcome = picklock(&line).run().exits(4);
+    assert!(
+        outcome.stderr.contains("exited with status 1"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("there is no lock in here"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn nothing_is_left_after_an_end_in_order() {
+    let line = format!(
+        "scenario calm --impl docker:{} --backend process --quiet",
+        image()
+    );
+    let run = picklock(&line).start();
+    let pid = run.pid();
+    run.finish();
+    no_container_is_left(pid);
+}
+
+#[test]
+fn nothing_is_left_of_a_killed_harness() {
+    let line = format!(
+        "scenario slow-section --impl docker:{} --backend process",
+        image()
+    );
+    let mut run = picklock(&line).start();
+    let pid = run.pid();
+    // Its workers have answered by then.
+    run.hear("granted");
+    assert!(containers_of(pid).len() >= 2, "{:?}", containers_of(pid));
+    run.signal(Signal::KILL);
+    run.finish();
+    becomes("no container", || {
+        let left = containers_of(pid);
+        left.is_empty().then_some(()).ok_or(format!("{left:?}"))
+    });
+}
