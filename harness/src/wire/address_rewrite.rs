@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::scan::{Header, header};
 
 /// From the address of a server that Sentinels announce to that of a worker's link to it.
-pub(super) type AddressMap = HashMap<SocketAddr, SocketAddr>;
+pub type AddressMap = HashMap<SocketAddr, SocketAddr>;
 
 /// A reply or message of a Sentinel, with the addresses replaced that are in the map. Sentinels
 /// write them as adjacent host and port (`get-master-addr-by-name`), as fields (`masters`,

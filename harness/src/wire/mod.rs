@@ -55,11 +55,13 @@
 mod address_rewrite;
 mod command;
 mod connection;
+mod connection_reader;
 mod fault;
 mod fault_rules;
 mod frame_budget;
 mod frame_meta;
 mod frame_reader;
+mod frame_role;
 mod imposed_faults;
 mod interceptor;
 mod link;
@@ -82,11 +84,14 @@ mod scan_proptests;
 mod send_queue;
 mod sent_requests;
 mod sentinel_link;
+mod sentinel_replies;
 mod shortage;
 mod silence;
 mod taking;
 mod tcp_queues;
 
+pub use address_rewrite::AddressMap;
+pub use connection_reader::ConnectionReader;
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use interceptor::{Gate, InterceptedFrame, Interceptor, NoInterceptor};
 pub use link::LinkId;
@@ -95,6 +100,7 @@ pub use log_entry::{LogEntry, Outcome};
 pub use proxy::Wire;
 pub use sent_requests::ExecutedRequest;
 pub use sentinel_link::SentinelAddresses;
+pub use sentinel_replies::SentinelReplies;
 pub use silence::Escape;
 pub use taking::{Taking, TakingQuestion};
 
