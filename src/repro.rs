@@ -232,7 +232,8 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
     let text = regular_file::read(path, LONGEST_TEXT, Links::Refused)
         .map_err(|error| Failure::Usage(format!("{file}: cannot read the repro: {error}")))?;
     let source = Source { file, text };
-    let known: Known = toml::from_str(&source.text).map_err(|error| source.unreadable::<Failure>(&error))?;
+    let known: Known =
+        toml::from_str(&source.text).map_err(|error| source.unreadable::<Failure>(&error))?;
     let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", source.file)));
     match known.format.as_ref().map(toml::Value::as_str) {
         Some(Some(REPRO_FORMAT)) => {}

@@ -32,7 +32,10 @@ pub fn use_it(history: History) {
     let mut written = Vec::new();
     write_history(&history, &mut written).expect("memory can be written");
     let again = read_history(&written[..]).expect("a history that was written can be read");
-    assert!(again == history, "it reads differently after it was written");
+    assert!(
+        again == history,
+        "it reads differently after it was written"
+    );
 
     let about = About {
         latency: latency::of_history(&history),

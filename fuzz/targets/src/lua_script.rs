@@ -26,11 +26,27 @@ pub fn run(input: &[u8]) {
         }
         for _ in 0..2 {
             match form % 3 {
-                0 => say(&mut server, client, &[b"EVAL", script, b"1", b"key", b"argument"]),
-                1 => say(&mut server, client, &[b"EVAL_RO", script, b"1", b"key", b"argument"]),
+                0 => say(
+                    &mut server,
+                    client,
+                    &[b"EVAL", script, b"1", b"key", b"argument"],
+                ),
+                1 => say(
+                    &mut server,
+                    client,
+                    &[b"EVAL_RO", script, b"1", b"key", b"argument"],
+                ),
                 _ => {
-                    say(&mut server, client, &[b"FUNCTION", b"LOAD", b"REPLACE", script]);
-                    say(&mut server, client, &[b"FCALL", b"f", b"1", b"key", b"argument"]);
+                    say(
+                        &mut server,
+                        client,
+                        &[b"FUNCTION", b"LOAD", b"REPLACE", script],
+                    );
+                    say(
+                        &mut server,
+                        client,
+                        &[b"FCALL", b"f", b"1", b"key", b"argument"],
+                    );
                 }
             }
         }
@@ -43,5 +59,9 @@ fn say(server: &mut Server, client: ClientId, words: &[&[u8]]) {
     let mut bytes = Vec::new();
     reply.encode(server.speaks_resp3(client), &mut bytes);
     drop(reply.into_value());
-    drop((server.take_effects(), server.take_report(), server.take_messages()));
+    drop((
+        server.take_effects(),
+        server.take_report(),
+        server.take_messages(),
+    ));
 }

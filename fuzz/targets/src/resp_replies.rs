@@ -45,7 +45,10 @@ fn from_a_sentinel(replies: &[u8]) {
     else {
         return;
     };
-    assert!(replies.starts_with(&same), "without an address nothing changes");
+    assert!(
+        replies.starts_with(&same),
+        "without an address nothing changes"
+    );
     let again = through(&rewritten, &AddressMap::new()).expect("it is RESP still");
     assert!(again == rewritten, "a reply is not whole any more");
 }

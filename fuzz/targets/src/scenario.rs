@@ -41,7 +41,10 @@ fn use_it(scenario: &Scenario) {
     let written = toml::to_string(scenario).expect("a scenario that was read can be written");
     let again = Scenario::parse(&written, "written.toml");
     let again = again.expect("a scenario that was written can be read");
-    assert_eq!(*scenario, again, "it reads differently after it was written");
+    assert_eq!(
+        *scenario, again,
+        "it reads differently after it was written"
+    );
 }
 
 fn resolve(scenario: &Scenario, ttl: Duration) {

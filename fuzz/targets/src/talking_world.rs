@@ -88,7 +88,9 @@ impl TalkingSession {
                 Some((b'+', rest)) => self.to_say.push_back(Utterance::Bytes(said(rest, id))),
                 _ => self.to_say.push_back(Utterance::Bytes(said(&line, id))),
             }
-            let follows = script.front().is_some_and(|line| line.first() == Some(&b'+'));
+            let follows = script
+                .front()
+                .is_some_and(|line| line.first() == Some(&b'+'));
             if next.is_none() && follows {
                 next = script.pop_front();
             }

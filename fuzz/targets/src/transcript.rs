@@ -59,7 +59,9 @@ impl Bench {
     }
 
     fn say(&mut self, client: usize, line: &[u8]) {
-        let words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+        let words = line
+            .split(|byte| *byte == b' ')
+            .filter(|word| !word.is_empty());
         let words: Vec<Vec<u8>> = words.map(unescaped).collect();
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let client = self.clients[client % CLIENTS];

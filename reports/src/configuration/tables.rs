@@ -1,6 +1,9 @@
 //! The tables of `picklock.toml` as they stand in the file. What they mean is checked elsewhere.
 
-#![expect(missing_docs, reason = "docs/gate.md and docs/adapters.md describe the keys")]
+#![expect(
+    missing_docs,
+    reason = "docs/gate.md and docs/adapters.md describe the keys"
+)]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -75,7 +75,10 @@ fn every_target_is_replayed_and_is_a_program() {
     assert_eq!(names, programs);
     for kind in ["corpus", "kept"] {
         for folder in folders(kind) {
-            assert!(names.contains(&folder.as_str()), "fuzz/{kind}/{folder}: of what?");
+            assert!(
+                names.contains(&folder.as_str()),
+                "fuzz/{kind}/{folder}: of what?"
+            );
         }
     }
 }
@@ -98,9 +101,19 @@ fn the_inputs_stay_few_and_small() {
     let mut bytes = 0;
     for target in TARGETS {
         let inputs = of(target.name);
-        assert!(inputs.len() <= MOST_INPUTS, "{}: {}", target.name, inputs.len());
-        let sizes = inputs.iter().map(|path| fs::metadata(path).map_or(0, |it| it.len()));
+        assert!(
+            inputs.len() <= MOST_INPUTS,
+            "{}: {}",
+            target.name,
+            inputs.len()
+        );
+        let sizes = inputs
+            .iter()
+            .map(|path| fs::metadata(path).map_or(0, |it| it.len()));
         bytes += sizes.sum::<u64>();
     }
-    assert!(bytes <= MOST_BYTES, "all inputs together have {bytes} bytes");
+    assert!(
+        bytes <= MOST_BYTES,
+        "all inputs together have {bytes} bytes"
+    );
 }

@@ -148,7 +148,9 @@ fn srandmember(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let mut members = Vec::new();
     if count < 0 {
         if count.unsigned_abs() > MOST_REPEATED {
-            return Err(context.state.not_modelled("more than 1000000 random members at once"));
+            return Err(context
+                .state
+                .not_modelled("more than 1000000 random members at once"));
         }
         // With repetition.
         for _ in 0..count.unsigned_abs() {

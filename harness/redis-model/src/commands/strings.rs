@@ -257,7 +257,9 @@ fn setrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     let (offset, end) = (offset as usize, end as usize);
     if offset.saturating_sub(old_len.unwrap_or(0)) > MOST_PADDING {
-        return Err(context.state.not_modelled("strings with more than 1 MiB of padding"));
+        return Err(context
+            .state
+            .not_modelled("strings with more than 1 MiB of padding"));
     }
     if old_len.is_none() {
         context.put(key, Value::String(Vec::new()), None);

@@ -58,6 +58,17 @@ fn check(shared: &mut Shared) -> mlua::Result<()> {
     ))
 }
 
+/// Frees what scripts have left behind, if it is much. Lua itself waits until it has doubled, and would
+/// have reached the bound before.
+pub(super) fn collect(lua: &Lua) {
+    if lua.used_memory() > MEMORY / 2 {
+        // To collect takes memory, too. If it fails all the same, the next script is refused.
+        let _ = lua.set_memory_limit(0);
+        let _ = lua.gc_collect();
+        let _ = lua.set_memory_limit(MEMORY);
+    }
+}
+
 /// If a script was stopped for lack of memory, in these words: the refusal, which is remembered.
 pub(super) fn out_of_memory(state: &mut State, words: &str) -> Option<Refusal> {
     let is_so = words.contains(NO_MEMORY);

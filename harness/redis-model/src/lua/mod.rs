@@ -177,6 +177,7 @@ impl Engine {
         self.take(state, caller);
         let outcome = self.enter(function, run);
         let terms = self.return_state(state);
+        fuse::collect(&self.lua);
         match outcome {
             Ok((true, value)) => convert::to_reply(&value, terms)
                 .unwrap_or_else(|unknown| state.not_modelled(&format!("{unknown}")).into()),

@@ -127,7 +127,10 @@ fn more_workers_or_nodes_than_can_be_judged_are_refused() {
         let error = with_header(|header| header[what] = u64::MAX.into()).unwrap_err();
         let said = error.to_string();
         assert!(matches!(error, HistoryError::Header(_)), "{said}");
-        assert!(said.contains(&format!("18446744073709551615 {what}")), "{said}");
+        assert!(
+            said.contains(&format!("18446744073709551615 {what}")),
+            "{said}"
+        );
     }
 }
 
