@@ -6,6 +6,7 @@ use picklock_harness::driver::RunError;
 use picklock_harness::run::RunFailure;
 use picklock_harness::sim::SimError;
 use picklock_reports::escape::visible;
+use picklock_scenarios::ScenarioError;
 
 /// All judged properties held.
 pub const HELD: u8 = 0;
@@ -35,6 +36,12 @@ pub enum Failure {
     /// The user stopped it before there was anything to report.
     #[error("interrupted before there was anything to report; nothing was left behind")]
     Interrupted,
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        Failure::Usage(error.to_string())
+    }
 }
 
 impl Failure {

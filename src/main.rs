@@ -19,7 +19,6 @@
 //! - [`explain`], [`completions`]: descriptions for people, completions for shells
 //! - [`allocator`]: where memory comes from
 //! - [`worker`]: the hidden commands of worker processes and the reaper
-//! - [`source`]: errors that point into a user's file
 //! - [`live_progress`], [`print`], [`run_directory`], [`exit`]: progress, printing, kept files, exit codes
 
 mod adapter_check;
@@ -48,7 +47,6 @@ mod reproduce_command;
 mod run_directory;
 mod run_request;
 mod scenario;
-mod source;
 mod standard;
 mod subject;
 mod trust;

@@ -7,6 +7,7 @@ use picklock_harness::record::{
     Outcome, REPRO_FORMAT, Repro, ReproOverrides, ReproSubject, RunRecord, scenario_hash,
 };
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice, SubjectSpec};
+use picklock_reports::configuration::Source;
 use picklock_reports::repro::FILE;
 use picklock_scenarios::Scenario;
 use serde::Deserialize;
@@ -19,7 +20,6 @@ use crate::exit::Failure;
 use crate::named_subject::NamedSubject;
 use crate::regular_file::{self, LONGEST_TEXT, Links};
 use crate::run_request::{RunRequest, load};
-use crate::source::Source;
 use crate::standard::Claims;
 use crate::subject;
 
@@ -232,7 +232,8 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
     let text = regular_file::read(path, LONGEST_TEXT, Links::Refused)
         .map_err(|error| Failure::Usage(format!("{file}: cannot read the repro: {error}")))?;
     let source = Source { file, text };
-    let known: Known = toml::from_str(&source.text).map_err(|error| source.unreadable(&error))?;
+    let known: Known =
+        toml::from_str(&source.text).map_err(|error| source.unreadable::<Failure>(&error))?;
     let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", source.file)));
     match known.format.as_ref().map(toml::Value::as_str) {
         Some(Some(REPRO_FORMAT)) => {}

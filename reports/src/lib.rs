@@ -9,6 +9,7 @@
 //! - [`verdict_line`]: a verdict in one line; [`responsibility`]: who is responsible
 //! - [`matrix`]: the JSON document of a matrix, its cells in words, and the truth table
 //! - [`gate`]: whether the results meet the rules and the baseline
+//! - [`configuration`]: the tables of the user's `picklock.toml`, and errors that point into it
 //! - [`report_input`]: the input of comparisons and report files; [`documents`]: reads it;
 //!   [`library`]: the words about a library; [`combine`]: merges several; [`cell_status`]: failed cells and properties
 //! - [`measures`]: figures from a history, beyond verdicts
@@ -25,6 +26,7 @@
 pub mod cell_status;
 pub mod combine;
 pub mod comparison;
+pub mod configuration;
 pub mod distribution;
 pub mod documents;
 pub mod escape;

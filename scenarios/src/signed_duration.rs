@@ -42,7 +42,7 @@ impl FromStr for SignedDuration {
             None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
         };
         // A second sign is not part of a number.
-        if span.starts_with(['+', '-']) {
+        if span.trim_start().starts_with(['+', '-']) {
             return Err(BadDuration::of(text));
         }
         let span = span.parse().map_err(|_| BadDuration::of(text))?;
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(resolved("1.5ttl"), Ok(3_000_000_000));
         assert_eq!(resolved(" +20ms "), Ok(20_000_000));
         assert_eq!(resolved("-2s"), Ok(-2_000_000_000));
-        for wrong in ["--2s", "-+2s", "- -2s", "-", "2", "s"] {
+        for wrong in ["--2s", "-+2s", "- -2s", "- -0ttl", "+ +2s", "-", "2", "s"] {
             assert!(resolved(wrong).is_err(), "{wrong}");
         }
         assert_eq!("-2s".parse::<SignedDuration>().unwrap().to_string(), "-2s");

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use picklock_harness::adapter::command_line::{self, CommandLineError};
 use picklock_impls::STRATEGIES;
+use picklock_reports::configuration::{ImplTable, Source};
 use picklock_scenarios::Topology;
 use toml::Spanned;
 
-use super::tables::ImplTable;
 use crate::exit::Failure;
 use crate::named_subject::{DOCKER, EXEC, check_image, check_label};
-use crate::source::Source;
 use crate::standard::{self, Claims};
 
 /// How many nodes a program may take its lock on: as many as a scenario may have.

@@ -5,13 +5,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
 
 use picklock_impls::find;
+use picklock_reports::configuration::{Source, Tables};
 
 use super::configured_impl::ConfiguredImpl;
-use super::tables::Tables;
-use super::{DEFAULT_FILE, read, tables, unreadable};
+use super::{DEFAULT_FILE, read, unreadable};
 use crate::exit::Failure;
 use crate::named_subject::NamedSubject;
-use crate::source::Source;
 
 /// All locks of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +36,7 @@ impl ConfiguredImpls {
         }
         let path = config.unwrap_or(Path::new(DEFAULT_FILE));
         match read(path) {
-            Ok(source) => ConfiguredImpls::of(&source, &tables(&source)?, path),
+            Ok(source) => ConfiguredImpls::of(&source, &Tables::read::<Failure>(&source)?, path),
             // Then the name means nothing, which is said where it is looked up.
             Err(error) if config.is_none() && error.kind() == ErrorKind::NotFound => {
                 Ok(ConfiguredImpls::default())
@@ -100,7 +99,7 @@ mod tests {
             file: "some/picklock.toml".to_owned(),
             text: text.to_owned(),
         };
-        let tables = tables(&source).map_err(|error| error.to_string())?;
+        let tables = Tables::read::<Failure>(&source).map_err(|error| error.to_string())?;
         ConfiguredImpls::of(&source, &tables, path).map_err(|error| error.to_string())
     }
 

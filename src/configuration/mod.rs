@@ -1,6 +1,5 @@
 //! `picklock.toml`: the user's locks, and what the gate requires of them.
 //!
-//! - [`tables`], [`expect_table`]: the tables as they stand in the file
 //! - [`configured_impl`]: a lock of an `[impl.NAME]` table
 //! - [`configured_impls`]: all of them, for the commands that take the name of a lock
 //!
@@ -9,16 +8,14 @@
 
 pub mod configured_impl;
 pub mod configured_impls;
-pub mod expect_table;
-pub mod tables;
 
 use std::io;
 use std::path::Path;
 
+use picklock_reports::configuration::Source;
+
 use crate::exit::Failure;
 use crate::regular_file::{self, LONGEST_TEXT, Links};
-use crate::source::Source;
-use tables::Tables;
 
 /// The file that is read where `--config` names none.
 pub const DEFAULT_FILE: &str = "picklock.toml";
@@ -39,12 +36,4 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
         "{}: cannot read the configuration: {error}\n  = help: docs/gate.md has an example; --config names another file",
         path.display()
     ))
-}
-
-/// The tables of a configuration.
-///
-/// # Errors
-/// The first mistake, with its line and the nearest valid word.
-pub fn tables(source: &Source) -> Result<Tables, Failure> {
-    toml::from_str(&source.text).map_err(|error| source.unreadable(&error))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use picklock_impls::{MUTANTS, OptionError, STRATEGIES, find};
+use picklock_reports::configuration::Source;
 use picklock_scenarios::profile::PROFILES;
 use picklock_scenarios::{UnknownWorld, WorldName, catalog};
 use toml::{Spanned, Value};
@@ -10,7 +11,6 @@ use toml::{Spanned, Value};
 use crate::configuration::configured_impls::ConfiguredImpls;
 use crate::exit::Failure;
 use crate::named_subject::{NamedSubject, is_program};
-use crate::source::Source;
 
 /// A subject as named in the configuration.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ fn labelled(
     };
     let label = label
         .as_str()
-        .ok_or_else(|| source.wrong(at, "name: expected a label as text", None))?;
+        .ok_or_else(|| source.wrong::<Failure>(at, "name: expected a label as text", None))?;
     NamedSubject::labelled(label, given)
         .map_err(|problem| source.wrong(at, format!("name: {problem}"), None))
 }
@@ -76,7 +76,7 @@ fn options(
     at: usize,
     table: Option<&Value>,
 ) -> Result<BTreeMap<String, String>, Failure> {
-    let wrong = || {
+    let wrong = || -> Failure {
         source.wrong(
             at,
             "options: expected a table of strings, as in { retries = \"3\" }",

@@ -14,7 +14,7 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The folders and files that a build needs.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
     "src",
@@ -24,6 +24,7 @@ const SOURCES: [&str; 10] = [
     "scenarios",
     "reports",
     "docs",
+    "fuzz",
     "scripts",
 ];
 

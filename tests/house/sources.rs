@@ -9,7 +9,15 @@ pub fn root() -> PathBuf {
 
 /// Every Rust file of the project.
 pub fn sources() -> Vec<PathBuf> {
-    let folders = ["src", "tests", "harness", "impls", "scenarios", "reports"];
+    let folders = [
+        "src",
+        "tests",
+        "harness",
+        "impls",
+        "scenarios",
+        "reports",
+        "fuzz",
+    ];
     let found: Vec<PathBuf> = folders.iter().flat_map(|folder| below(folder)).collect();
     assert!(found.len() > 30, "the sources were not found");
     found

@@ -1,22 +1,45 @@
 //! Glob patterns, as in `KEYS`.
 
 /// True if the text matches the pattern: `*`, `?`, `[a-c]`, `[^a]`, `\x`.
-pub(super) fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    match pattern {
-        [] => text.is_empty(),
-        [b'*', rest @ ..] => (0..=text.len()).any(|skip| matches(rest, &text[skip..])),
-        [b'?', rest @ ..] => !text.is_empty() && matches(rest, &text[1..]),
-        [b'[', rest @ ..] => {
-            let Some((&first, after)) = text.split_first() else {
-                return false;
-            };
-            let (fits, rest) = class(rest, first);
-            fits && matches(rest, after)
+///
+/// Only the latest `*` is ever tried with more bytes: what an earlier one takes decides nothing that the
+/// latest cannot. So the time is bounded by the product of the lengths, and nothing is nested.
+pub(super) fn matches(mut pattern: &[u8], mut text: &[u8]) -> bool {
+    // After the latest `*`: the rest of the pattern, and the text from which it is tried next.
+    let mut latest: Option<(&[u8], &[u8])> = None;
+    loop {
+        if let [b'*', rest @ ..] = pattern {
+            latest = Some((rest, text));
+            pattern = rest;
+            continue;
         }
-        [b'\\', literal, rest @ ..] | [literal, rest @ ..] => {
-            text.first() == Some(literal) && matches(rest, &text[1..])
+        if pattern.is_empty() && text.is_empty() {
+            return true;
+        }
+        if let Some((rest, after)) = one(pattern, text) {
+            (pattern, text) = (rest, after);
+            continue;
+        }
+        match latest {
+            Some((rest, [_, after @ ..])) => {
+                latest = Some((rest, after));
+                (pattern, text) = (rest, after);
+            }
+            _ => return false,
         }
     }
+}
+
+/// If the pattern, which does not begin with `*`, fits the first byte of the text: what follows in both.
+fn one<'a>(pattern: &'a [u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let (&first, after) = text.split_first()?;
+    let (fits, rest) = match pattern {
+        [] => return None,
+        [b'?', rest @ ..] => (true, rest),
+        [b'[', rest @ ..] => class(rest, first),
+        [b'\\', literal, rest @ ..] | [literal, rest @ ..] => (*literal == first, rest),
+    };
+    fits.then_some((rest, after))
 }
 
 /// Whether a byte is in the class that begins here, and the rest of the pattern after the class.
@@ -50,6 +73,17 @@ fn class(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::matches;
+
+    /// As many ways to share the text among the stars as there are would take for ever.
+    #[test]
+    fn many_stars_take_no_time() {
+        let text = vec![b'a'; 5000];
+        assert!(!matches(&b"a*".repeat(1000), b""));
+        let pattern = [b"a*".repeat(1000).as_slice(), b"b"].concat();
+        assert!(!matches(&pattern, &text));
+        let pattern = [b"a*".repeat(1000).as_slice(), b"a"].concat();
+        assert!(matches(&pattern, &text));
+    }
 
     #[test]
     fn patterns_fit_what_they_should() {

@@ -16,7 +16,6 @@ use super::stored_key::{StoredKey, StoredValue};
 /// Commands that change no key by themselves: what they run comes in lines of their own, or they
 /// belong to a connection that the replay does not have.
 const NOT_REPLAYED: &[&str] = &[
-    "AUTH",
     "ASKING",
     "AUTH",
     "CLIENT",

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::scan::{Header, header};
 
 /// From the address of a server that Sentinels announce to that of a worker's link to it.
-pub(super) type AddressMap = HashMap<SocketAddr, SocketAddr>;
+pub type AddressMap = HashMap<SocketAddr, SocketAddr>;
 
 /// A reply or message of a Sentinel, with the addresses replaced that are in the map. Sentinels
 /// write them as adjacent host and port (`get-master-addr-by-name`), as fields (`masters`,
@@ -84,16 +84,18 @@ fn words(frame: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < frame.len() {
+        // What a bulk error or a text with a format holds may look like anything, and stays.
         let length = match header(frame, at) {
-            Header::Number { value, next } if frame[at] == b'$' => usize::try_from(value)
+            Header::Number { value, next } if b"$!=".contains(&frame[at]) => usize::try_from(value)
                 .ok()
                 .map(|length| next..next + length),
             _ => None,
         };
         match length {
             Some(word) if word.end + 2 <= frame.len() => {
+                let is_word = frame[at] == b'$';
                 at = word.end + 2;
-                found.push(word);
+                found.extend(is_word.then_some(word));
             }
             _ => at = after_line(frame, at),
         }
@@ -101,8 +103,9 @@ fn words(frame: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
+/// A line may have a line feed in it; it ends with CRLF.
 fn after_line(frame: &[u8], at: usize) -> usize {
-    memchr::memchr(b'\n', &frame[at..]).map_or(frame.len(), |length| at + length + 1)
+    memchr::memmem::find(&frame[at..], b"\r\n").map_or(frame.len(), |length| at + length + 2)
 }
 
 fn splice(frame: &[u8], words: &[Range<usize>], new: &[Option<String>]) -> Vec<u8> {
@@ -222,6 +225,26 @@ mod tests {
         ] {
             assert_eq!(rewrite_addresses(frame, &addresses()), frame);
         }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_bulk_string_stays() {
+        let frames: [&[u8]; 3] = [
+            b"*2\r\n+a\n$30\r\n$4\r\n7000\r\n",
+            b"*2\r\n=25\r\ntxt:\r\n$14\r\n127.0.0.1:7000\r\n:1\r\n",
+            b"!19\r\n$14\r\n127.0.0.1:7000\r\n",
+        ];
+        for frame in frames {
+            let got = rewrite_addresses(frame, &addresses());
+            assert_eq!(
+                String::from_utf8_lossy(&got),
+                String::from_utf8_lossy(frame)
+            );
+        }
+        let before = "*2\r\n+a\n$30\r\n$14\r\n127.0.0.1:7000\r\n";
+        let after = "*2\r\n+a\n$30\r\n$15\r\n127.0.0.1:40003\r\n";
+        let got = rewrite_addresses(before.as_bytes(), &addresses());
+        assert_eq!(String::from_utf8_lossy(&got), after);
     }
 
     #[test]

@@ -12,11 +12,11 @@ use super::command;
 use super::connection::Shared;
 use super::frame_meta::FrameMeta;
 use super::frame_reader::{Extent, FrameReader, NextFrame};
+use super::frame_role::{FrameRole, identify};
 use super::interceptor::{Gate, InterceptedFrame};
 use super::log_entry::Outcome;
 use super::log_record::preview;
 use super::pending::Pending;
-use super::reply_kind::ReplyKind;
 use super::scan::Shape;
 use super::send_queue::SendQueue;
 use super::taking::Taking;
@@ -211,37 +211,16 @@ impl<'a> Pump<'a> {
 
     fn meta(&self, extent: &Extent, now_ns: u64, pending: &mut Pending) -> FrameMeta {
         let frame = &self.reader.bytes()[extent.range.clone()];
-        let operation = self.shared.operation();
-        let unrequested = || FrameMeta::unrequested(now_ns, operation, extent.shape);
-        let kind = match extent.shape {
-            Shape::Command | Shape::Inline => {
-                let mut request = command::read(frame, extent.shape, self.shared.keys(), operation);
-                if self.shared.keeps_requests() {
-                    request.digest = command::digest_of(frame, extent.shape);
-                }
-                return FrameMeta {
-                    at_ns: now_ns,
-                    request,
-                    shape: extent.shape,
-                };
+        let now = (now_ns, self.shared.operation());
+        let (role, mut meta) = identify(frame, extent.shape, now, self.shared.keys(), pending);
+        match role {
+            FrameRole::Request if self.shared.keeps_requests() => {
+                meta.request.digest = command::digest_of(frame, extent.shape);
             }
-            Shape::Blank | Shape::Raw => return unrequested(),
-            Shape::Plain => ReplyKind::Answer,
-            Shape::Error => ReplyKind::Error,
-            Shape::Composite => ReplyKind::of(frame),
-        };
-        let answered = pending.answered_by(kind);
-        if answered.is_some() {
-            self.shared.replied(now_ns, extent.shape == Shape::Error);
+            FrameRole::Answer => self.shared.replied(now_ns, extent.shape == Shape::Error),
+            FrameRole::Request | FrameRole::Neither => {}
         }
-        match answered {
-            Some(request) => FrameMeta {
-                at_ns: now_ns,
-                request,
-                shape: extent.shape,
-            },
-            None => unrequested(),
-        }
+        meta
     }
 
     fn raw(&self, extent: Extent) -> (Range<usize>, FrameMeta) {

@@ -9,16 +9,14 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use picklock_scenarios::Direction;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::address_rewrite::{AddressMap, rewrite_addresses};
-use super::frame_budget::FrameShare;
-use super::frame_reader::{FrameReader, NextFrame};
+use super::address_rewrite::AddressMap;
 use super::login::{Greeting, Login};
 use super::proxy::{Listening, TaskGuard, Wire, only_loopback};
+use super::sentinel_replies::SentinelReplies;
 use super::silence::Received;
 use crate::clock::Clock;
 
@@ -147,24 +145,13 @@ async fn forward_replies(
     writer: &mut WriteHalf<'_>,
     map: &AddressMap,
 ) -> io::Result<()> {
-    let mut reader = FrameReader::new(Direction::Reply, FrameShare::default());
+    let mut replies = SentinelReplies::default();
     loop {
-        match socket.read(reader.room()).await? {
+        let count = match socket.read(replies.room()).await? {
             0 => return Ok(()),
-            count => reader.filled(count),
-        }
-        let mut replies = Vec::new();
-        loop {
-            match reader.next_frame() {
-                NextFrame::Frame(extent) => {
-                    replies.extend(rewrite_addresses(&reader.bytes()[extent.range], map));
-                }
-                NextFrame::More => break,
-                // An address that was not replaced would lead past the wire.
-                NextFrame::Unparseable(reason) => return Err(io::Error::other(reason)),
-            }
-        }
-        reader.consume();
-        writer.write_all(&replies).await?;
+            count => count,
+        };
+        let whole = replies.filled(count, map).map_err(io::Error::other)?;
+        writer.write_all(&whole).await?;
     }
 }

@@ -132,6 +132,9 @@ fn spop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     })
 }
 
+/// More random members with repetition are not modelled: a client could ask for any number of them.
+const MOST_REPEATED: u64 = 1_000_000;
+
 fn srandmember(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let key = args[1];
     let count = match args[2..] {
@@ -144,6 +147,11 @@ fn srandmember(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     let mut members = Vec::new();
     if count < 0 {
+        if count.unsigned_abs() > MOST_REPEATED {
+            return Err(context
+                .state
+                .not_modelled("more than 1000000 random members at once"));
+        }
         // With repetition.
         for _ in 0..count.unsigned_abs() {
             match choose(context, key)? {

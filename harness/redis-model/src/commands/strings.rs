@@ -14,6 +14,9 @@ use super::set_options::{Condition, Lease, Unit, deadline_ms, read_getex, read_s
 /// The longest string that a server stores (`proto-max-bulk-len`).
 const MAX_LEN: i64 = 512 * 1024 * 1024;
 
+/// More padding in one command is not modelled: a few bytes of a client would take half a gigabyte.
+const MOST_PADDING: usize = 1 << 20;
+
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::grow("set", -3, set),
     Spec::grow("setnx", 3, setnx),
@@ -252,10 +255,15 @@ fn setrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
         ));
     }
+    let (offset, end) = (offset as usize, end as usize);
+    if offset.saturating_sub(old_len.unwrap_or(0)) > MOST_PADDING {
+        return Err(context
+            .state
+            .not_modelled("strings with more than 1 MiB of padding"));
+    }
     if old_len.is_none() {
         context.put(key, Value::String(Vec::new()), None);
     }
-    let (offset, end) = (offset as usize, end as usize);
     let Some(bytes) = context.string(key)? else {
         return Err(Refusal::NO_KEY);
     };

@@ -22,6 +22,7 @@ pub(super) fn function(
 ) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |lua, words: MultiValue| {
+        fuse::charge(&shared, length(&words))?;
         let mut terms = Terms::default();
         let reply = {
             let mut shared = lock(&shared);
@@ -52,6 +53,15 @@ pub(super) fn function(
             reply => convert::to_lua(lua, &reply, terms),
         }
     })
+}
+
+/// Bytes of the texts among the words: what a command may store.
+fn length(words: &MultiValue) -> u64 {
+    let length = |word: &Value| match word {
+        Value::String(text) => text.as_bytes().len() as u64,
+        _ => 0,
+    };
+    words.iter().map(length).sum()
 }
 
 /// The Lua function that ends a script that uses something that is not modelled.

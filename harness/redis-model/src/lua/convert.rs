@@ -188,7 +188,8 @@ fn table_reply(table: &Table, depth: usize, terms: Terms) -> mlua::Result<Reply>
         })?;
         return Ok(Reply::Set(members));
     }
-    let mut items = Vec::with_capacity(table.raw_len());
+    // Its length says nothing: `t[2^29] = 1` can make it half a billion.
+    let mut items = Vec::new();
     for place in 1.. {
         match table.raw_get::<Value>(place)? {
             Value::Nil => break,

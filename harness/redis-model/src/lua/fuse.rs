@@ -1,9 +1,12 @@
-//! The fuse: ends scripts that do not end by themselves, because nothing else could.
+//! The fuse: ends scripts that do not end by themselves, because nothing else could, and those that take
+//! too much memory.
 
 use std::sync::{Arc, Mutex};
 
-use mlua::{Function, HookTriggers, Lua, VmState};
+use mlua::{Function, HookTriggers, Lua, Value, VmState};
 
+use super::super::reply::Refusal;
+use super::super::state::State;
 use super::{Shared, lock};
 
 /// A script that runs for more than this many instructions is ended.
@@ -12,8 +15,18 @@ const FUSE: u64 = 20_000_000;
 /// The number of instructions between two checks.
 const STEP: u32 = 100_000;
 
+/// Bytes that a Lua state may have: a script of a few words can ask for any number of them.
+const MEMORY: usize = 128 << 20;
+
+/// What Lua says where there is no memory.
+const NO_MEMORY: &str = "not enough memory";
+
+/// Why such a run is not judged.
+const MUCH_MEMORY: &str = "scripts that take more than 128 MiB";
+
 /// Installs the fuse in a Lua state.
 pub(super) fn set(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
+    lua.set_memory_limit(MEMORY)?;
     let shared = Arc::clone(shared);
     let triggers = HookTriggers::new().every_nth_instruction(STEP);
     lua.set_global_hook(triggers, move |_, _| {
@@ -43,6 +56,35 @@ fn check(shared: &mut Shared) -> mlua::Result<()> {
     Err(mlua::Error::runtime(
         "the model of Redis ends scripts that do not end",
     ))
+}
+
+/// Frees what scripts have left behind, if it is much. Lua itself waits until it has doubled, and would
+/// have reached the bound before.
+pub(super) fn collect(lua: &Lua) {
+    if lua.used_memory() > MEMORY / 2 {
+        // To collect takes memory, too. If it fails all the same, the next script is refused.
+        let _ = lua.set_memory_limit(0);
+        let _ = lua.gc_collect();
+        let _ = lua.set_memory_limit(MEMORY);
+    }
+}
+
+/// If a script was stopped for lack of memory, in these words: the refusal, which is remembered.
+pub(super) fn out_of_memory(state: &mut State, words: &str) -> Option<Refusal> {
+    let is_so = words.contains(NO_MEMORY);
+    is_so.then(|| state.not_modelled(MUCH_MEMORY))
+}
+
+/// Remembers that a script has caught a lack of memory.
+pub(super) fn note_caught(shared: &Mutex<Shared>, raised: &Value) {
+    let is_so = match raised {
+        Value::String(text) => *text.as_bytes() == *NO_MEMORY.as_bytes(),
+        Value::Error(error) => error.to_string().contains(NO_MEMORY),
+        _ => false,
+    };
+    if is_so && let Some(running) = &mut lock(shared).running {
+        running.state.unknown.insert(MUCH_MEMORY.to_owned());
+    }
 }
 
 /// Counts what a native function does as instructions, about one for each byte or value.

@@ -177,17 +177,28 @@ impl Engine {
         self.take(state, caller);
         let outcome = self.enter(function, run);
         let terms = self.return_state(state);
+        fuse::collect(&self.lua);
         match outcome {
             Ok((true, value)) => convert::to_reply(&value, terms)
                 .unwrap_or_else(|unknown| state.not_modelled(&format!("{unknown}")).into()),
             Ok((false, error)) => {
                 let text = convert::error_text(self.version, &error, run.name);
+                let raised = match &error {
+                    Value::String(text) => text.to_string_lossy(),
+                    _ => text.clone(),
+                };
+                if let Some(refusal) = fuse::out_of_memory(state, &raised) {
+                    return refusal.into();
+                }
                 if text.contains(NO_ROOM) {
                     state.not_modelled("as many values at once as Lua can hold");
                 }
                 Reply::Error(text.into())
             }
-            Err(error) => Reply::error(format!("ERR {error}")),
+            Err(error) => match fuse::out_of_memory(state, &error.to_string()) {
+                Some(refusal) => refusal.into(),
+                None => Reply::error(format!("ERR {error}")),
+            },
         }
     }
 
@@ -264,7 +275,12 @@ fn native(version: ServerVersion, lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlu
     native.set("rawset", lua.create_function(raised::rawset)?)?;
     native.set("readonly", raised::readonly_mark())?;
     native.set("insert", table_insert::function(lua, shared)?)?;
-    native.set("plain_error", lua.create_function(raised::plain)?)?;
+    let noticing = Arc::clone(shared);
+    let plain = move |lua: &Lua, raised: Value| {
+        fuse::note_caught(&noticing, &raised);
+        raised::plain(lua, raised)
+    };
+    native.set("plain_error", lua.create_function(plain)?)?;
     native.set(
         "error_table",
         lua.create_function(move |lua, text: mlua::String| {

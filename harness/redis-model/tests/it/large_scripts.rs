@@ -43,6 +43,33 @@ fn the_size_of_a_long_format_counts() {
     assert_eq!(unknown, 1);
 }
 
+/// Each takes a few words and a few steps, and asks for gigabytes.
+#[test]
+fn scripts_that_take_much_memory_are_ended() {
+    for script in [
+        "local s = 'x' for i = 1, 40 do s = s .. s end return #s",
+        "return #string.rep('x', 2000000000)",
+        "return {pcall(string.rep, 'x', 2000000000)}",
+        "local t = {} for i = 1, 10000 do t[i] = string.rep('x', 100000 + i) end return #t",
+        "local s = string.rep('x', 1000000) for i = 1, 1000 do redis.call('append', 'k', s) end",
+        "for i = 1, 1000 do redis.call('setrange', 'k' .. i, 500000000, 'x') end",
+    ] {
+        let (_, unknown) = run(script, &[]);
+        assert_eq!(unknown, 1, "{script}");
+        assert_eq!(run("return 1", &[]), (Reply::Int(1), 0), "after {script}");
+    }
+    let script = "return #string.rep('x', 10000000)";
+    assert_eq!(run(script, &[]), (Reply::Int(10_000_000), 0));
+}
+
+/// Lua says that the length of this table is half a billion.
+#[test]
+fn a_table_with_holes_is_as_long_as_its_beginning() {
+    let script = "local t = {} for i = 0, 29 do t[2 ^ i] = i end return t";
+    let words = vec![Reply::Int(0), Reply::Int(1)];
+    assert_eq!(run(script, &[]), (Reply::Array(words), 0));
+}
+
 #[test]
 fn nothing_is_inserted_into_the_tables_that_outlive_a_script() {
     for table in ["redis", "math", "cjson", "table", "bit"] {

@@ -45,6 +45,27 @@ fn set_ifeq_comes_with_the_versions_that_have_it() {
     }
 }
 
+/// A few bytes of a client would take gigabytes.
+#[test]
+fn what_takes_too_much_memory_is_not_modelled() {
+    for line in [
+        "SRANDMEMBER set -4611686018427387903",
+        "SETRANGE key 500000000 x",
+    ] {
+        let (mut server, client) = server(ServerVersion::Redis70);
+        say(&mut server, client, "SADD set member");
+        assert!(say(&mut server, client, line).is_error(), "{line}");
+        assert_eq!(server.unknown_commands().len(), 1, "{line}");
+    }
+    let (mut server, client) = server(ServerVersion::Redis70);
+    say(&mut server, client, "SETRANGE key 1000000 x");
+    assert_eq!(
+        say(&mut server, client, "SETRANGE key 2000000 x"),
+        Reply::Int(2_000_001)
+    );
+    assert!(server.unknown_commands().is_empty());
+}
+
 #[test]
 fn compare_and_delete_comes_with_the_versions_that_have_it() {
     use ServerVersion::*;

@@ -13,6 +13,9 @@ const MOST_EVENTS: usize = 20_000_000;
 /// Checkers keep data for each worker, so a file must not make them exhaust the memory.
 const MOST_WORKERS: usize = 1_000_000;
 
+/// Checkers keep data for each node, too, and look at it again and again.
+const MOST_NODES: usize = 1000;
+
 /// Why a text is not a history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
@@ -117,13 +120,16 @@ fn read_header(line: &str) -> Result<Header, HistoryError> {
     }
     let header: Header =
         serde_json::from_value(value).map_err(|error| HistoryError::Header(error.to_string()))?;
-    if header.workers > MOST_WORKERS {
-        return Err(HistoryError::Header(format!(
-            "it has {} workers; no more than {MOST_WORKERS} can be judged",
-            header.workers
-        )));
+    let counted = [
+        (header.workers, MOST_WORKERS, "workers"),
+        (header.nodes, MOST_NODES, "nodes"),
+    ];
+    match counted.into_iter().find(|(count, most, _)| count > most) {
+        Some((count, most, what)) => Err(HistoryError::Header(format!(
+            "it has {count} {what}; no more than {most} can be judged"
+        ))),
+        None => Ok(header),
     }
-    Ok(header)
 }
 
 fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), String> {

@@ -122,9 +122,16 @@ fn another_format_is_named() {
 }
 
 #[test]
-fn more_workers_than_can_be_judged_are_refused() {
-    let error = with_header(|header| header["workers"] = u64::MAX.into()).unwrap_err();
-    assert!(matches!(error, HistoryError::Header(_)), "{error}");
+fn more_workers_or_nodes_than_can_be_judged_are_refused() {
+    for what in ["workers", "nodes"] {
+        let error = with_header(|header| header[what] = u64::MAX.into()).unwrap_err();
+        let said = error.to_string();
+        assert!(matches!(error, HistoryError::Header(_)), "{said}");
+        assert!(
+            said.contains(&format!("18446744073709551615 {what}")),
+            "{said}"
+        );
+    }
 }
 
 /// Without an end, or with one that is far away: it is not read to the end.

@@ -5,8 +5,12 @@ use super::{Block, Call, Expression, Program, Statement};
 impl Program {
     /// `None`: the script uses something that is not supported here, or is wrong. Lua decides.
     pub(crate) fn read(text: &[u8]) -> Option<Program> {
+        let words = words(text)?;
+        if words.len() > MOST_WORDS {
+            return None;
+        }
         let mut reader = Reader {
-            words: words(text)?,
+            words,
             place: 0,
             locals: Vec::new(),
             depth: 0,
@@ -18,6 +22,10 @@ impl Program {
 
 /// Deeper nesting is left to Lua, which has limits of its own.
 const DEPTH: u32 = 20;
+
+/// A longer script is left to Lua. Expressions are nested as deeply as they have words: `a or b or c` is,
+/// too, and so is what executes and frees them.
+const MOST_WORDS: usize = 1000;
 
 /// A simple script does not have more local variables than this. Lua's own limit is 200.
 const LOCALS: usize = 50;
@@ -333,6 +341,22 @@ mod tests {
              elseif value ~= ARGV[1] and (value ~= 'x' or true) then return 1 else return end"
         ));
         assert!(is_simple(""));
+    }
+
+    #[test]
+    fn what_is_nested_deeply_goes_to_lua() {
+        for (begin, middle, end) in [
+            ("return ", "not ", "1"),
+            ("return 1", " or 1", ""),
+            ("return 1", " == 1", ""),
+            ("", "if 1 then ", ""),
+            ("return ", "(", ""),
+        ] {
+            let text = [begin, &middle.repeat(200_000), end].concat();
+            assert!(!is_simple(&text), "{middle}");
+        }
+        let most = format!("return 1{}", " or 1".repeat(499));
+        assert!(is_simple(&most));
     }
 
     #[test]

@@ -3,16 +3,19 @@
 
 use std::fmt;
 
-use picklock_harness::check::Property;
+use picklock_scenarios::Property;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 /// What the user expects of some cells.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct ExpectTable {
+    /// The name of a lock; `None`: all.
     pub subject: Option<Spanned<String>>,
+    /// The name of a scenario; `None`: all.
     pub scenario: Option<Spanned<String>>,
+    /// The name of a world; `None`: all.
     pub world: Option<Spanned<String>>,
     /// The expectations as written, in the order of the file.
     pub properties: Vec<(Property, Spanned<String>)>,

@@ -1,15 +1,22 @@
 //! The tables of `picklock.toml` as they stand in the file. What they mean is checked elsewhere.
 
+#![expect(
+    missing_docs,
+    reason = "docs/gate.md and docs/adapters.md describe the keys"
+)]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use picklock_scenarios::ScenarioError;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use super::expect_table::ExpectTable;
+use super::source::Source;
 
 /// The whole file.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tables {
     pub baseline: Option<PathBuf>,
@@ -29,8 +36,18 @@ pub struct Tables {
     pub limit: Vec<Spanned<LimitTable>>,
 }
 
+impl Tables {
+    /// Reads the text of a configuration.
+    ///
+    /// # Errors
+    /// The first mistake, with its line and the nearest valid word.
+    pub fn read<E: From<ScenarioError>>(source: &Source) -> Result<Tables, E> {
+        toml::from_str(&source.text).map_err(|error| source.unreadable(&error))
+    }
+}
+
 /// `[impl.NAME]`.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImplTable {
     pub command: Spanned<String>,
@@ -49,7 +66,7 @@ pub struct ImplTable {
 }
 
 /// `[[cells]]`.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellsTable {
     pub worlds: Vec<Spanned<String>>,
@@ -60,7 +77,7 @@ pub struct CellsTable {
 }
 
 /// `[[limit]]`.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitTable {
     pub subject: Option<Spanned<String>>,

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use picklock_scenarios::{ScenarioError, nearest};
 
-use crate::exit::Failure;
-
-/// The text of a file, for errors that point into it.
+/// The text of a file, for errors that point into it. Those of scenario files and of configurations
+/// look alike.
+#[derive(Debug, Clone)]
 pub struct Source {
     /// Its path as typed.
     pub file: String,
@@ -16,7 +16,12 @@ pub struct Source {
 
 impl Source {
     /// An error at this place. `hint`: what to do.
-    pub fn wrong(&self, at: usize, problem: impl Into<String>, hint: Option<String>) -> Failure {
+    pub fn wrong<E: From<ScenarioError>>(
+        &self,
+        at: usize,
+        problem: impl Into<String>,
+        hint: Option<String>,
+    ) -> E {
         let mut end = at.min(self.text.len());
         while !self.text.is_char_boundary(end) {
             end -= 1;
@@ -24,31 +29,29 @@ impl Source {
         let before = &self.text[..end];
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        // Errors of scenario files and of configurations look alike.
-        let error = ScenarioError {
+        E::from(ScenarioError {
             file: self.file.clone(),
             place: Some((line, column)),
             excerpt: self.text.lines().nth(line - 1).map(str::to_owned),
             problem: problem.into(),
             hint,
-        };
-        Failure::Usage(error.to_string())
+        })
     }
 
     /// An error for an unknown word, with a hint at the nearest known one.
-    pub fn unknown<'a>(
+    pub fn unknown<'a, E: From<ScenarioError>>(
         &self,
         at: usize,
         problem: impl Into<String>,
         word: &str,
         known: impl IntoIterator<Item = &'a str>,
-    ) -> Failure {
+    ) -> E {
         let hint = nearest(word, known).map(|meant| format!("did you mean `{meant}`?"));
         self.wrong(at, problem, hint)
     }
 
     /// An error of the TOML parser.
-    pub fn unreadable(&self, error: &toml::de::Error) -> Failure {
+    pub fn unreadable<E: From<ScenarioError>>(&self, error: &toml::de::Error) -> E {
         // The parser's names for types, in plain words.
         let message = error.message().trim().replace('\n', "; ");
         let message = message.replace("expected u64", "expected a whole number");

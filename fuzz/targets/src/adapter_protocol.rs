@@ -1,0 +1,70 @@
+//! What adapters say: read and judged by the driver, in a world without servers.
+//!
+//! Each request of the driver releases the next line of the input, whichever worker it goes to. In it,
+//! `$` stands for the number of the request. A line that begins with one of these is something else:
+//! - `+`: the rest is said as well, right after the line before it.
+//! - `~`: a pause of so many milliseconds follows, and the next line.
+//! - `!`: the worker ends.
+//!
+//! A line that ends with `\` is said without its line break. When the input is used up, nobody says
+//! anything any more.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use picklock_harness::clock::Clock;
+use picklock_harness::context::{Plan, Triggers};
+use picklock_harness::driver::{self, Setup};
+use picklock_harness::model::ServerVersion;
+use picklock_scenarios::Scenario;
+
+use crate::history::use_it;
+use crate::talking_world::TalkingWorld;
+
+/// Lets the driver talk with what the input says, and judges what came of it.
+///
+/// # Panics
+/// The history of the run cannot be read back.
+pub fn run(input: &[u8]) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without sockets can be made");
+    let tasks = tokio::task::LocalSet::new();
+    let history = tasks.block_on(&runtime, async {
+        let plan = plan();
+        let (triggers, due) = Triggers::of(&plan.scenario.faults);
+        let setup = Setup {
+            plan,
+            subject: "input".to_owned(),
+            is_labelled: false,
+            clock: Clock::start(),
+            triggers: Arc::new(triggers),
+            due,
+            listener: Box::new(|_| {}),
+        };
+        let world = Rc::new(TalkingWorld::new(input));
+        driver::run(world, setup, std::future::pending()).await
+    });
+    match history {
+        Ok(ran) => use_it(ran.history),
+        Err(error) => drop(error.to_string()),
+    }
+}
+
+fn plan() -> Plan {
+    let text = include_str!("adapter_protocol.toml");
+    let scenario = Scenario::parse(text, "adapter_protocol.toml").expect("its scenario is valid");
+    Plan {
+        ttl: scenario.workload.ttl.resolve(std::time::Duration::ZERO),
+        nodes: 1,
+        quorum: None,
+        keys: vec!["first".to_owned(), "second".to_owned()],
+        model: ServerVersion::default(),
+        seed: 1,
+        options: BTreeMap::new(),
+        scenario,
+    }
+}
