@@ -62,6 +62,8 @@ fn rename(context: &mut Context<'_>, args: Args<'_>, only_if_free: bool) -> Outc
     }
     context.state.keyspace.databases[context.database].remove(from);
     context.put(to, entry.value, entry.expires_ms);
+    // It is the same object under another name.
+    context.set_form(to, entry.form);
     context.touched(from);
     Ok(done(1))
 }

@@ -11,6 +11,17 @@ use crate::transcript::{Bench, Step, now, word};
 /// What was once different, and the shortest transcript that shows it.
 const REGRESSIONS: &[(&str, &[&str])] = &[
     (
+        "a renamed string is stored as before",
+        &[
+            "0: INCRBYFLOAT s2 3",
+            "0: RENAME s2 s1",
+            "0: OBJECT ENCODING s1",
+            "0: APPEND s1 4",
+            "0: RENAMENX s1 s3",
+            "0: OBJECT ENCODING s3",
+        ],
+    ),
+    (
         "a shard subscription is refused in a transaction, others are not",
         &["0: MULTI", "0: PSUBSCRIBE a*", "0: SSUBSCRIBE a", "0: EXEC"],
     ),

@@ -92,6 +92,8 @@ pub struct Bench {
     functions: bool,
     /// Transcripts that ended early, because they came to what the model leaves out.
     pub left_out: usize,
+    /// The server may have a setting that the model does not know, such as a password: it must be restarted.
+    pub is_spoilt: bool,
 }
 
 impl Bench {
@@ -108,6 +110,7 @@ impl Bench {
             scripts: true,
             functions: true,
             left_out: 0,
+            is_spoilt: false,
         }
     }
 
@@ -136,6 +139,7 @@ impl Bench {
             run.step(self, step)?;
             if run.left_out {
                 self.left_out += 1;
+                self.is_spoilt = steps.iter().any(|step| step.is("CONFIG"));
                 break;
             }
         }
