@@ -4,7 +4,7 @@
 ///
 /// Only the latest `*` is ever tried with more bytes: what an earlier one takes decides nothing that the
 /// latest cannot. So the time is bounded by the product of the lengths, and nothing is nested.
-pub(super) fn matches(mut pattern: &[u8], mut text: &[u8]) -> bool {
+pub(super) fn matches<'a>(mut pattern: &'a [u8], mut text: &'a [u8]) -> bool {
     // After the latest `*`: the rest of the pattern, and the text from which it is tried next.
     let mut latest: Option<(&[u8], &[u8])> = None;
     loop {
