@@ -46,17 +46,18 @@ fn of_cell(cell: &Cell) -> Option<String> {
 
 /// How many verdicts are counted; `None`: more than a number holds, or more causes than violations.
 fn verdicts(tally: &Tally) -> Option<u64> {
-    let sum = |counts: &mut dyn Iterator<Item = u64>| {
-        counts.try_fold(0_u64, |sum, count| sum.checked_add(count))
-    };
-    let causes = sum(&mut tally.causes.values().copied())?;
+    let causes = sum(tally.causes.values().copied())?;
     let kinds = [
         tally.held,
         tally.violated,
         tally.unknown,
         tally.not_applicable,
     ];
-    sum(&mut kinds.into_iter()).filter(|_| causes <= tally.violated)
+    sum(kinds.into_iter()).filter(|_| causes <= tally.violated)
+}
+
+fn sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
+    counts.try_fold(0_u64, u64::checked_add)
 }
 
 #[cfg(test)]
