@@ -52,6 +52,12 @@ pub enum DocumentError {
         /// What is wrong, and where.
         reason: serde_json::Error,
     },
+    /// Numbers that contradict each other.
+    #[error("not a valid {MATRIX_FORMAT} document: {reason}")]
+    Contradiction {
+        /// What makes no sense.
+        reason: String,
+    },
 }
 
 /// Reads a run record or a matrix record.
@@ -69,7 +75,13 @@ pub fn read(text: &str) -> Result<Document, DocumentError> {
     let format = value.get("format").and_then(Value::as_str);
     match format {
         Some(FORMAT) => valid(text, FORMAT).map(Document::Run),
-        Some(MATRIX_FORMAT) => valid(text, MATRIX_FORMAT).map(Document::Matrix),
+        Some(MATRIX_FORMAT) => {
+            let matrix: Box<MatrixRecord> = valid(text, MATRIX_FORMAT)?;
+            match matrix.contradiction() {
+                None => Ok(Document::Matrix(matrix)),
+                Some(reason) => Err(DocumentError::Contradiction { reason }),
+            }
+        }
         other => Err(unread(other)),
     }
 }

@@ -92,13 +92,19 @@ pub fn counts(history: &History) -> Counts {
             What::End {
                 stock_left, sold, ..
             } => {
-                counts.stock_left = stock_left.iter().sum();
-                counts.sold = sold.iter().sum();
+                counts.stock_left = sum(stock_left);
+                counts.sold = sum(sold);
             }
             _ => {}
         }
     }
     counts
+}
+
+/// A history may come from anywhere.
+fn sum(units: &[i64]) -> i64 {
+    let add = |sum: i64, units: &i64| sum.saturating_add(*units);
+    units.iter().fold(0, add)
 }
 
 fn faults(history: &History) -> Vec<StruckFault> {

@@ -70,7 +70,7 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Decision
     let mut decision = Decision {
         findings: Vec::new(),
         cells: ran.matrix.cells.len(),
-        runs: ran.matrix.cells.iter().map(|cell| cell.runs).sum(),
+        runs: (ran.matrix.cells.iter()).fold(0, |runs, cell| runs.saturating_add(cell.runs)),
         expectations: 0,
         limits: Vec::new(),
     };

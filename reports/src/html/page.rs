@@ -172,7 +172,8 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
         seeds => format!("{seeds} per cell, from {}", matrix.seed),
     };
     facts.push(fact("seed", seeds));
-    let runs: u64 = matrix.cells.iter().map(|cell| cell.runs).sum();
+    let runs = matrix.cells.iter().map(|cell| cell.runs);
+    let runs = runs.fold(0, u64::saturating_add);
     facts.push(fact(
         "cells",
         format!("{}; {runs} runs", counts_in_words(&matrix.cells)),

@@ -3,7 +3,8 @@
 use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::formats::FORMATS;
-use picklock_verdicts::record::{FORMAT, MATRIX_FORMAT};
+use picklock_verdicts::check::Property;
+use picklock_verdicts::record::{Cell, FORMAT, MATRIX_FORMAT, Surprise};
 
 use crate::cells::matrix;
 use crate::findings;
@@ -65,6 +66,32 @@ fn documents_are_told_apart_and_what_is_none_is_refused() {
     for (text, part) in cases {
         let error = read(text).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
+    }
+}
+
+/// The reports add up what a document counts.
+#[test]
+fn a_matrix_that_contradicts_itself_is_refused() {
+    let refused = |change: fn(&mut Cell)| {
+        let mut record = matrix().matrix;
+        change(&mut record.cells[0]);
+        let text = serde_json::to_string(&record).unwrap();
+        read(&text).unwrap_err().to_string()
+    };
+    let said = refused(|cell| cell.runs = u64::MAX);
+    assert!(said.contains("a count of 18446744073709551615"), "{said}");
+    let said = refused(|cell| cell.runs = 0);
+    assert!(said.contains("more verdicts on"), "{said}");
+    let said = refused(|cell| cell.surprises = vec![surprise(cell.runs + 1)]);
+    assert!(said.contains("surprises in"), "{said}");
+}
+
+fn surprise(runs: u64) -> Surprise {
+    Surprise {
+        property: Property::Lease,
+        expected: "held".into(),
+        got: "violated".into(),
+        runs,
     }
 }
 

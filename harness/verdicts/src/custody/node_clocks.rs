@@ -38,7 +38,9 @@ impl NodeClocks {
                 self.latest = self.latest.filter(|(latest, _)| latest == id);
                 let over = self.passing.iter().position(|(passing, ..)| passing == id);
                 if let Some((_, nodes, by_ns)) = over.map(|index| self.passing.swap_remove(index)) {
-                    let back = nodes.into_iter().map(|node| (event.at_ns, node, -by_ns));
+                    let back = nodes
+                        .into_iter()
+                        .map(|node| (event.at_ns, node, by_ns.saturating_neg()));
                     self.shifts.extend(back);
                 }
             }
@@ -70,7 +72,9 @@ impl NodeClocks {
                 continue;
             }
             // Forward: the rest is over sooner, but not before the leap itself.
-            over_ns = over_ns.saturating_add_signed(-*by_ns).max(*at_ns);
+            over_ns = over_ns
+                .saturating_add_signed(by_ns.saturating_neg())
+                .max(*at_ns);
         }
         over_ns
     }
@@ -96,6 +100,28 @@ mod tests {
         assert_eq!(shifted(&[(50, -30), (120, 500)]).over_ns(0, 10, 100), 120);
         assert_eq!(shifted(&[(5, 300), (111, 9)]).over_ns(0, 10, 100), 110);
         assert_eq!(shifted(&[(50, 300)]).over_ns(1, 10, 100), 110);
+    }
+
+    #[test]
+    fn the_farthest_step_back_is_no_overflow() {
+        let clocks = shifted(&[(50, i64::MIN)]);
+        assert_eq!(clocks.over_ns(0, 10, 100), 110 + i64::MAX as u64);
+        let mut clocks = NodeClocks::default();
+        let began = What::FaultBegan {
+            id: 3,
+            fault: "clock-jump".into(),
+            detail: String::new(),
+            workers: Vec::new(),
+            nodes: vec![0],
+            clock: Some(ClockShift {
+                by_ns: i64::MIN,
+                for_good: false,
+            }),
+        };
+        for (at_ns, what) in [(50, began), (60, What::FaultEnded { id: 3 })] {
+            clocks.event(&Event { at_ns, what });
+        }
+        assert!(clocks.leapt(0, 55, 60));
     }
 
     #[test]

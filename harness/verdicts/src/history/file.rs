@@ -11,7 +11,7 @@ const LONGEST_LINE: u64 = 1 << 20;
 const MOST_EVENTS: usize = 20_000_000;
 
 /// Checkers keep data for each worker, so a file must not make them exhaust the memory.
-const MOST_WORKERS: usize = 1_000_000;
+const MOST_WORKERS: usize = 100_000;
 
 /// Checkers keep data for each node, too, and look at it again and again.
 const MOST_NODES: usize = 1000;

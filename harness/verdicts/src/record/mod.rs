@@ -5,6 +5,7 @@
 //! - [`likeness`](self): which built-in lock a lock behaves like, in the document of a matrix
 //! - [`repro`](self): everything needed to repeat a run, `picklock-repro/1`
 
+mod contradiction;
 mod likeness;
 mod matrix;
 mod repro;

@@ -142,7 +142,8 @@ pub(super) fn custody(record: &MatrixRecord, width: usize) -> Vec<Line> {
 
 /// How many runs were made again, if any.
 pub(super) fn repeats(record: &MatrixRecord, width: usize) -> Vec<Line> {
-    let repeats: u64 = record.cells.iter().map(|cell| cell.repeats).sum();
+    let repeats = record.cells.iter().map(|cell| cell.repeats);
+    let repeats = repeats.fold(0, u64::saturating_add);
     let text = match repeats {
         0 => return Vec::new(),
         1 => "1 run was made again, because the machine stood still".to_owned(),
