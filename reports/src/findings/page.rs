@@ -62,6 +62,9 @@ fn overview(text: &mut String, input: &ReportInput) -> std::fmt::Result {
             servers.push(words);
         }
     }
+    if servers.is_empty() {
+        return writeln!(text);
+    }
     writeln!(
         text,
         "\nServers: {}. Picklock {}.\n",
@@ -158,10 +161,11 @@ fn list(text: &mut String, what: &str, cells: &[&Cell]) -> std::fmt::Result {
     if cells.is_empty() {
         return Ok(());
     }
+    let scenarios = if cells.len() == 1 { "scenario" } else { "scenarios" };
     let names: Vec<String> = cells.iter().map(|cell| code(&cell.scenario)).collect();
     writeln!(
         text,
-        "{what} {} scenarios: {}.\n",
+        "{what} {} {scenarios}: {}.\n",
         cells.len(),
         names.join(", ")
     )

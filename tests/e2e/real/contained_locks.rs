@@ -79,7 +79,7 @@ fn a_watchdog_is_frozen_with_its_thread() {
     let exclusion = &document["verdicts"]["exclusion"];
     assert_eq!(exclusion["status"], "violated", "{}", outcome.all());
     assert_eq!(exclusion["cause"], "outlived-lease", "{}", outcome.all());
-    assert_eq!(document["impl"]["name"], format!("docker:{}", image()));
+    assert_eq!(document["impl"]["name"], "quiet-watchdog");
     outcome.left_no_directory();
 }
 
@@ -100,7 +100,8 @@ fn one_is_killed_and_the_others_go_on() {
         image()
     );
     let outcome = judged(&line).exits(0);
-    assert_eq!(outcome.document()["faults"][0]["kind"], "crash-client");
+    let faults = outcome.document()["faults"].to_string();
+    assert!(faults.contains("crash-client"), "{faults}");
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn nothing_is_left_of_a_killed_harness() {
     let mut run = picklock(&line).start();
     let pid = run.pid();
     // Its workers have answered by then.
-    run.hear("granted");
+    run.hear("got the lock");
     assert!(containers_of(pid).len() >= 2, "{:?}", containers_of(pid));
     run.signal(Signal::KILL);
     run.finish();
