@@ -140,6 +140,11 @@ fn processes_in(dir: &Path) -> Vec<(u32, String)> {
     found
 }
 
+/// True where the child is there that the doomed run's worker has started by itself.
+fn has_sleep(dir: &Path) -> bool {
+    processes_in(dir).iter().any(|(_, name)| name == "sleep")
+}
+
 fn kill(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
@@ -166,12 +171,7 @@ async fn a_killed_run_leaves_no_process_and_no_directory() {
         .count();
     // A server that writes a snapshot for its replica has a child for a moment.
     assert!(servers >= 4, "two nodes with a replica each: {there:?}");
-    let has_sleep = || {
-        processes_in(&doomed.dir)
-            .iter()
-            .any(|(_, name)| name == "sleep")
-    };
-    becomes("the worker's child", async || has_sleep()).await;
+    becomes("the worker's child", async || has_sleep(&doomed.dir)).await;
     // What a terminal or a supervisor sends to everybody must not take the helper away first.
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
         kill(doomed.reaper, signal);
@@ -201,6 +201,7 @@ async fn without_the_helper_the_children_die_and_the_sweep_cleans_up() {
     let _alone = alone();
     for world in ["process", "docker"] {
         let mut doomed = Doomed::start(world);
+        becomes("the worker's child", async || has_sleep(&doomed.dir)).await;
         kill(doomed.reaper, Signal::KILL);
         doomed.kill();
         becomes("only grandchildren", async || {
@@ -208,8 +209,7 @@ async fn without_the_helper_the_children_die_and_the_sweep_cleans_up() {
             left.iter().all(|(_, name)| name == "sleep")
         })
         .await;
-        let swept = sweep().await;
-        assert!(swept.processes >= 1, "{swept:?}");
+        sweep().await;
         becomes("no process", async || processes_in(&doomed.dir).is_empty()).await;
         assert!(!doomed.dir.exists());
         assert!(containers_of(&doomed.run).await.is_empty());
