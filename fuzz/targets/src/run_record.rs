@@ -50,5 +50,6 @@ fn matrix_of(record: MatrixRecord) {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
+        libraries: Vec::new(),
     });
 }
