@@ -157,10 +157,8 @@ impl Reaper {
     pub(super) fn fresh_run(&self) -> String {
         static GIVEN: AtomicU64 = AtomicU64::new(0);
         let number = GIVEN.fetch_add(1, Ordering::Relaxed);
-        format!(
-            "{:016x}",
-            entropy::derive(0, &self.owner.to_string(), number)
-        )
+        let owner = self.owner.to_string();
+        format!("{:016x}", crate::entropy::derive(0, &owner, number))
     }
 
     /// Registers the process group that `leader` leads. The leader must not have been reaped.
