@@ -150,7 +150,8 @@ fn number(
         return Ok(*bounds.start());
     };
     let (at, number) = (given.span().start, *given.get_ref());
-    check_number(key, number, &bounds).map_err(|problem| source.wrong(at, problem, None))?;
+    check_number(key, number, &bounds)
+        .map_err(|problem| -> Failure { source.wrong(at, problem, None) })?;
     Ok(number)
 }
 

@@ -6,7 +6,6 @@ use picklock_scenarios::Persistence;
 use testcontainers::bollard::Docker;
 
 use super::container_data::DataDirectories;
-use super::engine::fresh_run;
 use super::error::io_error;
 use super::reaper::ContainerWatch;
 use super::sentinel::{self, Watch};
@@ -53,8 +52,12 @@ impl DockerServers {
         let program = image.program(&engine).await?;
         let clock_shim = server_arguments::clock_shim(layout, dir)?;
         let data = data_directories(&engine, layout, dir).await?;
+<<<<<<< .merge_file_MjpQQi
         let password = Password::fresh()?;
         let run = fresh_run(reaper);
+=======
+        let run = reaper.fresh_run();
+>>>>>>> .merge_file_RXRTw1
         let watch = reaper.containers(&run)?;
         let owner = reaper.owner().to_string();
         let recipe = Recipe {

@@ -1,7 +1,6 @@
 //! Requests to the container engine, apart from those of single containers.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use testcontainers::bollard::Docker;
@@ -12,7 +11,7 @@ use testcontainers::bollard::query_parameters::{
 };
 use tokio::time::timeout;
 
-use super::{ProcessIdentity, Reaper, WorldError};
+use super::{ProcessIdentity, WorldError};
 
 /// Label with the run's id.
 pub(super) const RUN_LABEL: &str = "picklock.run";
@@ -51,14 +50,6 @@ pub(super) fn sentence(error: &dyn std::error::Error) -> String {
         next = cause.source();
     }
     text
-}
-
-/// An id that is unique among all containers of all processes: the value of [`RUN_LABEL`].
-pub(super) fn fresh_run(reaper: &Reaper) -> String {
-    static STARTED: AtomicU64 = AtomicU64::new(0);
-    let number = STARTED.fetch_add(1, Ordering::Relaxed);
-    let owner = reaper.owner().to_string();
-    format!("{:016x}", crate::entropy::derive(0, &owner, number))
 }
 
 /// True if the engine runs without root. Then its containers' host network is not this machine's.

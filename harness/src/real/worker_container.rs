@@ -16,7 +16,7 @@ use testcontainers::bollard::query_parameters::{
     CreateContainerOptionsBuilder, InspectContainerOptions, RemoveContainerOptionsBuilder,
 };
 
-use super::engine::{self, OWNER_LABEL, RUN_LABEL, fresh_run};
+use super::engine::{self, OWNER_LABEL, RUN_LABEL};
 use super::reaper::ContainerWatch;
 use super::{Reaper, WorldError};
 
@@ -61,7 +61,7 @@ impl WorkerContainers {
             }
             Err(source) => return Err(refused("the workers", "look at the image")(source)),
         }
-        let run = fresh_run(reaper);
+        let run = reaper.fresh_run();
         Ok(WorkerContainers {
             engine,
             image: image.to_owned(),

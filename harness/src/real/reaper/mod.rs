@@ -12,6 +12,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use helper::run_reaper;
@@ -150,6 +151,14 @@ impl Reaper {
     /// This process, as the reaper knows it.
     pub fn owner(&self) -> &ProcessIdentity {
         &self.owner
+    }
+
+    /// An id for the containers of a run, which no other containers of any process have.
+    pub(super) fn fresh_run(&self) -> String {
+        static GIVEN: AtomicU64 = AtomicU64::new(0);
+        let number = GIVEN.fetch_add(1, Ordering::Relaxed);
+        let owner = self.owner.to_string();
+        format!("{:016x}", crate::entropy::derive(0, &owner, number))
     }
 
     /// Registers the process group that `leader` leads. The leader must not have been reaped.
