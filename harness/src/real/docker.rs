@@ -53,7 +53,7 @@ impl DockerServers {
         let program = image.program(&engine).await?;
         let clock_shim = server_arguments::clock_shim(layout, dir)?;
         let data = data_directories(&engine, layout, dir).await?;
-        let password = Password::fresh()?;
+        let password = Password::fresh().map_err(io_error("make a password"))?;
         let run = fresh_run(reaper);
         let watch = reaper.containers(&run)?;
         let owner = reaper.owner().to_string();

@@ -18,7 +18,8 @@ use super::address_rewrite::{AddressMap, rewrite_addresses};
 use super::frame_budget::FrameShare;
 use super::frame_reader::{FrameReader, NextFrame};
 use super::login::{Greeting, Login};
-use super::proxy::{Listening, TaskGuard, Wire, only_loopback};
+use super::loopback::only_loopback;
+use super::proxy::{Listening, TaskGuard, Wire};
 use super::silence::Received;
 use crate::clock::Clock;
 
