@@ -52,12 +52,8 @@ impl DockerServers {
         let program = image.program(&engine).await?;
         let clock_shim = server_arguments::clock_shim(layout, dir)?;
         let data = data_directories(&engine, layout, dir).await?;
-<<<<<<< .merge_file_MjpQQi
-        let password = Password::fresh()?;
-        let run = fresh_run(reaper);
-=======
+        let password = Password::fresh().map_err(io_error("make a password"))?;
         let run = reaper.fresh_run();
->>>>>>> .merge_file_RXRTw1
         let watch = reaper.containers(&run)?;
         let owner = reaper.owner().to_string();
         let recipe = Recipe {

@@ -45,7 +45,7 @@ impl ProcessServers {
         let dir = std::path::absolute(dir)
             .map_err(super::error::io_error(format!("use {}", dir.display())))?;
         let clock_shim = server_arguments::clock_shim(layout, &dir)?;
-        let password = Password::fresh()?;
+        let password = Password::fresh().map_err(super::error::io_error("make a password"))?;
         let recipe = |name: String| -> Result<Recipe, WorldError> {
             let wall_clock = clock_shim
                 .as_ref()

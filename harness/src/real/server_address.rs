@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::WorldError;
 use crate::entropy;
 
 /// How a server answers the right password.
@@ -25,12 +24,11 @@ impl Password {
     ///
     /// # Errors
     /// The operating system cannot provide entropy.
-    pub(super) fn fresh() -> Result<Password, WorldError> {
-        let bytes = entropy::fresh_secret().map_err(|error| WorldError::Io {
-            doing: "make a password".into(),
-            source: io::Error::other(error.to_string()),
-        })?;
-        Ok(Password(bytes))
+    pub(super) fn fresh() -> io::Result<Password> {
+        let bytes = entropy::fresh_secret();
+        Ok(Password(
+            bytes.map_err(|error| io::Error::other(error.to_string()))?,
+        ))
     }
 
     /// Its SHA-256, hexadecimal: a server's command line may hold that, because the password cannot be

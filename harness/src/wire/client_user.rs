@@ -6,9 +6,51 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use rustix::net::{RecvFlags, recv};
+use tokio::net::TcpStream;
+
+use super::shortage::Shortages;
+
+/// True for a client of our own user, on a link of this worker; another one is cut off. It may be the
+/// worker's all the same, as where the adapter is started as somebody else: then the lock is not to
+/// blame, so the refusal is noted.
+pub(super) fn serves(
+    client: &TcpStream,
+    peer: SocketAddr,
+    worker: usize,
+    shortages: &Shortages,
+) -> bool {
+    let ours = client.local_addr();
+    match ours.and_then(|ours| ClientUser::of(peer, ours)) {
+        Ok(user) if user.may_enter() => return true,
+        Ok(ClientUser::User(user)) => shortages.add(format!(
+            "a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {}",
+            own()
+        )),
+        // Nothing is lost where it has sent nothing.
+        Ok(ClientUser::Gone) if !has_sent(client) => {}
+        Ok(ClientUser::Gone) => shortages.add(format!(
+            "a client on a link of worker {worker} sent something and was gone before it was known whose it was"
+        )),
+        Err(error) => shortages.add(format!(
+            "the kernel does not say whose a client on a link of worker {worker} is: {error}"
+        )),
+    }
+    // If this fails, the socket is closed in the ordinary way.
+    let _ = client.set_zero_linger();
+    false
+}
+
+/// True when something has come from the client that was not read.
+fn has_sent(client: &TcpStream) -> bool {
+    let mut byte = [0];
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    recv(client, &mut byte, flags).is_ok_and(|(count, _)| count > 0)
+}
+
 /// Whose a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ClientUser {
+enum ClientUser {
     /// Its socket belongs to the user with this number.
     User(u32),
     /// Its socket is closed, and the kernel no longer knows whose it was.
@@ -20,7 +62,7 @@ impl ClientUser {
     ///
     /// # Errors
     /// The kernel does not say.
-    pub(super) fn of(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
+    fn of(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
         match asked(client, ours) {
             Ok(user) => Ok(user),
             Err(_) => looked_up(client, ours),
@@ -29,7 +71,7 @@ impl ClientUser {
 
     /// True where the client may be served: its user is the one that this process acts for, or root,
     /// from whom nothing can be hidden.
-    pub(super) fn may_enter(self) -> bool {
+    fn may_enter(self) -> bool {
         match self {
             ClientUser::User(user) => user == 0 || user == own(),
             ClientUser::Gone => false,
@@ -38,7 +80,7 @@ impl ClientUser {
 }
 
 /// The user that this process acts for.
-pub(super) fn own() -> u32 {
+fn own() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
@@ -53,8 +95,7 @@ fn known(user: u32, inode: u64) -> ClientUser {
 #[cfg(target_os = "linux")]
 fn asked(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
     use rustix::net::{
-        AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, sendto,
-        socket_with,
+        AddressFamily, SendFlags, SocketFlags, SocketType, netlink, sendto, socket_with,
     };
 
     let (SocketAddr::V4(client), SocketAddr::V4(ours)) = (client, ours) else {

@@ -144,10 +144,10 @@ impl Shared<'_> {
         upstream: &mut TcpStream,
     ) -> io::Result<()> {
         let mut greeting = Greeting::default();
-        if let Some(login) = self.proxy.login() {
+        if let Some(login) = self.proxy.login.get() {
             greeting.log_in(login);
         }
-        if let Some(sent) = self.proxy.sent() {
+        if let Some(sent) = self.proxy.sent.get() {
             sent.opened(self.conn, self.link);
             greeting.introduce(&introduction(self.conn));
         }
@@ -247,7 +247,7 @@ impl Shared<'_> {
     /// A request is about to be sent: its answer can come at any time from now on.
     pub(super) fn expect_reply_in(&self, pending: &mut Pending, meta: &FrameMeta) {
         let mut request = meta.request;
-        if let Some(sent) = self.proxy.sent()
+        if let Some(sent) = self.proxy.sent.get()
             && meta.is_message()
         {
             request.number = sent.sent(self.conn, &request);
@@ -284,12 +284,12 @@ impl Shared<'_> {
 
     /// True if what is sent here is to be recognised later.
     pub(super) fn keeps_requests(&self) -> bool {
-        self.proxy.sent().is_some()
+        self.proxy.sent.get().is_some()
     }
 
     /// A reply has come; `is_error`: a refusal.
     pub(super) fn replied(&self, at_ns: u64, is_error: bool) {
-        if let Some(sent) = self.proxy.sent() {
+        if let Some(sent) = self.proxy.sent.get() {
             sent.replied(self.conn, at_ns, is_error);
         }
     }

@@ -75,6 +75,7 @@ mod log;
 mod log_entry;
 mod log_record;
 mod login;
+mod loopback;
 mod operation;
 mod pending;
 mod proxy;

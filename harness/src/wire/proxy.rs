@@ -7,12 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use picklock_scenarios::{Direction, Phase};
-use rustix::net::{RecvFlags, recv};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::LinkId;
-use super::client_user::{self, ClientUser};
+use super::client_user::serves;
 use super::command::Keys;
 use super::connection::carry;
 use super::fault::{ImposedId, LinkFault};
@@ -23,6 +22,7 @@ use super::interceptor::Interceptor;
 use super::link::ServerLink;
 use super::log::WireLog;
 use super::login::Login;
+use super::loopback::only_loopback;
 use super::operation::{CurrentOperation, Operation};
 use super::sent_requests::{ExecutedRequest, SentRequests, introduced};
 use super::shortage::Shortages;
@@ -56,9 +56,9 @@ pub(super) struct Proxy {
     pub taking_questions: TakingQuestions,
     registry: Mutex<Registry>,
     /// What was sent, if the servers' own account is to be joined with it.
-    sent: OnceLock<SentRequests>,
+    pub sent: OnceLock<SentRequests>,
     /// How to log in to the servers, if they want it.
-    login: OnceLock<Login>,
+    pub login: OnceLock<Login>,
     /// True once the wire is closed.
     closed: watch::Sender<bool>,
     /// Notified when a listener or connection ends.
@@ -203,15 +203,13 @@ impl Wire {
         self.proxy.sent.get_or_init(SentRequests::default);
     }
 
-    /// From now on every connection gives this password to its server before anything of the worker's
-    /// goes there. Call it before the first connection.
+    /// From now on each connection first gives this password to its server. Call it before there is one.
     pub fn log_in(&self, password: &str) {
         self.proxy.login.get_or_init(|| Login::with(password));
     }
 
-    /// How to log in to the servers, if they want it.
     pub(super) fn login(&self) -> Option<Login> {
-        self.proxy.login().cloned()
+        self.proxy.login.get().cloned()
     }
 
     /// The number of the connection that introduces itself to its server with this word.
@@ -362,14 +360,6 @@ impl Proxy {
         registry.unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn sent(&self) -> Option<&SentRequests> {
-        self.sent.get()
-    }
-
-    pub(super) fn login(&self) -> Option<&Login> {
-        self.login.get()
-    }
-
     pub(super) fn current_operation(&self, worker: usize) -> Arc<CurrentOperation> {
         Arc::clone(self.registry().operations.entry(worker).or_default())
     }
@@ -453,12 +443,10 @@ impl Listening {
             };
             match accepted {
                 Ok((client, peer)) => {
-                    // Small replies must not wait for acknowledgements. It fails only on dead
-                    // sockets.
+                    // Small replies must not wait. It fails only on dead sockets.
                     let _ = client.set_nodelay(true);
-                    if self.serves(&client, peer) {
-                        let received = self.received(peer);
-                        accept(client, received);
+                    if serves(&client, peer, self.worker, &self.task.0.shortages) {
+                        accept(client, self.received(peer));
                     }
                 }
                 Err(error) => {
@@ -471,33 +459,6 @@ impl Listening {
         }
         // The port is free before the wire counts as closed.
         drop(self.listener);
-    }
-
-    /// True for a client of our own user. Another one may be the worker's all the same, as where the
-    /// adapter is started as somebody else: then the lock is not to blame, so a refusal is noted.
-    fn serves(&self, client: &TcpStream, peer: SocketAddr) -> bool {
-        let user = client
-            .local_addr()
-            .and_then(|ours| ClientUser::of(peer, ours));
-        let (worker, own) = (self.worker, client_user::own());
-        let shortages = &self.task.0.shortages;
-        match user {
-            Ok(user) if user.may_enter() => return true,
-            Ok(ClientUser::User(user)) => shortages.add(format!(
-                "a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {own}"
-            )),
-            // Nothing is lost where it has sent nothing.
-            Ok(ClientUser::Gone) if !has_sent(client) => {}
-            Ok(ClientUser::Gone) => shortages.add(format!(
-                "a client on a link of worker {worker} sent something and was gone before it was known whose it was"
-            )),
-            Err(error) => shortages.add(format!(
-                "the kernel does not say whose a client on a link of worker {worker} is: {error}"
-            )),
-        }
-        // If this fails, the socket is closed in the ordinary way.
-        let _ = client.set_zero_linger();
-        false
     }
 
     fn received(&self, peer: SocketAddr) -> Arc<Received> {
@@ -525,13 +486,6 @@ fn spawn_connection(
     });
 }
 
-/// True when something has come from the client that was not read.
-fn has_sent(client: &TcpStream) -> bool {
-    let mut byte = [0];
-    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-    recv(client, &mut byte, flags).is_ok_and(|(count, _)| count > 0)
-}
-
 /// Removes a connection from the registry when it has ended, in whatever way.
 struct ConnectionGuard {
     proxy: Arc<Proxy>,
@@ -543,15 +497,4 @@ impl Drop for ConnectionGuard {
         self.proxy.registry().connections.remove(&self.conn);
         self.proxy.ended.notify_waiters();
     }
-}
-
-/// A run must not send anything to another machine.
-pub(super) fn only_loopback(address: SocketAddr) -> io::Result<()> {
-    if address.ip().is_loopback() {
-        return Ok(());
-    }
-    Err(io::Error::new(
-        io::ErrorKind::InvalidInput,
-        format!("{address} is not a loopback address; the wire only leads to this machine"),
-    ))
 }
