@@ -15,13 +15,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::address_rewrite::AddressMap;
 use super::login::{Greeting, Login};
-<<<<<<< HEAD
-use super::proxy::{Listening, TaskGuard, Wire, only_loopback};
-use super::sentinel_replies::SentinelReplies;
-=======
 use super::loopback::only_loopback;
 use super::proxy::{Listening, TaskGuard, Wire};
->>>>>>> kill
+use super::sentinel_replies::SentinelReplies;
 use super::silence::Received;
 use crate::clock::Clock;
 
