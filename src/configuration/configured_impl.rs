@@ -135,7 +135,8 @@ fn number(
         return Ok(*bounds.start());
     };
     let (at, number) = (given.span().start, *given.get_ref());
-    check_number(key, number, &bounds).map_err(|problem| source.wrong(at, problem, None))?;
+    check_number(key, number, &bounds)
+        .map_err(|problem| source.wrong::<Failure>(at, problem, None))?;
     Ok(number)
 }
 
