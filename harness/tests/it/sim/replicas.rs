@@ -1,5 +1,6 @@
 //! WAIT, in the simulation as on a real master with a real replica.
 
+#[expect(dead_code, reason = "these tests do not read a server's log")]
 #[path = "../../../redis-model/tests/it/real_redis/mod.rs"]
 mod real_redis;
 
