@@ -90,7 +90,9 @@ mod tests {
         let mut greeting = Greeting::default();
         greeting.log_in(&Login::with("secret"));
         greeting.introduce("me");
-        let left = greeting.exchange(&mut upstream).await.unwrap();
+        let mut left = greeting.exchange(&mut upstream).await.unwrap();
+        // The worker's connection goes on where the exchange ended.
+        upstream.read_to_end(&mut left).await.unwrap();
         let mut heard = vec![0; 256];
         let count = server.read(&mut heard).await.unwrap();
         let words = "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*2\r\n$4\r\nECHO\r\n$2\r\nme\r\n";
