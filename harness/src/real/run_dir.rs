@@ -24,7 +24,7 @@ pub struct RunDir {
 impl Drop for RunDir {
     fn drop(&mut self) {
         // What cannot be removed now the sweep of the next run removes.
-        std::fs::remove_dir_all(&self.path).ok();
+        remove(&self.path).ok();
     }
 }
 
@@ -69,7 +69,7 @@ fn registered(reaper: &Reaper, path: &Path) -> io::Result<Registration> {
 /// removed if it is empty.
 pub(super) fn remove_registered(dir: &Path, owner: &str) {
     let removed = match owner_of(dir) {
-        Some(found) if found.to_string() == owner => std::fs::remove_dir_all(dir),
+        Some(found) if found.to_string() == owner => remove(dir),
         Some(_) => return,
         None if !may_be_of_a_run(dir) => return,
         None if dir.join(MARKER).exists() => {
@@ -84,6 +84,32 @@ pub(super) fn remove_registered(dir: &Path, owner: &str) {
     };
     // The next run's sweep removes what is left, if it is marked.
     removed.unwrap_or_default();
+}
+
+/// Removes a marked directory. The marker goes last: who is killed meanwhile leaves a directory that is
+/// still known for what it is.
+fn remove(dir: &Path) -> io::Result<()> {
+    for path in contents(dir)? {
+        let removed = match std::fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => std::fs::remove_dir_all(&path),
+            Ok(_) => std::fs::remove_file(&path),
+            Err(error) => Err(error),
+        };
+        match removed {
+            // Somebody else removes it, too.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed?,
+        }
+    }
+    std::fs::remove_dir(dir)
+}
+
+/// What is in a directory, the marker at the end.
+fn contents(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
+    paths.sort_by_key(|path| path.ends_with(MARKER));
+    Ok(paths)
 }
 
 /// The owner of a directory. `None` if it is not a directory of a run: it has another name, is a
@@ -113,7 +139,7 @@ pub(super) fn sweep(inside: &Path) -> Vec<PathBuf> {
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|dir| owner_of(dir).is_some_and(|owner| owner.is_gone(made_at(dir))))
-        .filter(|dir| std::fs::remove_dir_all(dir).is_ok())
+        .filter(|dir| remove(dir).is_ok())
         .collect()
 }
 
@@ -165,6 +191,20 @@ mod tests {
         }
         assert!(!gone.iter().any(|dir| dir.exists()));
         assert!(kept.iter().all(|dir| dir.exists()));
+    }
+
+    #[test]
+    fn the_marker_goes_last() {
+        let temp = TempDir::new().unwrap();
+        let dir = make(temp.path(), "picklock-whole", Some("somebody"));
+        for name in ["a.log", "z.log"] {
+            std::fs::write(dir.join(name), "").unwrap();
+        }
+        let order = contents(&dir).unwrap();
+        assert_eq!(order.len(), 4, "{order:?}");
+        assert_eq!(order.last(), Some(&dir.join(MARKER)), "{order:?}");
+        remove(&dir).unwrap();
+        assert!(!dir.exists());
     }
 
     #[test]
