@@ -43,9 +43,9 @@ since. In the simulation, the same version of picklock writes the same history, 
 real servers faults start at the same events, but times differ. The last line says whether the
 verdicts are the same (on standard error with --json).
 
-A repro file may name a program (`exec:COMMAND`, `docker:IMAGE`), a server or a container image. Nothing that it names
-is started without --trust: the command is printed instead. What you name yourself (--redis-server,
---image) needs no --trust.
+A repro file may name a program (`exec:COMMAND`, `docker:IMAGE`), a server or a container image.
+Nothing that it names is started without --trust: the command is printed instead. What you name
+yourself (--redis-server, --image) needs no --trust.
 
 Exit codes:
   as for `picklock scenario`: they are about the verdicts of this run, not about the comparison

@@ -28,7 +28,7 @@ pub fn section(text: &mut String, library: &Library, cell: &Cell) -> std::fmt::R
     writeln!(text, "#### {}\n", code(&cell.scenario))?;
     writeln!(text, "{}\n", prose(&cell.summary))?;
     for group in grouped(library, violations(cell), &cell.scenario) {
-        let names: Vec<String> = group.1.iter().map(|one| words(one)).collect();
+        let names: Vec<String> = group.1.iter().map(words).collect();
         writeln!(
             text,
             "- {}. {}",
