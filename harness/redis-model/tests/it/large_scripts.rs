@@ -56,7 +56,11 @@ fn scripts_that_take_much_memory_are_ended() {
     ] {
         let (_, unknown) = run(script, &[]);
         assert_eq!(unknown, 1, "{script}");
-        assert_eq!(run("return #KEYS", &[]), (Reply::Int(0), 0), "after {script}");
+        assert_eq!(
+            run("return #KEYS", &[]),
+            (Reply::Int(0), 0),
+            "after {script}"
+        );
     }
     let script = "return #string.rep(string.rep('x', 1000), 10000)";
     assert_eq!(run(script, &[]), (Reply::Int(10_000_000), 0));
