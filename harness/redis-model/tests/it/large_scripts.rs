@@ -48,17 +48,21 @@ fn the_size_of_a_long_format_counts() {
 fn scripts_that_take_much_memory_are_ended() {
     for script in [
         "local s = 'x' for i = 1, 40 do s = s .. s end return #s",
-        "return #string.rep('x', 2000000000)",
-        "return {pcall(string.rep, 'x', 2000000000)}",
+        "return #string.rep(string.rep('x', 10000), 200000)",
+        "return {pcall(string.rep, string.rep('x', 10000), 200000)}",
         "local t = {} for i = 1, 10000 do t[i] = string.rep('x', 100000 + i) end return #t",
         "local s = string.rep('x', 1000000) for i = 1, 1000 do redis.call('append', 'k', s) end",
         "for i = 1, 1000 do redis.call('setrange', 'k' .. i, 500000000, 'x') end",
     ] {
         let (_, unknown) = run(script, &[]);
         assert_eq!(unknown, 1, "{script}");
-        assert_eq!(run("return 1", &[]), (Reply::Int(1), 0), "after {script}");
+        assert_eq!(
+            run("return #KEYS", &[]),
+            (Reply::Int(0), 0),
+            "after {script}"
+        );
     }
-    let script = "return #string.rep('x', 10000000)";
+    let script = "return #string.rep(string.rep('x', 1000), 10000)";
     assert_eq!(run(script, &[]), (Reply::Int(10_000_000), 0));
 }
 
