@@ -91,7 +91,8 @@ impl Client {
         let (control, stdin, stdout) = process.into_parts();
         control.spare_group();
         if let Some(container) = &container {
-            begun(container, &control).await?;
+            // If it has ended, the adapter's first answer says so.
+            container.until_begun(control.exited()).await?;
         }
         let group = reaper.group(control.pid()).map_err(WorldError::from)?;
         let marked = reaper.marked(&control.mark()).map_err(WorldError::from)?;
@@ -358,21 +359,6 @@ impl Client {
         let lines: Vec<&str> = log.lines().collect();
         let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
         last.iter().map(|line| (*line).to_owned()).collect()
-    }
-}
-
-/// Waits until the program of the container was started, or what carries its streams has given up.
-async fn begun(container: &WorkerContainer, control: &WorkerControl) -> Result<(), WorldError> {
-    let ended = control.exited();
-    let mut ended = std::pin::pin!(ended);
-    loop {
-        if container.has_begun().await? {
-            return Ok(());
-        }
-        // The adapter's first answer then says that it has ended.
-        if timeout(LOOK, &mut ended).await.is_ok() {
-            return Ok(());
-        }
     }
 }
 

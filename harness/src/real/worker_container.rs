@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
@@ -16,6 +17,8 @@ use testcontainers::bollard::query_parameters::{
     CreateContainerOptionsBuilder, InspectContainerOptions, RemoveContainerOptionsBuilder,
 };
 
+use tokio::time::timeout;
+
 use super::engine::{self, OWNER_LABEL, RUN_LABEL};
 use super::reaper::ContainerWatch;
 use super::{Reaper, WorldError};
@@ -25,6 +28,9 @@ const MEMORY: i64 = 1 << 30;
 
 /// Processes and threads that a worker may have.
 const PROCESSES: i64 = 512;
+
+/// The time between two looks at whether a container has started.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The containers of a run's workers.
 #[derive(Debug)]
@@ -203,11 +209,23 @@ impl WorkerContainer {
         }
     }
 
-    /// True if its program was started, whether or not it has ended since.
+    /// Waits until its program was started. Also returns when `ended` does: what starts it has given up
+    /// then.
     ///
     /// # Errors
     /// The engine refuses.
-    pub async fn has_begun(&self) -> Result<bool, WorldError> {
+    pub async fn until_begun<T>(&self, ended: impl Future<Output = T>) -> Result<(), WorldError> {
+        let mut ended = std::pin::pin!(ended);
+        while !self.has_begun().await? {
+            if timeout(LOOK, &mut ended).await.is_ok() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if its program was started, whether or not it has ended since.
+    async fn has_begun(&self) -> Result<bool, WorldError> {
         let state = self.state().await?;
         let started_at = state.and_then(|state| state.started_at);
         // The engine writes the first second of the year 1 for "never".

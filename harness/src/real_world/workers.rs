@@ -64,6 +64,14 @@ impl Workers for RealWorld {
             Refusal::Failed(failure)
         })?;
         let control = process.control();
+        if let Some(container) = &container {
+            // A busy engine takes longer than an adapter may take to answer. If the container has ended, its
+            // first answer says so.
+            container
+                .until_begun(control.exited())
+                .await
+                .map_err(failed)?;
+        }
         let group = self.reaper.group(control.pid()).map_err(failed)?;
         let marked = self.reaper.marked(&control.mark()).map_err(failed)?;
         self.workers.borrow_mut().insert(

@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
 
+use super::connection_setup::only_sets_up;
 use super::shortage::Shortages;
 
 /// True for a client of our own user, on a link of this worker; another one is cut off. It may be the
@@ -27,10 +28,10 @@ pub(super) fn serves(
             "a client of user {user} was refused on a link of worker {worker}: the wire serves its own user, {}",
             own()
         )),
-        // Nothing is lost where it has sent nothing.
-        Ok(ClientUser::Gone) if !has_sent(client) => {}
+        // Nothing is lost of a client that gave up before it had said more than that it is there.
+        Ok(ClientUser::Gone) if unread(client).is_some_and(|bytes| only_sets_up(&bytes)) => {}
         Ok(ClientUser::Gone) => shortages.add(format!(
-            "a client on a link of worker {worker} sent something and was gone before it was known whose it was"
+            "a client on a link of worker {worker} sent something and {GONE}"
         )),
         Err(error) => shortages.add(format!(
             "the kernel does not say whose a client on a link of worker {worker} is: {error}"
@@ -41,12 +42,19 @@ pub(super) fn serves(
     false
 }
 
-/// True when something has come from the client that was not read.
-fn has_sent(client: &TcpStream) -> bool {
-    let mut byte = [0];
+/// What has come from the client and was not read; `None`: more than it takes to set up a connection.
+fn unread(client: &TcpStream) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; 4 << 10];
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-    recv(client, &mut byte, flags).is_ok_and(|(count, _)| count > 0)
+    let count = recv(client, &mut bytes[..], flags).map_or(0, |(count, _)| count);
+    let is_all = count < bytes.len();
+    bytes.truncate(count);
+    is_all.then_some(bytes)
 }
+
+/// How the reason ends why such a client was not served. The checkers know it too: it takes a machine that is
+/// too busy.
+pub const GONE: &str = "was gone before it was known whose it was";
 
 /// Whose a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

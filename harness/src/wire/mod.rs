@@ -59,6 +59,7 @@ mod client_user;
 mod command;
 mod connection;
 mod connection_reader;
+mod connection_setup;
 mod fault;
 mod fault_rules;
 mod frame_budget;
@@ -96,6 +97,7 @@ mod taking;
 mod tcp_queues;
 
 pub use address_rewrite::AddressMap;
+pub use client_user::GONE;
 pub use connection_reader::ConnectionReader;
 pub use fault::{Effect, ImposedId, LinkFault};
 pub use interceptor::{Gate, InterceptedFrame, Interceptor, NoInterceptor};

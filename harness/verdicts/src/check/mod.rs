@@ -49,5 +49,5 @@ pub use finding::{
 pub use judge::judge;
 pub use properties::describe;
 pub use properties::fencing::stale_tokens;
-pub use standstill::stood_still;
+pub use standstill::{CLIENT_GONE, stood_still};
 pub use verdict::{Cause, Property, Responsible, Status, Verdict, Verdicts};

@@ -11,6 +11,10 @@ use crate::timeline::{Attempt, Step, ms};
 /// How the reason begins.
 const STOOD_STILL: &str = "the harness stood still";
 
+/// How the reason ends where a client closed its connection before the kernel was asked whose it was. That
+/// takes a client that gives up, and a wire that got no processor for a while.
+pub const CLIENT_GONE: &str = "was gone before it was known whose it was";
+
 /// True if something could not be judged because the machine stood still: the run says nothing about the
 /// lock, and may be made again.
 pub fn stood_still(verdicts: &Verdicts) -> bool {
@@ -21,7 +25,7 @@ pub fn stood_still(verdicts: &Verdicts) -> bool {
         verdict
             .story
             .iter()
-            .any(|line| line.starts_with(STOOD_STILL))
+            .any(|line| line.starts_with(STOOD_STILL) || line.ends_with(CLIENT_GONE))
     })
 }
 
