@@ -10,7 +10,7 @@ pub(crate) struct ProcessStat {
     pub state: char,
     /// The process that started it, or that adopted it when that one ended.
     pub parent: u32,
-    /// Its process group.
+    /// Its process group; 0 if it has none any more.
     pub group: u32,
     /// When it started, in clock ticks since boot. Together with the process id it identifies one
     /// process for as long as the machine is up.
@@ -57,7 +57,11 @@ impl ProcessStat {
         Some(ProcessStat {
             state: fields.first()?.chars().next()?,
             parent: fields.get(1)?.parse().ok()?,
-            group: fields.get(2)?.parse().ok()?,
+            // A process that is just being reaped has no group any more, and the kernel writes -1.
+            group: match *fields.get(2)? {
+                "-1" => 0,
+                group => group.parse().ok()?,
+            },
             started_ticks: fields.get(19)?.parse().ok()?,
         })
     }
@@ -111,6 +115,15 @@ mod tests {
         assert_eq!(ProcessStat::parse(line), Some(expected));
         assert_eq!(ProcessStat::parse("17 (cut off"), None);
         assert_eq!(ProcessStat::parse("17 (short) T 1 42"), None);
+    }
+
+    #[test]
+    fn a_process_that_is_being_reaped_has_no_group() {
+        let line = "9017 (bash) X 0 -1 -1 0 -1 4227084 254 0 0 0 0 0 0 0 20 0 0 0 919007 0 0";
+        let stat = ProcessStat::parse(line).unwrap();
+        assert!(stat.has_ended());
+        assert_eq!((stat.parent, stat.group), (0, 0));
+        assert_eq!(ProcessStat::parse(&line.replace(" X 0 -1", " X 0 -2")), None);
     }
 
     #[test]
