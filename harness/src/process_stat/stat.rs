@@ -123,7 +123,10 @@ mod tests {
         let stat = ProcessStat::parse(line).unwrap();
         assert!(stat.has_ended());
         assert_eq!((stat.parent, stat.group), (0, 0));
-        assert_eq!(ProcessStat::parse(&line.replace(" X 0 -1", " X 0 -2")), None);
+        assert_eq!(
+            ProcessStat::parse(&line.replace(" X 0 -1", " X 0 -2")),
+            None
+        );
     }
 
     #[test]
