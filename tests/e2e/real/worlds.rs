@@ -112,19 +112,11 @@ fn run(scenario: &str, lock: &str, backend: &str) -> Verdicts {
 
 /// Each cell comes out as its scenario expects, and `world` and the simulation say the same of every
 /// property.
-///
-/// Where many runs share a slow machine, in some cells it is luck who comes first. So only what differs in a
-/// second table too is a difference between the worlds. What differed once is printed.
 fn compare(world: WorldName, flags: &[&str], at_least: usize) {
     let compared = Compared::run(world, flags);
     let cells = compared.cells();
     assert!(cells >= at_least, "only {cells} cells");
-    let mut wrong = compared.differences();
-    if !wrong.is_empty() {
-        println!("in the first table:\n{}", wrong.join("\n"));
-        let again = Compared::run(world, flags).differences();
-        wrong.retain(|difference| again.contains(difference));
-    }
+    let wrong = compared.differences();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
