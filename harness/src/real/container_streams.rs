@@ -12,7 +12,8 @@ use testcontainers::bollard::query_parameters::{
 };
 use tokio::io::{AsyncWrite, AsyncWriteExt, copy, stderr, stdin, stdout};
 
-use super::{WorldError, engine};
+use super::WorldError;
+use super::engine::{self, refused};
 
 type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
 
@@ -84,14 +85,5 @@ async fn exit_status(engine: &Docker, name: &str) -> u8 {
             u8::try_from(code).unwrap_or(u8::MAX)
         }
         Some(Err(_)) | None => KILLED,
-    }
-}
-
-fn refused(name: &str, doing: &'static str) -> impl FnOnce(Error) -> WorldError + use<> {
-    let node = name.to_owned();
-    move |source| WorldError::Refused {
-        node,
-        doing,
-        source: Box::new(source),
     }
 }

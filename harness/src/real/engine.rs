@@ -137,3 +137,13 @@ async fn remove(engine: &Docker, container: &ContainerSummary) -> bool {
         .build();
     engine.remove_container(id, Some(options)).await.is_ok()
 }
+
+/// The engine refused what was asked of a container. `name`: which one, or what it is for.
+pub(super) fn refused(name: &str, doing: &'static str) -> impl FnOnce(Error) -> WorldError + use<> {
+    let node = name.to_owned();
+    move |source| WorldError::Refused {
+        node,
+        doing,
+        source: Box::new(source),
+    }
+}

@@ -20,7 +20,7 @@ use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
 use super::container_data::{ContainerData, DataDirectories};
-use super::engine::{OWNER_LABEL, RUN_LABEL};
+use super::engine::{self, OWNER_LABEL, RUN_LABEL};
 use super::node_log::{last_words, says_ready};
 use super::{
     Image, Layout, Password, ServerAddress, ShiftedWallClock, WallClockShim, WorldError,
@@ -332,12 +332,7 @@ impl ServerContainer {
     }
 
     fn refused(&self, doing: &'static str) -> impl FnOnce(Error) -> WorldError + use<> {
-        let node = self.name.clone();
-        move |source| WorldError::Refused {
-            node,
-            doing,
-            source: Box::new(source),
-        }
+        engine::refused(&self.name, doing)
     }
 }
 

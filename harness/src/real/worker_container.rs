@@ -19,7 +19,7 @@ use testcontainers::bollard::query_parameters::{
 
 use tokio::time::timeout;
 
-use super::engine::{self, OWNER_LABEL, RUN_LABEL};
+use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
 use super::reaper::ContainerWatch;
 use super::{Reaper, WorldError};
 
@@ -257,14 +257,5 @@ impl WorkerContainer {
             .await
             .map_err(refused(&self.name, "look at the container"))?;
         Ok(found.state)
-    }
-}
-
-fn refused(name: &str, doing: &'static str) -> impl FnOnce(Error) -> WorldError + use<> {
-    let node = name.to_owned();
-    move |source| WorldError::Refused {
-        node,
-        doing,
-        source: Box::new(source),
     }
 }

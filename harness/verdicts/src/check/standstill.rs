@@ -183,6 +183,25 @@ mod tests {
     }
 
     #[test]
+    fn only_a_machine_that_is_too_busy_is_a_reason_to_run_again() {
+        use crate::check::{Property, Verdict};
+        let says = |reason: &str| {
+            stood_still(&Verdicts::from([(
+                Property::Lease,
+                Verdict::unknown(reason),
+            )]))
+        };
+        assert!(says("the harness stood still for 200 ms"));
+        assert!(says(&format!(
+            "a client on a link of worker 1 sent something and {CLIENT_GONE}"
+        )));
+        assert!(!says(
+            "a client of user 65534 was refused on a link of worker 1"
+        ));
+        assert!(!says("the stock was never read"));
+    }
+
+    #[test]
     fn stalls_are_counted() {
         let events: Vec<Event> = std::iter::once(event(0, began(1)))
             .chain((1..4).map(|s| event(s * S, What::Stalled { late_ms: 100 * s })))

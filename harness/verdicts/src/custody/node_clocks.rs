@@ -102,22 +102,24 @@ mod tests {
         assert_eq!(shifted(&[(50, 300)]).over_ns(1, 10, 100), 110);
     }
 
-    #[test]
-    fn the_farthest_step_back_is_no_overflow() {
-        let clocks = shifted(&[(50, i64::MIN)]);
-        assert_eq!(clocks.over_ns(0, 10, 100), 110 + i64::MAX as u64);
-        let mut clocks = NodeClocks::default();
-        let began = What::FaultBegan {
+    /// A fault that shifts the clock of node 0.
+    fn began(by_ns: i64, for_good: bool) -> What {
+        What::FaultBegan {
             id: 3,
             fault: "clock-jump".into(),
             detail: String::new(),
             workers: Vec::new(),
             nodes: vec![0],
-            clock: Some(ClockShift {
-                by_ns: i64::MIN,
-                for_good: false,
-            }),
-        };
+            clock: Some(ClockShift { by_ns, for_good }),
+        }
+    }
+
+    #[test]
+    fn the_farthest_step_back_is_no_overflow() {
+        let clocks = shifted(&[(50, i64::MIN)]);
+        assert_eq!(clocks.over_ns(0, 10, 100), 110 + i64::MAX as u64);
+        let mut clocks = NodeClocks::default();
+        let began = began(i64::MIN, false);
         for (at_ns, what) in [(50, began), (60, What::FaultEnded { id: 3 })] {
             clocks.event(&Event { at_ns, what });
         }
@@ -128,17 +130,7 @@ mod tests {
     fn a_clock_that_could_not_be_set_stays_as_it_is() {
         for for_good in [true, false] {
             let mut clocks = NodeClocks::default();
-            let began = What::FaultBegan {
-                id: 3,
-                fault: "clock-jump".into(),
-                detail: String::new(),
-                workers: Vec::new(),
-                nodes: vec![0],
-                clock: Some(ClockShift {
-                    by_ns: 90,
-                    for_good,
-                }),
-            };
+            let began = began(90, for_good);
             let missed = What::FaultMissed {
                 fault: "clock-jump".into(),
                 reason: "node 0 is paused".into(),
