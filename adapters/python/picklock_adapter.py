@@ -4,6 +4,7 @@
 them. What your lock or its library prints goes to standard error, into the worker's log.
 """
 
+import functools
 import json
 import math
 import os
@@ -50,6 +51,100 @@ def try_for(wait_ms, attempt):
         if time.monotonic() + pause >= until:
             return None
         time.sleep(pause)
+
+
+class LockObjects:
+    """For a library whose lock is an object with `acquire` and `release`: one object for each grant.
+
+    A subclass gives make(key, ttl_ms) -> the object, and take(lock, wait_ms) -> the grant's token, or
+    None. `not_held` are the library's exceptions for a lock that is not its holder's any more.
+    `refused` are those that say that certainly nothing has happened.
+    """
+
+    not_held = refused = ()
+
+    def acquire(self, key, ttl_ms, wait_ms):
+        lock = self.make(key, ttl_ms)
+        token = self._call(self.take, lock, wait_ms)
+        if not token:
+            return None
+        self._locks[token] = lock
+        return Grant(token, asked_at=getattr(lock, "asked_at", None))
+
+    def release(self, key, token):
+        lock = self._lock(token)
+        try:
+            self._call(lock.release)
+        except self.not_held:
+            del self._locks[token]
+            return False
+        # Not if anything else went wrong: the lock may still be held.
+        del self._locks[token]
+        return True
+
+    @functools.cached_property
+    def _locks(self):
+        return {}
+
+    def _lock(self, token):
+        if token not in self._locks:
+            raise Definite(f"no grant has the token {token!r}")
+        return self._locks[token]
+
+    def _call(self, function, *arguments):
+        try:
+            return function(*arguments)
+        except self.not_held:
+            raise
+        except self.refused as problem:
+            raise Definite(f"{type(problem).__name__}: {problem}") from problem
+
+
+class ExtendableLockObjects(LockObjects):
+    """Those that can hold a lock for longer: a subclass also gives prolong(lock, ttl_ms)."""
+
+    def extend(self, key, token, ttl_ms):
+        asked_at = time.monotonic()
+        try:
+            self._call(self.prolong, self._lock(token), ttl_ms)
+        except self.not_held:
+            return None
+        return Grant(token, asked_at=asked_at)
+
+
+def timed(lock_class, attempt):
+    """The unmodified class, whose objects note in `asked_at` when their method `attempt` last began.
+    Name the method that sends the command once: `acquire` retries, and does not say which attempt it was."""
+
+    def noted(self, *arguments, **named):
+        self.asked_at = time.monotonic()
+        return getattr(lock_class, attempt)(self, *arguments, **named)
+
+    return type(lock_class.__name__, (lock_class,), {attempt: noted})
+
+
+def seconds(millis):
+    """Milliseconds as seconds for a library that computes `int(seconds * 1000)`: exact.
+
+    1.001 * 1000 is 1000.9999999999999, but the conversion must not shorten the lease.
+    """
+    value = millis / 1000
+    return value if int(value * 1000) >= millis else math.nextafter(value, math.inf)
+
+
+def switch(options, name, default):
+    """An option that is `true` or `false`."""
+    text = options.get(name, str(default).lower())
+    if text not in ("true", "false"):
+        raise Definite(f"option {name}: {text!r} is neither `true` nor `false`")
+    return text == "true"
+
+
+def timeouts(timeout_ms):
+    """How the clients of redis-py are told the time limit of a command. Without the second,
+    connecting to a node out of reach would take longer."""
+    limit = timeout_ms / 1000
+    return {"socket_timeout": limit, "socket_connect_timeout": limit}
 
 
 def lost(token):

@@ -59,7 +59,7 @@ impl MyLock {
         Ok(taken.then_some(Grant {
             token,
             fence: None,
-            valid_for: None,
+            valid_until: None,
         }))
     }
 }

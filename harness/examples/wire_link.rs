@@ -7,7 +7,7 @@
 
 #![expect(
     clippy::print_stdout,
-    reason = "an example speaks to whoever started it"
+    reason = "an example speaks to the person who started it"
 )]
 
 use std::error::Error;

@@ -7,6 +7,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use crate::stopwatch::Deadline;
+
 /// What a client may rely on after it was granted the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
@@ -15,21 +17,21 @@ pub struct Grant {
     /// Fencing token, strictly increasing from grant to grant, for subjects that have one
     /// (Kleppmann 2016, "How to do distributed locking").
     pub fence: Option<u64>,
-    /// How long the client may rely on holding the lock, from the moment at which `acquire`
-    /// returns, on the client's own monotonic clock. `None`: the subject does not say.
-    pub valid_for: Option<Duration>,
+    /// Until when the client may rely on holding the lock, on its own monotonic clock. It is a point in
+    /// time and no duration: a client that is interrupted before it reads a duration would count it from
+    /// too late. `None`: the subject does not say.
+    pub valid_until: Option<Deadline>,
 }
 
 /// What a lock can report without being asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// A background task renewed the lease. It is valid for this long from now.
+    /// A background task renewed the lease.
     Extended {
         /// Token of the grant.
         token: String,
-        /// Counted from the moment at which [`Lock::notice`] returns: it is shorter for a notice
-        /// that had to wait.
-        valid_for: Duration,
+        /// Until when it is valid now.
+        valid_until: Deadline,
     },
     /// The lease is gone, or could not be renewed in time: the holder must stop.
     Lost {

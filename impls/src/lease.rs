@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::contract::{Grant, LockError};
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::{Deadline, Stopwatch};
 
 /// A lease time that Redis accepts.
 #[derive(Debug, Clone, Copy)]
@@ -45,9 +45,9 @@ impl Lease {
         Duration::from_millis(self.millis)
     }
 
-    /// The rest of the lease after `elapsed`. Never below zero.
-    pub(crate) fn left_after(self, elapsed: Duration) -> Duration {
-        self.duration().saturating_sub(elapsed)
+    /// When the lease is over that was requested when `asked` was started.
+    pub(crate) fn until(self, asked: Stopwatch) -> Deadline {
+        asked.until(self.duration())
     }
 
     /// The grant of a lock without fencing tokens that was requested when `asked` was started.
@@ -55,14 +55,14 @@ impl Lease {
         Grant {
             token: token.into(),
             fence: None,
-            valid_for: Some(self.left_after(asked.elapsed())),
+            valid_until: Some(self.until(asked)),
         }
     }
 
     /// The same hold after an extension that was requested when `asked` was started.
     pub(crate) fn extended(self, grant: &Grant, asked: Stopwatch) -> Grant {
         Grant {
-            valid_for: Some(self.left_after(asked.elapsed())),
+            valid_until: Some(self.until(asked)),
             ..grant.clone()
         }
     }

@@ -98,6 +98,7 @@ pub use contract::{DynLock, Grant, Lock, LockError, LockFuture, Notice};
 pub use lease_duration::{LeaseDuration, NotADuration};
 pub use node::{Node, SharedConnection};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
+pub use stopwatch::Deadline;
 pub use subscription::Subscription;
 
 /// A built-in strategy, which a user can name after `--impl`.

@@ -77,7 +77,7 @@ impl Renewals {
     }
 
     /// From now on renews the lease of `grant` in the background, and replaces its earlier renewal.
-    /// `renew` asks Redis once: it returns how long the lease is worth now, or that it is gone.
+    /// `renew` asks Redis once: it returns until when the lease is valid now, or that it is gone.
     ///
     /// A grant without a validity time is not renewed.
     pub(crate) fn begin(
@@ -85,9 +85,9 @@ impl Renewals {
         options: &Options,
         grant: &Grant,
         ttl: Duration,
-        renew: impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static,
+        renew: impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static,
     ) {
-        let Some(valid_for) = grant.valid_for else {
+        let Some(valid_until) = grant.valid_until else {
             return;
         };
         let rhythm = Rhythm {
@@ -98,7 +98,7 @@ impl Renewals {
         let token = grant.token.clone();
         let speak = self.speak.clone();
         let say = move |word| speak.send((token.clone(), word)).is_ok();
-        let task = keep_alive(rhythm, Deadline::after(valid_for), renew, say);
+        let task = keep_alive(rhythm, valid_until, renew, say);
         let task = Task(tokio::task::spawn_local(task));
         self.tasks.insert(grant.token.clone(), task);
     }
@@ -125,7 +125,7 @@ impl Renewals {
             return match word {
                 Word::Extended(until) => Notice::Extended {
                     token,
-                    valid_for: until.left(),
+                    valid_until: until,
                 },
                 Word::Lost => Notice::Lost { token },
             };
@@ -148,7 +148,7 @@ struct Rhythm {
 async fn keep_alive(
     rhythm: Rhythm,
     mut until: Deadline,
-    mut renew: impl AsyncFnMut() -> Result<Option<Duration>, LockError>,
+    mut renew: impl AsyncFnMut() -> Result<Option<Deadline>, LockError>,
     say: impl Fn(Word) -> bool,
 ) {
     let mut pause = rhythm.every;
@@ -161,8 +161,8 @@ async fn keep_alive(
         }
         let patience = if left.is_zero() { rhythm.every } else { left };
         match tokio::time::timeout(patience, renew()).await {
-            Ok(Ok(Some(valid_for))) => {
-                until = Deadline::after(valid_for);
+            Ok(Ok(Some(valid_until))) => {
+                until = valid_until;
                 if !say(Word::Extended(until)) {
                     return;
                 }

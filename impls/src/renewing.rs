@@ -6,20 +6,21 @@ use crate::contract::{Grant, Lock, LockError, Notice};
 use crate::lease::Lease;
 use crate::options::Options;
 use crate::renewal::{Habits, Renewals};
+use crate::stopwatch::Deadline;
 
 /// A lock whose lease a background task can renew.
 pub(crate) trait Renewable: Lock {
     /// The user's options.
     fn options(&self) -> &Options;
 
-    /// Asks Redis once, over connections of its own: returns how long the lease is worth now, or
-    /// that it is gone.
+    /// Asks Redis once, over connections of its own: returns until when the lease is valid now,
+    /// or that it is gone.
     fn renewal(
         &self,
         key: &str,
         grant: &Grant,
         lease: Lease,
-    ) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static;
+    ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static;
 }
 
 /// The same lock, renewed from grant to release.

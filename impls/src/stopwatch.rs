@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Measures from the moment at which it was started.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
@@ -24,26 +24,31 @@ impl Stopwatch {
     pub(crate) fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
+
+    /// This long after the start.
+    pub(crate) fn until(self, length: Duration) -> Deadline {
+        Deadline {
+            since: self,
+            length,
+        }
+    }
 }
 
 /// When a lease expires, on the client's own monotonic clock.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
     since: Stopwatch,
     length: Duration,
 }
 
 impl Deadline {
     /// This long from now.
-    pub(crate) fn after(length: Duration) -> Self {
-        Deadline {
-            since: Stopwatch::start(),
-            length,
-        }
+    pub fn after(length: Duration) -> Self {
+        Stopwatch::start().until(length)
     }
 
     /// The time until then. Never below zero.
-    pub(crate) fn left(self) -> Duration {
+    pub fn left(self) -> Duration {
         self.length.saturating_sub(self.since.elapsed())
     }
 }

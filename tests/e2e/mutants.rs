@@ -60,7 +60,7 @@ const ROWS: &[Row] = rows! {
     "expired-is-held", "redlock", "late-grant", "exclusion", "expired-grant", All;
     "redlock-no-quorum", "redlock", "split-vote", "lease", "unbacked-grant", All;
     "phantom-extend", "watchdog", "late-extend", "lease", "phantom-extend", All;
-    "watchdog-silent", "watchdog", "gc-pause", "resource", "outlived-lease", All;
+    "watchdog-silent", "watchdog", "late-grant", "resource", "expired-grant", All;
     "watchdog-outlives-unlock", "watchdog", "lost-release", "progress", "undetermined", All;
     "renews-in-doubt", "watchdog", "lost-reply", "progress", "ambiguous-acquire", All;
     "fence-per-client", "fenced", "calm", "fencing", "undetermined", All;

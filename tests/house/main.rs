@@ -4,8 +4,10 @@
 //! - [`circles`]: no files import each other in a circle
 //! - here: how long files and functions may be, what they may be called, and that nothing is left
 //!   half done
+//! - [`adapters`]: how long the adapter of a library may be
 //! - [`sources`], [`imports`]: the files, and what they name
 
+mod adapters;
 mod arrows;
 mod circles;
 mod imports;

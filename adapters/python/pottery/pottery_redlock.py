@@ -6,63 +6,35 @@ without limit, because holders in Picklock's scenarios extend for as long as the
 """
 
 import sys
-import time
 from importlib.metadata import version
 
-from picklock_adapter import Grant, serve
+from picklock_adapter import ExtendableLockObjects, serve, timed, timeouts
 from pottery import Redlock
 from pottery.exceptions import ExtendUnlockedLock, ReleaseUnlockedLock
 from redis import Redis
 
-
-class TimedRedlock(Redlock):
-    """The unmodified lock, and when its last attempt began: its callers are not told."""
-
-    def _Redlock__acquire_masters(self, **arguments):
-        self.asked_at = time.monotonic()
-        return self._acquire_masters(**arguments)
+TimedRedlock = timed(Redlock, "_Redlock__acquire_masters")
 
 
-class PotteryLock:
+class PotteryLock(ExtendableLockObjects):
+    not_held = (ExtendUnlockedLock, ReleaseUnlockedLock)
+
     def __init__(self, nodes, timeout_ms, options):
-        self.extensions = int(options.get("num_extensions", sys.maxsize))
-        timeout = timeout_ms / 1000
-        # Both of them: without its own, connecting to a node out of reach takes five seconds.
-        timeouts = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
-        self.masters = {Redis.from_url(node, retry=None, **timeouts) for node in nodes}
-        self.locks = {}
+        masters = {Redis.from_url(node, retry=None, **timeouts(timeout_ms)) for node in nodes}
+        extensions = int(options.get("num_extensions", sys.maxsize))
+        # Without the last a node that does not answer would look like a lock that somebody has.
+        self.settings = {"masters": masters, "num_extensions": extensions, "raise_on_redis_errors": True}
 
-    def acquire(self, key, ttl_ms, wait_ms):
-        lock = TimedRedlock(
-            key=key,
-            masters=self.masters,
-            auto_release_time=ttl_ms / 1000,
-            num_extensions=self.extensions,
-            # Without this a node that does not answer would look like a lock that somebody has.
-            raise_on_redis_errors=True,
-        )
+    def make(self, key, ttl_ms):
+        return TimedRedlock(key=key, auto_release_time=ttl_ms / 1000, **self.settings)
+
+    def take(self, lock, wait_ms):
         taken = lock.acquire(timeout=wait_ms / 1000) if wait_ms else lock.acquire(blocking=False)
-        if not taken:
-            return None
-        self.locks[lock._uuid] = lock
-        return Grant(lock._uuid, asked_at=lock.asked_at)
+        return lock._uuid if taken else None
 
-    def extend(self, key, token, ttl_ms):
-        lock = self.locks[token]
+    def prolong(self, lock, ttl_ms):
         lock.auto_release_time = ttl_ms / 1000
-        asked_at = time.monotonic()
-        try:
-            lock.extend()
-        except ExtendUnlockedLock:
-            return None
-        return Grant(token, asked_at=asked_at)
-
-    def release(self, key, token):
-        try:
-            self.locks[token].release()
-        except ReleaseUnlockedLock:
-            return False
-        return True
+        lock.extend()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ first. Option: `auto_renewal=false` leaves the renewal thread out.
 import time
 from importlib.metadata import version
 
-from picklock_adapter import Grant, extended, serve
+from picklock_adapter import LockObjects, extended, serve, switch, timeouts
 from redis import Redis
 from redis_lock import Lock, NotAcquired
 
@@ -23,28 +23,19 @@ class ToldLock(Lock):
         extended(self.id, expire * 1000, asked_at)
 
 
-class PythonRedisLock:
+class PythonRedisLock(LockObjects):
+    not_held = NotAcquired
+
     def __init__(self, nodes, timeout_ms, options):
-        timeout = timeout_ms / 1000
-        timeouts = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
-        self.client = Redis.from_url(nodes[0], retry=None, **timeouts)
-        self.renewal = {"true": True, "false": False}[options.get("auto_renewal", "true")]
-        self.locks = {}
+        self.client = Redis.from_url(nodes[0], retry=None, **timeouts(timeout_ms))
+        self.renewal = switch(options, "auto_renewal", True)
 
-    def acquire(self, key, ttl_ms, wait_ms):
-        lock = ToldLock(self.client, key, expire=ttl_ms / 1000, auto_renewal=self.renewal)
-        wait = int(wait_ms / 1000) - 1
-        if not (lock.acquire(timeout=wait) if wait > 0 else lock.acquire(blocking=False)):
-            return None
-        self.locks[lock.id] = lock
-        return Grant(lock.id)
+    def make(self, key, ttl_ms):
+        return ToldLock(self.client, key, expire=ttl_ms / 1000, auto_renewal=self.renewal)
 
-    def release(self, key, token):
-        try:
-            self.locks[token].release()
-        except NotAcquired:
-            return False
-        return True
+    def take(self, lock, wait_ms):
+        wait = max(0, int(wait_ms / 1000) - 1)
+        return lock.id if lock.acquire(blocking=wait > 0, timeout=wait or None) else None
 
 
 if __name__ == "__main__":

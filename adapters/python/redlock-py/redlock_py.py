@@ -8,16 +8,14 @@ it until the wait is over. It has no extension, and its releases do not say whet
 import time
 from importlib.metadata import version
 
-from picklock_adapter import Grant, serve, try_for
+from picklock_adapter import Grant, serve, timeouts, try_for
 from redis import Redis
 from redlock import Redlock
 
 
 class RedlockPy:
     def __init__(self, nodes, timeout_ms, options):
-        timeout = timeout_ms / 1000
-        timeouts = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
-        servers = [Redis.from_url(node, retry=None, **timeouts) for node in nodes]
+        servers = [Redis.from_url(node, retry=None, **timeouts(timeout_ms)) for node in nodes]
         self.manager = Redlock(servers, retry_count=1, retry_delay=0.001)
         self.locks = {}
 
@@ -28,10 +26,9 @@ class RedlockPy:
         lock = self.manager.lock(key, ttl_ms)
         if not lock:
             return None
-        token = lock.key.decode()
-        self.locks[token] = lock
+        self.locks[lock.key.decode()] = lock
         # The library says for how long the lock is valid; from that follows when it asked.
-        return Grant(token, asked_at=time.monotonic() - (ttl_ms - lock.validity) / 1000)
+        return Grant(lock.key.decode(), asked_at=time.monotonic() - (ttl_ms - lock.validity) / 1000)
 
     def release(self, key, token):
         self.manager.unlock(self.locks[token])

@@ -1,7 +1,7 @@
 //! What a simulated run costs, beside the same work in `turmoil`, and how the cost grows.
 //!
-//! The measured run: Redlock on 5 nodes, 3 workers, one stock of 12 units. Whoever gets the lock
-//! reads the stock, works for `section`, sells one unit, gives the lock back and thinks; whoever
+//! The measured run: Redlock on 5 nodes, 3 workers, one stock of 12 units. A worker that gets the lock
+//! reads the stock, works for `section`, sells one unit, gives the lock back and thinks; one that
 //! reads an empty stock goes home. That makes exactly 15 acquisitions, 5 a worker.
 //!
 //! **The same on both sides:** the rule of the workload above; the strategy (the built-in

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
-use picklock_impls::{DynLock, Grant, LockError, Notice};
+use picklock_impls::{Deadline, DynLock, Grant, LockError, Notice};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
 use super::line_reader::{Line, LineReader};
@@ -197,10 +197,10 @@ where
 
     fn notification(&self, notice: Notice) -> UnsentMessage {
         match notice {
-            Notice::Extended { token, valid_for } => UnsentMessage::Extended {
+            Notice::Extended { token, valid_until } => UnsentMessage::Extended {
                 read_at: self.grants.get(&token).map(|held| held.read_at),
                 token,
-                valid_until: self.clock.elapsed() + valid_for,
+                valid_until: self.on_the_clock(valid_until),
             },
             Notice::Lost { token } => {
                 UnsentMessage::Ready(WorkerMessage::Event(Notification::Lost { token }))
@@ -331,7 +331,14 @@ where
         }
     }
 
-    /// Keeps the grant. Its remaining lease counts from now, when the lock returned it.
+    /// A deadline on the worker's clock. That is read first: time that passes in between must not make the
+    /// lease longer.
+    fn on_the_clock(&self, deadline: Deadline) -> Duration {
+        let now = self.clock.elapsed();
+        now.saturating_add(deadline.left())
+    }
+
+    /// Keeps the grant.
     fn granted(
         &mut self,
         id: u64,
@@ -339,9 +346,8 @@ where
         read_at: Duration,
         acquired_at: Duration,
     ) -> UnsentMessage {
-        let valid_until = grant
-            .valid_for
-            .map(|valid_for| self.clock.elapsed() + valid_for);
+        let valid_until = grant.valid_until;
+        let valid_until = valid_until.map(|deadline| self.on_the_clock(deadline));
         let held = Held {
             grant: grant.clone(),
             read_at: acquired_at,

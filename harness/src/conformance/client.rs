@@ -1,4 +1,4 @@
-//! One process of the adapter. Whoever asks it does not wait for ever.
+//! One process of the adapter. A question to it has a time limit.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

@@ -7,6 +7,7 @@ use testcontainers::bollard::Docker;
 
 use super::container_data::DataDirectories;
 use super::error::io_error;
+use super::node_log::last_words;
 use super::reaper::ContainerWatch;
 use super::sentinel::{self, Watch};
 use super::server_container::{Recipe, ServerContainer};
@@ -244,6 +245,10 @@ impl Servers for DockerServers {
     async fn log_tail(&self, node: usize, lines: usize) -> String {
         let text = self.nodes[node].master.log(&lines.to_string()).await;
         text.trim_end().to_owned()
+    }
+
+    async fn condition(&self, node: usize) -> String {
+        last_words(&self.log_tail(node, 10).await)
     }
 
     async fn stop(self) -> Result<(), WorldError> {

@@ -132,12 +132,16 @@ pub enum WorldError {
         source: redis::RedisError,
     },
     /// A server does not report what it executes.
-    #[error("the server at {address} does not report what it executes (MONITOR): {source}")]
+    #[error(
+        "the server at {address} does not report what it executes (MONITOR): {source}; {condition}"
+    )]
     NotReporting {
         /// The server.
         address: ServerAddress,
         /// Why not.
         source: io::Error,
+        /// How the server is, with the end of its log.
+        condition: String,
     },
     /// No container engine.
     #[error(

@@ -149,6 +149,10 @@ pub trait Servers {
     /// The last `lines` lines of the node's own log; empty if it cannot be read.
     async fn log_tail(&self, node: usize, lines: usize) -> String;
 
+    /// How the node's own server is, as the end of an error message: whether its process has ended,
+    /// and its last words.
+    async fn condition(&self, node: usize) -> String;
+
     /// Ends all servers, and removes their containers. Logs stay in the run's directory.
     ///
     /// # Errors
@@ -223,6 +227,10 @@ impl Servers for RealServers {
 
     async fn log_tail(&self, node: usize, lines: usize) -> String {
         ask!(self, servers => servers.log_tail(node, lines).await)
+    }
+
+    async fn condition(&self, node: usize) -> String {
+        ask!(self, servers => servers.condition(node).await)
     }
 
     async fn stop(self) -> Result<(), WorldError> {

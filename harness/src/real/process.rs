@@ -180,6 +180,10 @@ impl Servers for ProcessServers {
         self.nodes[node].master.log_tail(lines).await
     }
 
+    async fn condition(&self, node: usize) -> String {
+        self.nodes[node].master.condition().await
+    }
+
     async fn stop(self) -> Result<(), WorldError> {
         let servers = self
             .nodes

@@ -23,6 +23,9 @@ use super::{
 /// A server without data is ready in milliseconds. On a busy machine it may take much longer.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 
+/// A server whose connections break may be about to end.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+
 /// A program that binds this very port may take it in spite of the reservation.
 const PORT_ATTEMPTS: usize = 5;
 
@@ -158,6 +161,20 @@ impl ServerProcess {
 
     pub(super) async fn log_tail(&self, lines: usize) -> String {
         self.state.lock().await.log.tail(lines)
+    }
+
+    /// Whether it has ended, and its last words. A process that is ending gets a moment to do so.
+    pub(super) async fn condition(&self) -> String {
+        let mut state = self.state.lock().await;
+        let is_there = match &mut state.running {
+            None => "it is down".to_owned(),
+            Some(running) => match tokio::time::timeout(END_PATIENCE, running.child.wait()).await {
+                Ok(Ok(status)) => format!("its process has ended ({status})"),
+                Ok(Err(error)) => format!("its process cannot be asked: {error}"),
+                Err(_) => "its process runs".to_owned(),
+            },
+        };
+        format!("{is_there}; {}", state.log.last_words())
     }
 
     fn leader(&self, state: &State) -> Result<u32, WorldError> {

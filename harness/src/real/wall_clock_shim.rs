@@ -10,6 +10,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -51,9 +52,9 @@ pub struct WallClockShim {
 }
 
 impl WallClockShim {
-    /// Writes the library into `dir`. `None`: clocks cannot be shifted here. The library exists
-    /// only for Linux on x86_64 and aarch64, and the loader does not accept paths that contain
-    /// blanks or colons.
+    /// Writes the library into `dir`, or takes the one that is there. `None`: clocks cannot be shifted
+    /// here. The library exists only for Linux on x86_64 and aarch64, and the loader does not accept
+    /// paths that contain blanks or colons.
     ///
     /// # Errors
     /// The directory cannot be written.
@@ -67,7 +68,14 @@ impl WallClockShim {
         if LIBRARY.is_empty() || !written_plainly {
             return Ok(None);
         }
-        write_for_all(&library, LIBRARY).map_err(io_error(doing))?;
+        match File::create_new(&library) {
+            Ok(_) => write_for_all(&library, LIBRARY).map(drop),
+            // Never written again: a truncated file takes the pages of the programs that have loaded it,
+            // with all that the loader had resolved in them, and they crash.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
+        .map_err(io_error(doing))?;
         Ok(Some(WallClockShim { library, dir }))
     }
 

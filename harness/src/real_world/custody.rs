@@ -1,6 +1,5 @@
 //! The account of the keys on real servers: one observer for each node.
 
-use std::io;
 use std::rc::Rc;
 
 use super::RealWorld;
@@ -9,7 +8,7 @@ use crate::account::ends_of;
 use crate::clock::Clock;
 use crate::history::{CustodyLook, Event, What};
 use crate::model::ServerVersion;
-use crate::real::{ServerAddress, Servers};
+use crate::real::{ServerAddress, Servers, WorldError};
 use crate::world::{Custody, Refusal};
 
 impl Custody for RealWorld {
@@ -63,13 +62,13 @@ impl RealWorld {
     /// Listens to the nodes' servers from now on. Call it before the first worker starts.
     ///
     /// # Errors
-    /// A server does not answer, or does not report what it executes; with its address.
+    /// A server does not answer, or does not report what it executes.
     pub async fn observe(
         &self,
         replicas: usize,
         locks: &[String],
         clock: &Clock,
-    ) -> Result<(), (ServerAddress, io::Error)> {
+    ) -> Result<(), WorldError> {
         let Ok(servers) = self.servers() else {
             return Ok(());
         };
@@ -84,7 +83,16 @@ impl RealWorld {
             let all = std::iter::once(master).chain(replicas).collect();
             let (locks, wire) = (Rc::clone(&locks), self.wire.clone());
             let begun = ObservedNode::begin(node, version, all, locks, wire, clock.clone()).await;
-            observed.push(begun.map_err(|error| (master, error))?);
+            match begun {
+                Ok(begun) => observed.push(begun),
+                Err(source) => {
+                    return Err(WorldError::NotReporting {
+                        address: master,
+                        source,
+                        condition: servers.condition(node).await,
+                    });
+                }
+            }
         }
         self.tell_what_takes(&observed);
         *self.observed.borrow_mut() = observed;

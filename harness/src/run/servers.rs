@@ -17,7 +17,7 @@ use crate::context::{Plan, Triggers, millis};
 use crate::driver::{self, RunError, Setup};
 use crate::real::{
     DescriptorNeed, DockerServers, Layout, ProcessServers, RealServers, Reaper, RunDir, Servers,
-    WallClockShim, WorkerContainers, World, WorldError, adopt_orphans, sweep,
+    WallClockShim, WorkerContainers, World, adopt_orphans, sweep,
 };
 use crate::real_world::{Parts, RealWorld};
 use crate::record::{Phases, Redis};
@@ -167,8 +167,7 @@ async fn prepare(
         logs: dir.path().to_owned(),
         reaper,
     });
-    let observed = world.observe(layout.replicas, &plan.keys, clock).await;
-    observed.map_err(|(address, source)| WorldError::NotReporting { address, source })?;
+    world.observe(layout.replicas, &plan.keys, clock).await?;
     Ok((world, redis, dir))
 }
 

@@ -21,10 +21,22 @@ use crate::clock::Clock;
 /// After this many turns at one instant the subject will never let the clock move.
 const MOST_TURNS: u32 = 100_000;
 
+/// Which of a host's tasks a turn polls first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum First {
+    /// Those that the lock runs in the background, as a renewal.
+    #[default]
+    Background,
+    /// The worker's own, which reads what it is asked.
+    Work,
+}
+
 /// Switches a host between running and frozen.
 #[derive(Default)]
 struct FreezeSwitch {
     frozen: Cell<bool>,
+    /// Of the next turn.
+    first: Cell<First>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -95,9 +107,11 @@ impl Host {
         self.switch.frozen.set(true);
     }
 
-    /// It continues.
-    pub(super) fn thaw(&self) {
+    /// It continues. When a real process does, several of its threads may have something to do, and it is
+    /// a matter of luck which of them runs `first`.
+    pub(super) fn thaw(&self, first: First) {
         self.switch.frozen.set(false);
+        self.switch.first.set(first);
         if let Some(waker) = self.switch.waker.take() {
             waker.wake();
         }
@@ -209,7 +223,9 @@ impl Future for HostFuture {
 
 impl HostFuture {
     fn turn(&mut self, context: &mut Context<'_>) {
-        self.poll_background(context);
+        if self.switch.first.take() == First::Background {
+            self.poll_background(context);
+        }
         if let Some(work) = &mut self.work {
             // What is spawned here is added to the tasks, and wakes them.
             let _spawning = self.tasks.enter();

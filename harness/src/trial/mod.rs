@@ -26,7 +26,7 @@
 //!             .arg(key).arg(&token).arg("NX").arg("PX").arg(ttl.as_millis() as u64)
 //!             .query_async(&mut self.0)
 //!             .await?;
-//!         Ok(taken.then_some(Grant { token, fence: None, valid_for: None }))
+//!         Ok(taken.then_some(Grant { token, fence: None, valid_until: None }))
 //!     }
 //!
 //!     async fn extend(&mut self, _: &str, _: &Grant, _: Duration) -> Result<Option<Grant>, LockError> {

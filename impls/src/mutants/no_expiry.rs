@@ -44,7 +44,7 @@ impl Attempts for NoExpiry {
             token: name.to_owned(),
             fence: None,
             // The lock is held until it is released, so there is no limit.
-            valid_for: None,
+            valid_until: None,
         }))
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
+use crate::stopwatch::Deadline;
 use crate::token::random_token;
 use crate::{Context, Strategy};
 
@@ -45,7 +46,7 @@ impl Lock for NoLock {
         Ok(Some(Grant {
             token: random_token(&mut self.context.entropy),
             fence: None,
-            valid_for: Some(Lease::new(ttl)?.duration()),
+            valid_until: Some(Deadline::after(Lease::new(ttl)?.duration())),
         }))
     }
 
@@ -56,7 +57,7 @@ impl Lock for NoLock {
         ttl: Duration,
     ) -> Result<Option<Grant>, LockError> {
         Ok(Some(Grant {
-            valid_for: Some(Lease::new(ttl)?.duration()),
+            valid_until: Some(Deadline::after(Lease::new(ttl)?.duration())),
             ..grant.clone()
         }))
     }

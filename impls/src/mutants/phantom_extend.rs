@@ -15,6 +15,7 @@ use crate::lease::Lease;
 use crate::options::Options;
 use crate::renewal::Habits;
 use crate::renewing::{Renewable, Renewing};
+use crate::stopwatch::Deadline;
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::strategies::watchdog::OPTIONS;
 
@@ -52,12 +53,12 @@ impl Renewable for WritesAnew {
         key: &str,
         grant: &Grant,
         lease: Lease,
-    ) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static {
+    ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static {
         let mut redis = self.0.redis.apart();
         let command = write_anew(key, grant, lease);
         async move || {
             redis.ask::<()>(command.clone()).await?;
-            Ok(Some(lease.duration()))
+            Ok(Some(Deadline::after(lease.duration())))
         }
     }
 }
@@ -79,7 +80,7 @@ impl DelegatingLock for WritesAnew {
         let command = write_anew(key, grant, lease);
         self.0.redis.ask::<()>(command).await?;
         Ok(Some(Grant {
-            valid_for: Some(lease.duration()),
+            valid_until: Some(Deadline::after(lease.duration())),
             ..grant.clone()
         }))
     }

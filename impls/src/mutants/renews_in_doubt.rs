@@ -14,6 +14,7 @@ use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::renewal::{Habits, Renewals};
 use crate::renewing::Renewable;
+use crate::stopwatch::Deadline;
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::strategies::watchdog::OPTIONS;
 use crate::{Context, Strategy};
@@ -58,7 +59,7 @@ impl Attempts for RenewsInDoubt {
             let perhaps = Grant {
                 token: name.to_owned(),
                 fence: None,
-                valid_for: Some(Duration::ZERO),
+                valid_until: Some(Deadline::after(Duration::ZERO)),
             };
             let renewal = self.lock.renewal(key, &perhaps, lease);
             let options = self.lock.options();

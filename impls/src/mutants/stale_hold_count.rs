@@ -13,6 +13,7 @@ use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
+use crate::stopwatch::Deadline;
 use crate::strategies::set_nx_px::SetNxPx;
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -51,7 +52,7 @@ impl DelegatingLock for StaleHoldCount {
         if let Some((count, grant)) = self.held.get_mut(key) {
             *count += 1;
             return Ok(Some(Grant {
-                valid_for: Some(Lease::new(ttl)?.duration()),
+                valid_until: Some(Deadline::after(Lease::new(ttl)?.duration())),
                 ..grant.clone()
             }));
         }

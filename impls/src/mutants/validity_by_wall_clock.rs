@@ -11,6 +11,7 @@ use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
 use crate::patience::RETRY;
+use crate::stopwatch::Deadline;
 use crate::strategies::set_nx_px::{SetNxPx, set_nx_px};
 use crate::{Context, Strategy};
 
@@ -44,7 +45,7 @@ impl Attempts for ValidityByWallClock {
         Ok(taken.then(|| Grant {
             token: name.to_owned(),
             fence: None,
-            valid_for: Some(valid_for),
+            valid_until: Some(Deadline::after(valid_for)),
         }))
     }
 }

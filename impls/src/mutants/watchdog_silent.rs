@@ -1,8 +1,9 @@
 //! `watchdog-silent`: a watchdog whose renewals may fail for good without any report.
 //!
 //! The holder continues to work without a lease (S2), as with a renewal thread that dies of an
-//! exception. Caught by `resource`, cause `outlived-lease`, when a holder with a long section loses
-//! its connection to Redis: the holder of a sound lock is told in time not to touch the stock.
+//! exception. Caught by `resource`, cause `expired-grant`, when it freezes as its grant arrives and wakes
+//! after the lease: the holder of a sound lock is told in time not to touch the stock. `outlived-lease`
+//! when a holder with a long section loses its connection: nothing tells it that its lease is over.
 
 use crate::Strategy;
 use crate::renewal::Habits;

@@ -27,7 +27,7 @@ use crate::lease_duration::LeaseDuration;
 use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::quorum::{Answers, Nodes};
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::{Deadline, Stopwatch};
 use crate::token::random_token;
 use crate::{Context, Node, Strategy};
 
@@ -90,13 +90,15 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// The validity that is left after `elapsed`, minus the allowance for clock drift. `None` if
-    /// nothing is left.
-    fn validity(self, elapsed: Duration) -> Option<Duration> {
-        (self.validity)(self.lease.duration(), elapsed + self.drift)
+    /// Until when a lease is valid that was requested when `asked` was started, minus the allowance for
+    /// clock drift. `None` if nothing is left of it.
+    fn valid_until(self, asked: Stopwatch) -> Option<Deadline> {
+        let spent = asked.elapsed();
+        let left = (self.validity)(self.lease.duration(), spent + self.drift)?;
+        Some(asked.until(spent.saturating_add(left)))
     }
 
-    /// Extends on all nodes. Returns the new validity, or `None` if a majority says that the key is
+    /// Extends on all nodes. Returns until when it is valid, or `None` if a majority says that the key is
     /// not ours, or if it is too late.
     ///
     /// # Errors
@@ -106,14 +108,14 @@ impl Terms {
         nodes: &mut Nodes,
         key: &str,
         token: &str,
-    ) -> Result<Option<Duration>, LockError> {
+    ) -> Result<Option<Deadline>, LockError> {
         let asked = Stopwatch::start();
         let answers = nodes
             .prolong(key, token, self.lease, self.node_timeout)
             .await;
         // A failed extension deletes nothing: the rest of the old lease is still ours (L7).
         let extended = answers.decide(self.quorum)?;
-        Ok(extended.then(|| self.validity(asked.elapsed())).flatten())
+        Ok(extended.then(|| self.valid_until(asked)).flatten())
     }
 }
 
@@ -163,12 +165,12 @@ impl Redlock {
             .take(key, &token, terms.lease, terms.node_timeout)
             .await;
         if answers.yes >= terms.quorum
-            && let Some(validity) = terms.validity(asked.elapsed())
+            && let Some(valid_until) = terms.valid_until(asked)
         {
             return Ok(Grant {
                 token,
                 fence: None,
-                valid_for: Some(validity),
+                valid_until: Some(valid_until),
             });
         }
         // Includes nodes that did not answer, because they may have executed the command. The
@@ -219,8 +221,8 @@ impl Lock for Redlock {
         let terms = self.terms(lease);
         self.node_timeout = terms.node_timeout;
         let extended = terms.extend(&mut self.nodes, key, &grant.token).await?;
-        Ok(extended.map(|validity| Grant {
-            valid_for: Some(validity),
+        Ok(extended.map(|valid_until| Grant {
+            valid_until: Some(valid_until),
             ..grant.clone()
         }))
     }

@@ -21,8 +21,6 @@
 //! - A bare majority of which one node cannot be reached: the rest is too few to extend.
 //! - A node of a bare majority that loses the key (S7, S8, S10), or loses it early (S9, K3).
 
-use std::time::Duration;
-
 use crate::Strategy;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
@@ -30,6 +28,7 @@ use crate::options::{OptionSpec, Options};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::renewal::{Habits, RENEW_EVERY};
 use crate::renewing::{Renewable, Renewing};
+use crate::stopwatch::Deadline;
 use crate::strategies::redlock::{DRIFT_FACTOR, NODE_TIMEOUT, Redlock, Rules};
 
 pub(crate) const STRATEGY: Strategy = Strategy {
@@ -62,7 +61,7 @@ impl Renewable for Redlock {
         key: &str,
         grant: &Grant,
         lease: Lease,
-    ) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static {
+    ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static {
         let terms = self.terms(lease);
         let mut nodes = self.nodes_apart();
         let (key, token) = (key.to_owned(), grant.token.clone());

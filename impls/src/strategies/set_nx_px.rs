@@ -26,7 +26,7 @@ use crate::contract::{Grant, Lock, LockError};
 use crate::lease::Lease;
 use crate::patience::RETRY;
 use crate::single_node::SingleNode;
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::{Deadline, Stopwatch};
 use crate::{Context, Node, Strategy};
 
 /// Deletes the key if it holds the token.
@@ -68,8 +68,8 @@ pub(crate) struct Extension {
 }
 
 impl Extension {
-    /// How long the lease is worth now. `None`: the lock was no longer ours.
-    pub(crate) async fn ask(&mut self) -> Result<Option<Duration>, LockError> {
+    /// Until when the lease is valid now. `None`: the lock was no longer ours.
+    pub(crate) async fn ask(&mut self) -> Result<Option<Deadline>, LockError> {
         let asked = Stopwatch::start();
         let extended: bool = COMPARE_AND_PEXPIRE
             .key(&self.key)
@@ -77,7 +77,7 @@ impl Extension {
             .arg(self.lease.millis())
             .invoke_async(self.redis.connection()?)
             .await?;
-        Ok(extended.then(|| self.lease.left_after(asked.elapsed())))
+        Ok(extended.then(|| self.lease.until(asked)))
     }
 }
 

@@ -21,14 +21,13 @@
 //! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10). The
 //!   next renewal notices, up to `renew_every` later.
 
-use std::time::Duration;
-
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::options::{OptionSpec, Options};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::renewal::{Habits, RENEW_EVERY};
 use crate::renewing::{Renewable, Renewing};
+use crate::stopwatch::Deadline;
 use crate::strategies::set_nx_px::SetNxPx;
 use crate::{Context, Node, Strategy};
 
@@ -58,7 +57,7 @@ impl Renewable for SetNxPx {
         key: &str,
         grant: &Grant,
         lease: Lease,
-    ) -> impl AsyncFnMut() -> Result<Option<Duration>, LockError> + 'static {
+    ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static {
         let mut extension = self.extension(key, &grant.token, lease);
         async move || extension.ask().await
     }

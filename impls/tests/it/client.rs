@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use picklock_impls::{Context, DynLock, LockFuture, Node, Subscription, WallClock, find};
+use picklock_impls::{Context, DynLock, Grant, LockFuture, Node, Subscription, WallClock, find};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -116,6 +116,11 @@ pub async fn recorded(
 /// One client on real servers.
 pub async fn client(name: &str, servers: &[RedisServer], seed: u64) -> Box<dyn DynLock> {
     recorded(name, servers, Rc::new(RealClock), seed).await.0
+}
+
+/// For how long its client may rely on a grant that says so.
+pub fn left(grant: &Grant) -> Duration {
+    grant.valid_until.unwrap().left()
 }
 
 /// As many servers as the strategy needs.

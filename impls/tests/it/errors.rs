@@ -7,7 +7,7 @@ use std::time::Duration;
 use picklock_impls::{DynLock, Grant, LockError, Node};
 use redis::Value;
 
-use crate::client::{RealClock, build};
+use crate::client::{RealClock, build, left};
 use crate::scripted::{Answer, Scripted};
 
 const TTL: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ fn some_grant() -> Grant {
     Grant {
         token: "t".into(),
         fence: None,
-        valid_for: None,
+        valid_until: None,
     }
 }
 
@@ -87,7 +87,7 @@ async fn a_late_reply_is_worth_nothing() {
     ] {
         let mut lock = scripted(name, late(value));
         let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().expect(name);
-        assert_eq!(grant.valid_for, Some(Duration::ZERO), "{name}");
+        assert_eq!(left(&grant), Duration::ZERO, "{name}");
     }
     let mut lock = scripted("redlock", late(Value::Okay));
     assert!(lock.acquire(KEY, TTL, ONCE).await.is_err());
@@ -109,7 +109,7 @@ async fn redlock_takes_the_drift_off_its_validity() {
     let mut lock = scripted("redlock", [Answer::SaysAfter(40, Value::Okay)]);
     let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     // 1000 ms, minus 40 ms in transit, minus 10 ms + 2 ms of drift.
-    assert_eq!(grant.valid_for, Some(Duration::from_millis(948)));
+    assert_eq!(left(&grant), Duration::from_millis(948));
 }
 
 /// No attempt after the deadline, however many came before it.

@@ -26,6 +26,14 @@ const EXTENDED: Answer = Answer::Says(Value::Int(1));
 const NOT_OURS: Answer = Answer::Says(Value::Int(0));
 const BROKEN: Answer = Answer::Breaks(std::io::ErrorKind::ConnectionReset);
 
+/// The next notice, which is an extension: of which grant, and how long it is worth.
+async fn extended(lock: &mut Box<dyn DynLock>) -> (String, Duration) {
+    let Notice::Extended { token, valid_until } = lock.notice().await else {
+        panic!("it was extended");
+    };
+    (token, valid_until.left())
+}
+
 fn watchdog(answers: impl IntoIterator<Item = Answer>) -> (Box<dyn DynLock>, Log) {
     let answers = [Answer::Says(Value::Okay)].into_iter().chain(answers);
     let log = Log::default();
@@ -41,17 +49,13 @@ async fn it_renews_at_half_the_lease_and_says_so() {
         for _ in 0..3 {
             let before = moment();
             let token = grant.token.clone();
-            let valid_for = TTL;
-            assert_eq!(lock.notice().await, Notice::Extended { token, valid_for });
+            assert_eq!(extended(&mut lock).await, (token, TTL));
             assert_eq!(before.elapsed(), TTL / 2);
         }
         assert_eq!(log.take(&[]).len(), 4);
         // A delayed notice is worth less.
         tokio::time::sleep(TTL * 7 / 10).await;
-        let Notice::Extended { valid_for, .. } = lock.notice().await else {
-            panic!("it was extended");
-        };
-        assert_eq!(valid_for, TTL * 8 / 10);
+        assert_eq!(extended(&mut lock).await.1, TTL * 8 / 10);
         // After the release nothing more is sent or reported, whatever was reported before.
         tokio::time::sleep(TTL / 2).await;
         lock.release(KEY, &grant).await.unwrap();
@@ -83,8 +87,7 @@ async fn a_renewal_that_fails_is_tried_again_while_the_lease_lasts() {
         let (mut lock, _) = watchdog([BROKEN, BROKEN, BROKEN, EXTENDED]);
         let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
         let token = grant.token.clone();
-        let valid_for = TTL;
-        assert_eq!(lock.notice().await, Notice::Extended { token, valid_for });
+        assert_eq!(extended(&mut lock).await, (token, TTL));
 
         for hopeless in [BROKEN, Answer::Silent] {
             let (mut lock, _) = watchdog([hopeless]);

@@ -120,9 +120,10 @@ pub fn quoted(words: &Quotation) -> String {
     format!("“{}” ({})", prose(&words.quote), prose(&words.source))
 }
 
+/// True if the custody was confirmed in every run.
 fn has_custody(cell: &Cell) -> bool {
     cell.custody
-        .is_some_and(|custody| custody.confirmed_runs > 0)
+        .is_some_and(|custody| custody.runs > 0 && custody.confirmed_runs == custody.runs)
 }
 
 fn custody(cell: &Cell) -> String {

@@ -168,9 +168,11 @@ fn the_cell_with_the_most_runs_counts() {
 #[test]
 fn nobody_is_accused_without_custody() {
     assert!(page(vec![stolen(10, 10)]).contains("*A defect*"));
-    let page = page(vec![stolen(10, 0)]);
-    assert!(!page.contains("*A defect*"), "{page}");
-    assert!(page.contains("Perhaps a defect"), "{page}");
+    for confirmed in [0, 9] {
+        let page = page(vec![stolen(10, confirmed)]);
+        assert!(!page.contains("*A defect*"), "{page}");
+        assert!(page.contains("Perhaps a defect"), "{page}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Open loops: both clocks in every output, told apart, and whoever was left in the line counted.
+//! Open loops: both clocks in every output, told apart, and clients that were left in the line counted.
 
 use picklock_reports::combine::of_run;
 use picklock_reports::gate::Metric;

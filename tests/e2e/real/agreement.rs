@@ -7,7 +7,9 @@
 //! world has to give that one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use picklock_harness::check::{Cause, Property, Status, Verdict};
 use picklock_harness::record::{Cell, MatrixRecord, Tally};
@@ -26,6 +28,20 @@ pub struct Compared {
     pub simulated: MatrixRecord,
     /// On servers.
     pub real: MatrixRecord,
+    /// Where the runs on servers are kept. They cannot be made again to the byte, so a search for a cause
+    /// needs what was seen.
+    kept: Option<PathBuf>,
+}
+
+/// What a test has agreed with is not needed any more.
+impl Drop for Compared {
+    fn drop(&mut self) {
+        if let Some(kept) = self.kept.take()
+            && !std::thread::panicking()
+        {
+            std::fs::remove_dir_all(kept).unwrap_or_default();
+        }
+    }
 }
 
 impl Compared {
@@ -34,9 +50,12 @@ impl Compared {
     /// The simulation goes by itself, first, and is done in seconds: what it would take from the
     /// processors, real servers would miss.
     pub fn run(world: WorldName, flags: &[&str]) -> Compared {
+        let kept = place_to_keep(world);
+        let out = ["--out", kept.to_str().expect("a path that is text")];
         Compared {
             simulated: matrix(WorldName::Sim, 1, flags),
-            real: matrix(world, 1, flags),
+            real: matrix(world, 1, &[flags, &out[..]].concat()),
+            kept: Some(kept),
         }
     }
 
@@ -98,6 +117,19 @@ fn matrix(world: WorldName, seeds: u64, flags: &[&str]) -> MatrixRecord {
         let said = String::from_utf8_lossy(&output.stderr);
         panic!("the matrix of the {world} world: {error}\n{said}")
     })
+}
+
+/// Where the runs on servers are kept, a directory for each table.
+pub fn tables() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tables")
+}
+
+/// A directory for one table of this process.
+fn place_to_keep(world: WorldName) -> PathBuf {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let process = std::process::id();
+    tables().join(format!("{world}-{process}-{number}"))
 }
 
 /// The cell in the simulation, with many seeds. Only a scenario of the catalog leaves something open.
@@ -197,6 +229,7 @@ fn sample(expected: &str, real: Verdict) -> Compared {
     Compared {
         simulated: record(WorldName::Sim, Verdict::held()),
         real: record(WorldName::Process, real),
+        kept: None,
     }
 }
 

@@ -45,6 +45,10 @@ fn image_that_runs(name: &str, program: &str) -> String {
     ]);
     let entry = format!("ENTRYPOINT {}", serde_json::json!([python, "-c", program]));
     let base = docker(&["create", image()]);
+    // One of an earlier test run would stay without a name. Where there is none, nothing is to be done.
+    let _ = Command::new("docker")
+        .args(["image", "rm", &changed])
+        .output();
     docker(&["commit", "--change", &entry, &base, &changed]);
     docker(&["rm", &base]);
     changed

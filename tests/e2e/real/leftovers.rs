@@ -161,12 +161,12 @@ fn ends_at_once(world: &str) {
 }
 
 #[test]
-fn whoever_asks_twice_does_not_wait() {
+fn a_second_signal_ends_the_wait() {
     ends_at_once("process");
 }
 
 #[test]
-fn whoever_asks_twice_does_not_wait_for_containers() {
+fn a_second_signal_ends_the_wait_for_containers() {
     ends_at_once("docker");
 }
 

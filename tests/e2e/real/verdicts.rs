@@ -72,7 +72,7 @@ pub fn as_expected(name: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
             writeln!(wrong, "{lock}: {}", outcome.all()).unwrap();
         }
         assert_eq!(document["backend"], backend);
-        // A measurement for whoever reads the log, not a threshold.
+        // A measurement for a reader of the log, not a threshold.
         println!("{name} {lock} {backend}: {}", document["phases"]);
     }
     assert!(wrong.is_empty(), "{name} in the {backend} world:\n{wrong}");
@@ -169,7 +169,7 @@ limit = "1500ms"
 "#;
 
 #[test]
-fn whoever_is_left_in_the_line_is_counted_in_every_world() {
+fn a_client_left_in_the_line_is_counted_in_every_world() {
     for world in ["sim", "process", "docker"] {
         let line = format!("scenario too-many.toml --impl set-nx-px --backend {world} --json");
         let outcome = picklock(&line).file("too-many.toml", TOO_MANY).run();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use picklock_scenarios::{WorldName, catalog};
 use serde_json::Value;
 
-use super::agreement::Compared;
+use super::agreement::{Compared, tables};
 use super::exclusive::Exclusive;
 use crate::running::picklock;
 
@@ -117,7 +117,12 @@ fn compare(world: WorldName, flags: &[&str], at_least: usize) {
     let cells = compared.cells();
     assert!(cells >= at_least, "only {cells} cells");
     let wrong = compared.differences();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{}\nthe runs are in {}",
+        wrong.join("\n"),
+        tables().display()
+    );
 }
 
 /// Two matrices on real servers at a time, each with several runs, would disturb each other.

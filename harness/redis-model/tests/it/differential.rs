@@ -33,15 +33,23 @@ const KNOWN_CRASHES: [(ServerVersion, &str); 1] =
 /// Transcripts in an ordinary test run.
 const TRANSCRIPTS: u32 = 4000;
 
+/// Servers of a version that run at the same time, each with its part of the transcripts: they mostly wait for
+/// keys to expire.
+const PARTS: u32 = 8;
+
 fn number_from_environment(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().expect("a number"))
 }
 
-fn runner(ordinary: u32) -> TestRunner {
-    let cases = number_from_environment("PICKLOCK_TRANSCRIPTS").map_or(ordinary, |count| {
+/// How many transcripts are compared, where nothing else is said.
+fn transcripts_or(ordinary: u32) -> u32 {
+    number_from_environment("PICKLOCK_TRANSCRIPTS").map_or(ordinary, |count| {
         u32::try_from(count).expect("fewer transcripts")
-    });
+    })
+}
+
+fn runner(cases: u32, part: u32) -> TestRunner {
     let config = Config {
         cases,
         failure_persistence: None,
@@ -52,6 +60,7 @@ fn runner(ordinary: u32) -> TestRunner {
     let mut seed = [0; 32];
     let number = number_from_environment("PICKLOCK_SEED").unwrap_or(1);
     seed[..8].copy_from_slice(&number.to_le_bytes());
+    seed[8..12].copy_from_slice(&part.to_le_bytes());
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
 }
 
@@ -175,10 +184,55 @@ fn only_a_known_crash_is_no_difference() {
     ));
 }
 
+/// What a comparison without a difference came to.
+#[derive(Default)]
+struct Compared {
+    transcripts: usize,
+    /// In how many of them was something that the model leaves out.
+    left_out: usize,
+}
+
 /// Compares random transcripts. The error is the smallest one that differs.
 fn compare(version: ServerVersion, program: &Path, ordinary: u32) -> Result<(), String> {
+    let cases = transcripts_or(ordinary).div_ceil(PARTS);
+    let parts: Vec<Result<Compared, String>> = std::thread::scope(|scope| {
+        let parts: Vec<_> = (0..PARTS)
+            .map(|part| scope.spawn(move || compare_part(version, program, cases, part)))
+            .collect();
+        let ended = parts.into_iter().map(std::thread::ScopedJoinHandle::join);
+        ended
+            .map(|part| part.expect("a comparison does not panic"))
+            .collect()
+    });
+    let mut whole = Compared::default();
+    for part in parts {
+        let part = part?;
+        whole.transcripts += part.transcripts;
+        whole.left_out += part.left_out;
+    }
+    let Compared {
+        transcripts,
+        left_out,
+    } = whole;
+    // Where the model leaves something out, the rest of the transcript proves nothing.
+    if left_out * 20 < transcripts {
+        return Ok(());
+    }
+    Err(format!(
+        "{version:?}: {left_out} of {transcripts} transcripts came to what the model leaves out"
+    ))
+}
+
+/// Compares one part of them, on a server of its own.
+fn compare_part(
+    version: ServerVersion,
+    program: &Path,
+    cases: u32,
+    part: u32,
+) -> Result<Compared, String> {
     let bench = RefCell::new(Bench::start(version, program));
-    let outcome = runner(ordinary).run(&crate::grammar::transcripts(), |steps: Vec<Step>| {
+    let transcripts = crate::grammar::transcripts();
+    let outcome = runner(cases, part).run(&transcripts, |steps: Vec<Step>| {
         compare_one(&bench, (version, program), &steps).map_err(TestCaseError::fail)
     });
     let Bench {
@@ -187,18 +241,17 @@ fn compare(version: ServerVersion, program: &Path, ordinary: u32) -> Result<(), 
         ..
     } = bench.into_inner();
     match outcome {
-        // Where the model leaves something out, the rest of the transcript proves nothing.
-        Ok(()) if left_out * 20 < transcripts => Ok(()),
-        Ok(()) => Err(format!(
-            "{version:?}: {left_out} of {transcripts} transcripts came to what the model leaves out"
-        )),
+        Ok(()) => Ok(Compared {
+            transcripts,
+            left_out,
+        }),
         Err(TestError::Fail(reason, steps)) => {
             let lines: Vec<String> = steps.iter().map(Step::to_string).collect();
             let (reason, lines) = (reason.message(), lines.join("\n"));
             Err(format!(
-                "{version:?}: {reason}\n\nthe smallest transcript:\n{lines}"
+                "{version:?}, part {part}: {reason}\n\nthe smallest transcript:\n{lines}"
             ))
         }
-        Err(other) => Err(format!("{version:?}: {other}")),
+        Err(other) => Err(format!("{version:?}, part {part}: {other}")),
     }
 }

@@ -275,7 +275,7 @@ fn wait_ends_when_enough_replicas_have_it_or_by_time() {
     server.record_effects(true);
     server.set_acknowledged(2, 0);
     say(&mut server, writer, "SET lock mine");
-    // Whoever has given no command since then has nothing to wait for.
+    // A client that has given no command since then has nothing to wait for.
     assert_eq!(say(&mut server, reader, "WAIT 2 0"), Reply::Int(2));
     assert_eq!(say(&mut server, writer, "WAIT 2 100"), Reply::Blocked);
     assert!(server.waits_for_replicas());

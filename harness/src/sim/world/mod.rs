@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use picklock_impls::{Context, DynLock, Node as Connection};
 use picklock_scenarios::{Persistence, WorldName};
+use rand::rngs::StdRng;
 
 use crate::account::KeyWatch;
 use crate::adapter::serve::Init;
@@ -60,6 +61,8 @@ pub struct SimWorld {
     monitor: TurnMonitor,
     network: Rc<Network>,
     hosts: RefCell<BTreeMap<usize, Host>>,
+    /// Draws what a worker does first when it wakes.
+    wakings: RefCell<StdRng>,
     walls: RefCell<BTreeMap<usize, SimWallClock>>,
 }
 
@@ -83,6 +86,7 @@ impl SimWorld {
             }
             node
         };
+        let wakings = entropy::stream(parts.seed, "wakings", 0);
         let network = Network::new(Wiring {
             nodes: (0..parts.nodes + usize::from(parts.store))
                 .map(node)
@@ -102,6 +106,7 @@ impl SimWorld {
             monitor: parts.monitor,
             network,
             hosts: RefCell::default(),
+            wakings: RefCell::new(wakings),
             walls: RefCell::default(),
         }
     }

@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
+use rand::RngExt;
+
 use super::SimWorld;
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::message::Request;
 use crate::adapter::process::WorkerOutput;
 use crate::adapter::serve::{Init, answer_messages};
-use crate::sim::host::{Host, HostContext};
+use crate::sim::host::{First, Host, HostContext};
 use crate::world::{Refusal, Session, Workers};
 
 /// The driver's connection to a simulated worker.
@@ -65,7 +67,11 @@ impl Workers for Rc<SimWorld> {
     }
 
     async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
-        self.host(worker, Host::thaw)
+        let first = match self.wakings.borrow_mut().random() {
+            true => First::Work,
+            false => First::Background,
+        };
+        self.host(worker, |host| host.thaw(first))
     }
 
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {

@@ -67,7 +67,7 @@ async fn freezing_goes_on_while_somebody_listens() {
     let mut listening = Box::pin(talk.worker.next());
     assert!(listening.as_mut().now_or_never().is_none());
     control.freeze().await.unwrap();
-    // Killing works on the frozen, and whoever listens hears of it.
+    // A frozen process can be killed, and its listener hears of it.
     let how = control.kill().await;
     assert_eq!(how, "killed by signal 9 (SIGKILL)");
     assert_eq!(listening.await, WorkerOutput::Exited(how));

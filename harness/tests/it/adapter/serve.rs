@@ -9,7 +9,7 @@ use picklock_harness::adapter::connect::connect;
 use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
 use picklock_harness::adapter::serve::{Init, serve};
 use picklock_harness::entropy;
-use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Notice, WallClock, find};
+use picklock_impls::{Context, Deadline, DynLock, Grant, Lock, LockError, Notice, WallClock, find};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use super::redis_server::RedisServer;
 use super::talk::{acquire, extend, init, release};
 
-/// Grants `steady` after 31 ms, cannot extend `silent`, fails for other keys, and says what it is
+/// Grants `steady` after 31 ms, and `interrupted` 200 ms late; cannot extend `silent`, fails for other keys, and says what it is
 /// told to say.
 struct Scripted {
     notices: mpsc::UnboundedReceiver<Notice>,
@@ -38,12 +38,23 @@ impl Lock for Scripted {
             "steady" => Ok(Some(Grant {
                 token: "t1".into(),
                 fence: Some(7),
-                valid_for: Some(ttl - Duration::from_micros(10_300)),
+                valid_until: Some(Deadline::after(ttl - Duration::from_micros(10_300))),
             })),
+            // The machine gives its time to somebody else between the lock's last look at the clock and
+            // its return.
+            "interrupted" => {
+                let valid_until = Some(Deadline::after(ttl));
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                Ok(Some(Grant {
+                    token: "t3".into(),
+                    fence: None,
+                    valid_until,
+                }))
+            }
             "silent" => Ok(Some(Grant {
                 token: "t2".into(),
                 fence: None,
-                valid_for: None,
+                valid_until: None,
             })),
             "taken" => Ok(None),
             "lost" => Err(LockError::Ambiguous("no answer".into())),
@@ -63,7 +74,7 @@ impl Lock for Scripted {
         tokio::time::sleep(Duration::from_millis(5)).await;
         Ok(Some(Grant {
             token: format!("{}+", grant.token),
-            valid_for: Some(ttl),
+            valid_until: Some(Deadline::after(ttl)),
             ..grant.clone()
         }))
     }
@@ -194,6 +205,22 @@ async fn a_grant_says_what_it_is_worth_when_it_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_interruption_does_not_make_a_lease_longer() {
+    with_worker(async |driver| {
+        driver.ask(init(vec![])).await;
+        let granted = driver.ask(acquire("interrupted", 1000)).await;
+        let expected = Answer::Granted {
+            token: "t3".into(),
+            fence: None,
+            valid_ms: Some(800),
+            elapsed_ms: Some(231),
+        };
+        assert_eq!(granted, expected);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn errors_keep_their_certainty() {
     with_worker(async |driver| {
         driver.ask(init(vec![])).await;
@@ -274,7 +301,7 @@ async fn notices_come_unasked() {
         tokio::time::sleep(Duration::from_millis(470)).await;
         let renewed = Notice::Extended {
             token: "t1".into(),
-            valid_for: Duration::from_micros(999_900),
+            valid_until: Deadline::after(Duration::from_micros(999_900)),
         };
         driver.notices.send(renewed).unwrap();
         // 31 ms until the grant and 470 ms after it, since the request was read.

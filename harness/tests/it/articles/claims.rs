@@ -1,7 +1,7 @@
 //! The articles' claims of holders that are late, that die, and that renew.
 
 use picklock_harness::Trial;
-use picklock_harness::check::{Cause, Property};
+use picklock_harness::check::{Cause, Property, Status};
 use picklock_harness::history::What;
 
 use super::{catalog, grants, run, scenario};
@@ -23,6 +23,23 @@ fn finally_del_removes_anothers_lock() {
         ran.assert_held(Property::Ownership);
         ran.assert_held(Property::Lease);
         ran.assert_violated(Property::Exclusion, Cause::OutlivedLease);
+    }
+}
+
+/// After a freeze, either the watchdog's report of its loss is first, or the buyer's own write. The seed
+/// draws it, and a real machine does both.
+#[test]
+fn a_frozen_holder_that_renews_may_be_stopped_in_time_or_not() {
+    let ran = run(&catalog("gc-pause").seeds(0..12), "watchdog");
+    for status in [Status::Held, Status::Violated] {
+        let mut resources = ran
+            .runs()
+            .iter()
+            .map(|run| &run.verdicts[&Property::Resource]);
+        assert!(
+            resources.any(|verdict| verdict.status == status),
+            "{status:?}"
+        );
     }
 }
 
@@ -213,7 +230,7 @@ fn a_minority_that_cannot_be_reached_does_not_end_a_renewed_redlock() {
     }
 }
 
-/// Kleppmann: whoever outlived its lease is shut out by the resource.
+/// Kleppmann: a holder that outlived its lease is shut out by the resource.
 #[test]
 fn fencing_saves_the_resource_from_a_holder_that_oversleeps() {
     let ran = run(&catalog("gc-pause"), "fenced");

@@ -38,7 +38,7 @@ fn two_dead_holders(sleeper: bool) -> Trial {
     trial.option("retry_jitter", "0ms")
 }
 
-/// Whoever loses has still written its own expiry over the winner's.
+/// A client that loses has still written its own expiry over the winner's.
 #[test]
 fn getset_losers_push_the_expiry_on() {
     let ttl_ns = 1_000_000_000;
@@ -70,7 +70,7 @@ fn skewed_clocks_break_getset() {
     ran.assert_violated(Property::Lease, Cause::ClockSkew);
     ran.assert_violated(Property::Resource, Cause::ClockSkew);
     ran.assert_violated(Property::Ownership, Cause::StolenRelease);
-    // Whoever leaves the expiry to Redis does not look at its own clock.
+    // A lock that leaves the expiry to Redis does not look at its own clock.
     for name in ["setnx-expire", "set-nx-px", "watchdog", "redlock"] {
         let ran = run(&catalog("clock-skew"), name);
         ran.assert_held(Property::Lease);

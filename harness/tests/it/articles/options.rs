@@ -108,7 +108,7 @@ impl Lock for Picky {
         Ok(taken.then(|| Grant {
             token: "me".into(),
             fence: Some(self.1),
-            valid_for: None,
+            valid_until: None,
         }))
     }
 

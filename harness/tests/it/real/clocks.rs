@@ -179,7 +179,7 @@ fn who_has_not_loaded_the_library_is_known() {
             command.envs(wall.environment());
         }
         let mut child = command.spawn().unwrap();
-        // Whoever gives something back has loaded all that it will.
+        // A process that answers has loaded all the libraries that it will.
         let mut stdin = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut stdin, b"x").unwrap();
         let mut back = [0];
@@ -188,6 +188,30 @@ fn who_has_not_loaded_the_library_is_known() {
         drop(stdin);
         child.wait().unwrap();
     }
+}
+
+/// A run whose servers' clocks and workers' clocks shift installs it twice.
+#[test]
+fn a_second_installation_does_no_harm_to_who_has_loaded_the_library() {
+    let dir = tempfile::tempdir().unwrap();
+    let shim = WallClockShim::install(dir.path()).unwrap().unwrap();
+    let wall = shim.clock("somebody").unwrap();
+    // The loader looks through all libraries for a name that it has not resolved yet.
+    let look = "import ctypes\nprint('up', flush=True)\ninput()\n\
+        ctypes.CDLL(None).gettimeofday(None, None)\nctypes.CDLL(None).lrand48()\nprint('there')";
+    let mut python = Command::new("python3");
+    python.args(["-c", look]).envs(wall.environment());
+    python.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut python = python.spawn().unwrap();
+    let mut up = [0; 3];
+    std::io::Read::read_exact(python.stdout.as_mut().unwrap(), &mut up).unwrap();
+
+    WallClockShim::install(dir.path()).unwrap().unwrap();
+
+    std::io::Write::write_all(python.stdin.as_mut().unwrap(), b"go on\n").unwrap();
+    let ended = python.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", ended.status);
+    assert_eq!(ended.stdout, b"there\n");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use picklock_harness::check::{Property, Status};
 use picklock_harness::sim::Subject;
 use picklock_harness::{Outcome, Trial};
-use picklock_impls::{Context, Grant, Lock, LockError, Node, find};
+use picklock_impls::{Context, Deadline, Grant, Lock, LockError, Node, find};
 use rand::RngExt;
 use redis::Cmd;
 
@@ -124,7 +124,7 @@ impl Lock for Quorum {
             Some(yes) if yes > self.nodes.len() / 2 && on_time => Ok(Some(Grant {
                 token,
                 fence: None,
-                valid_for: Some(ttl / 2),
+                valid_until: Some(Deadline::after(ttl / 2)),
             })),
             Some(_) => {
                 self.delete(key, &token, patience).await;

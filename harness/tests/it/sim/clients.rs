@@ -70,7 +70,7 @@ fn a_killed_client_is_gone_with_its_tasks_and_comes_back_anew() {
     assert!((2_000_000_000..2_010_000_000).contains(&up(1)));
 }
 
-/// As for a process: the kernel sends what was written, whoever wrote it.
+/// As for a process: the kernel sends what was written, even if the writer is gone.
 #[test]
 fn the_last_command_of_a_killed_client_arrives() {
     let faults = "[[fault]]\nkind = \"hold\"\nat = \"0s\"\nfor = \"2s\"\ndirection = \"request\"\nworkers = [0]\n\

@@ -236,7 +236,7 @@ fn under(fault: &str, lock: &str) -> Outcome {
 }
 
 #[test]
-fn whoever_loses_the_key_is_evicted() {
+fn the_client_that_loses_the_key_is_evicted() {
     for lock in ["set-nx-px", "redlock"] {
         for fault in ["kind = \"evict\"", "kind = \"flush-all\""] {
             let outcome = under(fault, lock);

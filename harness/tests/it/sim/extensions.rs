@@ -90,7 +90,7 @@ impl Lock for Extending {
         Ok(taken.then(|| Grant {
             token: "me".into(),
             fence: None,
-            valid_for: None,
+            valid_until: None,
         }))
     }
 

@@ -146,7 +146,7 @@ fn when_all_is_sold_the_rest_go_home() {
         let history = simulate(&text, "set-nx-px", 1);
         let account = account(&history).unwrap();
         assert_eq!(end(&history), (EndReason::SoldOut, 5), "{sold_out}");
-        // Long before the two hundred have come; whoever came is accounted for.
+        // Long before the two hundred have come; each one that came is accounted for.
         assert!(account.came < 50 && account.unserved > 0, "{account:?}");
         assert_eq!(
             account.asked_for.len() as u64 + account.unserved,

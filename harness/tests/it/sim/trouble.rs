@@ -106,7 +106,7 @@ impl Lock for Silent {
         Ok(Some(Grant {
             token: self.0.to_string(),
             fence: Some(self.0),
-            valid_for: None,
+            valid_until: None,
         }))
     }
 

@@ -27,7 +27,7 @@ pub fn long(purchases: u64) -> History {
 fn purchase(op: u64) -> [Event; 6] {
     const STEP_NS: u64 = 3_000_000;
     let worker = (op % 8) as usize;
-    // Whoever asks next waits a little: the times of a real lock are never round.
+    // The next client that asks waits a little: the times of a real lock are never round.
     let asked_ns = op * STEP_NS + op * 7_919 % 400_000;
     let granted_ns = op * STEP_NS + 600_000;
     let held_ns = match op % 1_000 {

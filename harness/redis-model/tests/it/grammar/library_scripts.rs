@@ -10,7 +10,7 @@ pub const SCRIPTS: &[&str] = &[
     r#"redis.call('set',KEYS[1],cjson.encode({owner={ARGV[1],tonumber(ARGV[2])}}))\nreturn\sredis.call('get',KEYS[1])"#,
     r#"local\sd=cjson.decode(redis.call('get',KEYS[1])\sor\s'{}')\nreturn\sd.owner\sor\s0"#,
     r#"return\scjson.decode(ARGV[1])"#,
-    r#"local\sok,d=pcall(cjson.decode,redis.call('get','s1'))\nreturn\s{tostring(ok),tostring(d)}"#,
+    r#"local\sok,d=pcall(cjson.decode,redis.call('get','s1'))\nreturn\s{tostring(ok),type(d)=='table'\sand\s'table'\sor\stostring(d)}"#,
     r#"return\scjson.encode(cjson.decode('['..ARGV[1]..','..ARGV[2]..']'))"#,
     r#"return\scjson.encode(cjson.decode('{"a":"'..ARGV[1]..'"}'))"#,
     r#"return\scjson.encode(tonumber(ARGV[1]))"#,

@@ -78,6 +78,9 @@ pub fn now() -> Now {
     }
 }
 
+/// How often a server is asked whether clients wait whose connections are closed.
+const MOST_LOOKS: usize = 100_000;
+
 /// A real server with connections that are used again and again.
 pub struct Bench {
     server: RealServer,
@@ -157,9 +160,22 @@ impl Bench {
                 }
             }
         }
-        // What was sent before this has been carried out when this is answered.
-        self.control.ask(&["PING"]);
+        self.wait_until_nobody_waits();
         Ok(())
+    }
+
+    /// The server has seen that the waiting clients are gone. It can hear of that later than of a command
+    /// that was sent afterwards on another connection, and one of them would take what the next transcript
+    /// adds.
+    fn wait_until_nobody_waits(&mut self) {
+        for _ in 0..MOST_LOOKS {
+            let said = self.control.ask(&["INFO", "clients"]);
+            let is_none = |text: &str| text.lines().any(|line| line.trim() == "blocked_clients:0");
+            if matches!(&said, Reply::Bulk(text) if is_none(&String::from_utf8_lossy(text))) {
+                return;
+            }
+        }
+        panic!("a client still waits whose connection is closed");
     }
 
     /// Redis 8.0.2 and Valkey 8.1.1 as Debian 13 has them send no answer to a failed AUTH that comes in

@@ -19,7 +19,7 @@ const SCENARIOS: [&str; 5] = [
     "crash-mid-acquire",
 ];
 
-/// Where pages and pictures are left for whoever wants to look at them.
+/// Where pages and pictures are left for a person to look at.
 pub fn place(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
@@ -381,7 +381,7 @@ fn heard_in(sheet: &Sheet, lane: &str) -> String {
     panic!("no {lane}")
 }
 
-/// A wrong clock stands with its number in the lane of whoever it belongs to.
+/// A wrong clock stands with its number in the lane of its owner.
 #[test]
 fn a_clock_that_is_off_says_by_how_much() {
     for (subject, scenario, lane, said) in [
