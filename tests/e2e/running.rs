@@ -24,7 +24,12 @@ const TOO_BUSY: [&str; 2] = [
 ];
 
 /// How often a run is made again in which the machine stood still.
-const REPEATS: u32 = 3;
+pub const REPEATS: u32 = 3;
+
+/// True where a run says that the machine had too much to do: nothing is known of the lock.
+pub fn was_too_busy(said: &str) -> bool {
+    TOO_BUSY.iter().any(|reason| said.contains(reason))
+}
 
 /// One call of the binary, in a directory and with a temporary directory of its own.
 pub struct Call {
@@ -136,8 +141,7 @@ impl Call {
         let given = names(self.home.path());
         let mut outcome = Running::of(&mut self.command, self.weight, self.home).finish();
         for _ in 0..REPEATS {
-            let said = outcome.all();
-            if !self.at_home || TOO_BUSY.iter().all(|reason| !said.contains(reason)) {
+            if !self.at_home || !was_too_busy(&outcome.all()) {
                 break;
             }
             let home = outcome.home;

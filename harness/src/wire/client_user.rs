@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
 
-use super::connection_setup::only_sets_up;
+use super::connection_setup::beyond_setup;
 use super::shortage::Shortages;
 
 /// True for a client of our own user, on a link of this worker; another one is cut off. It may be the
@@ -29,10 +29,12 @@ pub(super) fn serves(
             own()
         )),
         // Nothing is lost of a client that gave up before it had said more than that it is there.
-        Ok(ClientUser::Gone) if unread(client).is_some_and(|bytes| only_sets_up(&bytes)) => {}
-        Ok(ClientUser::Gone) => shortages.add(format!(
-            "a client on a link of worker {worker} sent something and {GONE}"
-        )),
+        Ok(ClientUser::Gone) => {
+            if let Some(command) = lost(client) {
+                let lost = format!("a client on a link of worker {worker} sent {command} and {GONE}");
+                shortages.add(lost);
+            }
+        }
         Err(error) => shortages.add(format!(
             "the kernel does not say whose a client on a link of worker {worker} is: {error}"
         )),
@@ -42,14 +44,15 @@ pub(super) fn serves(
     false
 }
 
-/// What has come from the client and was not read; `None`: more than it takes to set up a connection.
-fn unread(client: &TcpStream) -> Option<Vec<u8>> {
+/// What a client that is gone has sent and that may matter to others.
+fn lost(client: &TcpStream) -> Option<String> {
     let mut bytes = vec![0; 4 << 10];
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     let count = recv(client, &mut bytes[..], flags).map_or(0, |(count, _)| count);
     let is_all = count < bytes.len();
-    bytes.truncate(count);
-    is_all.then_some(bytes)
+    let beyond = beyond_setup(&bytes[..count]);
+    // No client needs so much to set up a connection.
+    beyond.or_else(|| (!is_all).then(|| "a lot".to_owned()))
 }
 
 /// How the reason ends why such a client was not served. The checkers know it too: it takes a machine that is

@@ -1,4 +1,5 @@
-//! What a client says to set up a connection, before any command of a lock.
+//! What a client says that matters to nobody but itself: to set up a connection, to find the master, to
+//! listen. Nothing is lost if no server ever sees it.
 
 use picklock_scenarios::Direction;
 
@@ -8,12 +9,36 @@ use super::frame_reader::{FrameReader, NextFrame};
 
 /// Commands of client libraries for themselves. They change nothing that another connection sees.
 const SET_UP: &[&str] = &[
-    "AUTH", "CLIENT", "COMMAND", "ECHO", "HELLO", "INFO", "PING", "READONLY", "SELECT",
+    "AUTH",
+    "CLIENT",
+    "COMMAND",
+    "ECHO",
+    "HELLO",
+    "INFO",
+    "PING",
+    "PSUBSCRIBE",
+    "PUNSUBSCRIBE",
+    "QUIT",
+    "READONLY",
+    "ROLE",
+    "SELECT",
+    "SUBSCRIBE",
+    "UNSUBSCRIBE",
 ];
 
-/// True if these first bytes of a connection only set it up, so that nothing is lost if no server ever sees
-/// them. What is not whole at their end is no command, and has no effect either.
-pub(super) fn only_sets_up(mut bytes: &[u8]) -> bool {
+/// What a client asks Sentinels to find a master: <https://redis.io/docs/latest/develop/reference/sentinel-clients/>.
+const ASKED_OF_SENTINELS: &[&str] = &[
+    "GET-MASTER-ADDR-BY-NAME",
+    "MASTER",
+    "MASTERS",
+    "REPLICAS",
+    "SENTINELS",
+    "SLAVES",
+];
+
+/// The first command in these first bytes of a connection that may matter to others; `None`: there is none.
+/// What is not whole at their end is no command, and has no effect either.
+pub(super) fn beyond_setup(mut bytes: &[u8]) -> Option<String> {
     let budget = FrameBudget::default();
     let mut reader = FrameReader::new(Direction::Request, budget.share());
     while !bytes.is_empty() {
@@ -27,35 +52,64 @@ pub(super) fn only_sets_up(mut bytes: &[u8]) -> bool {
         match reader.next_frame() {
             NextFrame::Frame(extent) => {
                 let frame = &reader.bytes()[extent.range];
-                let name = arguments(frame, extent.shape).next();
-                let name = name.map(|range| CommandName::new(&frame[range]));
-                if name.is_none_or(|name| !SET_UP.contains(&name.as_str())) {
-                    return false;
+                let mut words = arguments(frame, extent.shape);
+                let mut name = || words.next().map(|range| CommandName::new(&frame[range]));
+                let command = name();
+                let command = command.as_ref().map_or("", CommandName::as_str);
+                let asked = name();
+                let asked = asked.as_ref().map_or("", CommandName::as_str);
+                let is_of_sentinels = command == "SENTINEL" && ASKED_OF_SENTINELS.contains(&asked);
+                let is_empty = command.is_empty();
+                if !is_empty && !SET_UP.contains(&command) && !is_of_sentinels {
+                    return Some(command.to_owned());
                 }
             }
-            NextFrame::More => return true,
-            NextFrame::Unparseable(_) => return false,
+            NextFrame::More => return None,
+            NextFrame::Unparseable(_) => return Some("what is no command".to_owned()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::only_sets_up;
+    use super::beyond_setup;
+
+    /// Each line as a request.
+    fn said(lines: &[&str]) -> Option<String> {
+        let requests = lines.iter().map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let bulk = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
+            let bulks: String = words.iter().map(bulk).collect();
+            format!("*{}\r\n{bulks}", words.len())
+        });
+        beyond_setup(requests.collect::<String>().as_bytes())
+    }
 
     #[test]
     fn a_command_of_a_lock_is_more_than_setting_up() {
-        let hello = "*2\r\n$5\r\nhello\r\n$1\r\n3\r\n";
-        let info = "*4\r\n$6\r\nCLIENT\r\n$7\r\nSETINFO\r\n$8\r\nLIB-NAME\r\n$1\r\nx\r\n";
-        let delete = "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n";
-        assert!(only_sets_up(b""));
-        assert!(only_sets_up(format!("{hello}{info}").as_bytes()));
-        assert!(!only_sets_up(format!("{hello}{delete}").as_bytes()));
-        assert!(!only_sets_up(b"DEL k\r\n"));
+        let hello = ["hello 3", "CLIENT SETINFO LIB-NAME x"];
+        assert_eq!(said(&[]), None);
+        assert_eq!(said(&hello), None);
+        assert_eq!(said(&["hello 3", "DEL k"]).as_deref(), Some("DEL"));
+        assert_eq!(beyond_setup(b"DEL k\r\n").as_deref(), Some("DEL"));
+        assert!(beyond_setup(b"*1\r\nnonsense\r\n").is_some());
         // Half a command is none.
-        assert!(only_sets_up(
-            format!("{hello}*2\r\n$3\r\nDEL\r\n").as_bytes()
-        ));
-        assert!(!only_sets_up(b"*1\r\nnonsense\r\n"));
+        assert_eq!(beyond_setup(b"*2\r\n$3\r\nDEL\r\n"), None);
+    }
+
+    #[test]
+    fn a_client_that_looks_for_the_master_changes_nothing() {
+        assert_eq!(said(&["AUTH secret", "ROLE"]), None);
+        assert_eq!(said(&["SENTINEL get-master-addr-by-name shop"]), None);
+        let failover = said(&["SENTINEL MASTERS", "SENTINEL FAILOVER shop"]);
+        assert_eq!(failover.as_deref(), Some("SENTINEL"));
+        assert_eq!(said(&["SENTINEL"]).as_deref(), Some("SENTINEL"));
+    }
+
+    #[test]
+    fn to_listen_is_no_command_that_others_see_but_to_publish_is() {
+        assert_eq!(said(&["SUBSCRIBE channel", "UNSUBSCRIBE channel"]), None);
+        let both = said(&["SUBSCRIBE channel", "PUBLISH channel free"]);
+        assert_eq!(both.as_deref(), Some("PUBLISH"));
     }
 }
