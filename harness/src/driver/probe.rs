@@ -68,7 +68,7 @@ async fn start<W: World>(
         seed: entropy::derive(plan.seed, "probe", 0),
         options: plan.options.clone(),
     };
-    match talk.ask(context, 0, init, super::buyer::GRACE).await {
+    match talk.ask(context, 0, init, super::start::START).await {
         Ok(Answer::Ready { .. }) => Ok(talk),
         Ok(Answer::Error { message, .. }) => Err(format!("a client refused to begin: {message}")),
         Ok(other) => Err(talk.broken_by(context, "init", &other).to_string()),

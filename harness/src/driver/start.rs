@@ -3,13 +3,17 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::buyer::{Buyer, GRACE};
+use super::buyer::Buyer;
 use super::conversation::{Conversation, Silence};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::context::{Plan, RunContext, SubjectIdentity, millis};
 use crate::entropy;
 use crate::history::What;
 use crate::world::{Refusal, World};
+
+/// How long a worker may take to start. Nothing is tested by then, and a container or a virtual machine of a
+/// language needs seconds where the machine is busy.
+pub(super) const START: Duration = Duration::from_secs(30);
 
 /// Workers start together and share the processors. The time limit grows by this much for each of
 /// them.
@@ -47,7 +51,7 @@ impl<W: World> Buyer<W> {
             seed: entropy::derive(plan.seed, &purpose, u64::from(incarnation)),
             options: plan.options.clone(),
         };
-        let patience = GRACE + START_EACH * worker_count(plan) + plan.longest_fault();
+        let patience = START + START_EACH * worker_count(plan) + plan.longest_fault();
         match talk.ask(context, 0, init, patience).await {
             Ok(Answer::Ready { name, version }) => {
                 let identity = SubjectIdentity::new(name, version);
@@ -70,7 +74,8 @@ impl<W: World> Buyer<W> {
             }
             Err(Silence::Hung) => {
                 return Err(Refusal::Failed(format!(
-                    "worker {worker} did not answer `init`"
+                    "worker {worker} did not answer `init` within {} s",
+                    patience.as_secs()
                 )));
             }
         }

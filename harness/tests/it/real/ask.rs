@@ -35,6 +35,19 @@ pub async fn ask(address: ServerAddress, words: &[&str]) -> String {
     query(address, words, PATIENCE).await.unwrap()
 }
 
+/// One command, which must be answered, though not on the first connection: a Sentinel that makes a server a
+/// replica ends the connections of its clients (`CLIENT KILL TYPE normal`). It must not matter how often it is
+/// executed.
+pub async fn ask_while_roles_change(address: ServerAddress, words: &[&str]) -> String {
+    loop {
+        match query(address, words, PATIENCE).await {
+            Ok(answer) => return answer,
+            Err(error) if error.is_connection_dropped() || error.is_io_error() => {}
+            Err(error) => panic!("{words:?}: {error}"),
+        }
+    }
+}
+
 /// Sets a key, and waits until so many replicas have it. WAIT is about the writes of its own
 /// connection, so both go through one.
 pub async fn set_with_replicas(master: ServerAddress, key: &str, value: &str, replicas: usize) {
