@@ -6,7 +6,7 @@ use super::reply::{Outcome, Refusal};
 use super::report::Sender;
 use super::session::{ClientId, Session};
 use super::state::State;
-use super::{Now, Reply, Server};
+use super::{Now, Reply, Server, ServerVersion};
 
 /// Commands that a transaction does not queue.
 const NEVER_QUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
@@ -29,8 +29,8 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
     let Some(name) = args.first() else {
         return Reply::NilArray;
     };
-    let spec = match admit(server, client, name, args) {
-        Ok(spec) => spec,
+    let (spec, in_transaction) = match admit(server, client, name, args) {
+        Ok(admitted) => admitted,
         Err(refusal) => {
             // A refused command makes the whole transaction fail.
             if let Some(transaction) = transaction(&mut server.state, client) {
@@ -42,9 +42,10 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
             return refusal.into();
         }
     };
-    // Names are compared last, because few commands are in a transaction.
-    if let Some(transaction) = transaction(&mut server.state, client)
+    // Few commands are in a transaction, so the session is looked up for these only.
+    if in_transaction
         && !NEVER_QUEUED.contains(&spec.name)
+        && let Some(transaction) = transaction(&mut server.state, client)
     {
         let words = args.iter().map(|word| word.to_vec()).collect();
         transaction.queue.push(words);
@@ -81,30 +82,33 @@ fn transaction(state: &mut State, client: ClientId) -> Option<&mut super::sessio
     state.sessions.get_mut(&client)?.transaction.as_mut()
 }
 
-/// The checks before a command is queued or executed.
+/// The checks before a command is queued or executed. True: the client is in a transaction.
 fn admit(
     server: &mut Server,
     client: ClientId,
     name: &[u8],
     args: Args<'_>,
-) -> Result<&'static Spec, Refusal> {
+) -> Result<(&'static Spec, bool), Refusal> {
     let Server {
         state, functions, ..
     } = server;
     let Some(spec) = find(name, state.version) else {
         return Err(unknown(state, name, args));
     };
+    let session = state.sessions.get(&client);
+    let in_transaction = session.is_some_and(|session| session.transaction.is_some());
+    let only_listens = session.is_some_and(Session::only_listens);
     let misuse = spec.check(args, state.version);
     match misuse {
         Misuse::None => {}
         // Redis 6.2 looks at subcommands only when they are executed.
         Misuse::Arity(Some(_)) | Misuse::Unknown(_)
-            if !state.version.since_70() && transaction(state, client).is_some() =>
+            if !state.version.since_70() && in_transaction =>
         {
             return Err(state.not_modelled("a wrong subcommand in a transaction"));
         }
         Misuse::Arity(Some(_)) | Misuse::Unknown(_) if !state.version.since_70() => {
-            while_subscribed(state, client, spec, args)?;
+            while_subscribed(state.version, only_listens, spec, args)?;
             if let Misuse::Unknown(word) = misuse {
                 return Err(unknown_subcommand(state, spec, word));
             }
@@ -121,7 +125,7 @@ fn admit(
         Misuse::Arity(None) => return Err(Refusal::arity(spec.name)),
         Misuse::Unknown(word) => return Err(unknown_subcommand(state, spec, word)),
     }
-    if transaction(state, client).is_some()
+    if in_transaction
         && let Some(refusal) = Refusal::not_in_transaction(state.version, spec.name)
     {
         return Err(refusal);
@@ -132,24 +136,22 @@ fn admit(
     if state.read_only && (spec.changes_keys(args) || functions.may_write(spec, args)) {
         return Err(READ_ONLY);
     }
-    while_subscribed(state, client, spec, args)?;
-    Ok(spec)
+    while_subscribed(state.version, only_listens, spec, args)?;
+    Ok((spec, in_transaction))
 }
 
 /// A RESP2 connection with subscriptions can send few commands.
 fn while_subscribed(
-    state: &State,
-    client: ClientId,
+    version: ServerVersion,
+    only_listens: bool,
     spec: &Spec,
     args: Args<'_>,
 ) -> Result<(), Refusal> {
-    let session = state.sessions.get(&client);
-    let subscribed = session.is_some_and(Session::only_listens);
-    if !subscribed || WHILE_SUBSCRIBED.contains(&spec.name) {
+    if !only_listens || WHILE_SUBSCRIBED.contains(&spec.name) {
         return Ok(());
     }
-    let name = spec.name_of(args, state.version);
-    Err(Refusal::while_subscribed(state.version, &name))
+    let name = spec.name_of(args, version);
+    Err(Refusal::while_subscribed(version, &name))
 }
 
 pub(super) const OUT_OF_MEMORY: Refusal =
