@@ -125,9 +125,7 @@ fn admit(
         Misuse::Arity(None) => return Err(Refusal::arity(spec.name)),
         Misuse::Unknown(word) => return Err(unknown_subcommand(state, spec, word)),
     }
-    if in_transaction
-        && let Some(refusal) = Refusal::not_in_transaction(state.version, spec.name)
-    {
+    if in_transaction && let Some(refusal) = Refusal::not_in_transaction(state.version, spec.name) {
         return Err(refusal);
     }
     if state.out_of_memory && (spec.needs_memory(args) || functions.need_memory(spec, args)) {

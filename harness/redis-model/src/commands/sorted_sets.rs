@@ -130,8 +130,9 @@ fn add_all(
             Reply::Int(0)
         });
     }
-    let Value::SortedSet(set) = context.value_or(key, || Value::SortedSet(SortedSet::default()))
-    else {
+    let version = context.state.version;
+    let empty = || Value::SortedSet(SortedSet::of(version));
+    let Value::SortedSet(set) = context.value_or(key, empty) else {
         return Err(Refusal::WRONG_TYPE);
     };
     let (mut added, mut updated) = (0, 0);
@@ -200,7 +201,7 @@ fn add_one(
         return Ok(Change::Refused);
     }
     if new == old {
-        return Ok(Change::Same(old));
+        return Ok(Change::Same(new));
     }
     set.set(member, new);
     Ok(Change::Updated(new))

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::ServerVersion;
 use super::super::number::lenient_double;
 use super::super::reply::Refusal;
 
@@ -11,6 +12,8 @@ use super::super::reply::Refusal;
 pub(in super::super) struct SortedSet {
     scores: BTreeMap<Vec<u8>, f64>,
     order: BTreeSet<Entry>,
+    /// -0 is stored as such.
+    keeps_minus_zero: bool,
 }
 
 /// A member's position. Scores are never NaN: a command that would produce one is refused.
@@ -39,14 +42,26 @@ impl Ord for Entry {
 }
 
 impl SortedSet {
+    /// An empty one of this server. Since Redis 7.0 a small sorted set stores whole scores as integers, among
+    /// which there is no -0; in Redis 6.2 it stores their text.
+    pub(in super::super) fn of(version: ServerVersion) -> Self {
+        SortedSet {
+            keeps_minus_zero: !version.since_70(),
+            ..SortedSet::default()
+        }
+    }
+
     pub(in super::super) fn score(&self, member: &[u8]) -> Option<f64> {
         self.scores.get(member).copied()
     }
 
     /// Sets a member's score.
     pub(in super::super) fn set(&mut self, member: &[u8], score: f64) {
-        // A small sorted set stores whole scores as integers, among which there is no -0.
-        let score = if score == 0.0 { 0.0 } else { score };
+        let score = if score == 0.0 && !self.keeps_minus_zero {
+            0.0
+        } else {
+            score
+        };
         self.remove(member);
         self.scores.insert(member.to_vec(), score);
         self.order.insert(Entry {

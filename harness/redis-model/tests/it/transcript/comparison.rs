@@ -91,8 +91,11 @@ impl Loose {
         };
         if version == ServerVersion::Redis62 && any(&["EVAL", "EVALSHA"]) {
             Loose::Words
-        } else if version.server() == "valkey" && script_has("pairs(") {
-            // Its Lua hashes names in another way.
+        } else if version.server() == "valkey"
+            && (script_has("pairs(") || script_has("setresp(3)") || any(&["FCALL", "FCALL_RO"]))
+        {
+            // Its Lua hashes names in another way, which shows in the order of a table, and of the maps of RESP3
+            // in scripts.
             Loose::Order
         } else if any(&["SCAN", "SSCAN"]) {
             Loose::Page
