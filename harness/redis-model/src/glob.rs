@@ -1,10 +1,16 @@
-//! Glob patterns, as in `KEYS`.
+//! Glob patterns, as in `PUBSUB CHANNELS`.
 
 /// True if the text matches the pattern: `*`, `?`, `[a-c]`, `[^a]`, `\x`.
+///
+/// Commands that list keys or fields do not ask where the pattern is `*`: see [`matches_name`].
 ///
 /// Only the latest `*` is ever tried with more bytes: what an earlier one takes decides nothing that the
 /// latest cannot. So the time is bounded by the product of the lengths, and nothing is nested.
 pub(super) fn matches<'a>(mut pattern: &'a [u8], mut text: &'a [u8]) -> bool {
+    // Redis's loop ends before it begins where there is no text: not even `*` matches that. Seen on all versions.
+    if text.is_empty() {
+        return pattern.is_empty();
+    }
     // After the latest `*`: the rest of the pattern, and the text from which it is tried next.
     let mut latest: Option<(&[u8], &[u8])> = None;
     loop {
@@ -28,6 +34,11 @@ pub(super) fn matches<'a>(mut pattern: &'a [u8], mut text: &'a [u8]) -> bool {
             _ => return false,
         }
     }
+}
+
+/// The same for `KEYS` and `SCAN`, to which `*` means everything, a name of no bytes included.
+pub(super) fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
+    pattern == b"*" || matches(pattern, name)
 }
 
 /// If the pattern, which does not begin with `*`, fits the first byte of the text: what follows in both.
@@ -88,7 +99,10 @@ mod tests {
     #[test]
     fn patterns_fit_what_they_should() {
         for (pattern, text, fits) in [
-            ("*", "", true),
+            ("", "", true),
+            ("*", "", false),
+            ("*", "a", true),
+            ("a*", "a", true),
             ("a*c", "abbc", true),
             ("a?c", "ac", false),
             ("[a-c]x", "bx", true),

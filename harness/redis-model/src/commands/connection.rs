@@ -70,15 +70,15 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     };
     let version = context.state.version;
     let mut name = None;
-    let mut users = Vec::new();
+    let mut user_to_check = None;
     let mut words = args.get(2..).unwrap_or_default().iter();
     while let Some(word) = words.next() {
         if is_word(word, "AUTH") && words.len() >= 2 {
             let user = words.next().copied().unwrap_or_default();
             words.next();
-            // Since 7.2 nothing is checked before all words are read.
+            // Since 7.2 nothing is checked before all words are read, and the last user counts.
             match version.since_72() {
-                true => users.push(user),
+                true => user_to_check = Some(user),
                 false => check_user(user)?,
             }
         } else if is_word(word, "SETNAME") && words.len() >= 1 {
@@ -92,7 +92,7 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             )));
         }
     }
-    users.into_iter().try_for_each(check_user)?;
+    user_to_check.map_or(Ok(()), check_user)?;
     let role = if context.state.read_only {
         "replica"
     } else {

@@ -3,7 +3,7 @@
 use super::super::Reply;
 use super::super::command::{Args, Spec};
 use super::super::context::Context;
-use super::super::glob::matches;
+use super::super::glob::matches_name;
 use super::super::reply::{Outcome, Refusal};
 use super::option_word::is_word;
 
@@ -74,7 +74,7 @@ fn keys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         .state
         .keyspace
         .keys(context.database, context.now.ms())
-        .filter(|key| matches(args[1], key));
+        .filter(|key| matches_name(args[1], key));
     Ok(Reply::bulks(names))
 }
 

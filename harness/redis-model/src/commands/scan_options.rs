@@ -2,7 +2,7 @@
 
 use super::super::ServerVersion;
 use super::super::command::Args;
-use super::super::glob::matches;
+use super::super::glob::matches_name;
 use super::super::number::integer_argument;
 use super::super::reply::Refusal;
 use super::option_word::is_word;
@@ -100,7 +100,8 @@ impl<'a> Options<'a> {
     }
 
     pub(super) fn allow_name(&self, name: &[u8]) -> bool {
-        self.pattern.is_none_or(|pattern| matches(pattern, name))
+        self.pattern
+            .is_none_or(|pattern| matches_name(pattern, name))
     }
 
     pub(super) fn allow_type(&self, name: &str) -> bool {

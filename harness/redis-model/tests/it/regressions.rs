@@ -186,6 +186,21 @@ const REGRESSIONS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "a pattern matches no name without bytes, but KEYS and SCAN know `*`",
+        &[
+            "0: SUBSCRIBE \\e c1",
+            "1: PSUBSCRIBE *",
+            "2: PUBSUB CHANNELS *",
+            "2: PUBSUB CHANNELS \\e",
+            "2: PUBLISH \\e x",
+            "2: SET \\e 1",
+            "2: KEYS *",
+            "2: KEYS **",
+            "2: SCAN 0 MATCH *",
+            "2: SCAN 0 MATCH **",
+        ],
+    ),
+    (
         "small sorted sets know no -0",
         &[
             "0: ZINCRBY z1 -0 a",
