@@ -6,7 +6,7 @@ use super::reply::{Outcome, Refusal};
 use super::report::Sender;
 use super::session::{ClientId, Session};
 use super::state::State;
-use super::{Now, Reply, Server, ServerVersion};
+use super::{Now, Reply, Server};
 
 /// Commands that a transaction does not queue.
 const NEVER_QUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
@@ -108,7 +108,7 @@ fn admit(
             return Err(state.not_modelled("a wrong subcommand in a transaction"));
         }
         Misuse::Arity(Some(_)) | Misuse::Unknown(_) if !state.version.since_70() => {
-            while_subscribed(state.version, only_listens, spec, args)?;
+            while_subscribed(state, only_listens, spec, args)?;
             if let Misuse::Unknown(word) = misuse {
                 return Err(unknown_subcommand(state, spec, word));
             }
@@ -134,13 +134,13 @@ fn admit(
     if state.read_only && (spec.changes_keys(args) || functions.may_write(spec, args)) {
         return Err(READ_ONLY);
     }
-    while_subscribed(state.version, only_listens, spec, args)?;
+    while_subscribed(state, only_listens, spec, args)?;
     Ok((spec, in_transaction))
 }
 
 /// A RESP2 connection with subscriptions can send few commands.
 fn while_subscribed(
-    version: ServerVersion,
+    state: &State,
     only_listens: bool,
     spec: &Spec,
     args: Args<'_>,
@@ -148,8 +148,8 @@ fn while_subscribed(
     if !only_listens || WHILE_SUBSCRIBED.contains(&spec.name) {
         return Ok(());
     }
-    let name = spec.name_of(args, version);
-    Err(Refusal::while_subscribed(version, &name))
+    let name = spec.name_of(args, state.version);
+    Err(Refusal::while_subscribed(state.version, &name))
 }
 
 pub(super) const OUT_OF_MEMORY: Refusal =

@@ -130,8 +130,11 @@ fn add_all(
             Reply::Int(0)
         });
     }
-    let version = context.state.version;
-    let empty = || Value::SortedSet(SortedSet::of(version));
+    let empty = match context.state.version.since_70() {
+        true => SortedSet::default,
+        false => SortedSet::with_minus_zero,
+    };
+    let empty = || Value::SortedSet(empty());
     let Value::SortedSet(set) = context.value_or(key, empty) else {
         return Err(Refusal::WRONG_TYPE);
     };

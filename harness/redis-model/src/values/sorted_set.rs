@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::ServerVersion;
 use super::super::number::lenient_double;
 use super::super::reply::Refusal;
 
@@ -42,11 +41,11 @@ impl Ord for Entry {
 }
 
 impl SortedSet {
-    /// An empty one of this server. Since Redis 7.0 a small sorted set stores whole scores as integers, among
-    /// which there is no -0; in Redis 6.2 it stores their text.
-    pub(in super::super) fn of(version: ServerVersion) -> Self {
+    /// An empty one, in which -0 stays what it is, as in Redis 6.2: a small sorted set stores the text of its
+    /// scores there. Since 7.0 it stores whole scores as integers, among which there is no -0.
+    pub(in super::super) fn with_minus_zero() -> Self {
         SortedSet {
-            keeps_minus_zero: !version.since_70(),
+            keeps_minus_zero: true,
             ..SortedSet::default()
         }
     }
