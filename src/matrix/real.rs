@@ -6,12 +6,12 @@
 //! up belongs to one run alone. The main thread starts the children, and they die with it.
 
 use std::cell::{Cell, RefCell};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use picklock_harness::check::stood_still;
+use picklock_harness::check::machine_too_slow;
 use picklock_harness::clock::Clock;
 use picklock_harness::context::millis;
 use picklock_harness::real::parent_death_signal;
@@ -22,6 +22,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::JoinSet;
 
 use super::cell_builder::{RunLatency, RunResult};
 use super::directory::MatrixDirectory;
@@ -32,10 +33,10 @@ use crate::interrupt::Interrupt;
 use crate::reproduce_command::ReproduceCommand;
 use crate::{exit, subject};
 
-/// How often a run is made again in which the machine stood still.
+/// How often a run is made again in which the machine was too slow.
 const REPEATS: u64 = 3;
 
-/// After so many repeats in a row in which it stood still once more, no run is made again: that is how this
+/// After so many repeats in a row in which it was too slow once more, no run is made again: that is how this
 /// machine is, and the table should end.
 const FRUITLESS: u32 = 10;
 
@@ -48,8 +49,18 @@ struct Work {
     directory: Option<MatrixDirectory>,
     interrupt: Interrupt,
     tell: UnboundedSender<RunReport>,
-    /// Repeats in a row in which the machine stood still again.
+    /// Runs in which the machine was too slow.
+    spoiled: RefCell<Vec<Spoiled>>,
+    /// Repeats in a row in which the machine was too slow again.
     fruitless: Cell<u32>,
+}
+
+/// A run in which the machine was too slow, and what came out.
+struct Spoiled {
+    index: usize,
+    spec: RunSpec,
+    out: Option<PathBuf>,
+    result: RunResult,
 }
 
 /// Starts the runs, `jobs` at a time; their results arrive as [`RunReport`]. On an interrupt,
@@ -69,11 +80,17 @@ pub fn start(
         directory: directory.cloned(),
         interrupt: interrupt.clone(),
         tell,
+        spoiled: RefCell::default(),
         fruitless: Cell::new(0),
     });
-    for _ in 0..jobs {
-        tokio::task::spawn_local(Rc::clone(&work).take_runs());
-    }
+    tokio::task::spawn_local(async move {
+        let mut takers = JoinSet::new();
+        for _ in 0..jobs {
+            takers.spawn_local(Rc::clone(&work).take_runs());
+        }
+        takers.join_all().await;
+        work.repeat_spoiled().await;
+    });
 }
 
 impl Work {
@@ -93,9 +110,18 @@ impl Work {
             }
             let out = self.directory.as_ref().map(|it| it.run(&task, seed));
             let spec = task.spec.with_seed(seed);
-            let first = self.run(&spec, out.as_deref()).await;
+            let ended = self.run(&spec, out.as_deref()).await;
             drop(permits);
-            let report = match self.judged(first, &spec, out.as_deref()).await {
+            let report = match ended {
+                Ok(Some(result)) if machine_too_slow(&result.verdicts) => {
+                    self.spoiled.borrow_mut().push(Spoiled {
+                        index,
+                        spec,
+                        out,
+                        result,
+                    });
+                    continue;
+                }
                 Ok(Some(result)) => RunReport::Ran(index, Box::new(result)),
                 Ok(None) => return,
                 Err(reason) => RunReport::Failed(index, seed, reason),
@@ -113,38 +139,48 @@ impl Work {
         u32::try_from(needs).unwrap_or(u32::MAX)
     }
 
-    /// Makes a run again, with nothing beside it, as long as the machine stood still and nothing could be
-    /// judged: the lock was not put to the test.
-    async fn judged(
-        &self,
-        mut ended: Result<Option<RunResult>, String>,
-        spec: &RunSpec,
-        out: Option<&Path>,
-    ) -> Result<Option<RunResult>, String> {
+    /// Makes the runs again in which the machine was too slow: nothing could be judged, so the lock was not put
+    /// to the test. At the end, one by one: nothing runs beside them then.
+    async fn repeat_spoiled(&self) {
+        let spoiled = std::mem::take(&mut *self.spoiled.borrow_mut());
+        for run in spoiled {
+            let (index, seed) = (run.index, run.spec.seed);
+            let report = match self.repeated(run).await {
+                Ok(Some(result)) => RunReport::Ran(index, Box::new(result)),
+                Ok(None) => return,
+                Err(reason) => RunReport::Failed(index, seed, reason),
+            };
+            if self.tell.send(report).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Makes one run again as long as the machine was too slow; `None` if the user interrupted it.
+    async fn repeated(&self, run: Spoiled) -> Result<Option<RunResult>, String> {
+        let mut result = run.result;
         for repeats in 1..=REPEATS {
-            let spoiled = matches!(&ended, Ok(Some(result)) if stood_still(&result.verdicts));
-            if !spoiled || self.fruitless.get() >= FRUITLESS {
+            if !machine_too_slow(&result.verdicts) || self.fruitless.get() >= FRUITLESS {
                 break;
             }
-            let all = u32::try_from(self.jobs).unwrap_or(u32::MAX);
-            // The semaphore is never closed.
-            let Ok(_permits) = self.permits.acquire_many(all).await else {
-                break;
-            };
-            if let Some(path) = out {
+            if self.interrupt.is_wanted() {
+                return Ok(None);
+            }
+            if let Some(path) = &run.out {
                 std::fs::remove_dir_all(path)
                     .map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
             }
-            ended = self.run(spec, out).await;
-            if let Ok(Some(result)) = &mut ended {
-                result.repeats = repeats;
-                match stood_still(&result.verdicts) {
-                    true => self.fruitless.set(self.fruitless.get() + 1),
-                    false => self.fruitless.set(0),
-                }
+            match self.run(&run.spec, run.out.as_deref()).await? {
+                Some(again) => result = again,
+                None => return Ok(None),
+            }
+            result.repeats = repeats;
+            match machine_too_slow(&result.verdicts) {
+                true => self.fruitless.set(self.fruitless.get() + 1),
+                false => self.fruitless.set(0),
             }
         }
-        ended
+        Ok(Some(result))
     }
 
     /// One run; `None` if the user interrupted it.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::history::{KeyChange, KeyName};
-use crate::model::{HeldValue, Server, TouchedKeys};
+use crate::model::{HeldValue, Server, Touched, TouchedKeys};
 
 use super::key_record::KeyRecord;
 use super::lock_keys::{lock_keys, took};
@@ -54,7 +54,7 @@ impl KeyWatch {
     ) {
         let mut touched = std::mem::take(&mut self.touched);
         server.take_touched(&mut touched);
-        for key in touched.iter() {
+        for key in expired_first(&touched) {
             let index = self.index(key.database, key.key);
             if key.expired {
                 self.expired(index, time);
@@ -181,11 +181,71 @@ impl KeyWatch {
     }
 }
 
+/// The keys of one look, in order, but what had expired comes first: it was gone before the command that
+/// found it so, and servers tell it first. What the same command wrote and then found expired stays
+/// where it is.
+fn expired_first(touched: &TouchedKeys) -> impl Iterator<Item = Touched<'_>> {
+    let had_expired = |number: usize, key: &Touched<'_>| {
+        let same = |other: &Touched<'_>| (other.database, other.key) == (key.database, key.key);
+        key.expired && !touched.iter().take(number).any(|other| same(&other))
+    };
+    let of = move |first: bool| {
+        let numbered = touched.iter().enumerate();
+        numbered
+            .filter_map(move |(number, key)| (had_expired(number, &key) == first).then_some(key))
+    };
+    of(true).chain(of(false))
+}
+
 /// The name of a key that is no lock's: of another database than the first with its number.
 fn other_name(database: usize, bytes: &[u8]) -> Arc<str> {
     let name = String::from_utf8_lossy(bytes);
     match database {
         0 => Arc::from(name),
         _ => Arc::from(format!("{name} (database {database})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{Now, ServerVersion};
+
+    use super::*;
+
+    /// What `last` changed, 50 ms after the first commands.
+    fn changes(first: &[&[&str]], last: &[&str]) -> Vec<String> {
+        let mut server = Server::new(ServerVersion::default());
+        server.watch_keys(true);
+        let mut watch = KeyWatch::new(Rc::from([]));
+        let client = server.connect();
+        let mut run = |command: &[&str], wall_ms: i64| {
+            let words: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
+            server.execute(client, &words, Now::from_ms(wall_ms));
+            let time = LookTime { at_ns: 0, wall_ms };
+            watch.look(&mut server, time, || KeyChange::Evicted);
+        };
+        first.iter().for_each(|command| run(command, 1_000));
+        run(last, 1_050);
+        let told = |record: &KeyRecord| format!("{:?} {:?}", record.key, record.why);
+        watch.take()[first.len()..].iter().map(told).collect()
+    }
+
+    #[test]
+    fn what_had_expired_was_gone_before_the_command_that_found_it_so() {
+        assert_eq!(
+            changes(
+                &[&["SET", "a", "1"], &["SET", "b", "1", "PX", "10"]],
+                &["DEL", "a", "b"]
+            ),
+            [r#"Other("b") Expired"#, r#"Other("a") Evicted"#]
+        );
+    }
+
+    #[test]
+    fn what_a_command_gives_an_expiry_in_the_past_was_removed_by_it() {
+        assert_eq!(
+            changes(&[&["SET", "a", "1"]], &["PEXPIREAT", "a", "1"]),
+            [r#"Other("a") Evicted"#]
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! What a server tells in special cases, and what the replay makes of it.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use picklock_scenarios::Phase;
@@ -30,7 +31,13 @@ impl Senders for Workers {
             phase: Phase::Acquire,
             number: None,
             replied_ns: None,
+            // Connection 0 is closed before connection 2 sends anything.
+            closed_before: usize::from(conn == 2),
         })
+    }
+
+    fn closed(&self, numbers: Range<usize>) -> Vec<u64> {
+        numbers.map(|number| number as u64).collect()
     }
 }
 
@@ -173,6 +180,7 @@ fn an_expiry_between_two_scripts_belongs_to_neither() {
     );
 }
 
+/// The key was gone before the script, which only found it so.
 #[test]
 fn an_expiry_inside_a_script_comes_before_what_it_writes() {
     let mut told = Told::new();
@@ -186,7 +194,7 @@ fn an_expiry_inside_a_script_comes_before_what_it_writes() {
     let changes = told.changes();
     assert_eq!(
         changes,
-        ["b 5 SET of 1", "a ever EVAL of 0", "- ever Expired"]
+        ["b 5 SET of 1", "- ever Expired", "a ever EVAL of 0"]
     );
 }
 
@@ -249,4 +257,22 @@ fn a_replica_does_not_expire_what_its_master_keeps() {
         changes,
         ["a 5 SET of 0", "a 40 FailedOver", "a ever PERSIST of 1"]
     );
+}
+
+/// A server does not tell that a client has closed its connection while it waited.
+#[test]
+fn a_client_that_left_while_it_waited_is_given_nothing() {
+    let push = r#""RPUSH" "k" "x""#;
+    let pushed = |by: &str| {
+        let mut told = Told::new();
+        told.lines(&[
+            r#"1 [0 A] "BLPOP" "k" "0""#,
+            r#"2 [0 C] "ECHO" "worker-2""#,
+            &format!("3 [0 {by}] {push}"),
+        ]);
+        told.changes()
+    };
+    assert_eq!(pushed("C"), ["{x} ever RPUSH of 2"]);
+    // Nothing says that the waiting one had left by then.
+    assert_eq!(pushed("B"), [""; 0]);
 }

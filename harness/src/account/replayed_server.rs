@@ -246,6 +246,11 @@ impl ReplayedServer {
     /// A client has gone, or a new one has its address: it waits for nothing, and its transaction is over.
     pub(super) fn forget(&mut self, address: &str) {
         self.transactions.remove(address);
+        self.stop_waiting(address);
+    }
+
+    /// A client has gone. What it sent before that may still be told, so its transaction is kept.
+    pub(super) fn stop_waiting(&mut self, address: &str) {
         if let Some((client, _)) = self.clients.remove(address) {
             self.model.disconnect(client);
         }

@@ -148,6 +148,13 @@ impl NodeReplay {
         }
     }
 
+    /// The client at this address has closed its connection: it waits for nothing any more.
+    pub fn closed(&mut self, server: usize, address: &str) {
+        if let Some(replayed) = self.servers.get_mut(server) {
+            replayed.stop_waiting(address);
+        }
+    }
+
     /// A server has started, and has these keys. `wall_us`: what its wall clock shows.
     pub fn restarted(&mut self, server: usize, keys: &[StoredKey], wall_us: i64, at_ns: u64) {
         self.settle();

@@ -4,6 +4,7 @@
 //! `ECHO`, which ties the address to the connection; what the connection sends is known from elsewhere.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use picklock_scenarios::Phase;
 
@@ -26,6 +27,8 @@ pub struct SentBy {
     pub number: Option<u64>,
     /// When its reply came, nanoseconds since the run began; `None`: it has not.
     pub replied_ns: Option<u64>,
+    /// How many connections had been closed when it was sent.
+    pub closed_before: usize,
 }
 
 /// Who knows what the connections have sent.
@@ -35,6 +38,9 @@ pub trait Senders {
 
     /// Which request of a connection a server has executed: its name and arguments.
     fn claim(&self, conn: u64, words: &[Vec<u8>]) -> Option<SentBy>;
+
+    /// The connections that were closed, in that order: those with these numbers.
+    fn closed(&self, numbers: Range<usize>) -> Vec<u64>;
 }
 
 /// What is known while the report of one server is read.
@@ -44,6 +50,8 @@ pub struct ServerReport {
     stream: MonitorStream,
     /// The connection at each of the server's addresses.
     connections: HashMap<String, u64>,
+    /// How many of the connections that were closed the replay knows of.
+    closed: usize,
     /// When the latest command was executed that is no part of a script.
     script_ns: u64,
 }
@@ -107,18 +115,34 @@ impl ServerReport {
                     }
                     None => echoed(word),
                 }
-            } else if let Some(conn) = self.connections.get(address) {
-                let sent = senders.claim(*conn, &line.words);
+            } else if let Some(&conn) = self.connections.get(address) {
+                let sent = senders.claim(conn, &line.words);
                 // Its reply may have come before its line did.
+                if let Some(sent) = &sent {
+                    self.note_closed(sent.closed_before, replay, senders);
+                }
                 let replied_ns = sent.and_then(|sent| sent.replied_ns);
                 self.script_ns = replied_ns.map_or(now_ns, |at| at.min(now_ns));
                 by = sent.map(|sent| ByWorker {
                     command: command(&sent, line),
-                    request: sent.number.map(|number| (*conn, number)),
+                    request: sent.number.map(|number| (conn, number)),
                 });
             }
         }
         replay.executed(self.server, line, self.script_ns, by);
+    }
+
+    /// A server does not tell that a connection is closed, so the replay hears it from the first
+    /// request that was sent after that: what is pushed from then on goes to nobody who has left.
+    fn note_closed(&mut self, until: usize, replay: &mut NodeReplay, senders: &impl Senders) {
+        if until <= self.closed {
+            return;
+        }
+        for closed in senders.closed(self.closed..until) {
+            let at = self.connections.iter().filter(|(_, conn)| **conn == closed);
+            at.for_each(|(address, _)| replay.closed(self.server, address));
+        }
+        self.closed = until;
     }
 }
 

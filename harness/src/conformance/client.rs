@@ -23,8 +23,9 @@ use crate::real::{Reaper, Registration, WorkerContainer, WorldError, parent_deat
 
 /// How long an adapter may be silent beyond all waiting that was asked for.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// How long it may take to get ready.
-const START_PATIENCE: Duration = Duration::from_millis(2_500);
+/// How long it may take to get ready. Nothing is tested by then, and on a machine that is busy a program
+/// that starts may have to wait for the disk or a processor for seconds, without using one.
+const START_PATIENCE: Duration = Duration::from_secs(10);
 /// One that works is given more time, so that a busy machine accuses nobody: as long as it uses more
 /// than [`IDLE_TICKS`] in each of these.
 const WINDOW: Duration = Duration::from_secs(1);

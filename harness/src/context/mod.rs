@@ -13,7 +13,7 @@ mod triggers;
 
 pub use arrivals::{Arrivals, Turn};
 pub use extensions::Extensions;
-pub use plan::{Plan, millis};
+pub use plan::{PART_OF_LEASE, Plan, millis};
 pub use recorder::{Listener, Recorder};
 pub use roster::Roster;
 pub use run_context::{RunContext, SubjectIdentity};

@@ -7,6 +7,10 @@ use picklock_scenarios::Scenario;
 
 use crate::model::ServerVersion;
 
+/// The shortest time that matters where the machine was late, as a fraction of the lease: as long as Redlock
+/// waits for a node.
+pub const PART_OF_LEASE: u32 = 10;
+
 /// The run's numbers, resolved from the scenario.
 #[derive(Debug, Clone)]
 pub struct Plan {

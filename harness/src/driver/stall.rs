@@ -11,15 +11,12 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::context::{RunContext, millis};
+use crate::context::{PART_OF_LEASE, RunContext, millis};
 use crate::history::What;
 use crate::world::World;
 
 /// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// Shortest stall that matters, as a fraction of the lease: as long as Redlock waits for a node.
-const PART_OF_LEASE: u32 = 10;
 
 /// Records each stall and each shortage, for as long as it is polled. Not needed in a world whose
 /// time cannot stall.

@@ -33,13 +33,30 @@ struct Fault {
     id: u32,
     /// What was done so far, in this order.
     undo: Vec<Undo>,
+    /// When it is to end, where its scenario says so.
+    due_ns: Option<u64>,
 }
 
 impl Ongoing {
     /// A fault starts.
     pub(super) fn start(&self, id: u32) {
-        let undo = Vec::new();
-        self.faults.borrow_mut().push(Fault { id, undo });
+        let (undo, due_ns) = (Vec::new(), None);
+        self.faults.borrow_mut().push(Fault { id, undo, due_ns });
+    }
+
+    /// The fault is to end at this time.
+    pub(super) fn is_due(&self, id: u32, at_ns: u64) {
+        let mut faults = self.faults.borrow_mut();
+        if let Some(fault) = faults.iter_mut().find(|fault| fault.id == id) {
+            fault.due_ns = Some(at_ns);
+        }
+    }
+
+    /// When the fault is to end. `None`: its scenario does not say, or it has ended.
+    pub(super) fn due_ns(&self, id: u32) -> Option<u64> {
+        let faults = self.faults.borrow();
+        let fault = faults.iter().find(|fault| fault.id == id);
+        fault.and_then(|fault| fault.due_ns)
     }
 
     /// The fault has done something that must be undone.

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::clocks::ClockShifts;
 use super::ongoing::{Ongoing, Undo};
 use super::silences::Silences;
-use crate::context::{DueFault, Location, RunContext};
+use crate::context::{DueFault, Location, PART_OF_LEASE, RunContext, millis};
 use crate::history::{ClockShift, What};
 use crate::world::{Capabilities, World};
 
@@ -186,6 +186,10 @@ impl<W: World> Nemesis<W> {
             }
             Lasts::For(_) | Lasts::Frames(_) => {}
         }
+        if let (Lasts::For(span), Strikes::Nodes) = (lasts, plan.kind.strikes()) {
+            let lasts_ns = u64::try_from(span.resolve(ttl).as_nanos()).unwrap_or(u64::MAX);
+            self.ongoing.is_due(id, since_ns.saturating_add(lasts_ns));
+        }
         started();
         if plan.when.is_some() {
             self.context.start_gate.open();
@@ -252,9 +256,22 @@ impl<W: World> Nemesis<W> {
         }
         // It leaves the list only now. Should the run end while it is undone, `end_all` does it
         // again rather than not at all.
+        let due_ns = self.ongoing.due_ns(id);
         if self.ongoing.remove(id) {
+            if let Some(late_ms) = due_ns.and_then(|due_ns| self.overrun_ms(due_ns)) {
+                self.context
+                    .recorder
+                    .write(What::FaultOverran { id, late_ms });
+            }
             self.context.recorder.write(What::FaultEnded { id });
         }
+    }
+
+    /// By how much a fault that ends now lasted too long; `None`: by less than what matters.
+    fn overrun_ms(&self, due_ns: u64) -> Option<u64> {
+        let late_ns = self.context.clock.now_ns().saturating_sub(due_ns);
+        let late = Duration::from_nanos(late_ns);
+        (late >= self.context.plan.ttl / PART_OF_LEASE).then(|| millis(late))
     }
 
     pub(super) fn missed(&self, index: usize, reason: &str) {

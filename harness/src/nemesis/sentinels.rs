@@ -25,8 +25,12 @@ impl<W: World> Nemesis<W> {
         nodes: Vec<usize>,
         started: impl FnOnce(),
     ) {
-        let failover = self.begin_one("failover", &nodes, ", left to the Sentinels");
-        let frozen = self.begin_one("pause-node", &nodes, ", until they have promoted a replica");
+        let failover = self.begin_one("failover", &nodes, " (left to the Sentinels)");
+        let frozen = self.begin_one(
+            "pause-node",
+            &nodes,
+            " (until they have promoted a replica)",
+        );
         let mut stale = Vec::new();
         if let Err(refusal) = self.freeze_and_replace(&nodes, frozen, &mut stale).await {
             for id in [frozen].into_iter().chain(stale).chain([failover]) {
@@ -72,7 +76,7 @@ impl<W: World> Nemesis<W> {
         }
         for node in nodes {
             let words = self.context.world.promoted_by_sentinels(*node).await?;
-            stale.push(self.begin_one("stale-master", &[*node], &format!(": {words}")));
+            stale.push(self.begin_one("stale-master", &[*node], &format!(" ({words})")));
         }
         Ok(())
     }

@@ -88,9 +88,28 @@ mod tests {
 
     use super::*;
 
-    fn owned_by(owner: &str) -> Child {
+    /// A process with this owner in its environment. That is there a moment after `spawn` returns.
+    async fn owned_by(owner: &str) -> Child {
         let mut sleep = Command::new("sleep");
-        sleep.arg("600").env(OWNER_VARIABLE, owner).spawn().unwrap()
+        let child = sleep.arg("600").env(OWNER_VARIABLE, owner).spawn();
+        let child = child.unwrap();
+        let entry = format!("{OWNER_VARIABLE}={owner}\0");
+        until(&entry, || {
+            let text = std::fs::read(format!("/proc/{}/environ", child.id())).unwrap();
+            String::from_utf8(text).unwrap().contains(&entry)
+        })
+        .await;
+        child
+    }
+
+    async fn until(what: &str, mut seen: impl FnMut() -> bool) {
+        let waiting = async {
+            while !seen() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let seen = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+        assert!(seen.is_ok(), "not seen: {what}");
     }
 
     #[tokio::test]
@@ -98,18 +117,24 @@ mod tests {
         let here = ProcessIdentity::this_process().unwrap().to_string();
         let (_, rest) = here.split_once(':').unwrap();
         // No process id is as high as this one.
-        let mut orphan = owned_by(&format!("{}:{rest}", i32::MAX));
+        let mut orphan = owned_by(&format!("{}:{rest}", i32::MAX)).await;
         let mut others = [
-            owned_by(&here),
-            owned_by("somebody"),
-            owned_by(&format!("{}:1:another boot:1", i32::MAX)),
+            owned_by(&here).await,
+            owned_by("somebody").await,
+            owned_by(&format!("{}:1:another boot:1", i32::MAX)).await,
         ];
         let number = Pid::from_raw(i32::try_from(orphan.id()).unwrap()).unwrap();
         kill_process(number, Signal::STOP).unwrap();
 
         kill_orphans().await;
 
-        assert!(!orphan.wait().unwrap().success());
+        let mut end = None;
+        until("its end", || {
+            end = orphan.try_wait().unwrap();
+            end.is_some()
+        })
+        .await;
+        assert!(end.is_some_and(|end| !end.success()));
         for other in &mut others {
             assert!(other.try_wait().unwrap().is_none(), "{other:?}");
             other.kill().unwrap();

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -121,11 +122,16 @@ impl ObservedNode {
         Ok(())
     }
 
-    /// The node's master is about to be killed. A server answers a client before it tells us of the
-    /// command, and one that dies in between leaves the command untold.
+    /// The node's master is about to be killed, and is sent nothing more. A server answers a client before
+    /// it tells us of the command, and one that dies in between leaves the command untold.
     pub(super) async fn master_dies(self: &Rc<Self>) {
         let master = self.replay.borrow().master();
-        let _ = timeout(LAST_WORDS, self.catch_up(master)).await;
+        let told = async {
+            // Of what a server reads in one turn, the mark may come first.
+            self.catch_up(master).await;
+            self.catch_up(master).await;
+        };
+        let _ = timeout(LAST_WORDS, told).await;
     }
 
     /// The node's master is gone: what it has said before is read to the end. A promotion that came first
@@ -367,7 +373,12 @@ impl Senders for Wire {
             phase: request.phase,
             number: request.number,
             replied_ns: request.replied_ns,
+            closed_before: request.closed_before,
         })
+    }
+
+    fn closed(&self, numbers: Range<usize>) -> Vec<u64> {
+        self.closed(numbers)
     }
 }
 

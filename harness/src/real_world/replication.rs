@@ -28,10 +28,7 @@ impl Replication for RealWorld {
             caught_up(servers.address(node), replica).await?;
         }
         let observer = self.observer(node);
-        if let Some(observer) = &observer {
-            observer.master_dies().await;
-        }
-        servers.crash(node).await.map_err(failed)?;
+        self.kill_master(node).await?;
         if let Some(observer) = &observer {
             observer.master_died().await;
         }

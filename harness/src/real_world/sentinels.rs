@@ -24,7 +24,7 @@ impl Sentinels for RealWorld {
         self.promoted.borrow_mut().insert(node, address);
         let [old, new] = [0, server].map(|server| watch.servers(node)[server]);
         Ok(format!(
-            "the Sentinels made {new} its master, and {old} was"
+            "the Sentinels made {new} its master in place of {old}"
         ))
     }
 

@@ -123,6 +123,7 @@ impl Network {
                 drop(state);
             }
             reply => {
+                self.note_replied(conn, &reply, at_ns);
                 let payload = Payload::Reply(reply);
                 self.send(state, Frame { conn, tag, payload }, at_ns);
             }
@@ -137,7 +138,10 @@ impl Network {
     /// Sends the late replies of a node to the clients that were blocked, processes what those had sent
     /// meanwhile, and sends publications to those who have subscribed.
     fn send_messages(&self, at_ns: u64, node: usize) {
-        let answered = self.state.borrow_mut().send_messages(node);
+        let answered = {
+            let replied = |conn, reply: &Reply| self.note_replied(conn, reply, at_ns);
+            self.state.borrow_mut().send_messages(node, replied)
+        };
         for conn in answered {
             self.advance((conn, Direction::Reply), at_ns);
             let mut state = self.state.borrow_mut();

@@ -27,7 +27,10 @@ use super::timer::Timer;
 use crate::account::KeyRecord;
 use crate::clock::Clock;
 use crate::history::{Event, What};
-use crate::wire::{ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests, WireLog};
+use crate::model::Reply;
+use crate::wire::{
+    Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests, WireLog,
+};
 
 /// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
 pub(super) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
@@ -232,6 +235,9 @@ impl Network {
             if let Some(removed) = state.remove_connection(*conn) {
                 state.broken.insert(*conn);
                 drop(state);
+                if let Some(sent) = &self.sent {
+                    sent.closed(*conn);
+                }
                 self.log_lost(*conn, &removed, self.clock.now_ns() + 1, Outcome::Cut);
                 removed.fail(self.endpoint, error);
                 self.endpoint.end_inbox(*conn);
@@ -273,10 +279,25 @@ impl Network {
 
     /// A frame is about to leave: what is sent is remembered for those who tell what was executed.
     pub(super) fn note_sent(&self, frame: &Frame) {
-        if let (Some(sent), Payload::Command(args)) = (&self.sent, &frame.payload) {
-            let tag = &frame.tag;
-            sent.sent_words(frame.conn, args.iter(), (tag.op, tag.phase));
+        let Some(sent) = &self.sent else { return };
+        match &frame.payload {
+            Payload::Command(args) => {
+                let tag = &frame.tag;
+                sent.sent_words(frame.conn, args.iter(), (tag.op, tag.phase));
+            }
+            Payload::Close => sent.closed(frame.conn),
+            Payload::Reply(_) | Payload::Publication(_) => {}
         }
+    }
+
+    /// A node has answered a connection's oldest unanswered request.
+    pub(super) fn note_replied(&self, conn: u64, reply: &Reply, at_ns: u64) {
+        let Some(sent) = &self.sent else { return };
+        let answered = match reply {
+            Reply::Error(text) => Answered::error(text.as_bytes()),
+            _ => Answered::Done,
+        };
+        sent.replied(conn, at_ns, answered);
     }
 
     pub(super) fn set_phase(&self, worker: usize, op: u64, phase: Phase) {

@@ -250,8 +250,8 @@ impl NetworkState {
     }
 
     /// Sends a node's late replies to its blocked clients, and publications to its subscribers; returns
-    /// the connections of those.
-    pub(super) fn send_messages(&mut self, node: usize) -> Vec<u64> {
+    /// the connections of those. `replied` is told of each reply.
+    pub(super) fn send_messages(&mut self, node: usize, replied: impl Fn(u64, &Reply)) -> Vec<u64> {
         let mut answered = Vec::new();
         for (client, reply) in self.nodes[node].messages() {
             let matches = |known: &Connection| known.client == client && known.link.node == node;
@@ -265,7 +265,10 @@ impl NetworkState {
             let is_reply = !matches!(reply, Reply::Push(_));
             let blocked = connection.filter(|_| is_reply);
             match blocked.and_then(|connection| connection.blocked.take()) {
-                Some(tag) => self.reply(conn, tag, Payload::Reply(reply)),
+                Some(tag) => {
+                    replied(conn, &reply);
+                    self.reply(conn, tag, Payload::Reply(reply));
+                }
                 None => {
                     let tag = self.unrequested(worker);
                     self.reply(conn, tag, Payload::Publication(reply));

@@ -2,6 +2,7 @@
 //! tell. It is compared with the account that the node keeps itself.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::account::{
@@ -36,7 +37,12 @@ impl Senders for SentRequests {
             phase: request.phase,
             number: request.number,
             replied_ns: request.replied_ns,
+            closed_before: request.closed_before,
         })
+    }
+
+    fn closed(&self, numbers: Range<usize>) -> Vec<u64> {
+        self.closed_ones(numbers)
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use super::LinkId;
+use super::answered::Answered;
 use super::command::Keys;
 use super::fault_rules::FaultRules;
 use super::frame_budget::FrameShare;
@@ -86,7 +87,10 @@ pub(super) async fn carry(
     if !whole {
         reset(client);
         reset(upstream);
+    } else {
+        drop(upstream);
     }
+    shared.closed();
 }
 
 /// Closes a connection so that its peer sees a reset.
@@ -287,10 +291,17 @@ impl Shared<'_> {
         self.proxy.sent.get().is_some()
     }
 
-    /// A reply has come; `is_error`: a refusal.
-    pub(super) fn replied(&self, at_ns: u64, is_error: bool) {
+    /// A reply has come.
+    pub(super) fn replied(&self, at_ns: u64, answered: Answered) {
         if let Some(sent) = self.proxy.sent.get() {
-            sent.replied(self.conn, at_ns, is_error);
+            sent.replied(self.conn, at_ns, answered);
+        }
+    }
+
+    /// The connection was closed towards its server.
+    pub(super) fn closed(&self) {
+        if let Some(sent) = self.proxy.sent.get() {
+            sent.closed(self.conn);
         }
     }
 

@@ -55,11 +55,13 @@
 //! simulated network drives the same code, and writes the same log.
 
 mod address_rewrite;
+mod answered;
 mod client_user;
 mod command;
 mod connection;
 mod connection_reader;
 mod connection_setup;
+mod executed_requests;
 mod fault;
 mod fault_rules;
 mod frame_budget;
@@ -111,6 +113,7 @@ pub use sentinel_replies::SentinelReplies;
 pub use silence::Escape;
 pub use taking::{Taking, TakingQuestion};
 
+pub(crate) use answered::Answered;
 pub(crate) use command::CommandName;
 pub(crate) use fault_rules::{Terms, Verdict};
 pub(crate) use imposed_faults::ImposedFaults;

@@ -24,7 +24,7 @@ use super::log::WireLog;
 use super::login::Login;
 use super::loopback::only_loopback;
 use super::operation::{CurrentOperation, Operation};
-use super::sent_requests::{ExecutedRequest, SentRequests, introduced};
+use super::sent_requests::SentRequests;
 use super::shortage::Shortages;
 use super::silence::{Escape, Received, Silences};
 use super::taking::{TakingQuestion, TakingQuestions};
@@ -39,7 +39,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// It must be [closed](Wire::close) before its runtime ends for the log to be complete.
 #[derive(Clone)]
 pub struct Wire {
-    proxy: Arc<Proxy>,
+    pub(super) proxy: Arc<Proxy>,
 }
 
 /// What all links and connections share.
@@ -197,12 +197,6 @@ impl Wire {
         Ok(())
     }
 
-    /// From now on connections introduce themselves to their servers, and what they send is kept
-    /// until [`Wire::executed`] asks for it. Call it before the first connection.
-    pub fn keep_requests(&self) {
-        self.proxy.sent.get_or_init(SentRequests::default);
-    }
-
     /// From now on each connection first gives this password to its server. Call it before there is one.
     pub fn log_in(&self, password: &str) {
         self.proxy.login.get_or_init(|| Login::with(password));
@@ -210,24 +204,6 @@ impl Wire {
 
     pub(super) fn login(&self) -> Option<Login> {
         self.proxy.login.get().cloned()
-    }
-
-    /// The number of the connection that introduces itself to its server with this word.
-    pub fn introduced(word: &[u8]) -> Option<u64> {
-        introduced(word)
-    }
-
-    /// A server says that it has executed this command of a connection, given as name and arguments.
-    /// `None`: there is no such connection, or requests are not kept.
-    pub fn executed(&self, conn: u64, words: &[Vec<u8>]) -> Option<ExecutedRequest> {
-        self.proxy.sent.get()?.claim_words(conn, words)
-    }
-
-    /// True if the node has carried out a command that names a lock's key, by its reply, and no server has
-    /// told about it.
-    pub fn has_untold(&self, node: usize) -> bool {
-        let sent = self.proxy.sent.get();
-        sent.is_some_and(|sent| sent.has_untold(node))
     }
 
     /// The wire's questions which command took a lock. Without anybody who listens, nobody can say.

@@ -8,6 +8,7 @@ use picklock_scenarios::Direction;
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
+use super::answered::Answered;
 use super::command;
 use super::connection::Shared;
 use super::frame_meta::FrameMeta;
@@ -217,7 +218,13 @@ impl<'a> Pump<'a> {
             FrameRole::Request if self.shared.keeps_requests() => {
                 meta.request.digest = command::digest_of(frame, extent.shape);
             }
-            FrameRole::Answer => self.shared.replied(now_ns, extent.shape == Shape::Error),
+            FrameRole::Answer => {
+                let answered = match extent.shape {
+                    Shape::Error => Answered::error(&frame[1..]),
+                    _ => Answered::Done,
+                };
+                self.shared.replied(now_ns, answered);
+            }
             FrameRole::Request | FrameRole::Neither => {}
         }
         meta

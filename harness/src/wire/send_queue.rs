@@ -156,7 +156,12 @@ impl<'a> SendQueue<'a> {
             Payload::Rest => {}
             Payload::End => {
                 self.link.pop();
-                return self.writer.shutdown().await;
+                let shut = self.writer.shutdown().await;
+                if self.direction == Direction::Request {
+                    // A server closes such a connection at once; its own end may come late.
+                    self.shared.closed();
+                }
+                return shut;
             }
             Payload::Reset => return Err(io::ErrorKind::ConnectionReset.into()),
         }

@@ -7,11 +7,13 @@
 //! do not match, by name and arguments, are passed over.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use picklock_scenarios::Phase;
 
 use super::LinkId;
+use super::answered::Answered;
 use super::command::{CommandName, Request, digest};
 use super::operation::Operation;
 
@@ -34,6 +36,8 @@ pub struct ExecutedRequest {
     pub replied_ns: Option<u64>,
     /// Its number among those of its connection, from 0; `None`: it is not known which it is.
     pub number: Option<u64>,
+    /// How many connections had been closed when it was sent.
+    pub closed_before: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -44,8 +48,9 @@ struct Sent {
     phase: Phase,
     names_key: bool,
     replied_ns: Option<u64>,
-    /// It was not refused, so the server has executed it.
-    succeeded: bool,
+    /// What the server made of it; `None`: it has not answered.
+    answered: Option<Answered>,
+    closed_before: usize,
 }
 
 #[derive(Debug)]
@@ -58,12 +63,20 @@ struct Connection {
     /// How many were answered.
     replied: u64,
     last: (u64, Phase),
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Connections {
+    by_number: HashMap<u64, Connection>,
+    /// Those that were closed, in that order.
+    closed: Vec<u64>,
 }
 
 /// The requests of all connections.
 #[derive(Debug, Default)]
 pub(crate) struct SentRequests {
-    connections: Mutex<HashMap<u64, Connection>>,
+    connections: Mutex<Connections>,
 }
 
 /// The word with which a connection introduces itself.
@@ -78,7 +91,7 @@ pub(crate) fn introduced(word: &[u8]) -> Option<u64> {
 }
 
 impl SentRequests {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Connection>> {
+    fn lock(&self) -> MutexGuard<'_, Connections> {
         // Every method leaves it complete, so a panic elsewhere does not spoil it.
         self.connections
             .lock()
@@ -93,21 +106,40 @@ impl SentRequests {
             claimed: 0,
             replied: 0,
             last: (0, Phase::Idle),
+            closed: false,
         };
-        self.lock().insert(conn, connection);
+        self.lock().by_number.insert(conn, connection);
+    }
+
+    /// A connection has been closed towards its server: what is sent on others from now on is sent after
+    /// that.
+    pub(crate) fn closed(&self, conn: u64) {
+        let Connections { by_number, closed } = &mut *self.lock();
+        if let Some(connection) = by_number.get_mut(&conn)
+            && !std::mem::replace(&mut connection.closed, true)
+        {
+            closed.push(conn);
+        }
+    }
+
+    /// The connections with these numbers among those that were closed, in that order.
+    pub(crate) fn closed_ones(&self, numbers: Range<usize>) -> Vec<u64> {
+        let connections = self.lock();
+        let closed = connections.closed.get(numbers);
+        closed.map(<[u64]>::to_vec).unwrap_or_default()
     }
 
     /// A connection has been opened, if it is not known.
     pub(crate) fn opened_once(&self, conn: u64, link: LinkId) {
-        if !self.lock().contains_key(&conn) {
+        if !self.lock().by_number.contains_key(&conn) {
             self.opened(conn, link);
         }
     }
 
     /// A request is about to be sent. Returns its number among those of its connection.
     pub(super) fn sent(&self, conn: u64, request: &Request) -> u64 {
-        let mut connections = self.lock();
-        let Some(connection) = connections.get_mut(&conn) else {
+        let Connections { by_number, closed } = &mut *self.lock();
+        let Some(connection) = by_number.get_mut(&conn) else {
             return 0;
         };
         let number = connection.claimed + connection.sent.len() as u64;
@@ -120,7 +152,8 @@ impl SentRequests {
             phase,
             names_key: request.key.is_some(),
             replied_ns: None,
-            succeeded: false,
+            answered: None,
+            closed_before: closed.len(),
         });
         if connection.sent.len() > MOST {
             connection.sent.pop_front();
@@ -144,10 +177,10 @@ impl SentRequests {
         self.sent(conn, &request);
     }
 
-    /// The reply to the connection's oldest unanswered request has come; `is_error`: a refusal.
-    pub(super) fn replied(&self, conn: u64, at_ns: u64, is_error: bool) {
+    /// The reply to the connection's oldest unanswered request has come.
+    pub(crate) fn replied(&self, conn: u64, at_ns: u64, answered: Answered) {
         let mut connections = self.lock();
-        let Some(connection) = connections.get_mut(&conn) else {
+        let Some(connection) = connections.by_number.get_mut(&conn) else {
             return;
         };
         let index = connection.replied.checked_sub(connection.claimed);
@@ -155,7 +188,7 @@ impl SentRequests {
         let index = index.and_then(|index| usize::try_from(index).ok());
         if let Some(sent) = index.and_then(|index| connection.sent.get_mut(index)) {
             sent.replied_ns = Some(at_ns);
-            sent.succeeded = !is_error;
+            sent.answered = Some(answered);
         }
     }
 
@@ -163,9 +196,10 @@ impl SentRequests {
     /// about it. It tells about each in order, so one that still lives will do so.
     pub(crate) fn has_untold(&self, node: usize) -> bool {
         let connections = self.lock();
-        let of_node = connections.values().filter(|it| it.link.node == node);
+        let all = connections.by_number.values();
+        let of_node = all.filter(|it| it.link.node == node);
         let mut sent = of_node.flat_map(|connection| &connection.sent);
-        sent.any(|sent| sent.names_key && sent.succeeded)
+        sent.any(|sent| sent.names_key && sent.answered == Some(Answered::Done))
     }
 
     /// The server says that it has executed this command of the connection: name and arguments.
@@ -179,9 +213,13 @@ impl SentRequests {
     /// digest.
     fn claim(&self, conn: u64, command: CommandName, digest: u64) -> Option<ExecutedRequest> {
         let mut connections = self.lock();
-        let connection = connections.get_mut(&conn)?;
+        let connection = connections.by_number.get_mut(&conn)?;
         let mut sent = connection.sent.iter();
-        let at = sent.position(|sent| (sent.command, sent.digest) == (command, digest));
+        // Servers do not tell of what they refuse, and the same words may have been sent again.
+        let at = sent.position(|sent| {
+            (sent.command, sent.digest) == (command, digest)
+                && sent.answered != Some(Answered::Refused)
+        });
         let number = at.map(|at| connection.claimed + at as u64);
         let sent = match at {
             Some(at) => {
@@ -197,6 +235,7 @@ impl SentRequests {
             phase,
             replied_ns: sent.and_then(|sent| sent.replied_ns),
             number,
+            closed_before: sent.map_or(0, |sent| sent.closed_before),
         })
     }
 }
@@ -236,12 +275,12 @@ mod tests {
             assert_eq!(requests.sent(7, &request), number as u64);
         }
         for at_ns in [100, 200, 300] {
-            requests.replied(7, at_ns, false);
+            requests.replied(7, at_ns, Answered::Done);
         }
         let set = claim(&requests, "set", b"two").unwrap();
         assert_eq!((set.link, set.op, set.replied_ns), (link, 2, Some(300)));
         assert_eq!(set.number, Some(2));
-        requests.replied(7, 400, false);
+        requests.replied(7, 400, Answered::Done);
         let get = claim(&requests, "get", b"k").unwrap();
         assert_eq!((get.op, get.replied_ns), (3, Some(400)));
         assert_eq!(get.number, Some(3));
@@ -261,16 +300,50 @@ mod tests {
             ..request(b"SET", argument, 1)
         };
         requests.sent(7, &named(b"refused"));
-        requests.replied(7, 100, true);
+        requests.replied(7, 100, Answered::Failed);
         requests.sent(7, &request(b"PING", b"", 1));
-        requests.replied(7, 200, false);
+        requests.replied(7, 200, Answered::Done);
         requests.sent(7, &named(b"one"));
         assert!(!requests.has_untold(1), "nothing was carried out yet");
-        requests.replied(7, 300, false);
+        requests.replied(7, 300, Answered::Done);
         assert!(requests.has_untold(1));
         assert!(!requests.has_untold(0), "that is another node");
         claim(&requests, "SET", b"one").unwrap();
         assert!(!requests.has_untold(1));
+    }
+
+    #[test]
+    fn a_refused_request_is_not_taken_for_the_same_words_sent_again() {
+        let requests = SentRequests::default();
+        requests.opened(7, LinkId { worker: 2, node: 1 });
+        for (op, answered) in [(1, Answered::Refused), (2, Answered::Done)] {
+            requests.sent(7, &request(b"SET", b"token", op));
+            requests.replied(7, op * 100, answered);
+        }
+        let told = claim(&requests, "SET", b"token").unwrap();
+        assert_eq!(
+            (told.op, told.replied_ns, told.number),
+            (2, Some(200), Some(1))
+        );
+    }
+
+    #[test]
+    fn a_request_tells_which_connections_were_closed_before_it() {
+        let requests = SentRequests::default();
+        for conn in 7..10 {
+            requests.opened(conn, LinkId { worker: 2, node: 1 });
+        }
+        requests.closed(8);
+        requests.sent(7, &request(b"SET", b"one", 1));
+        requests.closed(8);
+        requests.closed(9);
+        requests.closed(1000);
+        requests.sent(7, &request(b"SET", b"two", 1));
+        let before = |argument| claim(&requests, "SET", argument).unwrap().closed_before;
+        assert_eq!((before(b"one"), before(b"two")), (1, 2));
+        assert_eq!(before(b"never sent"), 0);
+        assert_eq!(requests.closed_ones(0..1), [8]);
+        assert_eq!(requests.closed_ones(1..2), [9]);
     }
 
     #[test]

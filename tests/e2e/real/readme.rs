@@ -50,13 +50,8 @@ fn the_commands_of_the_readme_run() {
                 *word = word.replace("exec:python3 ", &format!("exec:{python} "));
             }
         }
-        let output = Command::new(env!("CARGO_BIN_EXE_picklock"))
-            .args(&words)
-            .output()
-            .expect("the binary runs");
-        let text = String::from_utf8_lossy(&output.stdout);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{line}\n{text}\n{errors}");
+        let mut process = Command::new(env!("CARGO_BIN_EXE_picklock"));
+        let [text, _] = ends_with(1, process.args(&words), line);
         assert!(
             text.starts_with("backend "),
             "{line}: the first line says where and why"
@@ -318,8 +313,7 @@ fn every_command_of_the_docs_is_run_or_listed() {
 }
 
 /// Runs a command as a reader would who has installed picklock, and holds its exit code against
-/// what it is about: a `scenario gc-pause`, and its replay, end in a violation. A run in which the
-/// machine stood still is made again, as its text asks of the reader.
+/// what it is about: a `scenario gc-pause`, and its replay, end in a violation.
 fn shell(dir: &Path, command: &str) {
     let binary = Path::new(env!("CARGO_BIN_EXE_picklock"));
     let folder = binary.parent().expect("a folder").display();
@@ -332,19 +326,26 @@ fn shell(dir: &Path, command: &str) {
         .env("HOME", dir);
     let violates = ["picklock scenario gc-pause", "picklock replay run-1"];
     let expected = i32::from(violates.iter().any(|begin| command.starts_with(begin)));
+    ends_with(expected, &mut process, command);
+}
+
+/// Runs a process that must end with this code, and returns its output and its errors. A run in which
+/// the machine stood still is made again, as its text asks of the reader.
+fn ends_with(expected: i32, process: &mut Command, shown: &str) -> [String; 2] {
     for repeat in 0..=REPEATS {
-        let output = process.output().expect("a shell");
+        let output = process.output().expect("it can be started");
         let said =
             [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
         let code = output.status.code();
         if code == Some(expected) {
-            return;
+            return said;
         }
         let again = repeat < REPEATS && said.iter().any(|text| was_too_busy(text));
         assert!(
             again,
-            "{command}\n{code:?}, and not {expected}\n{}",
+            "{shown}\n{code:?}, and not {expected}\n{}",
             said.join("\n")
         );
     }
+    unreachable!("the last run returns or fails");
 }

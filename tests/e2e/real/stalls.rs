@@ -1,5 +1,6 @@
 //! A machine that stands still is named, and no lock is blamed for it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -114,4 +115,42 @@ fn a_matrix_makes_a_run_again_in_which_the_machine_stood_still() {
     assert!(cell["repeats"].as_u64() >= Some(1), "{cell:#}");
     let kept = outcome.text_file("kept/stalls/long-sections/process/history.jsonl");
     assert!(!kept.contains("\"stalled\""), "{kept}");
+}
+
+/// A Redis server that takes its time when it is started again.
+const SLOW_TO_COME_BACK: &str = r#"#!/bin/sh
+case "$1" in -v | --version) exec redis-server "$@" ;; esac
+mark="$0.$(echo "$*" | cksum | cut -d ' ' -f 1)"
+if [ -e "$mark" ]; then sleep 2; fi
+touch "$mark"
+exec redis-server "$@"
+"#;
+
+/// A lock that loses itself in a restart passes if its holder has left before the server is back. That is no
+/// pass, and with a lease that outlasts the restart it shows.
+#[test]
+fn a_restart_that_outlasts_the_hold_is_no_pass() {
+    let home = tempfile::tempdir().unwrap();
+    let server = home.path().join("slow-redis-server");
+    std::fs::write(&server, SLOW_TO_COME_BACK).unwrap();
+    std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |ttl: &str| {
+        let line = "scenario node-restart --impl set-nx-px --backend process --json";
+        let server = server.display();
+        picklock(&format!("{line} --ttl {ttl} --redis-server '{server}'"))
+            .start()
+            .finish()
+    };
+    let outlasted = run("2s").exits(3);
+    let lease = &outlasted.document()["verdicts"]["lease"];
+    assert_eq!(lease["status"], "unknown", "{lease:#}");
+    let story = lease["story"].to_string();
+    assert!(
+        story.contains("a fault lasted too long: crash-node"),
+        "{story}"
+    );
+    assert!(outlasted.all().contains("longer than its scenario says"));
+    let seen = run("12s").exits(1);
+    let lease = &seen.document()["verdicts"]["lease"];
+    assert_eq!(lease["cause"], "lost-on-restart", "{lease:#}");
 }

@@ -7,16 +7,28 @@ use std::fmt::Write;
 use picklock_scenarios::{Expectation, Scenario, catalog};
 use serde_json::Value;
 
-use crate::running::{Outcome, picklock};
+use crate::running::{CHANCES, Outcome, picklock};
 
 const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
 
-/// Runs one scenario against every lock, side by side.
-fn against_all(scenario: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
+/// Runs one scenario against every lock, side by side. A lock that did not show its violation is run
+/// again with another seed.
+fn against_all(scenario: &Scenario, backend: &str) -> Vec<(&'static str, Outcome)> {
+    let name = &scenario.name;
+    let once = |lock: &'static str, seed: u64| {
+        let flags = format!("--impl {lock} --backend {backend} --seed {seed} --json --out run");
+        picklock(&format!("scenario {name} {flags}")).run()
+    };
     let run = |lock: &'static str| {
-        let line =
-            format!("scenario {scenario} --impl {lock} --backend {backend} --json --out run");
-        (lock, picklock(&line).run())
+        let mut outcome = once(lock, 1);
+        for seed in 2..=CHANCES {
+            let verdicts = &outcome.document()["verdicts"];
+            if !only_misses_violations(scenario, lock, verdicts) {
+                break;
+            }
+            outcome = once(lock, seed);
+        }
+        (lock, outcome)
     };
     std::thread::scope(|scope| {
         let runs = LOCKS.map(|lock| scope.spawn(move || run(lock)));
@@ -24,33 +36,56 @@ fn against_all(scenario: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
     })
 }
 
-/// What differs between the verdicts and the scenario's own expectations; empty: nothing.
-fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
+/// The properties whose verdicts are not what the scenario expects, with what it expects.
+fn differing<'a>(
+    scenario: &'a Scenario,
+    lock: &str,
+    verdicts: &Value,
+) -> Vec<(&'a String, &'a Expectation)> {
     let expected = scenario
         .expect
         .get(lock)
         .or_else(|| scenario.expect.get("*"))
         .expect("the scenario says what it expects");
-    let mut text = String::new();
-    for (property, expectation) in expected {
+    let fits = |property: &str, expectation: &Expectation| {
         let verdict = &verdicts[property];
         let status = verdict["status"].as_str().unwrap_or("absent");
         let came_out = verdict["cause"].as_str();
-        let fits = match expectation {
+        match expectation {
             Expectation::Any => true,
             Expectation::Held => status == "held",
             Expectation::Violated { cause } => {
                 status == "violated" && (cause.is_none() || cause.as_deref() == came_out)
             }
-        };
-        if !fits {
-            let expectation = String::from(expectation.clone());
-            writeln!(
-                text,
-                "{lock}: {property}: expected {expectation}, got {verdict:#}"
-            )
-            .unwrap();
         }
+    };
+    let expected = expected.iter();
+    expected
+        .filter(|(property, expectation)| !fits(property, expectation))
+        .collect()
+}
+
+/// True if something is held that the lock is known to violate, and nothing else differs.
+fn only_misses_violations(scenario: &Scenario, lock: &str, verdicts: &Value) -> bool {
+    let differing = differing(scenario, lock, verdicts);
+    let missed = |(property, expectation): &(&String, &Expectation)| {
+        matches!(expectation, Expectation::Violated { .. })
+            && verdicts[property.as_str()]["status"] == "held"
+    };
+    !differing.is_empty() && differing.iter().all(missed)
+}
+
+/// What differs between the verdicts and the scenario's own expectations; empty: nothing.
+fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
+    let mut text = String::new();
+    for (property, expectation) in differing(scenario, lock, verdicts) {
+        let expectation = String::from(expectation.clone());
+        let verdict = &verdicts[property];
+        writeln!(
+            text,
+            "{lock}: {property}: expected {expectation}, got {verdict:#}"
+        )
+        .unwrap();
     }
     text
 }
@@ -58,7 +93,7 @@ fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
 /// Every lock, in one world, against the expectations and the exit code that follows from them.
 pub fn as_expected(name: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
     let scenario = catalog::named(name).unwrap();
-    let runs = against_all(name, backend);
+    let runs = against_all(&scenario, backend);
     let mut wrong = String::new();
     for (lock, outcome) in &runs {
         let document = outcome.document();
@@ -108,8 +143,12 @@ fn frozen_holders(backend: &str) {
         );
         let verdicts = &document["verdicts"];
         let careless = matches!(lock, "setnx-expire" | "getset");
-        let ownership = if careless { "violated" } else { "held" };
-        assert_eq!(verdicts["ownership"]["status"], ownership, "{lock}");
+        // The catalog leaves getset's open: where two waiters find the lease over within a round trip, the
+        // late release takes the value of a client that was not granted the lock.
+        if lock != "getset" {
+            let ownership = if careless { "violated" } else { "held" };
+            assert_eq!(verdicts["ownership"]["status"], ownership, "{lock}");
+        }
         if !careless {
             assert_eq!(verdicts["lease"]["status"], "held", "{lock}");
         }
@@ -269,4 +308,37 @@ fn the_comparison_with_expectations_can_fail() {
     }
     assert!(tells_a_time("at 0.805 s worker 1 read") && !tells_a_time("2 workers s"));
     assert!(names_a_worker("then worker 2 slept") && !names_a_worker("a worker slept"));
+}
+
+#[test]
+fn a_missed_violation_is_told_from_a_false_accusation() {
+    let scenario = catalog::named("gc-pause").unwrap();
+    let lock = "set-nx-px";
+    let of = |exclusion: &str, ownership: &str, cause: &str| {
+        serde_json::json!({
+            "exclusion": {"status": exclusion, "cause": cause},
+            "lease": {"status": "held"},
+            "resource": {"status": "violated", "cause": "outlived-lease"},
+            "ownership": {"status": ownership},
+            "progress": {"status": "held"},
+        })
+    };
+    let missed = |verdicts: Value| only_misses_violations(&scenario, lock, &verdicts);
+    assert!(missed(of("held", "held", "")));
+    assert!(
+        !missed(of("violated", "held", "outlived-lease")),
+        "nothing differs"
+    );
+    assert!(
+        !missed(of("held", "violated", "")),
+        "an accusation is not forgotten"
+    );
+    assert!(
+        !missed(of("violated", "held", "race")),
+        "nor is another cause"
+    );
+    assert!(
+        !missed(of("unknown", "held", "")),
+        "nor a run that says nothing"
+    );
 }

@@ -141,14 +141,14 @@ impl LostClaim<'_> {
         knows.then(|| set_ns.saturating_add(ttl_ns))
     }
 
-    /// A client wrote over a value that was still there. If a clock of one of the two was wrong, and
+    /// A client wrote over a value that was still there. If a clock of one of the two was wrong by then, and
     /// it went by its clock, that is why; else it had looked before it wrote. A renewal may come as
     /// late as during the release: it writes once more what the attempt took the lock with.
     fn of_overwriting(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
         let skewed = self.faults.iter().any(|fault| {
             spoils_clocks(fault.fault)
                 && fault.struck()
-                && fault.began_ns <= earlier.end_ns
+                && fault.began_ns <= span.until_ns
                 && [by.worker, earlier.worker]
                     .iter()
                     .any(|worker| fault.workers.contains(worker))

@@ -4,6 +4,7 @@
 //! workers, and nothing passes on the wire. A run in which that happened during a fault or a hold did
 //! not do to the lock what its scenario says.
 
+use super::overrun;
 use super::verdict::{Status, Verdicts};
 use crate::history::{Event, Header, What};
 use crate::timeline::{Attempt, Step, ms};
@@ -15,17 +16,23 @@ const STOOD_STILL: &str = "the harness stood still";
 /// takes a client that gives up, and a wire that got no processor for a while.
 pub const CLIENT_GONE: &str = "was gone before it was known whose it was";
 
-/// True if something could not be judged because the machine stood still: the run says nothing about the
-/// lock, and may be made again.
-pub fn stood_still(verdicts: &Verdicts) -> bool {
+/// Part of the reason where a failover was left to Sentinels and none came. A Sentinel writes its file to the
+/// disk before it goes on, so that a busy disk holds it up for seconds.
+pub const NO_FAILOVER: &str = "the Sentinels did not fail over";
+
+/// True if something could not be judged because the machine stood still, or took too long over a fault: the
+/// run says nothing about the lock, and may be made again.
+pub fn machine_too_slow(verdicts: &Verdicts) -> bool {
     let mut unknown = verdicts
         .values()
         .filter(|verdict| verdict.status == Status::Unknown);
     unknown.any(|verdict| {
-        verdict
-            .story
-            .iter()
-            .any(|line| line.starts_with(STOOD_STILL) || line.ends_with(CLIENT_GONE))
+        verdict.story.iter().any(|line| {
+            line.starts_with(STOOD_STILL)
+                || line.ends_with(CLIENT_GONE)
+                || line.starts_with(overrun::TOO_LONG)
+                || line.contains(NO_FAILOVER)
+        })
     })
 }
 
@@ -186,12 +193,16 @@ mod tests {
     fn only_a_machine_that_is_too_busy_is_a_reason_to_run_again() {
         use crate::check::{Property, Verdict};
         let says = |reason: &str| {
-            stood_still(&Verdicts::from([(
+            machine_too_slow(&Verdicts::from([(
                 Property::Lease,
                 Verdict::unknown(reason),
             )]))
         };
         assert!(says("the harness stood still for 200 ms"));
+        assert!(says(&format!("{} crash-node of node 0", overrun::TOO_LONG)));
+        assert!(says(&format!(
+            "the fault `sentinel-failover` never struck: {NO_FAILOVER} node 0"
+        )));
         assert!(says(&format!(
             "a client on a link of worker 1 sent something and {CLIENT_GONE}"
         )));

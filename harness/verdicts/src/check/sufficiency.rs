@@ -9,6 +9,7 @@ use crate::history::{EndReason, Event, Header, LAST_LOOK, What};
 use crate::timeline::{Attempt, Step};
 
 use super::overlap::Overlaps;
+use super::overrun::Overruns;
 use super::standstill::Standstill;
 use super::verdict::STORY_LINES;
 
@@ -26,6 +27,7 @@ pub(super) struct Sufficiency {
     dead: BTreeSet<usize>,
     reasons: Vec<String>,
     standstill: Standstill,
+    overruns: Overruns,
     /// Why nothing in this history is about the lock.
     void: Option<String>,
 }
@@ -51,6 +53,7 @@ impl Sufficiency {
             dead: BTreeSet::new(),
             reasons: Vec::new(),
             standstill: Standstill::new(header),
+            overruns: Overruns::default(),
             void: None,
         }
     }
@@ -59,6 +62,7 @@ impl Sufficiency {
     pub fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         self.grants += u64::from(step == Step::Begun);
         self.standstill.step(at_ns, attempt, step);
+        self.overruns.step(at_ns, attempt, step);
         if self.competed {
             return;
         }
@@ -81,6 +85,7 @@ impl Sufficiency {
     /// Something else happened.
     pub fn event(&mut self, event: &Event) {
         self.standstill.event(event);
+        self.overruns.event(event);
         match &event.what {
             What::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => self
                 .reasons
@@ -131,6 +136,7 @@ impl Sufficiency {
         let mut reasons: Vec<String> = self.void.iter().cloned().collect();
         reasons.append(&mut self.reasons);
         reasons.extend(self.standstill.reason());
+        reasons.extend(self.overruns.reason());
         if self.grants < self.min_grants {
             reasons.push(format!(
                 "too little to judge: the lock was granted {} times, and the scenario asks for at least {}",

@@ -178,6 +178,9 @@ pub enum What {
     },
     /// A fault has ended. A fault that never ends has no such event.
     FaultEnded { id: u32 },
+    /// A fault of nodes lasted this much longer than its scenario says: a server took long to stop or
+    /// to come back. Comes just before its `FaultEnded`. Less than a tenth of a lease is not told.
+    FaultOverran { id: u32, late_ms: u64 },
     /// A planned fault is not possible in this world, or its event never happened.
     FaultMissed {
         fault: String,

@@ -84,7 +84,7 @@ pub struct Cell {
     pub redis: Option<Redis>,
     /// How many runs were made.
     pub runs: u64,
-    /// How many were made again, with nothing beside them, because the machine had stood still and nothing
+    /// How many were made again, with nothing beside them, because the machine was too slow and nothing
     /// could be judged. They do not count as runs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u64,

@@ -39,6 +39,11 @@ pub fn loses(fault: &str) -> Option<Cause> {
     }
 }
 
+/// True for faults while which a node has two masters, and each may serve clients.
+pub fn leaves_two_masters(fault: &str) -> bool {
+    fault == STALE_MASTER
+}
+
 /// True for faults that make a node forget, or expire, what it was told, or a client misjudge the
 /// time. One that has run out of memory or connections refuses (`exhaust` evicts nothing), and so
 /// holds its clients up.

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use crate::history::History;
 
 pub use attempt::{Attempt, Denial, HoldEnd, Step};
-pub use fault::{FaultSpan, forgets, loses, spoils_clocks, strikes_once};
+pub use fault::{FaultSpan, forgets, leaves_two_masters, loses, spoils_clocks, strikes_once};
 pub use hold::{Hold, LeasePhase, LeaseState};
 pub(crate) use lease::Leases;
 pub use lease::{Lease, overlap};

@@ -146,8 +146,8 @@ pub(super) fn repeats(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let repeats = repeats.fold(0, u64::saturating_add);
     let text = match repeats {
         0 => return Vec::new(),
-        1 => "1 run was made again, because the machine stood still".to_owned(),
-        _ => format!("{repeats} runs were made again, because the machine stood still"),
+        1 => "1 run was made again, because the machine was too slow".to_owned(),
+        _ => format!("{repeats} runs were made again, because the machine was too slow"),
     };
     Line::new().styled(FAINT, &text).wrap(width, 2)
 }

@@ -12,7 +12,8 @@
 //!
 //! Without custody it is judged from what clients said (`bare_ownership.rs`), and only as long as the
 //! lock's own word held: once two leases overlapped, the two clients had the lock together anyway, and
-//! the answer to a release does not show whose it was.
+//! the answer to a release does not show whose it was. Nor does it where a node had two masters
+//! (`two_masters.rs`).
 
 use std::collections::HashMap;
 
@@ -23,14 +24,22 @@ use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, ForeignRelease, Judgement, Seen};
 use crate::check::taken_value::TakenValue;
+use crate::check::two_masters::TwoMasters;
 use crate::custody::{KeyTable, KeyUpdate};
-use crate::history::{Header, History, KeyName};
+use crate::history::{Event, Header, History, KeyName};
 use crate::timeline::{Attempt, AttemptTracker, Step};
+
+/// Why a release that succeeded is no proof.
+const TWO_MASTERS: &str = "a release succeeded while another client had the lock, but a node had two masters \
+                           then: the two clients may have had it on different ones";
 
 /// The checker.
 pub(in crate::check) struct Ownership {
     custody: bool,
     bare: BareOwnership,
+    two_masters: TwoMasters,
+    /// A release seemed to take another client's lock, and may have been of another master.
+    in_doubt: bool,
     /// The latest attempt of each worker.
     attempts: Vec<Asked>,
     /// The places of keys whose value was written over another, by an attempt that is not granted: which
@@ -176,6 +185,8 @@ impl Checker for Ownership {
         Ownership {
             custody: header.custody,
             bare: BareOwnership::new(keys),
+            two_masters: TwoMasters::default(),
+            in_doubt: false,
             attempts: Vec::new(),
             unproven: HashMap::new(),
             waiting: Vec::new(),
@@ -192,7 +203,16 @@ impl Checker for Ownership {
         self.bare.step(at_ns, attempt, step);
         let found: Vec<ForeignRelease> = self.bare.take().collect();
         for release in found {
-            self.found(release);
+            match self.two_masters.touch(release.owned_ns, release.struck_ns) {
+                true => self.in_doubt = true,
+                false => self.found(release),
+            }
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        if !self.custody {
+            self.two_masters.event(event);
         }
     }
 
@@ -219,6 +239,9 @@ impl Checker for Ownership {
     }
 
     fn finish(self) -> Judgement {
+        if self.in_doubt && self.first.is_none() {
+            return Judgement::Unknown(TWO_MASTERS.into());
+        }
         let finding = self.first.map(|first| Finding {
             property: Property::Ownership,
             at_ns: first.struck_ns,
@@ -240,6 +263,9 @@ pub(in crate::check) fn foreign_releases(history: &History) -> Vec<ForeignReleas
         });
         if let (false, Some(keys)) = (followed, &mut keys) {
             keys.event(event, |update| checker.key_changed(event.at_ns, &update));
+        }
+        if !followed {
+            checker.event(event);
         }
     }
     checker.all.unwrap_or_default()
