@@ -87,6 +87,7 @@ impl Status {
             What::StockChanged { .. } => count(&self.sold),
             What::FaultBegan { .. }
             | What::FaultEnded { .. }
+            | What::FaultStruck { .. }
             | What::FaultOverran { .. }
             | What::FaultMissed { .. }
             | What::Misbehaved { .. }

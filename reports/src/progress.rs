@@ -23,6 +23,10 @@ impl Progress {
                 Some(fault) => format!("over: {fault}"),
                 None => format!("fault {id} is over"),
             },
+            What::FaultStruck { id, took_ms } => match self.faults.get(id) {
+                Some(fault) => format!("struck after {took_ms} ms: {fault}"),
+                None => format!("fault {id} struck after {took_ms} ms"),
+            },
             What::FaultOverran { id, late_ms } => match self.faults.get(id) {
                 Some(fault) => format!("{late_ms} ms longer than its scenario says: {fault}"),
                 None => format!("fault {id} lasted {late_ms} ms longer than its scenario says"),

@@ -18,9 +18,10 @@ use crate::slots::Slot;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Why a run says nothing: the machine had too much to do.
-const TOO_BUSY: [&str; 4] = [
+const TOO_BUSY: [&str; 5] = [
     "the harness stood still",
     "a fault lasted too long:",
+    "a fault took too long to strike:",
     "the Sentinels did not fail over",
     "was gone before it was known whose it was",
 ];

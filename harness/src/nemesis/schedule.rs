@@ -169,12 +169,7 @@ impl<W: World> Nemesis<W> {
             self.missed(index, &refusal.to_string());
             return started();
         }
-        // A worker is frozen from the signal on. That everything below it has stopped shows later, much
-        // later on a busy machine.
-        let since_ns = match freezes_workers(&plan) {
-            true => asked_ns,
-            false => self.context.clock.now_ns(),
-        };
+        let since_ns = self.struck(id, &plan, asked_ns);
         let lasts = plan.lasts();
         match lasts {
             Lasts::AtOnce => self.keep(id),
@@ -205,6 +200,23 @@ impl<W: World> Nemesis<W> {
             Lasts::Forever => return,
         }
         self.end(id).await;
+    }
+
+    /// A fault that was asked for at this time has struck. Returns since when it counts.
+    fn struck(&self, id: u32, plan: &FaultPlan, asked_ns: u64) -> u64 {
+        // A worker is frozen from the signal on. That everything below it has stopped shows later, much
+        // later on a busy machine.
+        if freezes_workers(plan) {
+            return asked_ns;
+        }
+        if plan.kind.strikes() == Strikes::Nodes
+            && let Some(took_ms) = self.since_ms(asked_ns)
+        {
+            self.context
+                .recorder
+                .write(What::FaultStruck { id, took_ms });
+        }
+        self.context.clock.now_ns()
     }
 
     /// Waits until a fault of links has struck as many frames as it was meant for.
@@ -258,7 +270,7 @@ impl<W: World> Nemesis<W> {
         // again rather than not at all.
         let due_ns = self.ongoing.due_ns(id);
         if self.ongoing.remove(id) {
-            if let Some(late_ms) = due_ns.and_then(|due_ns| self.overrun_ms(due_ns)) {
+            if let Some(late_ms) = due_ns.and_then(|due_ns| self.since_ms(due_ns)) {
                 self.context
                     .recorder
                     .write(What::FaultOverran { id, late_ms });
@@ -267,9 +279,9 @@ impl<W: World> Nemesis<W> {
         }
     }
 
-    /// By how much a fault that ends now lasted too long; `None`: by less than what matters.
-    fn overrun_ms(&self, due_ns: u64) -> Option<u64> {
-        let late_ns = self.context.clock.now_ns().saturating_sub(due_ns);
+    /// How long ago this was; `None`: less than what matters to a lease.
+    fn since_ms(&self, then_ns: u64) -> Option<u64> {
+        let late_ns = self.context.clock.now_ns().saturating_sub(then_ns);
         let late = Duration::from_nanos(late_ns);
         (late >= self.context.plan.ttl / PART_OF_LEASE).then(|| millis(late))
     }

@@ -11,7 +11,7 @@ use super::finding::Judgement;
 use super::properties::Checkers;
 use super::story::story;
 use super::sufficiency::{Insufficiency, Sufficiency};
-use super::verdict::{Status, Verdict, Verdicts};
+use super::verdict::{Cause, Status, Verdict, Verdicts};
 use crate::timeline::AttemptTracker;
 
 /// Judges a history: one verdict for each property.
@@ -95,13 +95,19 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
         Judgement::Held => unknown(),
         Judgement::Unknown(reason) => Verdict::unknown(reason),
         Judgement::NotApplicable => Verdict::not_applicable(),
-        Judgement::Violated { first, count } => Verdict {
-            status: Status::Violated,
-            cause: Some(cause(&first, evidence)),
-            story: story(&first, evidence),
-            violations: count,
-            at_ns: Some(first.at_ns),
-        },
+        Judgement::Violated { first, count } => {
+            let cause = cause(&first, evidence);
+            if cause == Cause::OutlivedLease && too_little.outlived_by_harness {
+                return unknown();
+            }
+            Verdict {
+                status: Status::Violated,
+                cause: Some(cause),
+                story: story(&first, evidence),
+                violations: count,
+                at_ns: Some(first.at_ns),
+            }
+        }
     }
 }
 
@@ -109,7 +115,6 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
 mod tests {
     use super::*;
     use crate::check::finding::{Finding, Seen};
-    use crate::check::verdict::Cause;
     use crate::history::read_history;
 
     /// A property without rules of its own for cause and story is explained nevertheless.

@@ -24,6 +24,7 @@ mod judge;
 
 mod kept_values;
 mod key_users;
+mod late_strike;
 mod lost_claim;
 mod lost_counter;
 #[cfg(test)]

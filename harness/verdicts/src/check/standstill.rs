@@ -4,6 +4,7 @@
 //! workers, and nothing passes on the wire. A run in which that happened during a fault or a hold did
 //! not do to the lock what its scenario says.
 
+use super::late_strike::STRUCK_LATE;
 use super::overrun;
 use super::verdict::{Status, Verdicts};
 use crate::history::{Event, Header, What};
@@ -31,6 +32,7 @@ pub fn machine_too_slow(verdicts: &Verdicts) -> bool {
             line.starts_with(STOOD_STILL)
                 || line.ends_with(CLIENT_GONE)
                 || line.starts_with(overrun::TOO_LONG)
+                || line.starts_with(STRUCK_LATE)
                 || line.contains(NO_FAILOVER)
         })
     })

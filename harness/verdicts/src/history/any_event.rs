@@ -241,6 +241,7 @@ fn loss() -> impl Strategy<Value = What> {
     prop_oneof![
         node_and_reason.prop_map(|(node, reason)| What::NodeLost { node, reason }),
         any::<u64>().prop_map(|late_ms| What::Stalled { late_ms }),
+        (0..4_u32, any::<u64>()).prop_map(|(id, took_ms)| What::FaultStruck { id, took_ms }),
         (0..4_u32, any::<u64>()).prop_map(|(id, late_ms)| What::FaultOverran { id, late_ms }),
         any::<String>().prop_map(|reason| What::Shortage { reason }),
         (0..4_u32, 0..WORKERS, option::of(0..5_usize), any::<u64>()).prop_map(

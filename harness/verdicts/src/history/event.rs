@@ -178,6 +178,10 @@ pub enum What {
     },
     /// A fault has ended. A fault that never ends has no such event.
     FaultEnded { id: u32 },
+    /// It took this long until a fault of nodes had struck, counted from its `FaultBegan`. A client that had
+    /// reached the fault's moment waited meanwhile, and others may have. Less than a tenth of a lease is not
+    /// told.
+    FaultStruck { id: u32, took_ms: u64 },
     /// A fault of nodes lasted this much longer than its scenario says: a server took long to stop or
     /// to come back. Comes just before its `FaultEnded`. Less than a tenth of a lease is not told.
     FaultOverran { id: u32, late_ms: u64 },
