@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use picklock_harness::check::{Status, Verdict};
 use picklock_harness::expectation::{Expected, Tables};
-use picklock_harness::record::{Cell, MatrixRecord};
+use picklock_harness::record::{Cell, MatrixRecord, Surprise};
 use picklock_scenarios::catalog;
 
 use crate::matrix::record;
-use crate::running::{Outcome, picklock};
+use crate::running::{CHANCES, Outcome, picklock};
 
 /// The lock that all adapters here are copies of.
 const TWIN: &str = "set-nx-px";
@@ -59,14 +59,26 @@ fn explained(cell: &Cell) -> Option<&'static str> {
     one.map(|(_, why)| *why)
 }
 
+fn surprises(cell: &Cell) -> Vec<Surprise> {
+    let scenario = catalog::named(&cell.scenario).unwrap();
+    Expected::of(&scenario, TWIN, Tables::NamedOrAll).surprises(&cell.verdicts)
+}
+
+/// True if something is held that the twin is known to violate, and nothing else differs.
+fn only_misses_violations(cell: &Cell) -> bool {
+    let surprises = surprises(cell);
+    let missed = |it: &Surprise| {
+        it.got == Status::Held.word() && it.expected.starts_with(Status::Violated.word())
+    };
+    cell.error.is_none() && !surprises.is_empty() && surprises.iter().all(missed)
+}
+
 /// What is wrong with the cell: it was not run, or a verdict is not the twin's.
 fn otherwise(cell: &Cell) -> Vec<String> {
     if let Some(error) = &cell.error {
         return vec![format!("{}: {error}", cell.scenario)];
     }
-    let scenario = catalog::named(&cell.scenario).unwrap();
-    let expected = Expected::of(&scenario, TWIN, Tables::NamedOrAll);
-    let surprises = expected.surprises(&cell.verdicts).into_iter();
+    let surprises = surprises(cell).into_iter();
     surprises
         .map(|it| {
             format!(
@@ -94,6 +106,16 @@ fn redis_py_has_the_verdicts_of_its_twin_under_the_whole_catalog() {
                 break;
             }
             let again = format!("--name {name} --like {TWIN} --scenario {}", cell.scenario);
+            cell = matrix(&again).cells.pop().unwrap();
+        }
+        for seed in 2..=CHANCES {
+            if explained(&cell).is_some() || !only_misses_violations(&cell) {
+                break;
+            }
+            let again = format!(
+                "--name {name} --like {TWIN} --scenario {} --seed {seed}",
+                cell.scenario
+            );
             cell = matrix(&again).cells.pop().unwrap();
         }
         match explained(&cell) {
