@@ -34,6 +34,20 @@ fn a_call_may_have_nearly_as_many_words_as_lua_unpacks() {
     assert_eq!(run(script, &[]), (Reply::Int(7900), 0));
 }
 
+/// Only the first result counts. A process with checks in Lua was once ended by the twentieth.
+#[test]
+fn a_script_may_return_many_values() {
+    for script in [
+        "return cmsgpack.unpack(string.rep('1', 300))",
+        "local t = {} for i = 1, 300 do t[i] = 49 end return unpack(t)",
+        "local t = {} for i = 1, 300 do t[i] = 49 end return select(2, pcall(unpack, t))",
+        "local t = {} for i = 1, 300 do t[i] = 49 end \
+            return select(2, xpcall(function() return unpack(t) end, error))",
+    ] {
+        assert_eq!(run(script, &[]), (Reply::Int(49), 0), "{script}");
+    }
+}
+
 #[test]
 fn the_size_of_a_long_format_counts() {
     let script = "local f = string.rep('b', 1000000) \
