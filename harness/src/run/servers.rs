@@ -5,6 +5,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use picklock_scenarios::{Capability, StockPlace, WorldName};
 
@@ -26,6 +27,9 @@ use crate::wire::Wire;
 
 /// This many of the last lines of a worker's log explain why it did not start.
 const LAST_LINES: usize = 8;
+
+/// How long an interrupted setup waits for its clean-up, so that a user has an answer within a second.
+const ANSWER: Duration = Duration::from_millis(500);
 
 /// What a run on real servers starts.
 #[derive(Debug, Clone)]
@@ -60,9 +64,15 @@ pub(super) async fn run(
         triggers.clone(),
     );
     observer.phase(RunPhase::Setup);
+    adopt_orphans();
+    let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
     let (world, redis, dir) = tokio::select! {
-        () = &mut interrupt => return Err(RunFailure::Interrupted),
-        prepared = prepare(spec, &plan, backend, (&wire, &clock)) => prepared?,
+        () = &mut interrupt => {
+            // What had begun to start is dropped by now. An engine may take seconds to remove it.
+            reaper.finish_within(ANSWER).await;
+            return Err(RunFailure::Interrupted);
+        }
+        prepared = prepare(spec, &plan, backend, &reaper, (&wire, &clock)) => prepared?,
     };
     let listener = Rc::clone(&observer);
     let setup = Setup {
@@ -102,14 +112,13 @@ async fn prepare(
     spec: &RunSpec,
     plan: &Plan,
     backend: ServerBackend,
+    reaper: &Reaper,
     (wire, clock): (&Wire, &Clock),
 ) -> Result<(RealWorld, Redis, RunDir), RunFailure> {
     let nodes = plan.nodes;
-    adopt_orphans();
-    let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
     // Removes what an earlier run left behind.
     sweep().await;
-    let dir = RunDir::create(&reaper)?;
+    let dir = RunDir::create(reaper)?;
     let scenario = &spec.scenario;
     let needs = |one| (scenario.faults.iter()).any(|fault| fault.needs().contains(&one));
     // The stock has a server of its own, to which no link leads.
@@ -137,10 +146,10 @@ async fn prepare(
         World::Process(_) => WorldName::Process,
     };
     let servers = match &backend.servers {
-        World::Process(binary) => ProcessServers::start(binary, layout, dir.path(), &reaper)
+        World::Process(binary) => ProcessServers::start(binary, layout, dir.path(), reaper)
             .await
             .map(RealServers::Process)?,
-        World::Docker(image) => DockerServers::start(image, layout, dir.path(), &reaper)
+        World::Docker(image) => DockerServers::start(image, layout, dir.path(), reaper)
             .await
             .map(RealServers::Docker)?,
     };
@@ -152,7 +161,7 @@ async fn prepare(
     let containers = match &backend.worker.image {
         Some(image) => {
             let environment = &backend.worker.environment;
-            Some(WorkerContainers::prepare(image, environment, &reaper).await?)
+            Some(WorkerContainers::prepare(image, environment, reaper).await?)
         }
         None => None,
     };
@@ -165,7 +174,7 @@ async fn prepare(
         wire: wire.clone(),
         command: backend.worker,
         logs: dir.path().to_owned(),
-        reaper,
+        reaper: reaper.clone(),
     });
     world.observe(layout.replicas, &plan.keys, clock).await?;
     Ok((world, redis, dir))

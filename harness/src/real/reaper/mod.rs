@@ -12,8 +12,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 pub use helper::run_reaper;
 use order::Order;
@@ -23,6 +24,9 @@ use crate::process_stat::ProcessStat;
 
 /// What the helper writes when it is ready. From then on, no signal from a terminal ends it.
 const READY: &str = "picklock-reaper/1 ready";
+
+/// Pause between two looks whether the helper has ended.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Why the clean-up helper cannot be used. A run should not start without it.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +77,8 @@ pub struct Reaper {
 struct Line {
     pipe: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
+    /// Nobody waits for the end of the helper any longer.
+    is_left: AtomicBool,
 }
 
 /// Something that the helper cleans up. Dropping this makes the helper forget it, so drop it after
@@ -130,6 +136,7 @@ impl Reaper {
         let line = Arc::new(Line {
             pipe: Mutex::new(pipe),
             child: Mutex::new(child),
+            is_left: AtomicBool::new(false),
         });
         line.tell(&Order::Owner(owner.to_string()))?;
         let answer = output.map(first_line_of_interest).unwrap_or_default();
@@ -140,6 +147,21 @@ impl Reaper {
             });
         }
         Ok(Reaper { line, owner })
+    }
+
+    /// Lets the helper clean up everything that it knows of, and waits for that, but no longer than
+    /// `patience`. It then goes on by itself, and outlives this process if need be. Nothing may be in use.
+    ///
+    /// Must be called inside a runtime with time.
+    pub async fn finish_within(self, patience: Duration) {
+        self.line.end();
+        let ended = async {
+            while self.line.is_running() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        let in_time = tokio::time::timeout(patience, ended).await.is_ok();
+        self.line.is_left.store(!in_time, Ordering::Relaxed);
     }
 
     /// Process id of the helper, for those who look for it in a list of processes.
@@ -236,6 +258,21 @@ impl Line {
         pipe.write_all(format!("{order}\n").as_bytes())
             .map_err(ReaperError::Gone)
     }
+
+    /// Ends the pipe, and with it the helper's wait.
+    fn end(&self) {
+        drop(
+            self.pipe
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+    }
+
+    fn is_running(&self) -> bool {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(child.try_wait(), Ok(None))
+    }
 }
 
 impl Drop for Registration {
@@ -247,10 +284,43 @@ impl Drop for Registration {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        let pipe = self.pipe.get_mut().unwrap_or_else(PoisonError::into_inner);
-        drop(pipe.take());
+        self.end();
+        if *self.is_left.get_mut() {
+            return;
+        }
         let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
         // It ends on its own when the pipe does. Waiting reaps it, and lets a clean-up finish.
         let _ = child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+
+    /// The test ends only if nobody waits for the helper, which would sleep for hours.
+    #[tokio::test]
+    async fn a_helper_that_takes_long_is_left_to_itself() {
+        let script = format!("echo '{READY}'; exec sleep 36000");
+        let args = ["-c".into(), script.into()];
+        let reaper = Reaper::spawn(Path::new("sh"), &args).unwrap();
+        let helper = reaper.process_id();
+        reaper.finish_within(Duration::from_millis(20)).await;
+        let stat = ProcessStat::of(helper).unwrap();
+        assert!(!stat.has_ended());
+        let pid = Pid::from_raw(helper.cast_signed()).unwrap();
+        kill_process(pid, Signal::KILL).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_helper_that_has_cleaned_up_is_waited_for() {
+        let script = format!("echo '{READY}'; while read order; do :; done");
+        let args = ["-c".into(), script.into()];
+        let reaper = Reaper::spawn(Path::new("sh"), &args).unwrap();
+        let helper = reaper.process_id();
+        reaper.finish_within(Duration::from_secs(3600)).await;
+        assert!(ProcessStat::of(helper).is_err(), "it was not reaped");
     }
 }
