@@ -253,6 +253,7 @@ impl NodeReplay {
     }
 
     /// What the account knows of the keys.
+    #[cfg(feature = "servers")]
     pub(crate) fn watch(&self) -> &KeyWatch {
         &self.watch
     }

@@ -1,8 +1,11 @@
 //! What starts a worker process.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+#[cfg(feature = "servers")]
+use std::path::Path;
+use std::path::PathBuf;
 
+#[cfg(feature = "servers")]
 use tokio::process::Command;
 
 /// A program with its arguments, and where and with which environment it is started.
@@ -38,6 +41,7 @@ impl WorkerCommand {
 
     /// The words to start. A relative path of the program is taken from the working directory that the
     /// program gets: whether the operating system does that too is not specified.
+    #[cfg(feature = "servers")]
     pub(crate) fn argv_to_start(&self) -> Vec<String> {
         let mut argv = self.argv.clone();
         if let (Some(directory), Some(program)) = (&self.directory, argv.first_mut())
@@ -50,6 +54,7 @@ impl WorkerCommand {
     }
 
     /// Sets the directory and the environment of a command that is about to start.
+    #[cfg(feature = "servers")]
     pub(crate) fn prepare(&self, command: &mut Command) {
         if let Some(directory) = &self.directory {
             command.current_dir(directory);

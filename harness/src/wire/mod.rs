@@ -120,5 +120,6 @@ pub(crate) use imposed_faults::ImposedFaults;
 pub(crate) use link_state::{LinkState, Step, is_handshake_blocked};
 pub(crate) use log_record::{LogRecord, preview_of_command, preview_of_reply};
 pub(crate) use sent_requests::{SentRequests, introduced, introduction};
+#[cfg(feature = "servers")]
 pub(crate) use shortage::is_shortage;
 pub(crate) use taking::may_take;
