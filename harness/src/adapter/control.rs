@@ -139,12 +139,12 @@ impl WorkerControl {
         let clock = Clock::start();
         let (mut before, mut seen) = (None, BTreeSet::new());
         while let Some(table) = table_since(controls).await {
-            let stopped = stop_all(controls, &table);
-            seen.extend(stopped.iter().flatten().flat_map(|(_, all)| all).copied());
-            if (stopped.is_some() && stopped == before) || clock.elapsed() > STOP_WITHIN {
+            let held = hold_all(controls, &table);
+            seen.extend(held.iter().flatten().flat_map(|(_, all)| all).copied());
+            if (held.is_some() && held == before) || clock.elapsed() > STOP_WITHIN {
                 break;
             }
-            before = stopped;
+            before = held;
             if before.is_none() {
                 tokio::time::sleep(LOOK).await;
             }
@@ -216,16 +216,16 @@ impl WorkerControl {
     }
 }
 
-/// Stops what still runs of each worker. Returns the members of each if none did; else `None`.
-fn stop_all(
+/// Stops what still runs of each worker. Returns the members of each if none could start anything; else `None`.
+fn hold_all(
     controls: &[WorkerControl],
     table: &ProcessTable,
 ) -> Option<BTreeMap<u32, BTreeSet<Member>>> {
     let mut all = Some(BTreeMap::new());
     for control in controls {
         // One that cannot be stopped can perhaps be killed.
-        let stopped = control.group.reap_guard().stop(table).unwrap_or_default();
-        match (&mut all, stopped) {
+        let held = control.group.reap_guard().hold(table).unwrap_or_default();
+        match (&mut all, held) {
             (Some(all), Some(members)) => {
                 all.insert(control.pid(), members);
             }

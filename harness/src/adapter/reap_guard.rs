@@ -11,7 +11,7 @@ use tokio::process::Child;
 
 use super::exit;
 use super::process_group::{self, Condition};
-use crate::process_stat::{Lineage, Member, ProcessStat, ProcessTable, is_stopped};
+use crate::process_stat::{Lineage, Member, ProcessStat, ProcessTable, is_held, is_stopped};
 
 /// The child, under one lock for signals and for reaping. After a process is reaped, its id may
 /// belong to an unrelated process, which must never be signalled.
@@ -121,6 +121,21 @@ impl ReapGuard {
             }
         }
         Ok(stopped.then_some(members))
+    }
+
+    /// Sends a stop to every descendant that lives in this table and has not stopped. Returns all of them if
+    /// none could start another process; else `None`. A parent in `vfork` does not stop before its child is
+    /// another program, which it may never be: the child stands still.
+    pub(super) fn hold(&mut self, table: &ProcessTable) -> io::Result<Option<BTreeSet<Member>>> {
+        let members = self.lineage.members(table);
+        let mut held = true;
+        for member in &members {
+            if !is_stopped(*member)? {
+                held &= is_held(*member)?;
+                process_group::signal_one(member.0, Signal::STOP)?;
+            }
+        }
+        Ok(held.then_some(members))
     }
 
     /// Kills every descendant that lives in this table. Returns true when there is none.

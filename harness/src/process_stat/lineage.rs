@@ -89,8 +89,24 @@ impl Lineage {
 ///
 /// # Errors
 /// `/proc` cannot be read.
+pub(crate) fn is_stopped(member: Member) -> io::Result<bool> {
+    every_thread(member, ProcessStat::is_stopped)
+}
+
+/// True when no thread of the process, to which a stop was sent, can start another process before it
+/// continues: see [`ProcessStat::is_held`].
+///
+/// # Errors
+/// `/proc` cannot be read.
+pub(crate) fn is_held(member: Member) -> io::Result<bool> {
+    every_thread(member, ProcessStat::is_held)
+}
+
 #[cfg(target_os = "linux")]
-pub(crate) fn is_stopped((pid, started_ticks): Member) -> io::Result<bool> {
+fn every_thread(
+    (pid, started_ticks): Member,
+    is_so: impl Fn(&ProcessStat) -> bool,
+) -> io::Result<bool> {
     let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     match ProcessStat::of(pid) {
         Ok(stat) if stat.started_ticks != started_ticks => return Ok(true),
@@ -105,7 +121,7 @@ pub(crate) fn is_stopped((pid, started_ticks): Member) -> io::Result<bool> {
     };
     for thread in threads {
         match ProcessStat::of_thread(pid, thread) {
-            Ok(stat) if !stat.is_stopped() => return Ok(false),
+            Ok(stat) if !is_so(&stat) => return Ok(false),
             Ok(_) => {}
             Err(error) if gone(&error) => {}
             Err(error) => return Err(error),
@@ -116,7 +132,7 @@ pub(crate) fn is_stopped((pid, started_ticks): Member) -> io::Result<bool> {
 
 /// On other systems no member is known, so none is asked for.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn is_stopped(_: Member) -> io::Result<bool> {
+fn every_thread(_: Member, _: impl Fn(&ProcessStat) -> bool) -> io::Result<bool> {
     Ok(true)
 }
 
@@ -177,5 +193,43 @@ mod tests {
         lineage.begins_with(10, 50);
         let table = ProcessTable::of([entry(10, 1, 50, None), entry(11, 10, 6, None)]);
         assert_eq!(pids(lineage.members(&table)), [10]);
+    }
+
+    /// A shell starts programs by `vfork`: it waits, and no stop reaches it, until its child is that program.
+    #[cfg(target_os = "linux")]
+    const IN_VFORK: &str = "
+import ctypes, os, platform, time
+clone = {'x86_64': 56, 'aarch64': 220}[platform.machine()]
+parent, CLONE_VFORK, SIGCHLD = os.getpid(), 0x4000, 17
+ctypes.CDLL(None).syscall(clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0)
+if os.getpid() != parent: print('begun', flush=True)
+time.sleep(3600)
+";
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_parent_in_vfork_does_not_stop_and_starts_nothing() {
+        use std::io::BufRead;
+        use std::process::{Command, Stdio};
+
+        use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+        use std::os::unix::process::CommandExt;
+
+        let mut python = Command::new("python3");
+        python.args(["-c", IN_VFORK]).stdout(Stdio::piped());
+        let mut parent = python.process_group(0).spawn().unwrap();
+        let output = parent.stdout.take().unwrap();
+        let mut line = String::new();
+        io::BufReader::new(output).read_line(&mut line).unwrap();
+        assert_eq!(line, "begun\n");
+        let pid = Pid::from_child(&parent);
+        kill_process(pid, Signal::STOP).unwrap();
+        let started = ProcessStat::of(parent.id()).unwrap().started_ticks;
+        let member = (parent.id(), started);
+        let (stopped, held) = (is_stopped(member).unwrap(), is_held(member).unwrap());
+        kill_process_group(pid, Signal::KILL).unwrap();
+        parent.wait().unwrap();
+        assert_eq!((stopped, held), (false, true));
     }
 }

@@ -16,8 +16,10 @@ mod stat;
 
 #[cfg(feature = "servers")]
 pub(crate) use cpu_time::cpu_ticks;
-pub(crate) use lineage::{Lineage, Member, is_stopped};
+pub(crate) use lineage::{Lineage, Member, is_held, is_stopped};
 #[cfg(feature = "servers")]
 pub(crate) use peers::peers_of;
 pub(crate) use process_table::{MARK_VARIABLE, ProcessTable};
-pub(crate) use stat::{ProcessStat, all_processes};
+pub(crate) use stat::ProcessStat;
+#[cfg(feature = "servers")]
+pub(crate) use stat::all_processes;

@@ -72,9 +72,14 @@ impl ProcessStat {
     }
 
     /// True when it does not run: it is stopped (perhaps by a debugger) or has ended.
-    #[cfg(target_os = "linux")]
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, 'T' | 't') || self.has_ended()
+    }
+
+    /// True when it is stopped, or in a sleep that only SIGKILL ends (`vfork`, a disk). A stop that was sent to it
+    /// meanwhile takes effect before it runs again, so it starts no process.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_stopped() || self.state == 'D'
     }
 }
 
