@@ -1,6 +1,7 @@
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::error::io_error;
@@ -12,19 +13,28 @@ const PREFIX: &str = "picklock-";
 /// The file in each of them that names its owner.
 const MARKER: &str = ".picklock-owner";
 
+/// How the name of a directory begins while it has no marker yet, or no longer: the owner follows. So there
+/// is no moment at which a kill leaves a directory that nobody knows. A name for good must be shorter: the
+/// paths of sockets have to be.
+const UNMARKED: &str = "picklock-of-";
+
 /// A temporary directory of this run. It is removed when this is dropped, or by the reaper after
 /// this process has ended, or by the sweep of the next run.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    /// Dropped after the directory has been removed: the reaper need not look for it.
-    _registration: Registration,
+    /// Its name while it has no marker.
+    unmarked: PathBuf,
+    owner: String,
+    /// Dropped after the directory has been removed: the reaper need not look for it, by either name.
+    _registrations: [Registration; 2],
 }
 
 impl Drop for RunDir {
     fn drop(&mut self) {
-        // What cannot be removed now the sweep of the next run removes.
-        remove(&self.path).ok();
+        for dir in [&self.path, &self.unmarked] {
+            remove_if_of(&self.owner, dir, &self.unmarked);
+        }
     }
 }
 
@@ -38,16 +48,9 @@ impl RunDir {
         let doing = format!("make a directory in {}", inside.display());
         let made = tempfile::Builder::new()
             .prefix(PREFIX)
-            .make_in(inside, |path| registered(reaper, path))
+            .make_in(inside, |path| made(reaper, path))
             .map_err(io_error(doing.clone()))?;
-        let (registration, path) = made.keep().map_err(|error| io_error(doing)(error.error))?;
-        let dir = RunDir {
-            path,
-            _registration: registration,
-        };
-        let marker = dir.path.join(MARKER);
-        let doing = format!("write {}", marker.display());
-        std::fs::write(marker, reaper.owner().to_string()).map_err(io_error(doing))?;
+        let (dir, _) = made.keep().map_err(|error| io_error(doing)(error.error))?;
         Ok(dir)
     }
 
@@ -57,38 +60,52 @@ impl RunDir {
     }
 }
 
-/// Makes a directory that no other user can read. The reaper knows of it before there is one, so that
-/// no kill comes between.
-fn registered(reaper: &Reaper, path: &Path) -> io::Result<Registration> {
-    let registration = reaper.dir(path).map_err(io::Error::other)?;
-    std::fs::DirBuilder::new().mode(0o700).create(path)?;
-    Ok(registration)
-}
-
-/// Removes a directory that was registered by this owner. One that the owner has not marked yet is
-/// removed if it is empty.
-pub(super) fn remove_registered(dir: &Path, owner: &str) {
-    let removed = match owner_of(dir) {
-        Some(found) if found.to_string() == owner => remove(dir),
-        Some(_) => return,
-        None if !may_be_of_a_run(dir) => return,
-        None if dir.join(MARKER).exists() => {
-            // The marker was not written whole.
-            let is_empty = std::fs::metadata(dir.join(MARKER)).is_ok_and(|found| found.len() == 0);
-            if !is_empty {
-                return;
-            }
-            std::fs::remove_file(dir.join(MARKER)).and_then(|()| std::fs::remove_dir(dir))
-        }
-        None => std::fs::remove_dir(dir),
+/// Makes a directory that no other user can read, with its marker. The reaper knows of it before there is
+/// one, so that no kill comes between.
+fn made(reaper: &Reaper, path: &Path) -> io::Result<RunDir> {
+    let owner = reaper.owner().to_string();
+    let register = |path: &Path| reaper.dir(path).map_err(io::Error::other);
+    let unmarked = unmarked(path, &owner);
+    if path.exists() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    // Where the rest fails, this takes away what there is.
+    let dir = RunDir {
+        path: path.to_owned(),
+        _registrations: [register(&unmarked)?, register(path)?],
+        unmarked,
+        owner,
     };
-    // The next run's sweep removes what is left, if it is marked.
-    removed.unwrap_or_default();
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .create(&dir.unmarked)?;
+    std::fs::write(dir.unmarked.join(MARKER), &dir.owner)?;
+    std::fs::rename(&dir.unmarked, path)?;
+    Ok(dir)
 }
 
-/// Removes a marked directory. The marker goes last: who is killed meanwhile leaves a directory that is
-/// still known for what it is.
-fn remove(dir: &Path) -> io::Result<()> {
+/// What a directory is called while it has no marker.
+fn unmarked(dir: &Path, owner: &str) -> PathBuf {
+    static GIVEN: AtomicU64 = AtomicU64::new(0);
+    let number = GIVEN.fetch_add(1, Ordering::Relaxed);
+    dir.with_file_name(format!("{UNMARKED}{owner}-{number}"))
+}
+
+/// Removes a directory that was registered by this owner.
+pub(super) fn remove_registered(dir: &Path, owner: &str) {
+    remove_if_of(owner, dir, &unmarked(dir, owner));
+}
+
+fn remove_if_of(owner: &str, dir: &Path, unmarked: &Path) {
+    if owner_of(dir).is_some_and(|found| found.to_string() == owner) {
+        // What cannot be removed now the sweep of the next run removes.
+        remove(dir, unmarked).unwrap_or_default();
+    }
+}
+
+/// Removes a directory. It is called `unmarked` before its marker goes, as the last of what is in it: who is
+/// killed meanwhile leaves a directory that is still known for what it is.
+fn remove(dir: &Path, unmarked: &Path) -> io::Result<()> {
     for path in contents(dir)? {
         let removed = match std::fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() => std::fs::remove_dir_all(&path),
@@ -101,22 +118,36 @@ fn remove(dir: &Path) -> io::Result<()> {
             removed => removed?,
         }
     }
+    let dir = match std::fs::rename(dir, unmarked) {
+        Ok(()) => unmarked,
+        // It has such a name, or another one of this owner has this one.
+        Err(_) => dir,
+    };
+    match std::fs::remove_file(dir.join(MARKER)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     std::fs::remove_dir(dir)
 }
 
-/// What is in a directory, the marker at the end.
+/// What is in a directory, but for the marker.
 fn contents(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
     let mut paths: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
-    paths.sort_by_key(|path| path.ends_with(MARKER));
+    paths.retain(|path| !path.ends_with(MARKER));
     Ok(paths)
 }
 
 /// The owner of a directory. `None` if it is not a directory of a run: it has another name, is a
-/// link, belongs to another user, or has no marker.
+/// link, belongs to another user, or neither its name nor a marker tells.
 pub(super) fn owner_of(dir: &Path) -> Option<ProcessIdentity> {
     if !may_be_of_a_run(dir) {
         return None;
+    }
+    let name = dir.file_name()?.to_str()?;
+    if let Some(told) = name.strip_prefix(UNMARKED) {
+        let (owner, _) = told.rsplit_once('-')?;
+        return owner.parse().ok();
     }
     std::fs::read_to_string(dir.join(MARKER)).ok()?.parse().ok()
 }
@@ -138,14 +169,18 @@ pub(super) fn sweep(inside: &Path) -> Vec<PathBuf> {
     };
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|dir| owner_of(dir).is_some_and(|owner| owner.is_gone(made_at(dir))))
-        .filter(|dir| remove(dir).is_ok())
+        .filter(|dir| {
+            let owner = owner_of(dir).filter(|owner| owner.is_gone(made_at(dir)));
+            owner.is_some_and(|owner| remove(dir, &unmarked(dir, &owner.to_string())).is_ok())
+        })
         .collect()
 }
 
-/// When the directory's marker was written; now, if that is not known.
+/// When the directory's marker was written, or the last thing was done to a directory without one; now, if
+/// that is not known.
 fn made_at(dir: &Path) -> Duration {
     std::fs::metadata(dir.join(MARKER))
+        .or_else(|_| std::fs::metadata(dir))
         .and_then(|found| found.modified())
         .ok()
         .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok())
@@ -167,24 +202,31 @@ mod tests {
         dir
     }
 
+    /// An owner like this process, but dead: no process id is as high as this one.
+    fn dead_owner() -> String {
+        let here = ProcessIdentity::this_process().unwrap().to_string();
+        format!("{}:{}", i32::MAX, here.split_once(':').unwrap().1)
+    }
+
+    fn names(inside: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(inside).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
+
     #[test]
-    fn what_was_registered_is_removed_even_if_it_was_not_marked_yet() {
+    fn what_was_registered_is_removed_and_nothing_else() {
         let temp = TempDir::new().unwrap();
         let owner = ProcessIdentity::this_process().unwrap().to_string();
-        let other = format!("{}:{}", i32::MAX, owner.split_once(':').unwrap().1);
-        let empty = temp.path().join("picklock-empty");
-        std::fs::create_dir(&empty).unwrap();
-        let half = temp.path().join("picklock-half");
-        std::fs::create_dir(&half).unwrap();
-        std::fs::write(half.join(MARKER), "").unwrap();
         let gone = [
             make(temp.path(), "picklock-marked", Some(&owner)),
-            empty,
-            half,
+            make(temp.path(), &format!("{UNMARKED}{owner}-7"), None),
+            make(temp.path(), &format!("{UNMARKED}{owner}-8"), Some("")),
         ];
         let kept = [
             make(temp.path(), "picklock-full", None),
-            make(temp.path(), "picklock-other", Some(&other)),
+            make(temp.path(), "picklock-other", Some(&dead_owner())),
+            make(temp.path(), &format!("{UNMARKED}{}-7", dead_owner()), None),
         ];
         for dir in gone.iter().chain(&kept) {
             remove_registered(dir, &owner);
@@ -193,27 +235,41 @@ mod tests {
         assert!(kept.iter().all(|dir| dir.exists()));
     }
 
+    /// Takes the steps of the removal one by one, and of the making in the other order.
     #[test]
-    fn the_marker_goes_last() {
+    fn at_each_step_the_owner_is_known() {
         let temp = TempDir::new().unwrap();
-        let dir = make(temp.path(), "picklock-whole", Some("somebody"));
-        for name in ["a.log", "z.log"] {
-            std::fs::write(dir.join(name), "").unwrap();
-        }
-        let order = contents(&dir).unwrap();
-        assert_eq!(order.len(), 4, "{order:?}");
-        assert_eq!(order.last(), Some(&dir.join(MARKER)), "{order:?}");
-        remove(&dir).unwrap();
-        assert!(!dir.exists());
+        let owner = dead_owner();
+        let known = |dir: &Path| owner_of(dir).is_some_and(|found| found.to_string() == owner);
+        let dir = make(temp.path(), "picklock-whole", Some(&owner));
+        let unmarked = unmarked(&dir, &owner);
+        assert!(known(&dir));
+        std::fs::rename(&dir, &unmarked).unwrap();
+        assert!(known(&unmarked));
+        std::fs::write(unmarked.join(MARKER), "").unwrap();
+        assert!(known(&unmarked), "half a marker");
+        std::fs::remove_file(unmarked.join(MARKER)).unwrap();
+        assert!(known(&unmarked));
+        assert_eq!(sweep(temp.path()), [unmarked]);
+        assert_eq!(names(temp.path()), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_does_not_keep_a_directory() {
+        let temp = TempDir::new().unwrap();
+        let owner = dead_owner();
+        let dir = make(temp.path(), "picklock-whole", Some(&owner));
+        let name = format!("{UNMARKED}{owner}-taken");
+        let taken = make(temp.path(), &name, None);
+        remove(&dir, &taken).unwrap();
+        assert_eq!(names(temp.path()), [name]);
     }
 
     #[test]
     fn only_marked_directories_of_the_dead_are_swept() {
         let temp = TempDir::new().unwrap();
         let here = ProcessIdentity::this_process().unwrap().to_string();
-        let rest = here.split_once(':').unwrap().1;
-        // No process id is as high as this one; the rest is true.
-        let dead = format!("{}:{rest}", i32::MAX);
+        let dead = dead_owner();
         let swept = make(temp.path(), "picklock-dead", Some(&dead));
         let kept = [
             make(temp.path(), "picklock-living", Some(&here)),
