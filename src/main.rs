@@ -65,7 +65,11 @@ use picklock_reports::escape::visible_lines;
 static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(told) => return told_by_the_parser(&told),
+    };
+    let outcome = match command {
         Command::Scenario(args) => on_one_thread(scenario::run(args)),
         Command::Replay(args) => on_one_thread(replay::run(args)),
         Command::Matrix(args) => on_one_thread(matrix::run(args)),
@@ -86,12 +90,7 @@ fn main() -> ExitCode {
         Command::Reaper => worker::reap(),
     };
     match (outcome, print::lost()) {
-        (Ok(_), Some(error)) => {
-            print::err(&format!(
-                "picklock: cannot write to standard output: {error}\n"
-            ));
-            ExitCode::from(exit::ENVIRONMENT)
-        }
+        (Ok(_), Some(error)) => output_is_lost(error),
         (Ok(code), None) => ExitCode::from(code),
         (Err(failure), _) => {
             // It may quote a file or a program of somebody else.
@@ -102,6 +101,23 @@ fn main() -> ExitCode {
             failure.code()
         }
     }
+}
+
+/// Prints what the command line asked for (`--help`, `--version`), or what is wrong with it.
+fn told_by_the_parser(told: &clap::Error) -> ExitCode {
+    match told.print() {
+        Err(error) if !told.use_stderr() && error.kind() != std::io::ErrorKind::BrokenPipe => {
+            output_is_lost(&error.to_string())
+        }
+        _ => ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(exit::USAGE)),
+    }
+}
+
+fn output_is_lost(reason: &str) -> ExitCode {
+    print::err(&format!(
+        "picklock: cannot write to standard output: {reason}\n"
+    ));
+    ExitCode::from(exit::ENVIRONMENT)
 }
 
 /// Everything runs on the main thread: children die with the thread that started them, so that

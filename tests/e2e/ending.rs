@@ -57,6 +57,9 @@ fn output_that_is_lost_is_an_error() {
         "explain lease",
         "completions bash",
         "man",
+        "--help",
+        "scenario --help",
+        "--version",
     ];
     for line in lines {
         let outcome = picklock(line).with_full_disk().run().exits(4);
