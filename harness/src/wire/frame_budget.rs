@@ -11,7 +11,7 @@ const MOST: usize = 12 << 20;
 
 /// Bytes that a holder may keep without being counted: ordinary commands need no more, so what one
 /// worker does never concerns them.
-const FREE: usize = 256 << 10;
+const FREE: usize = 32 << 10;
 
 /// What all connections of a wire keep.
 #[derive(Debug, Clone, Default)]

@@ -52,6 +52,8 @@ pub(super) struct FrameReader {
     cursor: usize,
     /// How many bytes that frame has at least.
     need: usize,
+    /// Bytes are taken as they are: nothing is kept, so a small buffer is enough.
+    is_raw: bool,
     scan: Scan,
     share: FrameShare,
 }
@@ -63,6 +65,7 @@ impl FrameReader {
             filled: 0,
             cursor: 0,
             need: 1,
+            is_raw: false,
             share,
             scan: match direction {
                 Direction::Request => Scan::Request(RequestScan::default()),
@@ -138,6 +141,7 @@ impl FrameReader {
         let range = self.cursor..self.filled;
         self.cursor = self.filled;
         self.need = 1;
+        self.is_raw = true;
         (!range.is_empty()).then_some(Extent {
             range,
             shape: Shape::Raw,
@@ -152,12 +156,42 @@ impl FrameReader {
         self.cursor = 0;
         // Less than before, so there is room for it.
         self.share.keep(self.filled);
-        if self.filled == 0 && self.buffer.len() > BIG {
+        let most = if self.is_raw { SMALL } else { BIG };
+        if self.filled == 0 && self.buffer.len() > most {
             // A big value has passed: do not keep its room forever.
             self.buffer = Vec::new();
-        } else if was_full && self.buffer.len() < BIG {
+        } else if was_full && self.buffer.len() < most {
             // The read was limited by the room: read bigger chunks.
             self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::frame_budget::FrameBudget;
+
+    fn fill(reader: &mut FrameReader, bytes: usize) {
+        let mut left = bytes;
+        while left > 0 {
+            let room = reader.room();
+            let count = room.len().min(left);
+            room[..count].fill(b'z');
+            reader.filled(count);
+            left -= count;
+        }
+    }
+
+    /// A worker may open hundreds of connections, and leave each of them in the middle of a long frame.
+    #[test]
+    fn a_byte_pipe_keeps_a_small_buffer() {
+        let mut reader = FrameReader::new(Direction::Request, FrameBudget::default().share());
+        for _ in 0..3 {
+            fill(&mut reader, 1 << 20);
+            assert_eq!(reader.take_raw().map(|it| it.range.len()), Some(1 << 20));
+            reader.consume();
+            assert!(reader.buffer.len() <= SMALL, "{}", reader.buffer.len());
         }
     }
 }
