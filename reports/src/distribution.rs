@@ -1,9 +1,7 @@
 //! Histograms decoded from records.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
+use picklock_verdicts::latency;
 use picklock_verdicts::record::{Cell, Latency};
 
 use crate::cell_status::title;
@@ -15,46 +13,40 @@ pub type Distribution<'a> = (&'a Cell, &'a str, Histogram<u64>);
 /// The histogram of a latency; values are microseconds.
 ///
 /// # Errors
-/// Not base64, or not an HdrHistogram V2: the record is damaged, or not from Picklock.
+/// The record is damaged, or not from Picklock.
 pub fn decode(
     cell: &Cell,
     operation: &str,
     latency: &Latency,
 ) -> Result<Histogram<u64>, FormatError> {
-    let broken = |reason: String| FormatError::Histogram {
+    latency::decode(&latency.histogram).map_err(|error| FormatError::Histogram {
         cell: crate::escape::visible(&title(cell)).into_owned(),
         operation: operation.to_owned(),
-        reason,
-    };
-    let bytes = STANDARD
-        .decode(latency.histogram.trim())
-        .map_err(|error| broken(error.to_string()))?;
-    Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
-        .map_err(|error| broken(error.to_string()))
+        reason: error.to_string(),
+    })
 }
 
-/// The histogram of every operation that was counted in any cell.
+/// The histogram of every operation that was counted in any cell, one after the other: together they take much
+/// more memory than their record.
 ///
-/// # Errors
-/// As [`decode`], or there is nothing to write because no cell counted an operation.
+/// Each is an error where [`decode`] gives one. If no cell counted an operation there is nothing to write, which
+/// is an error, too.
 pub fn all<'a>(
     cells: &'a [Cell],
     format: &'static str,
-) -> Result<Vec<Distribution<'a>>, FormatError> {
-    let mut found = Vec::new();
-    for cell in cells.iter().filter(|cell| cell.error.is_none()) {
-        for (operation, latency) in &cell.latency {
-            if latency.count > 0 {
-                found.push((cell, operation.as_str(), decode(cell, operation, latency)?));
-            }
-        }
-    }
-    match found.is_empty() {
-        true => Err(FormatError::Nothing {
-            format,
-            reason: "no operation succeeded in any cell, so there is no latency",
-        }),
-        false => Ok(found),
-    }
+) -> impl Iterator<Item = Result<Distribution<'a>, FormatError>> {
+    let cells = cells.iter().filter(|cell| cell.error.is_none());
+    let latencies = cells.flat_map(|cell| cell.latency.iter().map(move |one| (cell, one)));
+    let mut counted = latencies.filter(|(_, (_, latency))| latency.count > 0);
+    let first = counted.next();
+    let nothing = first.is_none().then_some(Err(FormatError::Nothing {
+        format,
+        reason: "no operation succeeded in any cell, so there is no latency",
+    }));
+    let decoded = |(cell, (operation, latency)): (&'a Cell, (&'a String, &'a Latency))| {
+        Ok((cell, operation.as_str(), decode(cell, operation, latency)?))
+    };
+    nothing
+        .into_iter()
+        .chain(first.into_iter().chain(counted).map(decoded))
 }

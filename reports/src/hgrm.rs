@@ -34,20 +34,20 @@ pub const FORMAT: Format = Format {
 /// A histogram does not decode, or no operation succeeded in any cell.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
-    let all = distribution::all(&input.matrix.cells, "hgrm")?;
-    let files = all.iter().map(|(cell, operation, histogram)| {
+    let files = distribution::all(&input.matrix.cells, "hgrm").map(|one| {
+        let (cell, operation, histogram) = one?;
         let parts = [
             &cell.subject.name,
             &cell.scenario,
             cell.backend.word(),
-            *operation,
+            operation,
         ];
-        File {
+        Ok(File {
             name: format!("latency/{}.hgrm", names.take(&parts)),
-            bytes: text(histogram).into_bytes(),
-        }
+            bytes: text(&histogram).into_bytes(),
+        })
     });
-    Ok(files.collect())
+    files.collect()
 }
 
 /// The distribution of a histogram of microseconds, in milliseconds.

@@ -50,7 +50,8 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
         .begin_log_with(&mut lines, &mut serializer)
         .map_err(|error| refused(error.to_string()))?;
     let mut names = Names::default();
-    for (cell, operation, histogram) in distribution::all(&input.matrix.cells, "hlog")? {
+    for one in distribution::all(&input.matrix.cells, "hlog") {
+        let (cell, operation, histogram) = one?;
         let parts = [
             &cell.subject.name,
             &cell.scenario,

@@ -13,23 +13,16 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
+pub use crate::encoded_histogram::{DecodeError, decode, empty_histogram};
+use crate::encoded_histogram::{LONGEST_US, encode};
 use crate::history::History;
 use crate::record::Latency;
 use crate::timeline::{Operation, OperationKind, each_operation};
 
-/// The longest latency, microseconds; a longer one counts as this long.
-const LONGEST_US: u64 = 3_600_000_000;
-
 /// The name of an open loop's acquisitions in records, measured from the worker's request.
 pub const ASKED: &str = "acquire_asked";
-
-/// Percentiles are exact to this many decimal digits.
-const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Percentiles and histogram of `values_us`, microseconds.
 ///
@@ -41,12 +34,6 @@ pub fn summarize(values_us: impl Iterator<Item = u64>) -> Latency {
         histogram.saturating_record(value_us);
     }
     summary_of(&histogram)
-}
-
-/// An empty histogram of latencies in microseconds, with the bounds of all histograms in records.
-pub fn empty_histogram() -> Histogram<u64> {
-    Histogram::<u64>::new_with_bounds(1, LONGEST_US, SIGNIFICANT_DIGITS)
-        .expect("the bounds are constants that the histogram accepts")
 }
 
 fn summary_of(histogram: &Histogram<u64>) -> Latency {
@@ -127,7 +114,7 @@ pub fn merge<'a>(
 ) -> BTreeMap<String, Latency> {
     let mut merged: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
     for (operation, latency) in runs.into_iter().flatten() {
-        let Some(one) = decode(&latency.histogram) else {
+        let Ok(one) = decode(&latency.histogram) else {
             continue;
         };
         let all = merged
@@ -153,21 +140,6 @@ pub fn samples(history: &History) -> Samples {
 
 fn micros(from_ns: u64, to_ns: u64) -> u64 {
     to_ns.saturating_sub(from_ns) / 1_000
-}
-
-/// HdrHistogram V2, deflate, base64: what HdrHistogram's own tools read.
-fn encode(histogram: &Histogram<u64>) -> String {
-    let mut bytes = Vec::new();
-    V2DeflateSerializer::new()
-        .serialize(histogram, &mut bytes)
-        .expect("a histogram of these bounds fits its format, and a vector takes every write");
-    STANDARD.encode(bytes)
-}
-
-/// What [`encode`] wrote; `None` for anything else.
-fn decode(text: &str) -> Option<Histogram<u64>> {
-    let bytes = STANDARD.decode(text).ok()?;
-    Deserializer::new().deserialize(&mut &bytes[..]).ok()
 }
 
 #[cfg(test)]

@@ -11,10 +11,12 @@
 //! - [`assemble`]: from history and verdicts to the record
 //! - [`expectation`]: what a scenario expects of a subject, and what differs from it
 //! - [`latency`]: how long the subject took
+//! - `encoded_histogram`: that as text in a record
 
 pub mod assemble;
 pub mod check;
 pub mod custody;
+mod encoded_histogram;
 pub mod expectation;
 pub mod history;
 pub mod latency;

@@ -17,6 +17,7 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str())).len();
     let worlds = distinct(cells.iter().map(|cell| cell.backend.word()));
     let runs = match record.seeds {
+        0 => "no runs".to_owned(),
         1 => format!("one run each, seed {}", record.seed),
         seeds => format!(
             "{seeds} runs each, seeds {} to {}",
