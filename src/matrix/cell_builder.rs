@@ -45,6 +45,9 @@ pub enum RunLatency {
     Summary(BTreeMap<String, Latency>),
 }
 
+/// So many summaries of runs are kept until they are combined.
+const MOST_SUMMARIES: usize = 64;
+
 /// How interesting a run is. The run with the smallest rank is shown; among equals, the one with
 /// the smallest seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,7 +112,7 @@ impl CellBuilder {
         }
         match std::mem::replace(&mut run.latency, RunLatency::Samples(Samples::default())) {
             RunLatency::Samples(samples) => self.samples.add(samples),
-            RunLatency::Summary(summary) => self.summaries.push(summary),
+            RunLatency::Summary(summary) => self.summarize(summary),
         }
         if let Some(elapsed_ms) = run.elapsed_ms {
             *self.elapsed_ms.get_or_insert(0) += elapsed_ms;
@@ -124,6 +127,14 @@ impl CellBuilder {
             self.shown = Some((rank, run));
         }
         is_shown
+    }
+
+    /// Many are combined to one: a matrix may go on for days.
+    fn summarize(&mut self, summary: BTreeMap<String, Latency>) {
+        self.summaries.push(summary);
+        if self.summaries.len() >= MOST_SUMMARIES {
+            self.summaries = vec![merge(&self.summaries)];
+        }
     }
 
     /// Seed of the run to show so far.

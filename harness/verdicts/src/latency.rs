@@ -209,6 +209,21 @@ mod tests {
             prop_assert_eq!(decode(&merged["acquire"]), decode(&run(&together)["acquire"]));
         }
 
+        /// A matrix with many runs does not keep them all apart.
+        #[test]
+        fn it_does_not_matter_in_which_batches_runs_are_merged(
+            runs_us in prop::collection::vec(prop::collection::vec(0..=LONGEST_US, 0..20), 1..9),
+            first in 0..9_usize,
+        ) {
+            let runs: Vec<_> = runs_us
+                .iter()
+                .map(|run_us| BTreeMap::from([("acquire".to_owned(), summarize(run_us.iter().copied()))]))
+                .collect();
+            let (some, rest) = runs.split_at(first.min(runs.len()));
+            let batch = merge(some);
+            prop_assert_eq!(merge(std::iter::once(&batch).chain(rest)), merge(&runs));
+        }
+
         #[test]
         fn percentiles_survive_the_encoding_and_agree_with_a_sorted_list(
             mut values_us in prop::collection::vec(
