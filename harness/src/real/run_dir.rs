@@ -103,9 +103,18 @@ fn remove_if_of(owner: &str, dir: &Path, unmarked: &Path) {
     }
 }
 
-/// Removes a directory. It is called `unmarked` before its marker goes, as the last of what is in it: who is
-/// killed meanwhile leaves a directory that is still known for what it is.
 fn remove(dir: &Path, unmarked: &Path) -> io::Result<()> {
+    let dir = emptied(dir, unmarked)?;
+    match std::fs::remove_file(dir.join(MARKER)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::fs::remove_dir(dir)
+}
+
+/// Removes what is in a directory, but for the marker, and calls the directory `unmarked` before that goes: a kill
+/// in between leaves a directory that is still known for what it is. Returns what it is called then.
+fn emptied<'a>(dir: &'a Path, unmarked: &'a Path) -> io::Result<&'a Path> {
     for path in contents(dir)? {
         let removed = match std::fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() => std::fs::remove_dir_all(&path),
@@ -118,16 +127,11 @@ fn remove(dir: &Path, unmarked: &Path) -> io::Result<()> {
             removed => removed?,
         }
     }
-    let dir = match std::fs::rename(dir, unmarked) {
+    Ok(match std::fs::rename(dir, unmarked) {
         Ok(()) => unmarked,
         // It has such a name, or another one of this owner has this one.
         Err(_) => dir,
-    };
-    match std::fs::remove_file(dir.join(MARKER)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    std::fs::remove_dir(dir)
+    })
 }
 
 /// What is in a directory, but for the marker.
@@ -244,8 +248,8 @@ mod tests {
         let dir = make(temp.path(), "picklock-whole", Some(&owner));
         let unmarked = unmarked(&dir, &owner);
         assert!(known(&dir));
-        std::fs::rename(&dir, &unmarked).unwrap();
-        assert!(known(&unmarked));
+        assert_eq!(emptied(&dir, &unmarked).unwrap(), unmarked);
+        assert_eq!(names(&unmarked), [MARKER]);
         std::fs::write(unmarked.join(MARKER), "").unwrap();
         assert!(known(&unmarked), "half a marker");
         std::fs::remove_file(unmarked.join(MARKER)).unwrap();

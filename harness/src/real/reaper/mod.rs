@@ -300,12 +300,16 @@ mod tests {
 
     use super::*;
 
+    /// A shell in the helper's place.
+    fn helper_that(does: &str) -> Reaper {
+        let script = format!("echo '{READY}'; {does}");
+        Reaper::spawn(Path::new("sh"), &["-c".into(), script.into()]).unwrap()
+    }
+
     /// The test ends only if nobody waits for the helper, which would sleep for hours.
     #[tokio::test]
     async fn a_helper_that_takes_long_is_left_to_itself() {
-        let script = format!("echo '{READY}'; exec sleep 36000");
-        let args = ["-c".into(), script.into()];
-        let reaper = Reaper::spawn(Path::new("sh"), &args).unwrap();
+        let reaper = helper_that("exec sleep 36000");
         let helper = reaper.process_id();
         reaper.finish_within(Duration::from_millis(20)).await;
         let stat = ProcessStat::of(helper).unwrap();
@@ -316,9 +320,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_helper_that_has_cleaned_up_is_waited_for() {
-        let script = format!("echo '{READY}'; while read order; do :; done");
-        let args = ["-c".into(), script.into()];
-        let reaper = Reaper::spawn(Path::new("sh"), &args).unwrap();
+        let reaper = helper_that("while read order; do :; done");
         let helper = reaper.process_id();
         reaper.finish_within(Duration::from_secs(3600)).await;
         assert!(ProcessStat::of(helper).is_err(), "it was not reaped");
