@@ -75,13 +75,16 @@ pub async fn execute(
     };
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
-    let chosen = world_choice::choose(Wanted {
+    let choosing = world_choice::choose(Wanted {
         world,
         servers: &request.servers,
         can_simulate: request.subject.is_in_process(),
         scenario: Some(&request.scenario),
-    })
-    .await?;
+    });
+    let chosen = tokio::select! {
+        () = interrupt.clone().wanted() => return Err(Failure::Interrupted),
+        chosen = choosing => chosen?,
+    };
     let spec = request.in_world(chosen.name());
     announce(&spec, &chosen, reporting);
     let backend = chosen.backend(&spec, out.is_some())?;

@@ -4,12 +4,14 @@
 //! - [`circles`]: no files import each other in a circle
 //! - here: how long files and functions may be, what they may be called, and that nothing is left
 //!   half done
+//! - [`dependencies`]: licences, sources and duplicates of what comes into the build
 //! - [`adapters`]: how long the adapter of a library may be
 //! - [`sources`], [`imports`]: the files, and what they name
 
 mod adapters;
 mod arrows;
 mod circles;
+mod dependencies;
 mod imports;
 mod sources;
 

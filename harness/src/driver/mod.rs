@@ -2,6 +2,7 @@
 
 mod buyer;
 mod conversation;
+mod orderly_end;
 mod output_budget;
 mod probe;
 mod requests;
@@ -12,4 +13,5 @@ mod start;
 mod stock_store;
 mod work;
 
+pub use orderly_end::OrderlyEnd;
 pub use run::{Ran, RunError, Setup, run};

@@ -5,9 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::FusedFuture;
 use tokio::sync::{mpsc, oneshot};
 
 use super::buyer::Buyer;
+use super::orderly_end::OrderlyEnd;
 use super::probe::probe;
 use super::work::note_untested_extensions;
 use super::{stall, stock_store};
@@ -64,7 +67,8 @@ pub enum RunError {
 }
 
 /// Runs the buyers under the lock until they are done, the limit is reached, or `interrupt` is
-/// ready; then ends all faults, runs the probe, and records what is left.
+/// ready; then ends all faults, runs the probe, and records what is left. After an interrupt there is no
+/// probe, and what does not end soon is left to the end of the world.
 ///
 /// # Errors
 /// A worker could not be started: there was no run.
@@ -76,7 +80,7 @@ pub async fn run<W: World>(
     let clock = setup.clock.clone();
     let recorder = Recorder::new(clock.clone(), setup.listener);
     let context = RunContext::new(world, setup.plan, clock.clone(), recorder, setup.triggers);
-    let mut interrupt = std::pin::pin!(interrupt);
+    let mut interrupt = std::pin::pin!(interrupt.fuse());
     let buyers = tokio::select! {
         biased;
         hired = hire(&context) => hired?,
@@ -96,7 +100,8 @@ pub async fn run<W: World>(
     let watch = capabilities
         .can_stall()
         .then(|| tokio::task::spawn_local(stall::watch(Rc::clone(&context))));
-    let reason = trade(&context, buyers, interrupt).await;
+    let mut reason = trade(&context, buyers, interrupt.as_mut()).await;
+    let mut end = OrderlyEnd::begin(interrupt);
     if let Some(arrivals) = &context.arrivals {
         context.recorder.write(What::Arrivals {
             came: arrivals.came(),
@@ -105,16 +110,19 @@ pub async fn run<W: World>(
     }
     note_untested_extensions(&context);
     faults.abort();
-    nemesis.end_all().await;
+    end.step(nemesis.undo_all()).await;
+    nemesis.settle();
     // Most workers have ended. The others must not hold a lock during the probe.
-    context.world.kill_all_workers().await;
-    stock_store::count(&context).await;
+    end.step(context.world.kill_all_workers()).await;
+    if end.step(stock_store::count(&context)).await.is_none() {
+        stock_store::note_uncounted(&context);
+    }
     let (stock_left, sold) = {
         let stock = context.stock.borrow();
         (stock.left(), stock.sold())
     };
-    if reason != EndReason::Interrupted {
-        probe(&context).await;
+    if end.is_interrupted() || end.until_interrupted(probe(&context)).await.is_none() {
+        reason = EndReason::Interrupted;
     }
     nemesis.close_endless_links();
     if let Some(watch) = watch {
@@ -131,7 +139,7 @@ pub async fn run<W: World>(
     let subject = identity.name.filter(|_| !setup.is_labelled);
     let subject = subject.unwrap_or(setup.subject);
     Ok(Ran {
-        history: history(&context, &subject).await,
+        history: history(&context, &subject, &mut end).await,
         subject_version: identity.version,
         setup: setup_took,
         workload,
@@ -139,10 +147,15 @@ pub async fn run<W: World>(
 }
 
 /// What the driver has seen, with what the servers have.
-async fn history<W: World>(context: &RunContext<W>, subject: &str) -> History {
+async fn history<W: World>(
+    context: &RunContext<W>,
+    subject: &str,
+    end: &mut OrderlyEnd<'_, impl FusedFuture<Output = ()>>,
+) -> History {
     let mut header = header(context.world.as_ref(), &context.plan, subject);
     let mut events = context.recorder.take();
-    match context.world.key_changes().await {
+    let changes = end.step(context.world.key_changes()).await;
+    match changes.unwrap_or_else(|| Err("the user did not wait for it".into())) {
         Ok(changes) => {
             header.custody = true;
             header.custody_look = context.world.custody_look().await;

@@ -36,12 +36,25 @@ async fn ask<W: World>(context: &RunContext<W>, command: &[String]) -> Option<i6
         Err(Refusal::Failed(reason)) => reason,
         Err(unable) => unable.to_string(),
     };
+    note(context, format!("{}: {answer}", words.join(" ")));
+    None
+}
+
+/// What the stock is, or was, is not known.
+fn note<W>(context: &RunContext<W>, reason: String) {
     context.recorder.write(What::FaultMissed {
         fault: "stock in Redis".into(),
-        reason: format!("{}: {answer}", words.join(" ")),
+        reason,
         optional: false,
     });
-    None
+}
+
+/// The user did not wait for [`count`].
+pub(super) fn note_uncounted<W>(context: &RunContext<W>) {
+    note(
+        context,
+        "the run was interrupted before it was counted".into(),
+    );
 }
 
 /// Puts the stock into Redis before the first buyer starts.

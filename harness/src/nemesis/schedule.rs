@@ -61,7 +61,7 @@ impl<W: World> Nemesis<W> {
     }
 
     /// Starts each fault at its time or its event. Never ends by itself: dropping the future stops
-    /// new faults, and [`Nemesis::end_all`] ends those that last. `ready` is told when the faults
+    /// new faults, and [`Nemesis::undo_all`] ends those that last. `ready` is told when the faults
     /// that begin with the run have started.
     pub async fn run(
         self: Rc<Self>,
@@ -112,11 +112,15 @@ impl<W: World> Nemesis<W> {
         at_once
     }
 
-    /// Ends every fault that has an end, and writes down the planned ones that never started.
-    pub async fn end_all(&self) {
+    /// Ends every fault that has an end.
+    pub async fn undo_all(&self) {
         while let Some(id) = self.ongoing.last() {
             self.end(id).await;
         }
+    }
+
+    /// Ends what the faults are watched for, and writes down the planned ones that never started.
+    pub fn settle(&self) {
         self.silences.end_all(&self.context);
         let settled = self.settled.borrow().clone();
         let timed = self.plans().iter().enumerate();
@@ -266,7 +270,7 @@ impl<W: World> Nemesis<W> {
         for step in self.ongoing.steps(id).unwrap_or_default() {
             self.undo(id, step).await;
         }
-        // It leaves the list only now. Should the run end while it is undone, `end_all` does it
+        // It leaves the list only now. Should the run end while it is undone, `undo_all` does it
         // again rather than not at all.
         let due_ns = self.ongoing.due_ns(id);
         if self.ongoing.remove(id) {

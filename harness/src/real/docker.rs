@@ -12,8 +12,8 @@ use super::reaper::ContainerWatch;
 use super::sentinel::{self, Watch};
 use super::server_container::{Recipe, ServerContainer};
 use super::{
-    Image, Layout, Password, Reaper, ServerAddress, Servers, WorldError, engine, server_arguments,
-    server_queries,
+    Image, Layout, Password, Reaper, ServerAddress, Servers, WorldError, container_removal, engine,
+    server_arguments, server_network, server_queries,
 };
 use crate::record;
 
@@ -57,6 +57,7 @@ impl DockerServers {
         let run = reaper.fresh_run();
         let watch = reaper.containers(&run)?;
         let owner = reaper.owner().to_string();
+        let network = server_network::create(&engine, &run, &owner).await?;
         let recipe = Recipe {
             engine: &engine,
             image,
@@ -64,6 +65,7 @@ impl DockerServers {
             program: &program,
             run: &run,
             owner: &owner,
+            network: &network,
             password,
             clock_shim: clock_shim.as_ref(),
             data: data.as_ref(),
@@ -78,7 +80,7 @@ impl DockerServers {
             Err(error) => {
                 // Other starts, which were cancelled because of this failure, may have left
                 // containers.
-                engine::remove_run(&run).await;
+                container_removal::remove_run(&run).await;
                 return Err(error);
             }
         };
@@ -178,7 +180,7 @@ impl Node {
 }
 
 /// Copies a container's whole log into the run's directory, and removes the container.
-async fn end(server: ServerContainer, dir: &Path) -> Result<(), WorldError> {
+async fn end(server: &ServerContainer, dir: &Path) -> Result<(), WorldError> {
     let path = dir.join(format!("{}.log", server.name()));
     let text = server.log("all").await;
     server.remove().await?;
@@ -254,14 +256,14 @@ impl Servers for DockerServers {
     async fn stop(self) -> Result<(), WorldError> {
         let servers = self
             .nodes
-            .into_iter()
-            .flat_map(|node| std::iter::once(node.master).chain(node.replicas))
-            .chain(self.sentinels);
+            .iter()
+            .flat_map(|node| std::iter::once(&node.master).chain(&node.replicas))
+            .chain(&self.sentinels);
         let ends = join_all(servers.map(|server| end(server, &self.dir))).await;
-        let ended: Result<(), WorldError> = ends.into_iter().collect();
-        if ended.is_ok() {
+        // The network is left, now that they are gone.
+        if container_removal::remove_run(self.run_id()).await {
             self.watch.settle();
         }
-        ended
+        ends.into_iter().collect()
     }
 }

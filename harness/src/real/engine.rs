@@ -1,17 +1,13 @@
 //! Requests to the container engine, apart from those of single containers.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
-use testcontainers::bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
-use testcontainers::bollard::query_parameters::{
-    ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
-};
+use testcontainers::bollard::query_parameters::RemoveContainerOptionsBuilder;
 use tokio::time::timeout;
 
-use super::{ProcessIdentity, WorldError};
+use super::WorldError;
 
 /// Label with the run's id.
 pub(super) const RUN_LABEL: &str = "picklock.run";
@@ -70,72 +66,20 @@ pub(super) async fn user_of_our_files(engine: &Docker) -> Option<String> {
     (!is_rootless(engine).await).then(|| format!("{}:{}", user.as_raw(), group.as_raw()))
 }
 
-/// Removes all containers of one run, with their volumes. Containers that cannot be removed are
-/// left to the sweep. True if the engine knows of none any more.
-pub(super) async fn remove_run(run: &str) -> bool {
-    let Ok(engine) = connect().await else {
-        return false;
-    };
-    let label = format!("{RUN_LABEL}={run}");
-    for container in labelled(&engine, &label).await.unwrap_or_default() {
-        remove(&engine, &container).await;
-    }
-    let left = labelled(&engine, &label).await;
-    left.is_ok_and(|left| left.is_empty())
-}
-
-/// Removes the containers of dead owners, and returns how many.
-pub(super) async fn sweep() -> usize {
-    let Ok(engine) = connect().await else {
-        return 0;
-    };
-    let mut removed = 0;
-    for container in labelled(&engine, OWNER_LABEL).await.unwrap_or_default() {
-        if is_orphan(&container) && remove(&engine, &container).await {
-            removed += 1;
-        }
-    }
-    removed
-}
-
-/// True if the owner is certainly dead. Our containers do not restart on their own, so a running
-/// container whose owner has another boot id belongs to another machine.
-fn is_orphan(container: &ContainerSummary) -> bool {
-    let labels = container.labels.as_ref();
-    let Some(owner) = labels
-        .and_then(|labels| labels.get(OWNER_LABEL))
-        .and_then(|text| text.parse::<ProcessIdentity>().ok())
-    else {
-        return false;
-    };
-    let seconds = container.created.and_then(|at| u64::try_from(at).ok());
-    let made_at = Duration::from_secs(seconds.unwrap_or(u64::MAX));
-    let runs = matches!(
-        container.state,
-        Some(ContainerSummaryStateEnum::RUNNING | ContainerSummaryStateEnum::PAUSED)
-    );
-    owner.is_gone(made_at) && (!runs || owner.is_of_this_boot())
-}
-
-async fn labelled(engine: &Docker, label: &str) -> Result<Vec<ContainerSummary>, Error> {
-    let filters = HashMap::from([("label", vec![label])]);
-    let options = ListContainersOptionsBuilder::new()
-        .all(true)
-        .filters(&filters)
-        .build();
-    engine.list_containers(Some(options)).await
-}
-
-/// False if it was already removed, or the engine refuses.
-async fn remove(engine: &Docker, container: &ContainerSummary) -> bool {
-    let Some(id) = container.id.as_deref() else {
-        return false;
-    };
+/// Kills a container if it is up, and removes it with its volumes. One that is gone already, or is being
+/// removed, is no error.
+pub(super) async fn remove_container(engine: &Docker, id: &str) -> Result<(), Error> {
     let options = RemoveContainerOptionsBuilder::new()
         .force(true)
         .v(true)
         .build();
-    engine.remove_container(id, Some(options)).await.is_ok()
+    match engine.remove_container(id, Some(options)).await {
+        Err(Error::DockerResponseServerError {
+            status_code: 404 | 409,
+            ..
+        }) => Ok(()),
+        other => other,
+    }
 }
 
 /// The engine refused what was asked of a container. `name`: which one, or what it is for.

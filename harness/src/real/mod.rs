@@ -17,6 +17,8 @@
 mod binary;
 mod child_subreaper;
 mod container_data;
+mod container_limits;
+mod container_removal;
 mod container_streams;
 mod descriptor_limit;
 mod detect;
@@ -38,6 +40,7 @@ mod sentinel;
 mod server_address;
 mod server_arguments;
 mod server_container;
+mod server_network;
 mod server_process;
 mod server_queries;
 pub mod signals;

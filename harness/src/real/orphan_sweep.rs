@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::parent_death_signal::OWNER_VARIABLE;
-use super::{ProcessIdentity, engine, run_dir};
+use super::{ProcessIdentity, container_removal, run_dir};
 use crate::clock::wall_clock;
 use crate::process_stat::{ProcessStat, all_processes};
 
@@ -35,7 +35,7 @@ pub async fn sweep() -> Swept {
         // Processes first: they write into the directories.
         processes: kill_orphans().await,
         dirs: run_dir::sweep(&std::env::temp_dir()),
-        containers: engine::sweep().await,
+        containers: container_removal::sweep().await,
     }
 }
 

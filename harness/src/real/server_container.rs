@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
 use super::container_data::{ContainerData, DataDirectories};
+use super::container_limits::confine;
 use super::engine::{self, OWNER_LABEL, RUN_LABEL};
 use super::node_log::{last_words, says_ready};
 use super::{
@@ -33,6 +35,10 @@ const PORT: u16 = 6379;
 /// A Sentinel's configuration, which it rewrites. The directory is the one that the images give
 /// their server to write to.
 const SENTINEL_FILE: &str = "/data/sentinel.conf";
+
+/// What the entry point of official images needs: it gives the data directory to a user of its own, and
+/// becomes that user. A server without such a user reads directories that are ours.
+const CAPABILITIES: [&str; 5] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"];
 
 /// How long a container may take to start, on an engine that is busy.
 const START_PATIENCE: Duration = Duration::from_secs(60);
@@ -48,6 +54,8 @@ pub(super) struct Recipe<'a> {
     /// Values of the two labels.
     pub run: &'a str,
     pub owner: &'a str,
+    /// The network of the run's servers.
+    pub network: &'a str,
     /// What every server and Sentinel wants of its clients.
     pub password: Password,
     /// The library that shifts wall clocks, if the run needs it.
@@ -60,7 +68,9 @@ pub(super) struct Recipe<'a> {
 pub(super) struct ServerContainer {
     name: String,
     engine: Docker,
-    container: ContainerAsync<GenericImage>,
+    /// Never dropped: that would remove the container, and nothing else could happen meanwhile, one container
+    /// after the other. What was not removed is left to the reaper.
+    container: ManuallyDrop<ContainerAsync<GenericImage>>,
     address: Mutex<SocketAddr>,
     password: Password,
     extras: Extras,
@@ -92,8 +102,8 @@ impl ServerContainer {
     ) -> Result<Self, WorldError> {
         let mut command = vec![recipe.program.to_owned()];
         command.extend(server_arguments::arguments(recipe.layout.persistence));
-        // Every process of this machine reaches the container's port. Protected mode would refuse us, too.
-        command.extend(["--protected-mode".to_owned(), "no".to_owned()]);
+        // Official images switch it off. It refuses only servers that want no password.
+        command.extend(["--protected-mode".to_owned(), "yes".to_owned()]);
         let follower = format!("{}-{family}", recipe.run);
         command.extend(users(recipe.password, &follower));
         let wall_clock = recipe.clock_shim.map(|shim| shim.clock(&name));
@@ -136,18 +146,24 @@ impl ServerContainer {
             Some(data) => data.mounted(request),
             None => request,
         };
+        let network = recipe.network.to_owned();
         let request = request
             .with_label(RUN_LABEL, recipe.run)
             .with_label(OWNER_LABEL, recipe.owner)
-            .with_host_config_modifier(publish_on_loopback);
-        let container = with_wall_clock(request, extras.wall_clock.as_ref())
-            .start()
-            .await
-            .map_err(failed(&name, "start the container"))?;
+            .with_host_config_modifier(move |config| {
+                config.network_mode = Some(network.clone());
+                publish_on_loopback(config);
+                confine(config, &CAPABILITIES);
+            });
+        let request = with_wall_clock(request, extras.wall_clock.as_ref());
+        // A start that is cancelled is not dropped either, for the same reason.
+        let mut start = ManuallyDrop::new(request.start());
+        let started = start.as_mut().await;
+        drop(ManuallyDrop::into_inner(start));
         let server = ServerContainer {
+            container: ManuallyDrop::new(started.map_err(failed(&name, "start the container"))?),
             name,
             engine: recipe.engine.clone(),
-            container,
             // Set when it is ready: a server that dies at start has no port.
             address: Mutex::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
             password: recipe.password,
@@ -297,9 +313,9 @@ impl ServerContainer {
     }
 
     /// Kills it if it is up, and removes it with its volumes.
-    pub(super) async fn remove(self) -> Result<(), WorldError> {
-        let removed = self.container.rm().await;
-        removed.map_err(failed(&self.name, "remove the container"))
+    pub(super) async fn remove(&self) -> Result<(), WorldError> {
+        let removed = engine::remove_container(&self.engine, self.container.id()).await;
+        removed.map_err(self.refused("remove the container"))
     }
 
     /// The last lines that it printed: `tail` is a number or `all`. Lines that cannot be read are

@@ -14,20 +14,15 @@ use testcontainers::bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigLogConfig, RestartPolicy, RestartPolicyNameEnum,
 };
 use testcontainers::bollard::query_parameters::{
-    CreateContainerOptionsBuilder, InspectContainerOptions, RemoveContainerOptionsBuilder,
+    CreateContainerOptionsBuilder, InspectContainerOptions,
 };
 
 use tokio::time::timeout;
 
+use super::container_limits::confine;
 use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
 use super::reaper::ContainerWatch;
-use super::{Reaper, WorldError};
-
-/// Bytes of memory that a worker may use, swap included.
-const MEMORY: i64 = 1 << 30;
-
-/// Processes and threads that a worker may have.
-const PROCESSES: i64 = 512;
+use super::{Reaper, WorldError, container_removal};
 
 /// The time between two looks at whether a container has started.
 const LOOK: Duration = Duration::from_millis(20);
@@ -123,20 +118,15 @@ impl WorkerContainers {
 
     /// Removes what is left of them.
     pub async fn end(self) {
-        if engine::remove_run(self.watch.run()).await {
+        if container_removal::remove_run(self.watch.run()).await {
             self.watch.settle();
         }
     }
 }
 
 fn host_config() -> HostConfig {
-    HostConfig {
+    let mut config = HostConfig {
         network_mode: Some("host".to_owned()),
-        cap_drop: Some(vec!["ALL".to_owned()]),
-        security_opt: Some(vec!["no-new-privileges".to_owned()]),
-        memory: Some(MEMORY),
-        memory_swap: Some(MEMORY),
-        pids_limit: Some(PROCESSES),
         restart_policy: Some(RestartPolicy {
             name: Some(RestartPolicyNameEnum::NO),
             maximum_retry_count: None,
@@ -147,7 +137,9 @@ fn host_config() -> HostConfig {
             config: None,
         }),
         ..HostConfig::default()
-    }
+    };
+    confine(&mut config, &[]);
+    config
 }
 
 /// One worker's container.
@@ -191,22 +183,8 @@ impl WorkerContainer {
     /// # Errors
     /// The engine refuses.
     pub async fn remove(&self) -> Result<(), WorldError> {
-        let options = RemoveContainerOptionsBuilder::new()
-            .force(true)
-            .v(true)
-            .build();
-        match self
-            .engine
-            .remove_container(&self.name, Some(options))
-            .await
-        {
-            Ok(())
-            | Err(Error::DockerResponseServerError {
-                status_code: 404 | 409,
-                ..
-            }) => Ok(()),
-            Err(source) => Err(refused(&self.name, "remove the container")(source)),
-        }
+        let removed = engine::remove_container(&self.engine, &self.name).await;
+        removed.map_err(refused(&self.name, "remove the container"))
     }
 
     /// Waits until its program was started. Also returns when `ended` does: what starts it has given up

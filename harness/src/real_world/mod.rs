@@ -18,7 +18,7 @@ mod workers;
 pub use workers::ProcessSession;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -221,19 +221,19 @@ impl RealWorld {
         Ok((0..self.nodes).map(url).collect())
     }
 
-    /// Kills all workers, with all that they started.
+    /// Kills all workers, with all that they started. Where it is cancelled, they are still known.
     async fn end_workers(&self) {
-        let running: Vec<RunningWorker> = self.workers.take().into_values().collect();
-        let contained = running
+        let running: BTreeSet<usize> = self.workers.borrow().keys().copied().collect();
+        let (controls, containers): (Vec<_>, Vec<_>) = running
             .iter()
-            .filter_map(|worker| worker.container.as_ref());
+            .filter_map(|worker| self.running(*worker).ok())
+            .unzip();
+        let contained = containers.iter().flatten();
         // One that cannot be removed now is tried again when the world is taken down, and by the reaper.
         join_all(contained.map(WorkerContainer::remove)).await;
-        let controls: Vec<WorkerControl> = running
-            .iter()
-            .map(|worker| worker.control.clone())
-            .collect();
         WorkerControl::kill_all(&controls).await;
+        let mut workers = self.workers.borrow_mut();
+        workers.retain(|worker, _| !running.contains(worker));
     }
 
     /// Removes what is left of the workers' containers.

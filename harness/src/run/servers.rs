@@ -7,6 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::FusedFuture;
 use picklock_scenarios::{Capability, StockPlace, WorldName};
 
 use super::error::RunFailure;
@@ -15,10 +17,10 @@ use super::output::RunOutput;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::context::{Plan, Triggers, millis};
-use crate::driver::{self, RunError, Setup};
+use crate::driver::{self, OrderlyEnd, RunError, Setup};
 use crate::real::{
     DescriptorNeed, DockerServers, Layout, ProcessServers, RealServers, Reaper, RunDir, Servers,
-    WallClockShim, WorkerContainers, World, adopt_orphans, sweep,
+    WallClockShim, WorkerContainers, World, WorldError, adopt_orphans, sweep,
 };
 use crate::real_world::{Parts, RealWorld};
 use crate::record::{Phases, Redis};
@@ -28,7 +30,7 @@ use crate::wire::Wire;
 /// This many of the last lines of a worker's log explain why it did not start.
 const LAST_LINES: usize = 8;
 
-/// How long an interrupted setup waits for its clean-up, so that a user has an answer within a second.
+/// How long an interrupted setup waits for its clean-up. Its user wants an answer within a second.
 const ANSWER: Duration = Duration::from_millis(500);
 
 /// What a run on real servers starts.
@@ -52,7 +54,7 @@ pub(super) async fn run(
     observer: Rc<dyn Observer>,
     interrupt: impl Future<Output = ()>,
 ) -> Result<RunOutput, RunFailure> {
-    let mut interrupt = std::pin::pin!(interrupt);
+    let mut interrupt = std::pin::pin!(interrupt.fuse());
     let clock = Clock::start();
     let (triggers, due) = Triggers::of(&spec.scenario.faults);
     let triggers = Arc::new(triggers);
@@ -85,10 +87,10 @@ pub(super) async fn run(
         listener: Box::new(move |event| listener.event(event)),
     };
     let world = Rc::new(world);
-    let ran = driver::run(Rc::clone(&world), setup, interrupt).await;
+    let ran = driver::run(Rc::clone(&world), setup, interrupt.as_mut()).await;
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
-    let down = world.take_down().await;
+    let down = take_down(&world, &reaper, OrderlyEnd::begin(interrupt)).await;
     let ran = ran.map_err(|error| match wire.take_shortages().join("; ") {
         none if none.is_empty() => with_log(error, dir.path()),
         shortages => RunFailure::Shortage(shortages),
@@ -105,6 +107,20 @@ pub(super) async fn run(
         },
         wire_log: Some(wire.log().clone()),
         logs: Some(dir),
+    })
+}
+
+/// Ends what the run has started. What takes too long after an interrupt is left to the reaper.
+async fn take_down(
+    world: &RealWorld,
+    reaper: &Reaper,
+    mut end: OrderlyEnd<'_, impl FusedFuture<Output = ()>>,
+) -> Result<(), WorldError> {
+    let mut taking = std::pin::pin!(world.take_down());
+    let down = end.step(taking.as_mut()).await;
+    down.unwrap_or_else(|| {
+        reaper.leave();
+        Ok(())
     })
 }
 

@@ -8,21 +8,21 @@ use rustix::process::Signal;
 
 use super::containers::{containers_of, docker};
 use super::proc_table::{Process, started_by, workers_of};
-use crate::running::{Outcome, Running, picklock};
+use crate::running::{Call, Outcome, Running, picklock};
 
 /// How long the machine may take to clean up after a killed run; waited for in full only where
 /// the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is there while a run goes on.
-struct Belongings {
+pub struct Belongings {
     processes: Vec<Process>,
     owner: String,
 }
 
 impl Belongings {
     /// All that the run has, with at least so many Redis servers or containers, and its workers.
-    fn of(run: &Running, world: &str) -> Belongings {
+    pub fn of(run: &Running, world: &str) -> Belongings {
         let processes = started_by(run.pid());
         let workers = workers_of(run.pid());
         assert!(workers.len() >= 3, "{processes:#?}");
@@ -41,23 +41,27 @@ impl Belongings {
         belongings
     }
 
-    fn containers(&self) -> String {
-        docker(&[
-            "ps",
-            "-aq",
-            "--filter",
-            &format!("label=picklock.owner={}", self.owner),
-        ])
+    /// Its containers.
+    pub fn containers(&self) -> String {
+        docker(&["ps", "-aq", "--filter", &self.label()])
+    }
+
+    fn networks(&self) -> String {
+        docker(&["network", "ls", "-q", "--filter", &self.label()])
+    }
+
+    fn label(&self) -> String {
+        format!("label=picklock.owner={}", self.owner)
     }
 
     /// Waits until all is gone: the one who could tell is dead.
-    fn vanish(&self, temp: &Path) {
+    pub fn vanish(&self, temp: &Path) {
         becomes("no process", || {
             let left: Vec<&Process> = self.processes.iter().filter(|one| one.lives()).collect();
             left.is_empty().then_some(()).ok_or(format!("{left:#?}"))
         });
-        becomes("no container", || {
-            let left = self.containers();
+        becomes("no container and no network", || {
+            let left = self.containers() + &self.networks();
             left.is_empty().then_some(()).ok_or(left)
         });
         becomes("no directory", || {
@@ -94,7 +98,12 @@ pub fn becomes(what: &str, look: impl Fn() -> Result<(), String>) {
 /// A run whose holder has just been frozen.
 fn frozen(world: &str) -> Running {
     let line = format!("scenario gc-pause --impl set-nx-px --ttl 3s --backend {world} --out run");
-    let mut run = picklock(&line).start();
+    frozen_run(picklock(&line))
+}
+
+/// The same, of a call that freezes a holder.
+pub fn frozen_run(call: Call) -> Running {
+    let mut run = call.start();
     run.hear("fault: pause-client");
     becomes("a frozen worker", || {
         let workers = workers_of(run.pid());
@@ -109,7 +118,6 @@ fn ends_in_order(world: &str, signal: Signal) {
     let belongings = Belongings::of(&run, world);
     run.signal(signal);
     let outcome = run.finish().exits(130);
-    assert_eq!(belongings.containers(), "");
     assert!(outcome.stdout.contains("interrupted"), "{}", outcome.all());
     let record = outcome.json_file("run/run.json");
     assert_eq!(record["interrupted"], true);

@@ -14,6 +14,7 @@
 //! - [`moments`]: faults strike at the command that takes the lock, whatever its key is called
 //! - [`cases`]: scenarios that once came out wrong, on processes
 //! - [`leftovers`]: nothing outlives a run, however it ends
+//! - [`hung_engine`]: a container engine that stands still
 //! - [`other_users`]: what other users of the machine can reach
 //! - [`stalls`]: a machine that stands still is not the lock's fault
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
@@ -36,6 +37,7 @@ mod containers;
 mod exclusive;
 mod floods;
 mod gate;
+mod hung_engine;
 mod languages;
 mod leftovers;
 mod like;

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::parent_death_signal::OWNER_VARIABLE;
-use super::super::{engine, run_dir, signals};
+use super::super::{container_removal, run_dir, signals};
 use super::READY;
 use super::order::Order;
 use crate::process_stat::{Lineage, ProcessStat, ProcessTable, all_processes};
@@ -205,7 +205,7 @@ async fn remove_containers(run: &str) {
             if look > 0 {
                 tokio::time::sleep(ENGINE_PAUSE).await;
             }
-            engine::remove_run(run).await;
+            container_removal::remove_run(run).await;
         }
     };
     // The next run's sweep does the rest.

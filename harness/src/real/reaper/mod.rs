@@ -77,7 +77,7 @@ pub struct Reaper {
 struct Line {
     pipe: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
-    /// Nobody waits for the end of the helper any longer.
+    /// The helper outlives this process if need be: nobody waits for its end.
     is_left: AtomicBool,
 }
 
@@ -105,7 +105,7 @@ impl ContainerWatch {
 
     /// They are removed; the helper need not look for them.
     pub(super) fn settle(self) {
-        let _ = self.line.tell(&Order::ForgetContainers(self.run.clone()));
+        self.line.forget(&Order::ForgetContainers(self.run.clone()));
     }
 }
 
@@ -162,6 +162,12 @@ impl Reaper {
         };
         let in_time = tokio::time::timeout(patience, ended).await.is_ok();
         self.line.is_left.store(!in_time, Ordering::Relaxed);
+    }
+
+    /// From now on the helper forgets nothing, and nobody waits for its end: what is not gone when this
+    /// process ends is cleaned up after it.
+    pub fn leave(&self) {
+        self.line.is_left.store(true, Ordering::Relaxed);
     }
 
     /// Process id of the helper, for those who look for it in a list of processes.
@@ -259,6 +265,14 @@ impl Line {
             .map_err(ReaperError::Gone)
     }
 
+    fn forget(&self, order: &Order) {
+        if self.is_left.load(Ordering::Relaxed) {
+            return;
+        }
+        // Where the helper is gone it has nothing to forget.
+        let _ = self.tell(order);
+    }
+
     /// Ends the pipe, and with it the helper's wait.
     fn end(&self) {
         drop(
@@ -277,8 +291,7 @@ impl Line {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // Where the helper is gone it has nothing to forget.
-        let _ = self.line.tell(&self.forget);
+        self.line.forget(&self.forget);
     }
 }
 
@@ -324,5 +337,31 @@ mod tests {
         let helper = reaper.process_id();
         reaper.finish_within(Duration::from_secs(3600)).await;
         assert!(ProcessStat::of(helper).is_err(), "it was not reaped");
+    }
+
+    /// The test ends only if nobody waits for the helper, which would sleep for hours.
+    #[tokio::test]
+    async fn a_helper_that_was_left_cleans_up_what_was_still_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().display();
+        let reaper = helper_that(&format!(
+            "cat > {path}/told; mv {path}/told {path}/all; exec sleep 36000"
+        ));
+        let gone = reaper.marked("gone").unwrap();
+        let there = reaper.marked("there").unwrap();
+        let pid = Pid::from_raw(reaper.process_id().cast_signed()).unwrap();
+        drop(gone);
+        reaper.leave();
+        drop(there);
+        drop(reaper);
+        let told = loop {
+            match std::fs::read_to_string(dir.path().join("all")) {
+                Ok(told) => break told,
+                Err(_) => tokio::time::sleep(LOOK).await,
+            }
+        };
+        kill_process(pid, Signal::KILL).unwrap();
+        assert!(told.contains("forget-mark gone"), "{told}");
+        assert!(!told.contains("forget-mark there"), "{told}");
     }
 }

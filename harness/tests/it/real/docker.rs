@@ -1,10 +1,10 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use picklock_harness::real::{DockerServers, Image, Layout, RunDir, Servers, WorldError};
 use picklock_scenarios::Persistence;
 use testcontainers::bollard::models::PortBinding;
 use testcontainers::bollard::query_parameters::{
-    InspectContainerOptions, ListContainersOptionsBuilder,
+    InspectContainerOptions, InspectNetworkOptions, ListContainersOptionsBuilder,
 };
 use testcontainers::core::client::docker_client_instance;
 
@@ -91,6 +91,43 @@ async fn five_containers_come_up_on_loopback_only_and_are_removed() {
     assert!(containers_of(&run).await.is_empty());
     let log = std::fs::read_to_string(dir.path().join("node-4.log")).unwrap();
     assert!(log.contains("Ready to accept connections"));
+}
+
+#[tokio::test]
+async fn servers_have_a_network_of_their_own_and_bounds() {
+    let (servers, _dir, run) = start(2, 1, Persistence::None).await;
+    let engine = docker_client_instance().await.unwrap();
+    let mut networks = BTreeSet::new();
+    for id in containers_of(&run).await {
+        let found = engine
+            .inspect_container(&id, None::<InspectContainerOptions>)
+            .await
+            .unwrap();
+        networks.extend(
+            found
+                .network_settings
+                .unwrap()
+                .networks
+                .unwrap()
+                .into_keys(),
+        );
+        let config = found.host_config.unwrap();
+        assert!(config.memory.is_some_and(|bytes| bytes > 0));
+        assert_eq!(config.memory_swap, config.memory, "no swap beside it");
+        assert!(config.pids_limit.is_some_and(|count| count > 0));
+        assert_eq!(config.cap_drop, Some(vec!["ALL".to_owned()]));
+        let arguments = found.args.unwrap().join(" ");
+        assert!(arguments.contains("--protected-mode yes"), "{arguments}");
+    }
+    let networks: Vec<String> = networks.into_iter().collect();
+    assert_eq!(networks.len(), 1, "{networks:?}");
+    let look = async || {
+        let options = None::<InspectNetworkOptions>;
+        engine.inspect_network(&networks[0], options).await
+    };
+    assert_eq!(look().await.unwrap().containers.unwrap().len(), 4);
+    servers.stop().await.unwrap();
+    assert!(look().await.is_err(), "it is removed with them");
 }
 
 #[tokio::test]
