@@ -34,6 +34,18 @@ pub struct MatrixRun {
     progress: MatrixProgress,
 }
 
+/// What there is at the end.
+pub struct Finished {
+    /// How many cells were planned.
+    pub wanted: usize,
+    /// How many of them have no run.
+    pub missing: usize,
+    /// How many have fewer runs than they should.
+    pub short: usize,
+    /// Those that have some.
+    pub cells: Vec<Cell>,
+}
+
 impl MatrixRun {
     /// No cell is finished yet.
     pub fn new(
@@ -134,9 +146,20 @@ impl MatrixRun {
         Ok(())
     }
 
-    /// All finished cells in order, and the number of planned ones.
-    pub fn finish(self) -> (usize, Vec<Cell>) {
-        (self.cells.len(), self.cells.into_iter().flatten().collect())
+    /// All cells in order, also those that an interrupt has cut short.
+    pub fn finish(mut self) -> Finished {
+        let wanted = self.cells.len();
+        let whole = self.cells.iter().flatten().count();
+        for (index, builder) in std::mem::take(&mut self.builders) {
+            self.cells[index] = Some(builder.cell(&self.tasks[index]));
+        }
+        let cells: Vec<Cell> = self.cells.into_iter().flatten().collect();
+        Finished {
+            missing: wanted - cells.len(),
+            short: cells.len() - whole,
+            wanted,
+            cells,
+        }
     }
 
     fn take(&mut self, report: RunReport, world: &ChosenWorld) -> Result<(), Failure> {

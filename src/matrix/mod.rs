@@ -40,7 +40,7 @@ use crate::reproduce_command::ReproduceCommand;
 use crate::world_choice::{self, ChosenWorld, Wanted};
 use cli::MatrixArgs;
 use directory::MatrixDirectory;
-use matrix_run::MatrixRun;
+use matrix_run::{Finished, MatrixRun};
 pub use plan::MatrixPlan;
 use request::MatrixRequest;
 pub use selection::MANY_WORKERS;
@@ -78,7 +78,8 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
         let jobs = args.jobs.unwrap_or_else(|| jobs(world));
         run.run_world(world, jobs, &interrupt).await?;
     }
-    let (wanted, cells) = run.finish();
+    let mut finished = run.finish();
+    let cells = std::mem::take(&mut finished.cells);
     let mut record = MatrixRecord {
         likeness: selection.likenesses(&request, &cells),
         interrupted: interrupt.is_wanted(),
@@ -95,7 +96,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     tell(
         &args,
         &record,
-        wanted,
+        &finished,
         &units::span_ms(millis(clock.elapsed())),
     );
     Ok(code_of(Conclusion::of(&record)))
@@ -173,7 +174,7 @@ fn announce(args: &MatrixArgs, worlds: &[ChosenWorld]) {
     }
 }
 
-fn tell(args: &MatrixArgs, record: &MatrixRecord, wanted: usize, took: &str) {
+fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &Finished, took: &str) {
     if args.json {
         print::out(&format!("{}\n", matrix_json(record)));
     } else {
@@ -190,14 +191,20 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, wanted: usize, took: &str) {
             print::out(&format!("exit {code}: {why}{hint}\n"));
         }
     }
+    let wanted = finished.wanted;
     if record.interrupted {
-        let missing = wanted - record.cells.len();
+        let missing = finished.missing;
+        let short = match finished.short {
+            0 => String::new(),
+            1 => ", 1 has fewer runs than it should".to_owned(),
+            short => format!(", {short} have fewer runs than they should"),
+        };
         let hint = match args.out {
             Some(_) => "; run the same command again to continue",
             None => "; with --out DIR, the same command could continue",
         };
         print::err(&format!(
-            "interrupted: {missing} of {wanted} cells are missing{hint}\n"
+            "interrupted: {missing} of {wanted} cells are missing{short}{hint}\n"
         ));
     } else if !args.quiet {
         print::err(&format!("{wanted} cells in {took}\n"));

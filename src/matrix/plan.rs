@@ -111,7 +111,7 @@ impl MatrixPlan {
             let jobs = request.jobs.unwrap_or_else(|| jobs(world));
             run.run_world(world, jobs, interrupt).await?;
         }
-        let (_, cells) = run.finish();
+        let cells = run.finish().cells;
         Ok(MatrixRecord {
             interrupted: interrupt.is_wanted(),
             cells,

@@ -3,6 +3,7 @@
 use picklock_harness::record::MatrixRecord;
 use rustix::process::Signal;
 
+use super::leftovers::becomes;
 use crate::matrix::record;
 use crate::running::picklock;
 
@@ -182,6 +183,26 @@ fn interrupted_by(signal: Signal) {
         let there = std::fs::read_dir(scenario).unwrap().count();
         assert_eq!(there, 1, "something is left in {}", scenario.display());
     }
+}
+
+/// A cell that has some of its runs is shown with those.
+#[test]
+fn an_interrupted_cell_is_shown_with_the_runs_that_it_has() {
+    let line = "matrix --backend process --jobs 1 --impl set-nx-px --scenario calm --seeds 1000000 --json --out table";
+    let running = picklock(line).start();
+    let scenario = running.temp().with_file_name("table/set-nx-px/calm");
+    becomes("a second run", || {
+        let begun = scenario.join(".process-seed-2").is_dir();
+        begun.then_some(()).ok_or_else(String::new)
+    });
+    running.signal(Signal::INT);
+    let outcome = running.finish().exits(130);
+    let record = record(&outcome);
+    assert!(record.interrupted);
+    assert_eq!(record.cells.len(), 1);
+    assert!((1..10).contains(&record.cells[0].runs), "{}", outcome.all());
+    let said = "0 of 1 cells are missing, 1 has fewer runs than it should";
+    assert!(outcome.stderr.contains(said), "{}", outcome.all());
 }
 
 #[test]

@@ -22,6 +22,9 @@ use distinct::distinct;
 /// `width`, except that a single word of a command is never broken. Ends with a newline.
 pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     let width = width.clamp(NARROWEST, WIDEST);
+    if record.interrupted && record.cells.is_empty() {
+        return join(vec![summary::outcome(record, width)]);
+    }
     let mut parts = vec![summary::title(record, width)];
     let worlds = distinct(record.cells.iter().map(|cell| cell.backend.word()));
     for world in &worlds {

@@ -91,6 +91,10 @@ pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
 /// The number of cells with each outcome.
 pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
+    if cells.is_empty() && record.interrupted {
+        let text = "interrupted before the first run had ended";
+        return Line::new().styled(WARN, text).wrap(width, 2);
+    }
     let mut line = Line::new().plain(&format!("{}: ", count(cells.len(), "cell")));
     for (index, (outcome, number)) in cell_counts(cells).into_iter().enumerate() {
         if index > 0 {
@@ -105,7 +109,8 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
         line = line.styled(style, &format!("{number} {}", outcome.words()));
     }
     if record.interrupted {
-        line = line.styled(WARN, "; interrupted: the others are missing");
+        let text = "; interrupted: other cells, or runs of these, are missing";
+        line = line.styled(WARN, text);
     }
     line.wrap(width, 2)
 }
