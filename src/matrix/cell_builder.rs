@@ -45,6 +45,9 @@ pub enum RunLatency {
     Summary(BTreeMap<String, Latency>),
 }
 
+/// So many values are kept until they are summarized. A summary of all together is the same.
+const MOST_SAMPLES: usize = 1 << 16;
+
 /// So many summaries of runs are kept until they are combined.
 const MOST_SUMMARIES: usize = 64;
 
@@ -111,7 +114,12 @@ impl CellBuilder {
             *self.surprises.entry(key).or_default() += 1;
         }
         match std::mem::replace(&mut run.latency, RunLatency::Samples(Samples::default())) {
-            RunLatency::Samples(samples) => self.samples.add(samples),
+            RunLatency::Samples(samples) => {
+                self.samples.add(samples);
+                if self.samples.count() >= MOST_SAMPLES {
+                    self.summarize_samples();
+                }
+            }
             RunLatency::Summary(summary) => self.summarize(summary),
         }
         if let Some(elapsed_ms) = run.elapsed_ms {
@@ -137,17 +145,27 @@ impl CellBuilder {
         }
     }
 
+    fn summarize_samples(&mut self) {
+        let samples = std::mem::take(&mut self.samples);
+        if samples.count() > 0 {
+            self.summarize(samples.summary());
+        }
+    }
+
     /// Seed of the run to show so far.
     pub fn shown_seed(&self) -> Option<u64> {
         self.shown.as_ref().map(|(_, run)| run.seed)
     }
 
     /// The finished cell.
-    pub fn cell(self, task: &Task) -> Cell {
+    pub fn cell(mut self, task: &Task) -> Cell {
         let spec = &task.spec;
         let latency = match self.summaries.is_empty() {
             true => self.samples.summary(),
-            false => merge(&self.summaries),
+            false => {
+                self.summarize_samples();
+                merge(&self.summaries)
+            }
         };
         let shown = self.shown.map(|(_, run)| run);
         let seed = shown.as_ref().map_or(spec.seed, |run| run.seed);

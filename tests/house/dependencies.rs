@@ -64,7 +64,7 @@ fn packages() -> BTreeSet<Package> {
         .expect("cargo started these tests");
     let said = String::from_utf8_lossy(&tree.stderr);
     assert!(tree.status.success(), "{said}");
-    let text = String::from_utf8(tree.stdout).unwrap();
+    let text = String::from_utf8(tree.stdout).expect("names are text");
     text.lines()
         .filter(|line| !line.is_empty())
         .map(package_of)

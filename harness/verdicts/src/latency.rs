@@ -73,6 +73,12 @@ impl Samples {
         }
     }
 
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        let asked = self.asked_us.as_ref().map_or(0, Vec::len);
+        self.acquire_us.len() + self.release_us.len() + asked
+    }
+
     fn take(&mut self, operation: &Operation) {
         let over_ns = operation.over_ns;
         let asked_us = micros(operation.asked_ns, over_ns);
