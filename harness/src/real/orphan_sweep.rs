@@ -32,10 +32,10 @@ pub struct Swept {
 /// run: what cannot be removed is left to the next one.
 pub async fn sweep() -> Swept {
     Swept {
-        // Processes first: they write into the directories.
         processes: kill_orphans().await,
-        dirs: run_dir::sweep(&std::env::temp_dir()),
         containers: container_removal::sweep().await,
+        // Last: processes and containers write into the directories.
+        dirs: run_dir::sweep(&std::env::temp_dir()),
     }
 }
 

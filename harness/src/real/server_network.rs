@@ -16,10 +16,14 @@ use crate::clock::wall_clock;
 /// Label with the time at which the network was made, in seconds since the Unix epoch.
 const MADE_LABEL: &str = "picklock.made";
 
+/// What was tried, with what helps where the engine has no addresses left. Docker has some for thirty networks,
+/// unless its `default-address-pools` say more.
+const MAKING: &str = "make a network for the run (fewer `--jobs` need fewer, `docker network prune` removes unused ones)";
+
 /// Makes the network of a run, and returns its name.
 ///
 /// # Errors
-/// The engine refuses. Docker has addresses for some thirty networks, unless it is told of more.
+/// The engine refuses.
 pub(super) async fn create(engine: &Docker, run: &str, owner: &str) -> Result<String, WorldError> {
     let name = format!("picklock-{run}");
     let labels = [
@@ -34,7 +38,7 @@ pub(super) async fn create(engine: &Docker, run: &str, owner: &str) -> Result<St
         ..NetworkCreateRequest::default()
     };
     let created = engine.create_network(request).await;
-    created.map_err(refused(&name, "make the network of the servers"))?;
+    created.map_err(refused(&name, MAKING))?;
     Ok(name)
 }
 

@@ -97,10 +97,11 @@ fn a_watchdog_that_runs_holds_on() {
     judged(&line).exits(0);
 }
 
+/// With a second of lease, a container that is kept from the processor outlives it.
 #[test]
 fn one_is_killed_and_the_others_go_on() {
     let line = format!(
-        "scenario holder-crash --impl docker:{} --backend process --json",
+        "scenario holder-crash --impl docker:{} --ttl 5s --backend process --json",
         image()
     );
     let outcome = judged(&line).exits(0);

@@ -108,16 +108,14 @@ impl Leftovers {
         }
     }
 
-    /// Processes first: they write into the directories.
+    /// Directories last: processes and containers write into them.
     async fn clean_up(&self) {
         let groups = self.groups.iter();
         join_all(groups.map(|(&leader, &started)| kill(leader, started, &self.owner))).await;
         kill_marked(&self.marks).await;
+        join_all(self.runs.iter().map(|run| remove_containers(run))).await;
         for dir in &self.dirs {
             run_dir::remove_registered(dir, &self.owner);
-        }
-        for run in &self.runs {
-            remove_containers(run).await;
         }
     }
 }
