@@ -19,16 +19,34 @@ pub enum LeaseDuration {
 /// Longest duration in a scenario: a typing error should not block a CI job for a year.
 pub(crate) const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Why a text is not a duration.
+/// Most leases in a duration that is relative to them.
+const MOST_LEASES: f64 = 1e4;
+
+/// Why a text is not a duration, or none that a scenario may have. With the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a duration; expected a number and a unit: \"250us\", \"500ms\", \"2s\", \"1m\", \"1h\", or relative to the lease: \"1.5ttl\""
-)]
-pub struct BadDuration(String);
+pub enum BadDuration {
+    /// It is something else.
+    #[error(
+        "`{0}` is not a duration; expected a number and a unit: \"250us\", \"500ms\", \"2s\", \"1m\", \"1h\", or relative to the lease: \"1.5ttl\""
+    )]
+    Unknown(String),
+    /// It exceeds a week.
+    #[error("`{0}` is too long; expected 168 h (a week) at most")]
+    TooLong(String),
+    /// It exceeds so many leases.
+    #[error("`{0}` is too long; expected {MOST_LEASES}ttl at most")]
+    TooManyLeases(String),
+}
 
 impl BadDuration {
-    pub(crate) fn of(text: &str) -> Self {
-        BadDuration(text.to_owned())
+    /// The same of a longer text, of which this is a part.
+    pub(crate) fn within(self, text: &str) -> Self {
+        let of = match self {
+            BadDuration::Unknown(_) => BadDuration::Unknown,
+            BadDuration::TooLong(_) => BadDuration::TooLong,
+            BadDuration::TooManyLeases(_) => BadDuration::TooManyLeases,
+        };
+        of(text.to_owned())
     }
 }
 
@@ -49,18 +67,19 @@ impl FromStr for LeaseDuration {
     type Err = BadDuration;
 
     fn from_str(text: &str) -> Result<Self, BadDuration> {
-        let bad = || BadDuration(text.to_owned());
+        let bad = || BadDuration::Unknown(text.to_owned());
         let trimmed = text.trim();
         let split = trimmed
             .find(|c: char| c.is_ascii_alphabetic())
             .ok_or_else(bad)?;
         let (number, unit) = trimmed.split_at(split);
         let number: f64 = number.trim().parse().map_err(|_| bad())?;
-        if !number.is_finite() || !(0.0..=1e12).contains(&number) {
+        if !number.is_finite() || number < 0.0 {
             return Err(bad());
         }
         let seconds = match unit {
-            "ttl" if number <= 1e4 => return Ok(LeaseDuration::Ttl(number)),
+            "ttl" if number <= MOST_LEASES => return Ok(LeaseDuration::Ttl(number)),
+            "ttl" => return Err(BadDuration::TooManyLeases(text.to_owned())),
             "us" => number / 1e6,
             "ms" => number / 1e3,
             "s" => number,
@@ -68,11 +87,10 @@ impl FromStr for LeaseDuration {
             "h" => number * 3600.0,
             _ => return Err(bad()),
         };
-        let duration = Duration::try_from_secs_f64(seconds).map_err(|_| bad())?;
-        if duration > LONGEST {
-            return Err(bad());
+        match Duration::try_from_secs_f64(seconds) {
+            Ok(duration) if duration <= LONGEST => Ok(LeaseDuration::Absolute(duration)),
+            _ => Err(BadDuration::TooLong(text.to_owned())),
         }
-        Ok(LeaseDuration::Absolute(duration))
     }
 }
 

@@ -43,9 +43,11 @@ impl FromStr for SignedDuration {
         };
         // A second sign is not part of a number.
         if span.trim_start().starts_with(['+', '-']) {
-            return Err(BadDuration::of(text));
+            return Err(BadDuration::Unknown(text.to_owned()));
         }
-        let span = span.parse().map_err(|_| BadDuration::of(text))?;
+        let span = span
+            .parse()
+            .map_err(|error: BadDuration| error.within(text))?;
         Ok(SignedDuration { span, back })
     }
 }

@@ -28,7 +28,8 @@ fn what_a_scenario_asks_for_is_bounded() {
             "ttl = \"2h\"\n[[fault]]\nkind = \"pause-client\"\nat = \"0s\"\nworkers = [0]\nfor = \"100ttl\"",
             "168 h (a week) at most",
         ),
-        ("limit = \"8000h\"", "is not a duration"),
+        ("limit = \"8000h\"", "168 h (a week) at most"),
+        ("limit = \"20000ttl\"", "10000ttl at most"),
     ] {
         let outcome = picklock("scenario asked.toml --impl set-nx-px --backend sim")
             .file("asked.toml", &scenario(setting))
@@ -52,7 +53,7 @@ fn what_a_command_line_asks_for_is_bounded() {
         ),
         (
             "scenario calm --impl set-nx-px --ttl 169h",
-            "is not a duration",
+            "168 h (a week) at most",
         ),
         ("matrix --backend sim --jobs 1000000", "expected 1 to 1024"),
         ("matrix --backend sim --seeds 0", "at least once"),
