@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use picklock_harness::check::{Cause, Property, Status, Verdicts};
-use picklock_harness::latency::{Samples, merge};
+use picklock_harness::latency::Samples;
 use picklock_harness::record::{
     Cell, Counts, CustodyTally, Latency, Redis, Subject, Surprise, Tally,
 };
 
 use picklock_scenarios::WorldName;
 
+use super::cell_latency::CellLatency;
 use super::selection::Task;
 use crate::reproduce_command::ReproduceCommand;
 use crate::subject::version as version_of;
@@ -45,12 +46,6 @@ pub enum RunLatency {
     Summary(BTreeMap<String, Latency>),
 }
 
-/// So many values are kept until they are summarized. A summary of all together is the same.
-const MOST_SAMPLES: usize = 1 << 16;
-
-/// So many summaries of runs are kept until they are combined.
-const MOST_SUMMARIES: usize = 64;
-
 /// How interesting a run is. The run with the smallest rank is shown; among equals, the one with
 /// the smallest seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,8 +64,7 @@ pub struct CellBuilder {
     tally: BTreeMap<Property, Tally>,
     surprises: BTreeMap<(Property, String, String), u64>,
     shown: Option<(Rank, RunResult)>,
-    samples: Samples,
-    summaries: Vec<BTreeMap<String, Latency>>,
+    latency: CellLatency,
     elapsed_ms: Option<u64>,
     custody: Option<CustodyTally>,
     error: Option<(u64, String)>,
@@ -113,15 +107,8 @@ impl CellBuilder {
             let key = (surprise.property, surprise.expected, surprise.got);
             *self.surprises.entry(key).or_default() += 1;
         }
-        match std::mem::replace(&mut run.latency, RunLatency::Samples(Samples::default())) {
-            RunLatency::Samples(samples) => {
-                self.samples.add(samples);
-                if self.samples.count() >= MOST_SAMPLES {
-                    self.summarize_samples();
-                }
-            }
-            RunLatency::Summary(summary) => self.summarize(summary),
-        }
+        let none = RunLatency::Samples(Samples::default());
+        self.latency.add(std::mem::replace(&mut run.latency, none));
         if let Some(elapsed_ms) = run.elapsed_ms {
             *self.elapsed_ms.get_or_insert(0) += elapsed_ms;
         }
@@ -137,36 +124,14 @@ impl CellBuilder {
         is_shown
     }
 
-    /// Many are combined to one: a matrix may go on for days.
-    fn summarize(&mut self, summary: BTreeMap<String, Latency>) {
-        self.summaries.push(summary);
-        if self.summaries.len() >= MOST_SUMMARIES {
-            self.summaries = vec![merge(&self.summaries)];
-        }
-    }
-
-    fn summarize_samples(&mut self) {
-        let samples = std::mem::take(&mut self.samples);
-        if samples.count() > 0 {
-            self.summarize(samples.summary());
-        }
-    }
-
     /// Seed of the run to show so far.
     pub fn shown_seed(&self) -> Option<u64> {
         self.shown.as_ref().map(|(_, run)| run.seed)
     }
 
     /// The finished cell.
-    pub fn cell(mut self, task: &Task) -> Cell {
+    pub fn cell(self, task: &Task) -> Cell {
         let spec = &task.spec;
-        let latency = match self.summaries.is_empty() {
-            true => self.samples.summary(),
-            false => {
-                self.summarize_samples();
-                merge(&self.summaries)
-            }
-        };
         let shown = self.shown.map(|(_, run)| run);
         let seed = shown.as_ref().map_or(spec.seed, |run| run.seed);
         let version = shown.as_ref().and_then(|run| run.version.clone());
@@ -198,7 +163,7 @@ impl CellBuilder {
                 })
                 .collect(),
             custody: self.custody,
-            latency,
+            latency: self.latency.summary(),
             error: self.error.map(|(seed, why)| format!("seed {seed}: {why}")),
             elapsed_ms: self.elapsed_ms,
             run_dir: None,

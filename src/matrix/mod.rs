@@ -5,13 +5,14 @@
 //! - [`candidate`]: a lock, and what it is held to; [`likenesses`]: what it behaves like
 //! - [`simulated`], [`real`]: run the cells, many at a time
 //! - [`pieces`]: the runs of all cells, as they are needed
-//! - [`cell_builder`]: combines the runs of a cell
+//! - [`cell_builder`]: combines the runs of a cell, [`cell_latency`] their latencies
 //! - [`directory`]: keeps cells, and tells which need not run again
 //! - [`progress`]: live progress
 //! - [`plan`]: the same cells for another command
 
 mod candidate;
 mod cell_builder;
+mod cell_latency;
 pub mod cli;
 mod directory;
 mod likenesses;

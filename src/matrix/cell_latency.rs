@@ -1,0 +1,94 @@
+//! The latencies of a cell's runs, combined as they come: a matrix may go on for days.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::latency::{Samples, merge};
+use picklock_harness::record::Latency;
+
+use super::cell_builder::RunLatency;
+
+/// So many values are kept until they are summarized. A summary of all together is the same.
+const MOST_SAMPLES: usize = 1 << 16;
+
+/// So many summaries are kept until they are combined.
+const MOST_SUMMARIES: usize = 64;
+
+/// What was measured so far.
+#[derive(Debug, Default)]
+pub struct CellLatency {
+    samples: Samples,
+    summaries: Vec<BTreeMap<String, Latency>>,
+}
+
+impl CellLatency {
+    /// Adds those of a run.
+    pub fn add(&mut self, run: RunLatency) {
+        match run {
+            RunLatency::Samples(samples) => {
+                self.samples.add(samples);
+                if self.samples.count() >= MOST_SAMPLES {
+                    self.summarize_samples();
+                }
+            }
+            RunLatency::Summary(summary) => self.summarize(summary),
+        }
+    }
+
+    /// All of them, by operation.
+    pub fn summary(mut self) -> BTreeMap<String, Latency> {
+        if self.summaries.is_empty() {
+            return self.samples.summary();
+        }
+        self.summarize_samples();
+        merge(&self.summaries)
+    }
+
+    fn summarize_samples(&mut self) {
+        let samples = std::mem::take(&mut self.samples);
+        if samples.count() > 0 {
+            self.summarize(samples.summary());
+        }
+    }
+
+    fn summarize(&mut self, summary: BTreeMap<String, Latency>) {
+        self.summaries.push(summary);
+        if self.summaries.len() >= MOST_SUMMARIES {
+            self.summaries = vec![merge(&self.summaries)];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_harness::history::read_history;
+    use picklock_harness::latency::samples;
+
+    use super::*;
+
+    const RUNS: [&str; 3] = [
+        include_str!("../../harness/verdicts/tests/histories/calm.jsonl"),
+        include_str!("../../harness/verdicts/tests/histories/clock-jump.jsonl"),
+        include_str!("../../harness/verdicts/tests/histories/ambiguous-acquire.jsonl"),
+    ];
+
+    fn run(text: &str) -> Samples {
+        samples(&read_history(text.as_bytes()).expect("the history is whole"))
+    }
+
+    #[test]
+    fn many_runs_give_the_same_as_all_of_them_at_once() {
+        let (mut all, mut cell) = (Samples::default(), CellLatency::default());
+        let runs = RUNS.map(run);
+        assert!(runs.iter().all(|run| run.count() > 0));
+        // Past a summary, and then some runs that wait for the next one.
+        for run in runs.iter().cycle() {
+            all.add(run.clone());
+            cell.add(RunLatency::Samples(run.clone()));
+            if !cell.summaries.is_empty() && cell.samples.count() > 20 {
+                break;
+            }
+        }
+        assert!(all.count() > MOST_SAMPLES);
+        assert_eq!(cell.summary(), all.summary());
+    }
+}
