@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use picklock_harness::check::{Cause, Property, Status, Verdicts};
 use picklock_harness::latency::Samples;
-use picklock_harness::record::{
-    Cell, Counts, CustodyTally, Latency, Redis, Subject, Surprise, Tally,
-};
+use picklock_harness::record::{Cell, Counts, CustodyTally, Redis, Subject, Surprise, Tally};
 
 use picklock_scenarios::WorldName;
 
-use super::cell_latency::CellLatency;
+use super::cell_latency::{CellLatency, RunLatency};
 use super::selection::Task;
 use crate::reproduce_command::ReproduceCommand;
 use crate::subject::version as version_of;
@@ -35,15 +33,6 @@ pub struct RunResult {
     pub elapsed_ms: Option<u64>,
     /// How often it was made before, and could not be judged because the machine was too slow.
     pub repeats: u64,
-}
-
-/// Latencies of one run.
-#[derive(Debug, Clone)]
-pub enum RunLatency {
-    /// Single values.
-    Samples(Samples),
-    /// Summaries, by operation.
-    Summary(BTreeMap<String, Latency>),
 }
 
 /// How interesting a run is. The run with the smallest rank is shown; among equals, the one with

@@ -5,13 +5,20 @@ use std::collections::BTreeMap;
 use picklock_harness::latency::{Samples, merge};
 use picklock_harness::record::Latency;
 
-use super::cell_builder::RunLatency;
-
 /// So many values are kept until they are summarized. A summary of all together is the same.
 const MOST_SAMPLES: usize = 1 << 16;
 
 /// So many summaries are kept until they are combined.
 const MOST_SUMMARIES: usize = 64;
+
+/// Latencies of one run.
+#[derive(Debug, Clone)]
+pub enum RunLatency {
+    /// Single values.
+    Samples(Samples),
+    /// Summaries, by operation.
+    Summary(BTreeMap<String, Latency>),
+}
 
 /// What was measured so far.
 #[derive(Debug, Default)]

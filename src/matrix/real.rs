@@ -24,7 +24,8 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 
-use super::cell_builder::{RunLatency, RunResult};
+use super::cell_builder::RunResult;
+use super::cell_latency::RunLatency;
 use super::directory::MatrixDirectory;
 use super::pieces::Pieces;
 use super::progress::RunReport;

@@ -18,7 +18,8 @@ use picklock_harness::run::modelled;
 use picklock_harness::sim::{Simulation, run_many};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::cell_builder::{RunLatency, RunResult};
+use super::cell_builder::RunResult;
+use super::cell_latency::RunLatency;
 use super::pieces::Pieces;
 use super::progress::RunReport;
 use super::selection::Task;
