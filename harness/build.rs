@@ -1,4 +1,4 @@
-//! Builds the library that shifts a program's wall clock (`src/real/shim/wall_clock.c`).
+//! Builds the library that shifts a program's wall clock (`src/servers/shim/wall_clock.c`).
 //!
 //! Where it cannot be built an empty file takes its place, and faults of clocks are refused when
 //! they are wanted.
@@ -7,7 +7,7 @@
 use std::{env, error::Error, path::PathBuf};
 
 #[cfg(feature = "servers")]
-const SOURCE: &str = "src/real/shim/wall_clock.c";
+const SOURCE: &str = "src/servers/shim/wall_clock.c";
 
 #[cfg(not(feature = "servers"))]
 fn main() {}

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::spec::ServerChoice;
-use picklock_scenarios::{LeaseDuration, WorldName};
+use picklock_scenarios::{BackendName, LeaseDuration};
 
-use crate::named_subject::NamedSubject;
+use crate::named_lock::NamedLock;
 
 /// Tries to pick distributed locks on Redis: competing buyers, faults at the worst moment, a
 /// verdict that says whose fault it was.
@@ -33,7 +33,7 @@ Try:
   picklock matrix --backend sim                 every lock, every scenario, one table
   picklock adapter check COMMAND                does a lock of your own speak the protocol
   picklock replay run-1                         repeat a run kept with --out
-  picklock list                                 all locks, scenarios and worlds";
+  picklock list                                 all locks, scenarios and backends";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -48,7 +48,7 @@ pub enum Command {
     Gate(GateArgs),
     /// Check whether a program of your own keeps the adapter protocol.
     Adapter(AdapterArgs),
-    /// List and describe locks, scenarios and worlds.
+    /// List and describe locks, scenarios and backends.
     List(ListArgs),
     /// Judge a history file again, from that file alone.
     Check(CheckArgs),
@@ -73,7 +73,7 @@ pub enum Command {
     Worker {
         /// Name of the lock.
         #[arg(long = "impl")]
-        subject: String,
+        lock: String,
     },
     /// Carries the standard streams of a worker's container. Started by `scenario`.
     #[command(hide = true)]
@@ -93,7 +93,7 @@ pub struct ScenarioArgs {
     /// A scenario of the catalog (`picklock list scenarios`), or the path of a .toml file.
     pub scenario: String,
     #[command(flatten)]
-    pub subject: SubjectArgs,
+    pub lock: LockArgs,
     #[command(flatten)]
     pub config: ConfigArgs,
     /// An option for the lock, as KEY=VALUE. Repeatable.
@@ -132,15 +132,15 @@ pub struct ScenarioArgs {
 /// The lock of a single run.
 #[derive(Debug, Clone, Args)]
 #[group(required = true, multiple = false)]
-pub struct SubjectArgs {
+pub struct LockArgs {
     /// The lock: a built-in one (`picklock list impls`), one of picklock.toml, `exec:COMMAND ARGS`
     /// for any program that speaks the adapter protocol (docs/protocol.md), or `docker:IMAGE` for such
     /// a program in containers (docs/adapters.md).
     #[arg(long = "impl", value_name = "NAME|exec:COMMAND|docker:IMAGE")]
     pub plain: Option<String>,
     /// A program as for `--impl`, with a label that replaces its command in every report.
-    #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedSubject::parse)]
-    pub labelled: Option<NamedSubject>,
+    #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedLock::parse)]
+    pub labelled: Option<NamedLock>,
 }
 
 /// The file with the user's own locks.
@@ -152,21 +152,21 @@ pub struct ConfigArgs {
     pub config: Option<PathBuf>,
 }
 
-impl SubjectArgs {
+impl LockArgs {
     /// The lock that was named.
-    pub fn named(&self) -> NamedSubject {
+    pub fn named(&self) -> NamedLock {
         match (&self.labelled, &self.plain) {
             (Some(labelled), _) => labelled.clone(),
             // Empty if neither was given, which the command line refuses.
-            (None, plain) => NamedSubject::plain(plain.as_deref().unwrap_or_default()),
+            (None, plain) => NamedLock::plain(plain.as_deref().unwrap_or_default()),
         }
     }
 }
 
-/// The servers that the real worlds start. Shared by all commands that start servers.
+/// The servers that the server backends start. Shared by all commands that start servers.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerArgs {
-    /// The server by its name, in every world: redis:6.2, redis:7.0, redis:8.0, valkey:8 or valkey:9.
+    /// The server by its name, in every backend: redis:6.2, redis:7.0, redis:8.0, valkey:8 or valkey:9.
     /// `scripts/servers` brings their programs, and `scripts/redis-image` builds their images. In
     /// the simulation it is the server that is modelled.
     #[arg(long, value_name = "NAME")]
@@ -174,7 +174,7 @@ pub struct ServerArgs {
     /// Docker image of the Redis nodes.
     #[arg(long, value_name = "REF")]
     pub image: Option<String>,
-    /// The redis-server or valkey-server binary of the process world.
+    /// The redis-server or valkey-server binary of the process backend.
     #[arg(long, value_name = "PATH")]
     pub redis_server: Option<PathBuf>,
 }
@@ -197,7 +197,7 @@ Examples:
   picklock scenario holder-crash --impl \"exec:python3 adapters/python/redis_py_lock.py\"
   picklock scenario my-own.toml --impl redlock --out run-1 --json";
 
-/// The worlds that the user can choose.
+/// The backends that the user can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BackendChoice {
     /// Docker if an engine answers and the image is there; else a redis-server on PATH; else the
@@ -212,13 +212,13 @@ pub enum BackendChoice {
 }
 
 impl BackendChoice {
-    /// The world that was named; `None` for `auto`.
-    pub fn world(self) -> Option<WorldName> {
+    /// The backend that was named; `None` for `auto`.
+    pub fn backend(self) -> Option<BackendName> {
         match self {
             BackendChoice::Auto => None,
-            BackendChoice::Process => Some(WorldName::Process),
-            BackendChoice::Docker => Some(WorldName::Docker),
-            BackendChoice::Sim => Some(WorldName::Sim),
+            BackendChoice::Process => Some(BackendName::Process),
+            BackendChoice::Docker => Some(BackendName::Docker),
+            BackendChoice::Sim => Some(BackendName::Sim),
         }
     }
 }
@@ -247,7 +247,7 @@ pub enum Listed {
     Impls,
     /// The catalog.
     Scenarios,
-    /// The worlds.
+    /// The backends.
     Backends,
 }
 
@@ -294,7 +294,7 @@ Examples:
   picklock report on-redis on-valkey --format servers
   picklock report matrix-1 adapters/rust/rslock/findings.toml --format findings
 
-`servers` compares two or more matrices: the same locks and scenarios in the same world, each matrix
+`servers` compares two or more matrices: the same locks and scenarios in the same backend, each matrix
 on another server (`picklock matrix --server NAME --out DIR`). `findings` needs a findings.toml for
 each library beside the matrices: what it promises, and how its violations are to be read.
 

@@ -30,7 +30,7 @@ pub enum Failure {
     /// The machine cannot run it.
     #[error("{0}")]
     Environment(String),
-    /// The simulation of the subject does not end.
+    /// The simulation of the lock does not end.
     #[error("{0}")]
     Stuck(String),
     /// The user stopped it before there was anything to report.

@@ -1,12 +1,12 @@
 //! `picklock explain`: describes scenarios, properties, causes and locks in prose.
 //!
 //! Properties and causes have written pages. The pages of scenarios and locks are generated from
-//! the catalog and the table of strategies.
+//! the catalog and the table of locks.
 
 use std::fmt::Write;
 
 use picklock_harness::check::{Cause, Property, describe};
-use picklock_impls::{MUTANTS, STRATEGIES, Strategy};
+use picklock_impls::{BuiltInLock, LOCKS, MUTANTS};
 use picklock_reports::listing::{Entry, Listing, text};
 use picklock_scenarios::{CAUSES, Expectation, PROPERTIES, Scenario, Workload, catalog, nearest};
 use serde_json::Value;
@@ -36,8 +36,8 @@ fn explain(name: &str) -> Result<String, Failure> {
     if catalog::names().any(|known| known == name) {
         found.push(scenario_page(&named(name)?));
     }
-    if let Some(strategy) = picklock_impls::find(name) {
-        found.push(lock_page(strategy)?);
+    if let Some(lock) = picklock_impls::find(name) {
+        found.push(lock_page(lock)?);
     }
     if found.is_empty() {
         return Err(unknown(name));
@@ -49,8 +49,8 @@ fn named(name: &str) -> Result<Scenario, Failure> {
     catalog::named(name).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-fn locks() -> impl Iterator<Item = &'static Strategy> {
-    STRATEGIES.iter().chain(MUTANTS)
+fn locks() -> impl Iterator<Item = &'static BuiltInLock> {
+    LOCKS.iter().chain(MUTANTS)
 }
 
 fn unknown(name: &str) -> Failure {
@@ -131,8 +131,8 @@ fn scenario_page(scenario: &Scenario) -> String {
     // "*" sorts first, but reads best last.
     let (others, named): (Vec<_>, Vec<_>) =
         scenario.expect.iter().partition(|(name, _)| *name == "*");
-    for (subject, expected) in named.into_iter().chain(others) {
-        let who = match (subject.as_str(), scenario.expect.len()) {
+    for (lock, expected) in named.into_iter().chain(others) {
+        let who = match (lock.as_str(), scenario.expect.len()) {
             ("*", 1) => "everybody",
             ("*", _) => "all other locks",
             (name, _) => name,
@@ -241,13 +241,13 @@ fn in_word(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).map_or(String::new(), |value| value_in_words(&value))
 }
 
-fn lock_page(strategy: &Strategy) -> Result<String, Failure> {
-    let Strategy {
+fn lock_page(lock: &BuiltInLock) -> Result<String, Failure> {
+    let BuiltInLock {
         name,
         summary,
         nodes,
         ..
-    } = strategy;
+    } = lock;
     let mut page = format!("# {name} (lock)\n\n{summary}.\n\nRequires {nodes} independent Redis ");
     page.push_str(if *nodes == 1 { "node.\n" } else { "nodes.\n" });
     page.push_str("\nWhat the catalog expects of it:\n");

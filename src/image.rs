@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use picklock_harness::named_server::NamedServer;
-use picklock_harness::real::{Image, WorldError};
+use picklock_harness::servers::{BackendError, Image};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -20,7 +20,7 @@ const SCRIPT: &str = include_str!("../scripts/redis-image");
 pub async fn choose(given: Option<&str>, named: Option<NamedServer>) -> Result<Image, Failure> {
     let missing = match Image::choose(given, named).await {
         Ok(image) => return Ok(image),
-        Err(missing @ WorldError::NoDefaultImage { .. }) => missing,
+        Err(missing @ BackendError::NoDefaultImage { .. }) => missing,
         Err(other) => return Err(Failure::Environment(other.to_string())),
     };
     print::err(

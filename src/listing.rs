@@ -1,8 +1,8 @@
-//! `picklock list`: locks, scenarios and worlds.
+//! `picklock list`: locks, scenarios and backends.
 
-use picklock_impls::{MUTANTS, OptionSpec, STRATEGIES, Strategy};
+use picklock_impls::{BuiltInLock, LOCKS, MUTANTS, OptionSpec};
 use picklock_reports::listing::{Entry, Listing, json, text};
-use picklock_scenarios::{WorldName, catalog};
+use picklock_scenarios::{BackendName, catalog};
 use serde_json::{Value, json};
 
 use crate::cli::{ListArgs, Listed};
@@ -17,7 +17,7 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
     let wanted = |what: Listed| args.what.is_none_or(|only| only == what);
     let mut listings = Vec::new();
     if wanted(Listed::Impls) {
-        listings.push(impls("impls", STRATEGIES));
+        listings.push(impls("impls", LOCKS));
         listings.push(impls("mutants (broken on purpose)", MUTANTS));
         listings.push(options());
     }
@@ -35,15 +35,15 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn impls(kind: &str, strategies: &[Strategy]) -> Listing {
-    let entries = strategies.iter().map(|strategy| Entry {
-        name: strategy.name.to_owned(),
-        summary: strategy.summary.to_owned(),
+fn impls(kind: &str, locks: &[BuiltInLock]) -> Listing {
+    let entries = locks.iter().map(|lock| Entry {
+        name: lock.name.to_owned(),
+        summary: lock.summary.to_owned(),
         extra: vec![
-            ("nodes".to_owned(), json!(strategy.nodes)),
+            ("nodes".to_owned(), json!(lock.nodes)),
             (
                 "options".to_owned(),
-                strategy.options.iter().map(|spec| declared(spec)).collect(),
+                lock.options.iter().map(|spec| declared(spec)).collect(),
             ),
         ],
     });
@@ -65,7 +65,7 @@ fn declared(spec: &OptionSpec) -> Value {
 /// Every option once: an option means the same for every lock that has it.
 fn options() -> Listing {
     let mut all: Vec<&OptionSpec> = Vec::new();
-    for spec in STRATEGIES.iter().flat_map(|strategy| strategy.options) {
+    for spec in LOCKS.iter().flat_map(|lock| lock.options) {
         if all.iter().all(|known| known.name != spec.name) {
             all.push(spec);
         }
@@ -113,21 +113,21 @@ fn backends() -> Listing {
         "auto",
         "Docker if an engine answers and the image is there or can be pulled; else a redis-server or valkey-server on PATH; else the simulation.",
     );
-    let worlds = WorldName::ALL.map(|world| entry(world.word(), about(world)));
+    let backends = BackendName::ALL.map(|backend| entry(backend.word(), about(backend)));
     Listing {
         kind: "backends".to_owned(),
-        entries: std::iter::once(auto).chain(worlds).collect(),
+        entries: std::iter::once(auto).chain(backends).collect(),
     }
 }
 
-fn about(world: WorldName) -> &'static str {
-    match world {
-        WorldName::Sim => {
+fn about(backend: BackendName) -> &'static str {
+    match backend {
+        BackendName::Sim => {
             "A simulation in virtual time: no server, no waiting, the same history for the same seed."
         }
-        WorldName::Process => {
+        BackendName::Process => {
             "Real redis-server processes on loopback, started and stopped by the run."
         }
-        WorldName::Docker => "Real Redis containers, their ports published on loopback only.",
+        BackendName::Docker => "Real Redis containers, their ports published on loopback only.",
     }
 }

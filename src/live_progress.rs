@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use picklock_harness::history::{Event, What};
+use picklock_harness::history::{Event, EventKind};
 use picklock_harness::run::{Observer, RunPhase};
 use picklock_reports::progress::Progress;
 
@@ -83,16 +83,16 @@ impl Status {
     fn event(&self, event: &Event) {
         let count = |cell: &Cell<u64>| cell.set(cell.get() + 1);
         match event.what {
-            What::Granted { .. } => count(&self.granted),
-            What::StockChanged { .. } => count(&self.sold),
-            What::FaultBegan { .. }
-            | What::FaultEnded { .. }
-            | What::FaultStruck { .. }
-            | What::FaultOverran { .. }
-            | What::FaultMissed { .. }
-            | What::Misbehaved { .. }
-            | What::WorkerDown { .. } => {
-                if matches!(event.what, What::FaultBegan { .. }) {
+            EventKind::Granted { .. } => count(&self.granted),
+            EventKind::StockChanged { .. } => count(&self.sold),
+            EventKind::FaultBegan { .. }
+            | EventKind::FaultEnded { .. }
+            | EventKind::FaultStruck { .. }
+            | EventKind::FaultOverran { .. }
+            | EventKind::FaultMissed { .. }
+            | EventKind::Misbehaved { .. }
+            | EventKind::WorkerDown { .. } => {
+                if matches!(event.what, EventKind::FaultBegan { .. }) {
                     count(&self.faults);
                 }
                 if let Some(line) = self.progress.borrow_mut().line(event) {

@@ -4,7 +4,7 @@
 //!
 //! - [`cli`]: the command line
 //! - [`configuration`]: the user's `picklock.toml`
-//! - [`subject`], [`world_choice`], [`image`]: turn names into locks, worlds and images
+//! - [`lock`], [`backend_choice`], [`image`]: turn names into locks, backends and images
 //! - [`run_request`]: what the user asks to run, checked before anything starts
 //! - [`scenario`]: one run, from the command line to the report
 //! - [`standard`]: the built-in lock that a user's lock is held to
@@ -23,6 +23,7 @@
 
 mod adapter_check;
 mod allocator;
+mod backend_choice;
 mod check;
 mod cli;
 mod completions;
@@ -35,8 +36,9 @@ mod init;
 mod interrupt;
 mod listing;
 mod live_progress;
+mod lock;
 mod matrix;
-mod named_subject;
+mod named_lock;
 mod print;
 mod regular_file;
 mod replay;
@@ -48,10 +50,8 @@ mod run_directory;
 mod run_request;
 mod scenario;
 mod standard;
-mod subject;
 mod trust;
 mod worker;
-mod world_choice;
 
 use std::process::ExitCode;
 
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
             Ok(exit::HELD)
         }
         Command::Man { command } => completions::man(command.as_deref()).map(|()| exit::HELD),
-        Command::Worker { subject } => on_one_thread(worker::run(subject)),
+        Command::Worker { lock } => on_one_thread(worker::run(lock)),
         Command::ContainerStreams { name } => on_one_thread(worker::carry_streams(name)),
         Command::Reaper => worker::reap(),
     };

@@ -18,7 +18,7 @@ pub struct ReplayArgs {
     /// A directory written by `--out`, or its repro.toml.
     #[arg(value_name = "RUN_DIR|REPRO.toml")]
     pub path: PathBuf,
-    /// Where Redis runs. Default: the world of the kept run.
+    /// Where Redis runs. Default: the backend of the kept run.
     #[arg(long, value_enum)]
     pub backend: Option<BackendChoice>,
     /// Start the program, server or container image that the file names.
@@ -63,19 +63,19 @@ Examples:
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let file = repro::find(&args.path)?;
     let then = repro::read(&file)?;
-    let world = match args.backend {
-        Some(backend) => backend.world(),
+    let backend = match args.backend {
+        Some(backend) => backend.backend(),
         None => Some(then.backend),
     };
     let servers = args.servers.choice();
-    trust::check(&then, &file, &servers, world, args.trust)?;
+    trust::check(&then, &file, &servers, backend, args.trust)?;
     let request = repro::request(&then, file, servers)?;
     let reporting = Reporting {
         json: args.json,
         out: args.out,
         quiet: args.quiet,
     };
-    let record = scenario::execute(request, world, &reporting).await?;
+    let record = scenario::execute(request, backend, &reporting).await?;
     if !record.interrupted {
         let now = Outcome::of(&record.verdicts);
         let line = compared(&then, &now, env!("CARGO_PKG_VERSION"));

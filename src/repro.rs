@@ -4,24 +4,24 @@ use std::path::{Path, PathBuf};
 
 use picklock_harness::named_server::UnknownServer;
 use picklock_harness::record::{
-    Outcome, REPRO_FORMAT, Repro, ReproOverrides, ReproSubject, RunRecord, scenario_hash,
+    Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides, RunRecord, scenario_hash,
 };
-use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice, SubjectSpec};
+use picklock_harness::spec::{LockSpec, Overrides, RunSpec, ScenarioSource, ServerChoice};
 use picklock_reports::configuration::Source;
 use picklock_reports::repro::FILE;
 use picklock_scenarios::Scenario;
 use serde::Deserialize;
 
-use crate::configuration::configured_impl::{
-    ConfiguredImpl, NODES, REPLICAS, check_number, check_variable,
+use crate::configuration::configured_lock::{
+    ConfiguredLock, NODES, REPLICAS, check_number, check_variable,
 };
-use crate::configuration::configured_impls::ConfiguredImpls;
+use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
-use crate::named_subject::NamedSubject;
+use crate::lock;
+use crate::named_lock::NamedLock;
 use crate::regular_file::{self, LONGEST_TEXT, Links};
 use crate::run_request::{RunRequest, load};
 use crate::standard::Claims;
-use crate::subject;
 
 /// The repro of a run.
 pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
@@ -29,10 +29,10 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
     Repro {
         format: REPRO_FORMAT.to_owned(),
         picklock: record.picklock.clone(),
-        backend: spec.world,
+        backend: spec.backend,
         seed: spec.seed,
         scenario_given: spec.scenario_named().to_owned(),
-        subject: repro_subject(&spec.subject, record),
+        lock: repro_lock(&spec.lock, record),
         overrides: ReproOverrides {
             workers: spec.overrides.workers,
             nodes: spec.overrides.nodes,
@@ -47,20 +47,20 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
 }
 
 /// Everything that the lock needs: on another day there may be no configuration that says it.
-fn repro_subject(subject: &SubjectSpec, record: &RunRecord) -> ReproSubject {
-    let command = subject.command.as_ref();
+fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
+    let command = lock.command.as_ref();
     let directory = command.and_then(|command| command.directory.as_ref());
-    ReproSubject {
-        name: subject.typed.as_ref().unwrap_or(&subject.name).clone(),
-        label: subject.typed.as_ref().map(|_| subject.name.clone()),
+    ReproLock {
+        name: lock.typed.as_ref().unwrap_or(&lock.name).clone(),
+        label: lock.typed.as_ref().map(|_| lock.name.clone()),
         directory: directory.map(|path| path.display().to_string()),
         // Of a built-in lock, this is known.
-        nodes: command.and(Some(subject.nodes)).filter(|nodes| *nodes != 1),
+        nodes: command.and(Some(lock.nodes)).filter(|nodes| *nodes != 1),
         replicas: command
-            .and(Some(subject.replicas))
+            .and(Some(lock.replicas))
             .filter(|replicas| *replicas != 0),
-        version: record.subject.version.clone(),
-        options: subject.options_by_name(),
+        version: record.lock.version.clone(),
+        options: lock.options_by_name(),
         environment: command
             .map(|command| command.environment.clone())
             .unwrap_or_default(),
@@ -68,52 +68,52 @@ fn repro_subject(subject: &SubjectSpec, record: &RunRecord) -> ReproSubject {
 }
 
 /// The lock of a repro file.
-fn subject_of(subject: &ReproSubject) -> Result<SubjectSpec, Failure> {
-    let options: Vec<(String, String)> = subject.options.clone().into_iter().collect();
-    if !is_configured(subject) {
-        let named = match &subject.label {
-            Some(label) => NamedSubject::labelled(label, &subject.name).map_err(Failure::Usage)?,
-            None => NamedSubject::plain(&subject.name),
+fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
+    let options: Vec<(String, String)> = lock.options.clone().into_iter().collect();
+    if !is_configured(lock) {
+        let named = match &lock.label {
+            Some(label) => NamedLock::labelled(label, &lock.name).map_err(Failure::Usage)?,
+            None => NamedLock::plain(&lock.name),
         };
-        return subject::named(&named, &options, &ConfiguredImpls::default());
+        return lock::named(&named, &options, &ConfiguredLocks::default());
     }
-    let label = subject.label.as_ref().ok_or_else(|| {
+    let label = lock.label.as_ref().ok_or_else(|| {
         let problem =
             "only a program with a label has a directory, an environment, nodes or replicas";
-        Failure::Usage(format!("[subject]: {problem}"))
+        Failure::Usage(format!("[lock]: {problem}"))
     })?;
-    let named = NamedSubject::labelled(label, &subject.name).map_err(Failure::Usage)?;
-    check_table(subject).map_err(|problem| Failure::Usage(format!("[subject]: {problem}")))?;
-    let one = ConfiguredImpl {
+    let named = NamedLock::labelled(label, &lock.name).map_err(Failure::Usage)?;
+    check_table(lock).map_err(|problem| Failure::Usage(format!("[lock]: {problem}")))?;
+    let one = ConfiguredLock {
         name: named.shown().to_owned(),
         given: named.given().to_owned(),
-        directory: subject.directory.as_ref().map(PathBuf::from),
-        environment: subject.environment.clone(),
-        options: subject.options.clone(),
-        nodes: subject.nodes.unwrap_or(*NODES.start()),
-        replicas: subject.replicas.unwrap_or(*REPLICAS.start()),
+        directory: lock.directory.as_ref().map(PathBuf::from),
+        environment: lock.environment.clone(),
+        options: lock.options.clone(),
+        nodes: lock.nodes.unwrap_or(*NODES.start()),
+        replicas: lock.replicas.unwrap_or(*REPLICAS.start()),
         claims: Claims::default(),
         like: None,
     };
-    subject::configured(&one, &options)
+    lock::configured(&one, &options)
 }
 
 /// What a table of a configuration must be, this one must be too. But its directory is absolute, because
 /// the file may lie anywhere.
-fn check_table(subject: &ReproSubject) -> Result<(), String> {
-    for (name, value) in &subject.environment {
+fn check_table(lock: &ReproLock) -> Result<(), String> {
+    for (name, value) in &lock.environment {
         check_variable(name, value)?;
     }
     let counts = [
-        ("nodes", subject.nodes, NODES),
-        ("replicas", subject.replicas, REPLICAS),
+        ("nodes", lock.nodes, NODES),
+        ("replicas", lock.replicas, REPLICAS),
     ];
     for (key, number, bounds) in counts {
         if let Some(number) = number {
             check_number(key, number, &bounds)?;
         }
     }
-    match &subject.directory {
+    match &lock.directory {
         Some(directory) if !Path::new(directory).is_absolute() => Err(format!(
             "directory = {directory:?}: expected an absolute path"
         )),
@@ -122,11 +122,11 @@ fn check_table(subject: &ReproSubject) -> Result<(), String> {
 }
 
 /// True if a command line cannot say what the file says of the lock.
-fn is_configured(subject: &ReproSubject) -> bool {
-    subject.directory.is_some()
-        || !subject.environment.is_empty()
-        || subject.nodes.is_some()
-        || subject.replicas.is_some()
+fn is_configured(lock: &ReproLock) -> bool {
+    lock.directory.is_some()
+        || !lock.environment.is_empty()
+        || lock.nodes.is_some()
+        || lock.replicas.is_some()
 }
 
 /// The run that a repro file describes. `servers` overrides the servers in the file.
@@ -156,9 +156,9 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
     });
     let named = repro.scenario_given.clone();
     let request = |scenario: Scenario, source| {
-        let subject = subject_of(&repro.subject)?;
+        let lock = lock_of(&repro.lock)?;
         let servers = servers.clone();
-        RunRequest::new(subject, scenario, source, overrides, servers, repro.seed)
+        RunRequest::new(lock, scenario, source, overrides, servers, repro.seed)
     };
     let source = ScenarioSource::Repro {
         named: named.clone(),
@@ -169,7 +169,7 @@ pub fn request(repro: &Repro, file: PathBuf, servers: ServerChoice) -> Result<Ru
         Failure::Usage(text) => cannot(text),
         other => other,
     })?;
-    if is_configured(&repro.subject) {
+    if is_configured(&repro.lock) {
         return Ok(replayed);
     }
     // If the name still refers to the same scenario, the plain command repeats the run as well.

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 
 use crate::configuration::DEFAULT_FILE;
 use crate::matrix::request::MatrixRequest;
-use crate::named_subject::NamedSubject;
+use crate::named_lock::NamedLock;
 
 /// The arguments of the command. Displayed with the program's name, quoted for a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,30 +30,30 @@ impl ReproduceCommand {
             None => ReproduceCommand::new("scenario", OsStr::new(spec.scenario_named())),
         };
         if file.is_none() {
-            line.subject(&NamedSubject::of(&spec.subject));
-            line.configuration(spec.subject.configuration.as_deref());
+            line.lock(&NamedLock::of(&spec.lock));
+            line.configuration(spec.lock.configuration.as_deref());
         }
-        if file.is_some() && spec.subject.command.is_some() {
+        if file.is_some() && spec.lock.command.is_some() {
             line.0.push("--trust".into());
         }
-        line.flag("backend", spec.world.word());
+        line.flag("backend", spec.backend.word());
         if file.is_none() {
             line.flag("seed", spec.seed.to_string());
-            line.options(&spec.subject.options);
+            line.options(&spec.lock.options);
             line.overrides(&spec.overrides);
         }
         line.servers(&spec.servers);
         line
     }
 
-    /// The command that repeats a matrix, in the worlds that were chosen.
+    /// The command that repeats a matrix, in the backends that were chosen.
     pub fn of_matrix(
         request: &MatrixRequest,
-        worlds: impl IntoIterator<Item = WorldName>,
+        backends: impl IntoIterator<Item = BackendName>,
     ) -> ReproduceCommand {
         let mut line = ReproduceCommand(vec!["matrix".into()]);
-        for subject in &request.subjects {
-            line.subject(subject);
+        for lock in &request.locks {
+            line.lock(lock);
         }
         line.configuration(request.impls.file());
         line.flag_if("like", request.like.as_ref());
@@ -61,8 +61,8 @@ impl ReproduceCommand {
         for scenario in &request.scenarios {
             line.flag("scenario", scenario);
         }
-        for world in worlds {
-            line.flag("backend", world.word());
+        for backend in backends {
+            line.flag("backend", backend.word());
         }
         line.flag("seeds", request.seeds.to_string());
         line.flag("seed", request.seed.to_string());
@@ -105,8 +105,8 @@ impl ReproduceCommand {
         }
     }
 
-    fn subject(&mut self, subject: &NamedSubject) {
-        let (flag, value) = subject.flag();
+    fn lock(&mut self, lock: &NamedLock) {
+        let (flag, value) = lock.flag();
         self.flag(flag, value);
     }
 
@@ -154,21 +154,19 @@ mod tests {
     use clap::Parser;
     use picklock_harness::named_server::NamedServer;
     use picklock_harness::spec::RunSpec;
-    use picklock_impls::{MUTANTS, STRATEGIES};
-    use picklock_scenarios::{LeaseDuration, WorldName, catalog};
+    use picklock_impls::{LOCKS, MUTANTS};
+    use picklock_scenarios::{BackendName, LeaseDuration, catalog};
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
     use super::ReproduceCommand;
-    use crate::cli::{
-        BackendChoice, Cli, Command, ConfigArgs, ScenarioArgs, ServerArgs, SubjectArgs,
-    };
-    use crate::named_subject::NamedSubject;
+    use crate::cli::{BackendChoice, Cli, Command, ConfigArgs, LockArgs, ScenarioArgs, ServerArgs};
+    use crate::named_lock::NamedLock;
     use crate::run_request::RunRequest;
 
     fn spec(args: &ScenarioArgs) -> Option<RunSpec> {
-        let world = args.backend.world()?;
-        Some(RunRequest::of_args(args).ok()?.in_world(world))
+        let backend = args.backend.backend()?;
+        Some(RunRequest::of_args(args).ok()?.in_backend(backend))
     }
 
     /// The arguments that a shell would pass for the printed command.
@@ -182,15 +180,15 @@ mod tests {
         }
     }
 
-    fn plain(name: String) -> SubjectArgs {
-        SubjectArgs {
+    fn plain(name: String) -> LockArgs {
+        LockArgs {
             plain: Some(name),
             labelled: None,
         }
     }
 
-    fn subjects() -> impl Strategy<Value = (SubjectArgs, Vec<(String, String)>)> {
-        let built_in = STRATEGIES.iter().chain(MUTANTS).map(|it| it.name);
+    fn locks() -> impl Strategy<Value = (LockArgs, Vec<(String, String)>)> {
+        let built_in = LOCKS.iter().chain(MUTANTS).map(|it| it.name);
         let built_in: Vec<&str> = built_in.collect();
         let built_in =
             prop::sample::select(built_in).prop_map(|name| (plain(name.to_owned()), Vec::new()));
@@ -199,14 +197,14 @@ mod tests {
         let program = (labels, "[a-z/][a-z= \\-]{0,12}", options);
         let program = program.prop_map(|(label, command, options)| {
             let given = format!("exec:{command}");
-            let subject = match label {
-                Some(label) => SubjectArgs {
+            let lock = match label {
+                Some(label) => LockArgs {
                     plain: None,
-                    labelled: Some(NamedSubject::labelled(&label, &given).unwrap()),
+                    labelled: Some(NamedLock::labelled(&label, &given).unwrap()),
                 },
                 None => plain(given),
             };
-            (subject, options.into_iter().rev().collect())
+            (lock, options.into_iter().rev().collect())
         });
         prop_oneof![built_in, program]
     }
@@ -214,7 +212,7 @@ mod tests {
     fn arguments() -> impl Strategy<Value = ScenarioArgs> {
         let scenarios: Vec<&str> = catalog::names().collect();
         let scenarios = prop::sample::select(scenarios);
-        let worlds = [
+        let backends = [
             BackendChoice::Sim,
             BackendChoice::Process,
             BackendChoice::Docker,
@@ -231,23 +229,23 @@ mod tests {
             prop::option::of("[a-z/:.-]{1,12}"),
             prop::option::of("\\PC{1,12}"),
         );
-        let world = prop::sample::select(worlds.to_vec());
+        let backend = prop::sample::select(backends.to_vec());
         (
             scenarios,
-            subjects(),
-            world,
+            locks(),
+            backend,
             any::<u64>(),
             overrides,
             servers,
         )
             .prop_map(
-                |(scenario, (subject, options), backend, seed, overrides, servers)| {
+                |(scenario, (lock, options), backend, seed, overrides, servers)| {
                     let (server, image, redis_server) = servers;
                     let (workers, nodes, ttl_ms) = overrides;
                     let ttl = ttl_ms.map(std::time::Duration::from_millis);
                     ScenarioArgs {
                         scenario: scenario.to_owned(),
-                        subject,
+                        lock,
                         config: ConfigArgs::default(),
                         options,
                         backend,
@@ -297,7 +295,7 @@ mod tests {
         };
         let mut spec = RunRequest::of_args(&args)
             .unwrap()
-            .in_world(WorldName::Process);
+            .in_backend(BackendName::Process);
         spec.servers.redis_server = Some("/opt/a server".into());
         spec.source = picklock_harness::spec::ScenarioSource::Repro {
             named: "calm".into(),

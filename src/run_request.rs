@@ -4,22 +4,22 @@ use std::path::Path;
 
 use picklock_harness::entropy;
 use picklock_harness::spec::{
-    Override, Overrides, ResolveError, RunSpec, ScenarioSource, ServerChoice, SubjectSpec,
+    LockSpec, Override, Overrides, ResolveError, RunSpec, ScenarioSource, ServerChoice,
     resolve_scenario,
 };
-use picklock_scenarios::{Scenario, ScenarioError, WorldName, catalog};
+use picklock_scenarios::{BackendName, Scenario, ScenarioError, catalog};
 
 use crate::cli::ScenarioArgs;
-use crate::configuration::configured_impls::ConfiguredImpls;
+use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
+use crate::lock;
 use crate::regular_file::{self, LONGEST_TEXT, Links};
-use crate::subject;
 
-/// A run specification without a world. The world is chosen later, by what the machine offers.
+/// A run specification without a backend. The backend is chosen later, by what the machine offers.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// The lock.
-    pub subject: SubjectSpec,
+    pub lock: LockSpec,
     /// The scenario with its overrides.
     pub scenario: Scenario,
     /// The servers that the user chose.
@@ -36,9 +36,9 @@ impl RunRequest {
     /// # Errors
     /// The command line or the scenario file is invalid.
     pub fn of_args(args: &ScenarioArgs) -> Result<RunRequest, Failure> {
-        let named = args.subject.named();
-        let impls = ConfiguredImpls::for_names(args.config.config.as_deref(), [&named])?;
-        let subject = subject::named(&named, &args.options, &impls)?;
+        let named = args.lock.named();
+        let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
+        let lock = lock::named(&named, &args.options, &impls)?;
         let scenario = load(&args.scenario)?;
         let overrides = Overrides {
             workers: args.workers,
@@ -52,15 +52,15 @@ impl RunRequest {
             None => entropy::fresh_seed()
                 .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
         };
-        RunRequest::new(subject, scenario, source, overrides, servers, seed)
+        RunRequest::new(lock, scenario, source, overrides, servers, seed)
     }
 
-    /// Checks the scenario with its overrides against the subject.
+    /// Checks the scenario with its overrides against the lock.
     ///
     /// # Errors
     /// They do not fit.
     pub fn new(
-        subject: SubjectSpec,
+        lock: LockSpec,
         scenario: Scenario,
         source: ScenarioSource,
         overrides: Overrides,
@@ -71,10 +71,10 @@ impl RunRequest {
             ScenarioSource::Named(named) | ScenarioSource::Repro { named, .. } => named.clone(),
             ScenarioSource::Program => scenario.name.clone(),
         };
-        let scenario = resolve_scenario(scenario, &subject, overrides)
+        let scenario = resolve_scenario(scenario, &lock, overrides)
             .map_err(|refused| misfit(refused, named))?;
         Ok(RunRequest {
-            subject,
+            lock,
             scenario,
             servers,
             seed,
@@ -90,12 +90,12 @@ impl RunRequest {
     }
 
     /// The whole specification.
-    pub fn in_world(self, world: WorldName) -> RunSpec {
+    pub fn in_backend(self, backend: BackendName) -> RunSpec {
         RunSpec {
-            subject: self.subject,
+            lock: self.lock,
             scenario: self.scenario,
             source: self.source,
-            world,
+            backend,
             servers: self.servers,
             seed: self.seed,
             overrides: self.overrides,

@@ -13,8 +13,9 @@ use picklock_harness::record::RunRecord;
 use picklock_harness::run::{self, RunOutput};
 use picklock_harness::spec::RunSpec;
 use picklock_reports::{repro, run_document, terminal};
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 
+use crate::backend_choice::{self, ChosenBackend, Wanted};
 use crate::cli::ScenarioArgs;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
@@ -23,8 +24,7 @@ use crate::matrix::MANY_WORKERS;
 use crate::reproduce_command::ReproduceCommand;
 use crate::run_directory::RunDirectory;
 use crate::run_request::RunRequest;
-use crate::world_choice::{self, ChosenWorld, Wanted};
-use crate::{check as verdict, print, subject};
+use crate::{check as verdict, lock, print};
 
 /// How a run is reported and kept.
 #[derive(Debug)]
@@ -43,13 +43,13 @@ pub struct Reporting {
 /// Wrong usage, or a machine that cannot run it. A violated property is not an error.
 pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
     let request = RunRequest::of_args(&args)?;
-    let world = args.backend.world();
+    let backend = args.backend.backend();
     let reporting = Reporting {
         json: args.json,
         out: args.out,
         quiet: args.quiet,
     };
-    Ok(code_of(&execute(request, world, &reporting).await?))
+    Ok(code_of(&execute(request, backend, &reporting).await?))
 }
 
 /// The exit code for a run.
@@ -60,13 +60,13 @@ pub fn code_of(record: &RunRecord) -> u8 {
     }
 }
 
-/// Like [`run`], for a checked request. `world`: `None` for the best available one.
+/// Like [`run`], for a checked request. `backend`: `None` for the best available one.
 ///
 /// # Errors
 /// As [`run`].
 pub async fn execute(
     request: RunRequest,
-    world: Option<WorldName>,
+    backend: Option<BackendName>,
     reporting: &Reporting,
 ) -> Result<RunRecord, Failure> {
     let out = match &reporting.out {
@@ -75,17 +75,17 @@ pub async fn execute(
     };
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
-    let choosing = world_choice::choose(Wanted {
-        world,
+    let choosing = backend_choice::choose(Wanted {
+        backend,
         servers: &request.servers,
-        can_simulate: request.subject.is_in_process(),
+        can_simulate: request.lock.is_in_process(),
         scenario: Some(&request.scenario),
     });
     let chosen = tokio::select! {
         () = interrupt.clone().wanted() => return Err(Failure::Interrupted),
         chosen = choosing => chosen?,
     };
-    let spec = request.in_world(chosen.name());
+    let spec = request.in_backend(chosen.name());
     announce(&spec, &chosen, reporting);
     let backend = chosen.backend(&spec, out.is_some())?;
     let progress = Rc::new(LiveProgress::new(
@@ -106,31 +106,31 @@ pub async fn execute(
     Ok(record)
 }
 
-/// The first line says which world was chosen and why.
-fn announce(spec: &RunSpec, chosen: &ChosenWorld, reporting: &Reporting) {
+/// The first line says which backend was chosen and why.
+fn announce(spec: &RunSpec, chosen: &ChosenBackend, reporting: &Reporting) {
     let line = format!(
         "backend {} ({}), seed {}\n",
-        spec.world, chosen.reason, spec.seed
+        spec.backend, chosen.reason, spec.seed
     );
     match reporting.json {
         true => print::err(&line),
         false => print::out(&line),
     }
     let workers = spec.scenario.workload.workers;
-    if workers > MANY_WORKERS && !spec.subject.is_in_process() && !reporting.quiet {
+    if workers > MANY_WORKERS && !spec.lock.is_in_process() && !reporting.quiet {
         print::err(&format!(
             "starting {workers} processes of {}\n",
-            spec.subject.name
+            spec.lock.name
         ));
     }
 }
 
 /// The judged record of the run.
-pub fn record(spec: &RunSpec, chosen: &ChosenWorld, output: &RunOutput) -> RunRecord {
-    let version = output.subject_version.clone();
+pub fn record(spec: &RunSpec, chosen: &ChosenBackend, output: &RunOutput) -> RunRecord {
+    let version = output.lock_version.clone();
     let about = About {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
-        subject_version: version.unwrap_or_else(|| subject::version(&spec.subject).to_owned()),
+        lock_version: version.unwrap_or_else(|| lock::version(&spec.lock).to_owned()),
         summary: spec.scenario.summary.clone(),
         backend_reason: chosen.reason.clone(),
         redis: output.redis.clone(),

@@ -1,7 +1,7 @@
 //! The built-in lock that a user's lock is held to.
 
 use picklock_harness::expectation::{Expected, Tables};
-use picklock_impls::{STRATEGIES, Strategy};
+use picklock_impls::{BuiltInLock, LOCKS};
 use picklock_scenarios::Scenario;
 
 /// What a lock says of itself, besides the number of its nodes.
@@ -17,8 +17,8 @@ pub struct Claims {
 ///
 /// # Errors
 /// There is none: in words.
-pub fn named(name: &str) -> Result<&'static Strategy, String> {
-    let found = STRATEGIES.iter().find(|strategy| strategy.name == name);
+pub fn named(name: &str) -> Result<&'static BuiltInLock, String> {
+    let found = LOCKS.iter().find(|lock| lock.name == name);
     found
         .ok_or_else(|| format!("no such built-in lock: `{name}`; `picklock list impls` lists them"))
 }
@@ -39,7 +39,7 @@ const fn claims(renews: bool, fences: bool) -> Claims {
 
 /// The best built-in lock that uses as many servers and claims no more than these; `None`: no built-in
 /// lock uses as many servers, so that no results can be compared.
-pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static Strategy> {
+pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
     let fitting = BEST
         .iter()
         .filter(|(_, its)| (claims.fences || !its.fences) && (claims.renews || !its.renews));
@@ -72,7 +72,7 @@ mod tests {
                     assert!(best(nodes, replicas, claims).is_none(), "{nodes}");
                 }
                 // There is always one to compare with where results can be compared at all.
-                for one in STRATEGIES {
+                for one in LOCKS {
                     assert!(
                         best(one.nodes, one.replicas, claims).is_some(),
                         "{}",

@@ -6,13 +6,13 @@ use std::path::Path;
 use picklock_harness::record::Repro;
 use picklock_harness::spec::ServerChoice;
 use picklock_reports::escape::visible;
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 
 use crate::exit::Failure;
-use crate::named_subject::{DOCKER, EXEC};
+use crate::named_lock::{DOCKER, EXEC};
 
 /// Refuses a repro that names programs, unless they are `trusted`. `servers`: the user's own choice,
-/// which replaces the file's. `world`: `None` for the best available one.
+/// which replaces the file's. `backend`: `None` for the best available one.
 ///
 /// # Errors
 /// What the file would start, and how to agree.
@@ -20,10 +20,10 @@ pub fn check(
     repro: &Repro,
     file: &Path,
     servers: &ServerChoice,
-    world: Option<WorldName>,
+    backend: Option<BackendName>,
     trusted: bool,
 ) -> Result<(), Failure> {
-    let named = named_programs(repro, servers, world);
+    let named = named_programs(repro, servers, backend);
     if trusted || named.is_empty() {
         return Ok(());
     }
@@ -42,15 +42,15 @@ pub fn check(
 fn named_programs(
     repro: &Repro,
     servers: &ServerChoice,
-    world: Option<WorldName>,
+    backend: Option<BackendName>,
 ) -> Vec<(&'static str, String)> {
     // A name of ours replaces what the file names.
     let replaced = servers.named.is_some();
-    let unused = replaced || world == Some(WorldName::Sim);
-    let program = repro.subject.name.strip_prefix(EXEC).map(str::to_owned);
-    let contained = repro.subject.name.strip_prefix(DOCKER).map(str::to_owned);
-    let directory = repro.subject.directory.clone();
-    let environment = Some(&repro.subject.environment).filter(|them| !them.is_empty());
+    let unused = replaced || backend == Some(BackendName::Sim);
+    let program = repro.lock.name.strip_prefix(EXEC).map(str::to_owned);
+    let contained = repro.lock.name.strip_prefix(DOCKER).map(str::to_owned);
+    let directory = repro.lock.directory.clone();
+    let environment = Some(&repro.lock.environment).filter(|them| !them.is_empty());
     let environment = environment.map(|them| {
         let them: Vec<String> = them
             .iter()

@@ -2,9 +2,9 @@
 
 use std::io::{stdin, stdout};
 
-use picklock_harness::real;
-use picklock_harness::subject::Subject;
-use picklock_harness::worker::serve_subject;
+use picklock_harness::lock_factory::LockFactory;
+use picklock_harness::servers;
+use picklock_harness::worker::serve_lock;
 use picklock_impls::find;
 
 use crate::exit::{self, Failure};
@@ -15,12 +15,11 @@ use crate::print;
 /// # Errors
 /// An unknown name, or a broken pipe.
 pub async fn run(name: String) -> Result<u8, Failure> {
-    let strategy =
-        find(&name).ok_or_else(|| Failure::Usage(format!("--impl {name}: no such lock")))?;
+    let lock = find(&name).ok_or_else(|| Failure::Usage(format!("--impl {name}: no such lock")))?;
     let reader = tokio::io::BufReader::new(tokio::io::stdin());
     let complain = |text: &str| print::err(&format!("{text}\n"));
-    let subject = Subject::of(strategy);
-    serve_subject(&subject, reader, tokio::io::stdout(), complain)
+    let lock = LockFactory::of(lock);
+    serve_lock(&lock, reader, tokio::io::stdout(), complain)
         .await
         .map_err(|error| Failure::Environment(error.to_string()))?;
     Ok(exit::HELD)
@@ -31,7 +30,7 @@ pub async fn run(name: String) -> Result<u8, Failure> {
 /// # Errors
 /// The engine refuses.
 pub async fn carry_streams(name: String) -> Result<u8, Failure> {
-    let status = real::carry_streams(&name).await;
+    let status = servers::carry_streams(&name).await;
     status.map_err(|error| Failure::Environment(error.to_string()))
 }
 
@@ -40,7 +39,7 @@ pub async fn carry_streams(name: String) -> Result<u8, Failure> {
 /// # Errors
 /// The pipe to it is broken.
 pub fn reap() -> Result<u8, Failure> {
-    real::run_reaper(stdin().lock(), stdout())
+    servers::run_reaper(stdin().lock(), stdout())
         .map_err(|error| Failure::Environment(error.to_string()))?;
     Ok(exit::HELD)
 }

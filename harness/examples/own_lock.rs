@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use picklock_harness::check::Property;
-use picklock_harness::subject::Subject;
+use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::trial::{WorkerEntry, serve_worker};
 use picklock_harness::{Trial, TrialError};
 use picklock_impls::{Context, Grant, Lock, LockError, Node};
@@ -105,12 +105,12 @@ impl Lock for MyLock {
     }
 }
 
-fn first_try() -> Subject {
-    Subject::new("first-try", 1, MyLock::first_try)
+fn first_try() -> LockFactory {
+    LockFactory::new("first-try", 1, MyLock::first_try)
 }
 
-fn fixed() -> Subject {
-    Subject::new("fixed", 1, MyLock::fixed)
+fn fixed() -> LockFactory {
+    LockFactory::new("fixed", 1, MyLock::fixed)
 }
 
 fn main() -> Result<(), TrialError> {
@@ -124,7 +124,7 @@ fn main() -> Result<(), TrialError> {
             .on_redis(WorkerEntry::main()),
         _ => Trial::of("gc-pause")?.seeds(0..50),
     };
-    let ran = trial.run_subject(&first_try())?;
+    let ran = trial.run_lock(&first_try())?;
     if let Some(run) = ran.violation(Property::Ownership) {
         let story = run.verdicts[&Property::Ownership].story.join("\n  ");
         println!(
@@ -133,7 +133,7 @@ fn main() -> Result<(), TrialError> {
         );
         println!("  {story}\n");
     }
-    let ran = trial.run_subject(&fixed())?;
+    let ran = trial.run_lock(&fixed())?;
     ran.assert_held(Property::Ownership);
     println!(
         "fixed: it deleted no other client's lock in {} runs",
@@ -145,7 +145,7 @@ fn main() -> Result<(), TrialError> {
 #[cfg(test)]
 mod tests {
     use picklock_harness::check::Cause;
-    use picklock_scenarios::WorldName;
+    use picklock_scenarios::BackendName;
 
     use super::*;
 
@@ -163,22 +163,22 @@ mod tests {
     #[test]
     fn the_first_try_deletes_anothers_lock() {
         let trial = Trial::of("gc-pause").unwrap().seeds(0..10);
-        let ran = trial.run_subject(&first_try()).unwrap();
+        let ran = trial.run_lock(&first_try()).unwrap();
         ran.assert_violated(Property::Ownership, Cause::StolenRelease);
     }
 
     /// The scenario freezes the whole worker process.
     #[test]
     fn the_first_try_deletes_anothers_lock_on_redis() {
-        let ran = on_redis("gc-pause").run_subject(&first_try()).unwrap();
+        let ran = on_redis("gc-pause").run_lock(&first_try()).unwrap();
         ran.assert_violated(Property::Ownership, Cause::StolenRelease);
-        assert_eq!(ran.runs()[0].history.header.backend, WorldName::Process);
+        assert_eq!(ran.runs()[0].history.header.backend, BackendName::Process);
     }
 
     /// Inside a runtime too: the trial has one of its own.
     #[tokio::test]
     async fn the_fixed_lock_keeps_its_word_on_redis() {
-        let ran = on_redis("gc-pause").run_subject(&fixed()).unwrap();
+        let ran = on_redis("gc-pause").run_lock(&fixed()).unwrap();
         ran.assert_as_expected();
     }
 
@@ -186,7 +186,7 @@ mod tests {
     fn a_worker_entry_that_is_none_is_named() {
         let trial = Trial::of("calm").unwrap().seeds([1]);
         let trial = trial.on_redis(WorkerEntry::test("tests::no_such_test"));
-        let error = trial.run_subject(&fixed()).unwrap_err().to_string();
+        let error = trial.run_lock(&fixed()).unwrap_err().to_string();
         assert!(error.contains("tests::no_such_test"), "{error}");
     }
 
@@ -195,7 +195,7 @@ mod tests {
     async fn the_fixed_lock_does_as_every_lock_should() {
         for scenario in ["calm", "gc-pause", "holder-crash", "network-delay"] {
             let trial = Trial::of(scenario).unwrap().seeds(0..10);
-            let ran = trial.run_subject(&fixed()).unwrap();
+            let ran = trial.run_lock(&fixed()).unwrap();
             ran.assert_as_expected();
         }
     }

@@ -1,6 +1,6 @@
 //! The only source of time.
 //!
-//! In the real worlds it is the machine's monotonic clock; inside a tokio runtime whose clock is
+//! In the server backends it is the machine's monotonic clock; inside a tokio runtime whose clock is
 //! paused it is virtual time. Nothing else in the workspace reads a clock (`clippy.toml` forbids
 //! it).
 

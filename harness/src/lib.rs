@@ -5,49 +5,49 @@
 //! - [`clock`] and [`entropy`]: the only sources of time and randomness
 //! - [`account`]: which key of which node held what, from what the servers tell
 //! - [`adapter`]: the protocol between driver and worker
-//! - [`world`]: the interface of a world, and what each world supports
+//! - [`backend`]: the interface of a backend, and what each backend supports
 //! - [`wire`]: the proxy between workers and nodes
 //! - [`context`]: what the driver and the nemesis share
 //! - [`driver`]: the buyers, and one run from start to end
 //! - [`nemesis`]: what goes wrong, and when
-//! - `real`: Redis servers as processes and in containers, and their clean-up (with the feature
+//! - `servers`: Redis servers as processes and in containers, and their clean-up (with the feature
 //!   `servers`, which is on by default)
 //! - [`history`]: what happened, as the driver saw it
 //! - [`model`]: one Redis server as pure data, for the simulation
 //! - [`check`]: the verdicts; pure functions of a history
 //! - [`record`]: the one document that a run leaves
-//! - [`expectation`]: what a scenario expects of a subject, and which verdicts differ
-//! - [`sim`]: the simulated world: virtual time, one process, the same driver and nemesis
+//! - [`expectation`]: what a scenario expects of a lock, and which verdicts differ
+//! - [`sim`]: the simulated backend: virtual time, one process, the same driver and nemesis
 //! - [`named_server`]: the servers that can be chosen by name
 //! - [`spec`]: what is run, as one value; [`run`](mod@run): the one entry that runs it
-//! - [`subject`]: the code of a lock, as a value; [`worker`]: a process that serves one client of it
+//! - [`lock_factory`]: the code of a lock, as a value; [`worker`]: a process that serves one client of it
 //! - [`trial`]: your own lock through a scenario, from your own test
 //! - `conformance`: does an adapter keep the protocol (with the feature `servers`)
-//! - [`latency`]: how long the subject took; pure functions of a history
+//! - [`latency`]: how long the lock took; pure functions of a history
 
 pub mod account;
 pub mod adapter;
+pub mod backend;
 pub mod clock;
 #[cfg(feature = "servers")]
 pub mod conformance;
 pub mod context;
 pub mod driver;
 pub mod entropy;
+pub mod lock_factory;
 pub mod named_server;
 pub mod nemesis;
 mod process_stat;
-#[cfg(feature = "servers")]
-pub mod real;
-#[cfg(feature = "servers")]
-pub mod real_world;
 pub mod run;
+#[cfg(feature = "servers")]
+pub mod server_backend;
+#[cfg(feature = "servers")]
+pub mod servers;
 pub mod sim;
 pub mod spec;
-pub mod subject;
 pub mod trial;
 pub mod wire;
 pub mod worker;
-pub mod world;
 
 pub use picklock_redis_model as model;
 pub use picklock_verdicts::{

@@ -1,4 +1,4 @@
-//! The servers that can be chosen by name: the same name means the same server in every world.
+//! The servers that can be chosen by name: the same name means the same server in every backend.
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,7 +41,7 @@ impl NamedServer {
         self.name
     }
 
-    /// The image of the container world, which `scripts/redis-image` builds.
+    /// The image of the container backend, which `scripts/redis-image` builds.
     pub fn image(self) -> &'static str {
         self.image
     }
@@ -51,7 +51,7 @@ impl NamedServer {
         self.version
     }
 
-    /// The program of the process world, below the directory of all servers: a folder for each
+    /// The program of the process backend, below the directory of all servers: a folder for each
     /// server, and in it the program.
     pub fn program(self) -> String {
         let family = self.version.server();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use picklock_scenarios::{LeaseDuration, Scenario, ScenarioError, WorldName};
+use picklock_scenarios::{BackendName, LeaseDuration, Scenario, ScenarioError};
 
 use crate::adapter::worker_command::WorkerCommand;
 use crate::context::Plan;
@@ -18,13 +18,13 @@ use crate::named_server::NamedServer;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSpec {
     /// The lock under test.
-    pub subject: SubjectSpec,
+    pub lock: LockSpec,
     /// The scenario as it is run: see [`resolve_scenario`].
     pub scenario: Scenario,
     /// Where the scenario came from.
     pub source: ScenarioSource,
-    /// The world to run in.
-    pub world: WorldName,
+    /// The backend to run in.
+    pub backend: BackendName,
     /// Which servers the user chose.
     pub servers: ServerChoice,
     /// Seed for tokens, delays and choices.
@@ -35,7 +35,7 @@ pub struct RunSpec {
 
 /// The lock under test, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SubjectSpec {
+pub struct LockSpec {
     /// What the lock is called in reports: its own name, the label that the user gave a program, or
     /// what was typed to name it.
     pub name: String,
@@ -54,7 +54,7 @@ pub struct SubjectSpec {
     pub command: Option<WorkerCommand>,
 }
 
-impl SubjectSpec {
+impl LockSpec {
     /// True for a lock whose code is in this process. Only such a lock can be simulated.
     pub fn is_in_process(&self) -> bool {
         self.command.is_none()
@@ -85,19 +85,19 @@ pub enum ScenarioSource {
 /// Which servers a run uses. `None` leaves the choice to Picklock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerChoice {
-    /// A server by its name, for every world. In a world for which `image` or `redis_server` is
+    /// A server by its name, for every backend. In a backend for which `image` or `redis_server` is
     /// given as well, that decides.
     pub named: Option<NamedServer>,
     /// Container image of the nodes.
     pub image: Option<String>,
-    /// The server's binary for the process world.
+    /// The server's binary for the process backend.
     pub redis_server: Option<PathBuf>,
 }
 
 impl ServerChoice {
-    /// The part of the choice that applies to this world.
+    /// The part of the choice that applies to this backend.
     #[must_use]
-    pub fn for_world(&self, world: WorldName) -> ServerChoice {
+    pub fn for_backend(&self, backend: BackendName) -> ServerChoice {
         let ServerChoice {
             named,
             image,
@@ -105,13 +105,13 @@ impl ServerChoice {
         } = self.clone();
         ServerChoice {
             named,
-            image: image.filter(|_| world == WorldName::Docker),
-            redis_server: redis_server.filter(|_| world == WorldName::Process),
+            image: image.filter(|_| backend == BackendName::Docker),
+            redis_server: redis_server.filter(|_| backend == BackendName::Process),
         }
     }
 
     /// This choice, completed by an older one. A name replaces the whole older choice, because it
-    /// is for every world.
+    /// is for every backend.
     #[must_use]
     pub fn or(self, older: ServerChoice) -> ServerChoice {
         if self.named.is_some() {
@@ -140,7 +140,7 @@ pub struct Overrides {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct ResolveError {
-    /// The override that made it so; `None`: the scenario itself does not fit the subject.
+    /// The override that made it so; `None`: the scenario itself does not fit the lock.
     pub culprit: Option<Override>,
     /// What is wrong.
     pub error: Box<ScenarioError>,
@@ -157,22 +157,22 @@ pub enum Override {
     Ttl(LeaseDuration),
 }
 
-/// The scenario as it is run: with the overrides, and with as many replicas as the subject needs.
+/// The scenario as it is run: with the overrides, and with as many replicas as the lock needs.
 /// Resolving it again changes nothing.
 ///
 /// # Errors
 /// The result makes no sense; the first override after which it does not is the culprit.
 pub fn resolve_scenario(
     mut scenario: Scenario,
-    subject: &SubjectSpec,
+    lock: &LockSpec,
     overrides: Overrides,
 ) -> Result<Scenario, ResolveError> {
     let check = |scenario: &Scenario, culprit| {
-        let checked = scenario.check_for(subject.nodes).map_err(Box::new);
+        let checked = scenario.check_for(lock.nodes).map_err(Box::new);
         checked.map_err(|error| ResolveError { culprit, error })
     };
     let topology = &mut scenario.topology;
-    topology.replicas = topology.replicas.max(subject.replicas);
+    topology.replicas = topology.replicas.max(lock.replicas);
     if let Some(nodes) = overrides.nodes {
         scenario.topology.nodes = Some(nodes);
         check(&scenario, Some(Override::Nodes(nodes)))?;
@@ -213,11 +213,11 @@ impl RunSpec {
         let workload = &self.scenario.workload;
         // All of the same length, so that no key is a prefix of another.
         let keys = (0..workload.keys).map(|key| format!("picklock:stock:{key:04}"));
-        let nodes = self.scenario.topology.nodes.unwrap_or(self.subject.nodes);
+        let nodes = self.scenario.topology.nodes.unwrap_or(self.lock.nodes);
         // A lock whose code is here and that wants one node uses one, however many there are. Which
         // of them is not known here, so it counts as needing them all. What a program does with
         // several nodes it does not say.
-        let uses_one = self.subject.is_in_process() && self.subject.nodes == 1 && nodes > 1;
+        let uses_one = self.lock.is_in_process() && self.lock.nodes == 1 && nodes > 1;
         let named = self.servers.named;
         Plan {
             model: named.map(NamedServer::version).unwrap_or_default(),
@@ -227,7 +227,7 @@ impl RunSpec {
             quorum: uses_one.then_some(nodes),
             keys: keys.collect(),
             seed: self.seed,
-            options: self.subject.options_by_name(),
+            options: self.lock.options_by_name(),
             scenario: self.scenario.clone(),
         }
     }
@@ -239,8 +239,8 @@ mod tests {
 
     use super::*;
 
-    fn subject(nodes: usize, replicas: usize) -> SubjectSpec {
-        SubjectSpec {
+    fn lock(nodes: usize, replicas: usize) -> LockSpec {
+        LockSpec {
             name: "any".into(),
             typed: None,
             configuration: None,
@@ -251,12 +251,12 @@ mod tests {
         }
     }
 
-    fn spec(scenario: Scenario, subject: SubjectSpec) -> RunSpec {
+    fn spec(scenario: Scenario, lock: LockSpec) -> RunSpec {
         RunSpec {
             source: ScenarioSource::Named(scenario.name.clone()),
-            subject,
+            lock,
             scenario,
-            world: WorldName::Sim,
+            backend: BackendName::Sim,
             servers: ServerChoice::default(),
             seed: 0,
             overrides: Overrides::default(),
@@ -269,25 +269,25 @@ mod tests {
             let scenario = catalog::named(name).unwrap();
             let topology = &scenario.topology;
             let nodes = topology.nodes.or(topology.min_nodes).unwrap_or(1);
-            let subject = subject(nodes, 0);
-            let scenario = resolve_scenario(scenario, &subject, Overrides::default()).unwrap();
-            assert!(!spec(scenario, subject).plan().ttl.is_zero(), "{name}");
+            let lock = lock(nodes, 0);
+            let scenario = resolve_scenario(scenario, &lock, Overrides::default()).unwrap();
+            assert!(!spec(scenario, lock).plan().ttl.is_zero(), "{name}");
         }
     }
 
     #[test]
     fn overrides_and_replicas_reach_the_plan_and_resolving_again_changes_nothing() {
-        let subject = subject(1, 2);
+        let lock = lock(1, 2);
         let overrides = Overrides {
             workers: Some(3),
             nodes: Some(2),
             ttl: Some(LeaseDuration::Absolute(Duration::from_millis(1500))),
         };
         let once = catalog::named("calm").unwrap();
-        let once = resolve_scenario(once, &subject, overrides).unwrap();
-        let twice = resolve_scenario(once.clone(), &subject, overrides).unwrap();
+        let once = resolve_scenario(once, &lock, overrides).unwrap();
+        let twice = resolve_scenario(once.clone(), &lock, overrides).unwrap();
         assert_eq!(once, twice);
-        let plan = spec(once, subject).plan();
+        let plan = spec(once, lock).plan();
         assert_eq!(plan.nodes, 2);
         assert_eq!(plan.ttl, Duration::from_millis(1500));
         assert_eq!(plan.scenario.workload.workers, 3);
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!((both.named, both.redis_server.clone()), {
             (named("valkey:9").named, path("/new").redis_server)
         });
-        let simulated = both.for_world(WorldName::Sim);
+        let simulated = both.for_backend(BackendName::Sim);
         assert_eq!(simulated, named("valkey:9"));
     }
 
@@ -321,7 +321,7 @@ mod tests {
             ..Overrides::default()
         };
         let scenario = catalog::named("calm").unwrap();
-        let error = resolve_scenario(scenario, &subject(1, 0), overrides).unwrap_err();
+        let error = resolve_scenario(scenario, &lock(1, 0), overrides).unwrap_err();
         assert_eq!(error.culprit, Some(Override::Workers(0)));
     }
 }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufRead, AsyncWrite};
 
 use crate::adapter::connect::connect;
 use crate::adapter::serve::{Init, ServeError, serve};
-use crate::subject::Subject;
+use crate::lock_factory::LockFactory;
 use crate::{clock, entropy};
 
 /// The wall clock of this machine.
@@ -27,18 +27,18 @@ impl WallClock for MachineClock {
 ///
 /// # Errors
 /// One of the streams broke.
-pub async fn serve_subject(
-    subject: &Subject,
+pub async fn serve_lock(
+    lock: &LockFactory,
     reader: impl AsyncBufRead + Unpin,
     writer: impl AsyncWrite + Unpin,
     complain: impl FnMut(&str),
 ) -> Result<(), ServeError> {
-    let build = |init| async move { client(subject, init) };
+    let build = |init| async move { client(lock, init) };
     serve(reader, writer, build, complain).await
 }
 
-fn client(subject: &Subject, init: Init) -> Result<Box<dyn DynLock>, String> {
-    let options = subject
+fn client(lock: &LockFactory, init: Init) -> Result<Box<dyn DynLock>, String> {
+    let options = lock
         .read_options(&init.options)
         .map_err(|error| format!("option {}: {error}", error.name()))?;
     let nodes = connect(&init.nodes, init.timeout).map_err(|error| error.to_string())?;
@@ -47,5 +47,5 @@ fn client(subject: &Subject, init: Init) -> Result<Box<dyn DynLock>, String> {
         entropy: entropy::stream(init.seed, "lock", 0),
         options,
     };
-    Ok(subject.client(nodes, context))
+    Ok(lock.client(nodes, context))
 }

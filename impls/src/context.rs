@@ -1,4 +1,4 @@
-//! What a strategy is given besides its connections: the client's wall clock, its entropy, and the
+//! What a lock is given besides its connections: the client's wall clock, its entropy, and the
 //! user's options.
 //!
 //! Clock and entropy are passed in so that a simulation can control them, and so that a skewed
@@ -16,7 +16,7 @@ pub trait WallClock {
     fn since_epoch(&self) -> Duration;
 }
 
-/// What a strategy may use.
+/// What a lock may use.
 pub struct Context {
     /// The client's wall clock. It may be wrong, and may jump.
     pub wall_clock: Rc<dyn WallClock>,

@@ -1,6 +1,6 @@
-//! The lock contract: what a subject must be able to do, and how it may fail.
+//! The lock contract: what a lock must be able to do, and how it may fail.
 //!
-//! A strategy implements [`Lock`]. The harness uses only the object-safe twin [`DynLock`], which
+//! A lock implements [`Lock`]. The harness uses only the object-safe twin [`DynLock`], which
 //! is implemented for every `Lock`.
 
 use std::future::Future;
@@ -14,12 +14,12 @@ use crate::stopwatch::Deadline;
 pub struct Grant {
     /// The name under which the lock is held. A client that knows it can extend and release.
     pub token: String,
-    /// Fencing token, strictly increasing from grant to grant, for subjects that have one
+    /// Fencing token, strictly increasing from grant to grant, for locks that have one
     /// (Kleppmann 2016, "How to do distributed locking").
     pub fence: Option<u64>,
     /// Until when the client may rely on holding the lock, on its own monotonic clock. It is a point in
     /// time and no duration: a client that is interrupted before it reads a duration would count it from
-    /// too late. `None`: the subject does not say.
+    /// too late. `None`: the lock does not say.
     pub valid_until: Option<Deadline>,
 }
 

@@ -1,16 +1,16 @@
-//! The subjects: built-in lock strategies on Redis.
+//! The built-in locks on Redis.
 //!
-//! This crate imports no other crate of the workspace: a subject cannot know that it is tested.
+//! This crate imports no other crate of the workspace: a lock cannot know that it is tested.
 //! It uses only the wall clock and the entropy of its [`Context`], measures time only with its own
 //! monotonic stopwatch, and talks to Redis only through redis-rs's `ConnectionLike`, and the
 //! [`Subscription`]s that a node offers.
 //!
 //! - the contract: [`Lock`], [`Grant`], [`LockError`]
-//! - what a strategy is given: [`Node`] and [`Context`]
+//! - what a lock is given: [`Node`] and [`Context`]
 //! - what its user can choose: [`OptionSpec`], and [`Options`] once they are checked
-//! - what strategies are built from: lease, attempts with patience, renewal, stopwatch, token, one
+//! - what locks are built from: lease, attempts with patience, renewal, stopwatch, token, one
 //!   node or a quorum
-//! - [`STRATEGIES`], one file each, and [`MUTANTS`], which are broken on purpose
+//! - [`LOCKS`], one file each, and [`MUTANTS`], which are broken on purpose
 
 mod attempts;
 mod context;
@@ -30,21 +30,21 @@ mod stopwatch;
 mod subscription;
 mod token;
 
-/// One line for each file of a folder: declares the file, and lists the strategy in it.
-macro_rules! strategies {
+/// One line for each file of a folder: declares the file, and lists the lock in it.
+macro_rules! locks {
     ($(#[$about:meta])* $list:ident in $folder:ident: $($file:ident,)*) => {
         mod $folder {
             $(pub(crate) mod $file;)*
         }
 
         $(#[$about])*
-        pub const $list: &[Strategy] = &[$($folder::$file::STRATEGY),*];
+        pub const $list: &[BuiltInLock] = &[$($folder::$file::LOCK),*];
     };
 }
 
-strategies! {
-    /// The built-in strategies, simplest first.
-    STRATEGIES in strategies:
+locks! {
+    /// The built-in locks, simplest first.
+    LOCKS in locks:
     setnx_expire,
     setnx_lua,
     getset,
@@ -60,7 +60,7 @@ strategies! {
     replicated,
 }
 
-strategies! {
+locks! {
     /// Locks that are broken on purpose, each in one way, to prove that checks detect it.
     MUTANTS in mutants:
     no_lock,
@@ -101,8 +101,8 @@ pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
 pub use stopwatch::Deadline;
 pub use subscription::Subscription;
 
-/// A built-in strategy, which a user can name after `--impl`.
-pub struct Strategy {
+/// A built-in lock, which a user can name after `--impl`.
+pub struct BuiltInLock {
     /// The name on the command line.
     pub name: &'static str,
     /// One line: what it does.
@@ -117,11 +117,11 @@ pub struct Strategy {
     pub build: fn(Vec<Node>, Context) -> Box<dyn DynLock>,
 }
 
-impl Strategy {
+impl BuiltInLock {
     /// Parses and checks the user's options.
     ///
     /// # Errors
-    /// An option that the strategy does not declare, or a value of the wrong kind.
+    /// An option that the lock does not declare, or a value of the wrong kind.
     pub fn read_options<'a>(
         &self,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -130,10 +130,7 @@ impl Strategy {
     }
 }
 
-/// The strategy or mutant of that name.
-pub fn find(name: &str) -> Option<&'static Strategy> {
-    STRATEGIES
-        .iter()
-        .chain(MUTANTS)
-        .find(|strategy| strategy.name == name)
+/// The lock or mutant of that name.
+pub fn find(name: &str) -> Option<&'static BuiltInLock> {
+    LOCKS.iter().chain(MUTANTS).find(|lock| lock.name == name)
 }

@@ -1,4 +1,4 @@
-//! One Redis server as a strategy sees it: anything that is a redis-rs connection.
+//! One Redis server as a lock sees it: anything that is a redis-rs connection.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a strategy lets its user choose: declared in a table, checked before a run starts.
+//! What a lock lets its user choose: declared in a table, checked before a run starts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::lease_duration::LeaseDuration;
 
-/// One option of a strategy, as `--impl-option name=value` sets it.
+/// One option of a lock, as `--impl-option name=value` sets it.
 #[derive(Debug)]
 pub struct OptionSpec {
     /// The text before the `=`.
@@ -51,12 +51,12 @@ pub enum OptionValue {
 /// What is wrong with an option that was given.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptionError {
-    /// The strategy has no option of that name.
+    /// The lock has no option of that name.
     #[error("there is no such option; {}", known(declared))]
     Unknown {
         /// The given name.
         name: String,
-        /// The names that the strategy knows.
+        /// The names that the lock knows.
         declared: Vec<&'static str>,
     },
     /// The value is not of the option's kind.
@@ -151,7 +151,7 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// The user's options, checked against what the strategy declares. By default empty, so that every
+/// The user's options, checked against what the lock declares. By default empty, so that every
 /// option has its default value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {

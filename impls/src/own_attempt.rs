@@ -7,7 +7,7 @@ use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
-use crate::strategies::set_nx_px::SetNxPx;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::{Context, Node};
 
 /// A way to take the key.

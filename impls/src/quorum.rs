@@ -10,7 +10,7 @@ use redis::{Cmd, ErrorKind, RedisResult, Script, ServerErrorKind};
 use crate::Node;
 use crate::contract::LockError;
 use crate::lease::Lease;
-use crate::strategies::set_nx_px::{COMPARE_AND_DELETE, COMPARE_AND_PEXPIRE, set_nx_px};
+use crate::locks::set_nx_px::{COMPARE_AND_DELETE, COMPARE_AND_PEXPIRE, set_nx_px};
 
 /// The answers of the nodes.
 #[derive(Debug, Default)]

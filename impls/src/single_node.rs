@@ -1,11 +1,11 @@
-//! The Redis server of a strategy that uses only one.
+//! The Redis server of a lock that uses only one.
 
 use redis::{Cmd, FromRedisValue};
 
 use crate::Node;
 use crate::contract::LockError;
 
-/// The first of the nodes that a strategy was given.
+/// The first of the nodes that a lock was given.
 pub(crate) struct SingleNode(Option<Node>);
 
 impl SingleNode {
@@ -22,7 +22,7 @@ impl SingleNode {
     /// The connection.
     ///
     /// # Errors
-    /// [`LockError::BadCall`] if the strategy was built without any node.
+    /// [`LockError::BadCall`] if the lock was built without any node.
     pub(crate) fn connection(&mut self) -> Result<&mut Node, LockError> {
         self.0
             .as_mut()

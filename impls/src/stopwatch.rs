@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "a lock must measure its own validity, and a subject cannot know the harness's clock; \
+    reason = "a lock must measure its own validity, and a lock cannot know the harness's clock; \
               tokio's instants follow a paused clock, so a simulation still owns the time"
 )]
 

@@ -74,10 +74,7 @@ pub fn is_undecided(failure: &Surprise) -> bool {
 
 /// The cell in words: `redlock × gc-pause × sim`.
 pub fn title(cell: &Cell) -> String {
-    format!(
-        "{} × {} × {}",
-        cell.subject.name, cell.scenario, cell.backend
-    )
+    format!("{} × {} × {}", cell.lock.name, cell.scenario, cell.backend)
 }
 
 /// The sign of a property's status; that of `not-applicable` if the cell has no verdict on it.

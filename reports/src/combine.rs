@@ -16,7 +16,7 @@ use crate::report_input::{Evidence, ReportInput, Source};
 pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
     let run_dir = ".".to_owned();
     let cell = Cell {
-        subject: record.subject.clone(),
+        lock: record.lock.clone(),
         options: BTreeMap::new(),
         scenario: record.scenario.clone(),
         summary: record.summary.clone(),

@@ -26,11 +26,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     }];
     for evidence in &input.evidence {
         let record = &evidence.record;
-        let name = names.take(&[
-            &record.subject.name,
-            &record.scenario,
-            record.backend.word(),
-        ]);
+        let name = names.take(&[&record.lock.name, &record.scenario, record.backend.word()]);
         files.push(File {
             name: format!("runs/{name}.json"),
             bytes: document(record)?,

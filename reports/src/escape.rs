@@ -1,6 +1,6 @@
 //! Makes untrusted text safe to print.
 //!
-//! Names, tokens and error messages come from the subject, and a run record may come from any
+//! Names, tokens and error messages come from the lock, and a run record may come from any
 //! source. A terminal obeys control characters, and bidirectional overrides make a line look like a
 //! different one. Both are written as escapes instead.
 

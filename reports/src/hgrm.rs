@@ -37,7 +37,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let files = distribution::all(&input.matrix.cells, "hgrm").map(|one| {
         let (cell, operation, histogram) = one?;
         let parts = [
-            &cell.subject.name,
+            &cell.lock.name,
             &cell.scenario,
             cell.backend.word(),
             operation,

@@ -53,7 +53,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     for one in distribution::all(&input.matrix.cells, "hlog") {
         let (cell, operation, histogram) = one?;
         let parts = [
-            &cell.subject.name,
+            &cell.lock.name,
             &cell.scenario,
             cell.backend.word(),
             operation,

@@ -1,6 +1,6 @@
 //! JUnit XML, which CI servers show as test results.
 //!
-//! A suite is a subject, a case is a scenario in a world. A case fails if a verdict is not as
+//! A suite is a lock, a case is a scenario in a backend. A case fails if a verdict is not as
 //! expected. It is an error if a property with an expectation could not be decided. A cell that
 //! could not be run is skipped. The grammar is `junit-10.xsd` of Jenkins's xunit plugin.
 
@@ -19,7 +19,7 @@ use crate::report_input::ReportInput;
 pub const FORMAT: Format = Format {
     name: "junit",
     ending: ".xml",
-    about: "JUnit XML for CI servers: suite = subject, case = scenario and world",
+    about: "JUnit XML for CI servers: suite = lock, case = scenario and backend",
     write: files,
 };
 
@@ -30,7 +30,7 @@ pub const FORMAT: Format = Format {
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut suites: Vec<(&str, TestSuite)> = Vec::new();
     for cell in &input.matrix.cells {
-        let name = cell.subject.name.as_str();
+        let name = cell.lock.name.as_str();
         let index = match suites.iter().position(|(known, _)| *known == name) {
             Some(index) => index,
             None => {
@@ -87,7 +87,7 @@ fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
         clean(&format!("{} ({})", cell.scenario, cell.backend)),
         status,
     );
-    case.set_classname(clean(&cell.subject.name));
+    case.set_classname(clean(&cell.lock.name));
     if let Some(elapsed_ms) = cell.elapsed_ms {
         case.set_time(Duration::from_millis(elapsed_ms));
     }

@@ -5,7 +5,7 @@
 //! - [`run_document`]: the JSON document of a run, written and read
 //! - [`terminal`]: a run or a matrix as text for a terminal
 //! - [`progress`]: single events during a run
-//! - [`listing`]: lists of locks, scenarios and worlds
+//! - [`listing`]: lists of locks, scenarios and backends
 //! - [`verdict_line`]: a verdict in one line; [`responsibility`]: who is responsible
 //! - [`matrix`]: the JSON document of a matrix, its cells in words, and the truth table
 //! - [`gate`]: whether the results meet the rules and the baseline

@@ -20,7 +20,7 @@ pub struct Library {
     /// Where that version can be had.
     pub home: String,
     /// The locks of the matrices that are this library, the most usual one first.
-    pub subjects: Vec<LibrarySubject>,
+    pub locks: Vec<LibraryLock>,
     /// What it promises.
     pub promise: Quotation,
     /// How its violations are to be read. The first that fits counts.
@@ -34,7 +34,7 @@ pub struct Library {
 /// A lock of the matrices.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LibrarySubject {
+pub struct LibraryLock {
     /// Its name in the matrices.
     pub name: String,
     /// How the adapter calls the library, in one sentence.
@@ -92,7 +92,7 @@ pub struct Hypothesis {
     /// What was supposed.
     pub says: String,
     /// The lock that is run.
-    pub subject: String,
+    pub lock: String,
     /// The scenario that it is run in.
     pub scenario: String,
     /// What comes out if the supposition is right.
@@ -122,8 +122,8 @@ pub enum LibraryError {
     #[error("its format is {0:?}, and this picklock reads \"{LIBRARY_FORMAT}\"")]
     OtherFormat(String),
     /// It names no lock.
-    #[error("it names no subjects")]
-    NoSubject,
+    #[error("it names no locks")]
+    NoLock,
 }
 
 impl Library {
@@ -136,8 +136,8 @@ impl Library {
         if library.format != LIBRARY_FORMAT {
             return Err(LibraryError::OtherFormat(library.format));
         }
-        match library.subjects.is_empty() {
-            true => Err(LibraryError::NoSubject),
+        match library.locks.is_empty() {
+            true => Err(LibraryError::NoLock),
             false => Ok(library),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::history::{Event, LAST_LOOK, Misbehaviour, What};
+use picklock_verdicts::history::{Event, EventKind, LAST_LOOK, Misbehaviour};
 
 use crate::escape::visible;
 use crate::units::moment_ns;
@@ -19,19 +19,19 @@ impl Progress {
     /// too frequent or too minor to show.
     pub fn line(&mut self, event: &Event) -> Option<String> {
         let text = match &event.what {
-            What::FaultEnded { id } => match self.faults.remove(id) {
+            EventKind::FaultEnded { id } => match self.faults.remove(id) {
                 Some(fault) => format!("over: {fault}"),
                 None => format!("fault {id} is over"),
             },
-            What::FaultStruck { id, took_ms } => match self.faults.get(id) {
+            EventKind::FaultStruck { id, took_ms } => match self.faults.get(id) {
                 Some(fault) => format!("struck after {took_ms} ms: {fault}"),
                 None => format!("fault {id} struck after {took_ms} ms"),
             },
-            What::FaultOverran { id, late_ms } => match self.faults.get(id) {
+            EventKind::FaultOverran { id, late_ms } => match self.faults.get(id) {
                 Some(fault) => format!("{late_ms} ms longer than its scenario says: {fault}"),
                 None => format!("fault {id} lasted {late_ms} ms longer than its scenario says"),
             },
-            What::FaultBegan { id, detail, .. } => {
+            EventKind::FaultBegan { id, detail, .. } => {
                 self.faults.insert(*id, detail.clone());
                 format!("fault: {detail}")
             }
@@ -41,27 +41,29 @@ impl Progress {
     }
 }
 
-fn words(what: &What) -> Option<String> {
+fn words(what: &EventKind) -> Option<String> {
     Some(match what {
-        What::Granted { worker, fence, .. } => match fence {
+        EventKind::Granted { worker, fence, .. } => match fence {
             Some(fence) => format!("worker {worker} got the lock, fencing token {fence}"),
             None => format!("worker {worker} got the lock"),
         },
-        What::StockChanged { worker, to, .. } => format!("worker {worker} sold, {to} left"),
-        What::FencedOff {
+        EventKind::StockChanged { worker, to, .. } => format!("worker {worker} sold, {to} left"),
+        EventKind::FencedOff {
             worker,
             fence,
             highest,
             ..
         } => format!("worker {worker} was fenced off: its token {fence} is lower than {highest}"),
-        What::Lost { worker, .. } => format!("worker {worker} was told that its lease is lost"),
-        What::AcquireFailed {
+        EventKind::Lost { worker, .. } => {
+            format!("worker {worker} was told that its lease is lost")
+        }
+        EventKind::AcquireFailed {
             worker, message, ..
         } => format!("worker {worker} could not acquire: {message}"),
-        What::ReleaseFailed {
+        EventKind::ReleaseFailed {
             worker, message, ..
         } => format!("worker {worker} could not release: {message}"),
-        What::WorkerDown {
+        EventKind::WorkerDown {
             worker,
             by_fault,
             reason,
@@ -69,29 +71,31 @@ fn words(what: &What) -> Option<String> {
             true => format!("worker {worker} was killed"),
             false => format!("worker {worker} died on its own: {reason}"),
         },
-        What::WorkerUp {
+        EventKind::WorkerUp {
             worker,
             incarnation: 1..,
         } => format!("worker {worker} is back"),
-        What::Misbehaved {
+        EventKind::Misbehaved {
             worker,
             kind,
             detail,
         } => format!("worker {worker} {}: {detail}", did(*kind)),
-        What::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => {
+        EventKind::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => {
             format!("the {LAST_LOOK} after the run failed: {reason}")
         }
-        What::FaultMissed { fault, reason, .. } => format!("fault {fault} never struck: {reason}"),
-        What::NodeLost { node, reason } => format!("node {node} failed on its own: {reason}"),
-        What::FaultEscaped { worker, .. } => format!(
+        EventKind::FaultMissed { fault, reason, .. } => {
+            format!("fault {fault} never struck: {reason}")
+        }
+        EventKind::NodeLost { node, reason } => format!("node {node} failed on its own: {reason}"),
+        EventKind::FaultEscaped { worker, .. } => format!(
             "worker {worker} went on although it was frozen or dead: the lock is in another process"
         ),
-        What::GrantWithoutCommand { worker, .. } => format!(
+        EventKind::GrantWithoutCommand { worker, .. } => format!(
             "worker {worker} got the lock without a command: the lock does not use the servers that it was given"
         ),
-        What::Shortage { reason } => format!("the harness ran short: {reason}"),
-        What::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
-        What::KeyLeft {
+        EventKind::Shortage { reason } => format!("the harness ran short: {reason}"),
+        EventKind::Stalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
+        EventKind::KeyLeft {
             node, ttl_ms: -1, ..
         } => format!("node {node} still has the lock's key, and it never expires"),
         _ => return None,
@@ -109,7 +113,7 @@ fn did(kind: Misbehaviour) -> &'static str {
 mod tests {
     use super::*;
 
-    fn line(at_ms: u64, what: What) -> Option<String> {
+    fn line(at_ms: u64, what: EventKind) -> Option<String> {
         Progress::default().line(&Event {
             at_ns: at_ms * 1_000_000,
             what,
@@ -118,7 +122,7 @@ mod tests {
 
     #[test]
     fn grants_sales_and_faults_are_told_and_refusals_are_not() {
-        let granted = What::Granted {
+        let granted = EventKind::Granted {
             worker: 2,
             op: 1,
             token: "t".into(),
@@ -130,7 +134,7 @@ mod tests {
             line(1_204, granted).unwrap(),
             "  1.204 s  worker 2 got the lock"
         );
-        let sold = What::StockChanged {
+        let sold = EventKind::StockChanged {
             worker: 2,
             op: 1,
             key: 0,
@@ -141,12 +145,12 @@ mod tests {
             line(61_500, sold).unwrap(),
             " 61.500 s  worker 2 sold, 2 left"
         );
-        assert_eq!(line(0, What::Refused { worker: 0, op: 0 }), None);
+        assert_eq!(line(0, EventKind::Refused { worker: 0, op: 0 }), None);
     }
 
     #[test]
-    fn a_subject_cannot_command_the_terminal() {
-        let garbage = What::Misbehaved {
+    fn a_lock_cannot_command_the_terminal() {
+        let garbage = EventKind::Misbehaved {
             worker: 0,
             kind: Misbehaviour::Garbage,
             detail: "\x1b]0;owned\x07".into(),

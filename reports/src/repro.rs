@@ -1,6 +1,6 @@
 //! A repro file: comments for people, then TOML for `picklock replay`.
 
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -35,8 +35,8 @@ fn head(repro: &Repro) -> String {
     ));
     line("");
     line(&format!(
-        "{} under {}, in the world {}, seed {}:",
-        repro.subject.label.as_ref().unwrap_or(&repro.subject.name),
+        "{} under {}, in the backend {}, seed {}:",
+        repro.lock.label.as_ref().unwrap_or(&repro.lock.name),
         repro.scenario.name,
         repro.backend.word(),
         repro.seed
@@ -45,15 +45,15 @@ fn head(repro: &Repro) -> String {
         line(&format!("  {words}"));
     }
     line("");
-    line("To repeat the run and compare the verdicts, in the same world or in another one:");
+    line("To repeat the run and compare the verdicts, in the same backend or in another one:");
     let is_foreign = ["exec:", "docker:"]
         .iter()
-        .any(|prefix| repro.subject.name.starts_with(prefix));
+        .any(|prefix| repro.lock.name.starts_with(prefix));
     let trust = if is_foreign { " --trust" } else { "" };
     line(&format!("  picklock replay {FILE}{trust}"));
-    if let Some(world) = another_world(repro, is_foreign) {
+    if let Some(backend) = another_backend(repro, is_foreign) {
         line(&format!(
-            "  picklock replay {FILE}{trust} --backend {world}"
+            "  picklock replay {FILE}{trust} --backend {backend}"
         ));
     }
     if is_foreign {
@@ -65,12 +65,12 @@ fn head(repro: &Repro) -> String {
     head
 }
 
-/// Another world for a comparison. An external program cannot be simulated.
-fn another_world(repro: &Repro, is_foreign: bool) -> Option<WorldName> {
-    let mut others = WorldName::ALL.into_iter().filter(|world| {
-        *world != repro.backend
-            && repro.scenario.runs_in(*world)
-            && !(is_foreign && *world == WorldName::Sim)
+/// Another backend for a comparison. An external program cannot be simulated.
+fn another_backend(repro: &Repro, is_foreign: bool) -> Option<BackendName> {
+    let mut others = BackendName::ALL.into_iter().filter(|backend| {
+        *backend != repro.backend
+            && repro.scenario.runs_in(*backend)
+            && !(is_foreign && *backend == BackendName::Sim)
     });
     others.next()
 }

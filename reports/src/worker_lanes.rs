@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use picklock_verdicts::history::What;
+use picklock_verdicts::history::EventKind;
 use picklock_verdicts::timeline::{LeaseState, Operation, OperationKind, Timeline};
 
 /// The activities of one worker, in order of time.
@@ -35,7 +35,7 @@ pub(crate) enum Activity {
     Waiting,
     /// Holds the lock, and its lease is running.
     InLease,
-    /// Holds, and its lease may have run out: the subject did not report enough to tell.
+    /// Holds, and its lease may have run out: the lock did not report enough to tell.
     PerhapsPast,
     /// Holds, but its lease has run out.
     PastLease,
@@ -94,12 +94,12 @@ pub(crate) fn lanes(timeline: &Timeline<'_>) -> BTreeMap<usize, Lane> {
     lanes
 }
 
-fn mark(what: &What) -> Option<MarkKind> {
+fn mark(what: &EventKind) -> Option<MarkKind> {
     match what {
-        What::StockChanged { .. } => Some(MarkKind::Sold),
-        What::FencedOff { .. } => Some(MarkKind::FencedOff),
-        What::WorkerDown { .. } => Some(MarkKind::Died),
-        What::Released {
+        EventKind::StockChanged { .. } => Some(MarkKind::Sold),
+        EventKind::FencedOff { .. } => Some(MarkKind::FencedOff),
+        EventKind::WorkerDown { .. } => Some(MarkKind::Died),
+        EventKind::Released {
             released: Some(true),
             ..
         } => Some(MarkKind::Released),

@@ -10,7 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::fault::{
-    Direction, EventKind, FaultKind, FaultPlan, Field, Nodes, Phase, Resource, Strikes, Trigger,
+    Direction, FaultKind, FaultPlan, Field, Nodes, Phase, Resource, Strikes, Trigger, TriggerEvent,
     Who, Workers,
 };
 use crate::lease_duration::LeaseDuration;
@@ -37,15 +37,15 @@ pub fn span() -> impl Strategy<Value = LeaseDuration> {
 /// Events that can happen to one of `workers` workers and `nodes` nodes.
 pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
     let on = prop_oneof![
-        Just(EventKind::Acquire),
-        Just(EventKind::Granted),
-        Just(EventKind::Extend),
-        Just(EventKind::Extended),
-        Just(EventKind::StockRead),
-        Just(EventKind::StockChanged),
-        Just(EventKind::Release),
-        Just(EventKind::Request),
-        Just(EventKind::Reply),
+        Just(TriggerEvent::Acquire),
+        Just(TriggerEvent::Granted),
+        Just(TriggerEvent::Extend),
+        Just(TriggerEvent::Extended),
+        Just(TriggerEvent::StockRead),
+        Just(TriggerEvent::StockChanged),
+        Just(TriggerEvent::Release),
+        Just(TriggerEvent::Request),
+        Just(TriggerEvent::Reply),
     ];
     let command = option::of(prop_oneof![
         Just("SET".to_owned()),
@@ -68,8 +68,9 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
     )
         .prop_map(
             |(on, worker, stock, node, command, names_key, during, (takes, nth))| {
-                let wire = matches!(on, EventKind::Request | EventKind::Reply);
-                let about_stock = matches!(on, EventKind::StockRead | EventKind::StockChanged);
+                let wire = matches!(on, TriggerEvent::Request | TriggerEvent::Reply);
+                let about_stock =
+                    matches!(on, TriggerEvent::StockRead | TriggerEvent::StockChanged);
                 let acquiring = matches!(during, None | Some(Phase::Acquire));
                 Trigger {
                     on,
@@ -79,7 +80,7 @@ pub fn trigger(workers: usize, nodes: usize) -> impl Strategy<Value = Trigger> {
                     command: command.filter(|_| wire),
                     names_key: names_key && wire,
                     success: false,
-                    takes: takes && on == EventKind::Reply && acquiring,
+                    takes: takes && on == TriggerEvent::Reply && acquiring,
                     during: during.filter(|_| wire),
                     nth,
                 }
@@ -142,7 +143,7 @@ pub fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     frames: frames.filter(|_| kind.takes(Field::Frames)),
                     // Every run has a first key.
                     keys: (kind.takes(Field::Keys) && jittered).then(|| vec![0]),
-                    what: kind.takes(Field::What).then_some(if jittered {
+                    what: kind.takes(Field::EventKind).then_some(if jittered {
                         Resource::Memory
                     } else {
                         Resource::Connections
@@ -207,7 +208,7 @@ pub fn scenario(nodes: usize, faults: usize) -> impl Strategy<Value = Scenario> 
                 name: "generated".into(),
                 summary: "A generated plan.".into(),
                 source: None,
-                worlds: Vec::new(),
+                backends: Vec::new(),
                 topology: Topology {
                     nodes: Some(nodes),
                     min_nodes: None,

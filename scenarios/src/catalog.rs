@@ -1,9 +1,9 @@
 //! The catalog: scenarios that are included in Picklock, one TOML file each, embedded.
 
+use crate::backend_name::BackendName;
 use crate::nearest::nearest;
 use crate::parse::ScenarioError;
 use crate::scenario::Scenario;
-use crate::world_name::WorldName;
 
 /// One line for each scenario: embeds its file.
 macro_rules! catalog {
@@ -69,10 +69,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     CATALOG.iter().map(|(name, _)| *name)
 }
 
-/// The names of the scenarios that can run in all of these worlds.
-pub fn names_in(worlds: &[WorldName]) -> Vec<&'static str> {
+/// The names of the scenarios that can run in all of these backends.
+pub fn names_in(backends: &[BackendName]) -> Vec<&'static str> {
     let fits = |name: &&str| {
-        named(name).is_ok_and(|scenario| worlds.iter().all(|world| scenario.runs_in(*world)))
+        named(name).is_ok_and(|scenario| backends.iter().all(|backend| scenario.runs_in(*backend)))
     };
     names().filter(fits).collect()
 }

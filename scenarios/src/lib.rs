@@ -5,6 +5,7 @@
 
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;
+mod backend_name;
 pub mod catalog;
 mod cause;
 mod fault;
@@ -20,12 +21,12 @@ mod signed_duration;
 mod topology;
 mod validate;
 mod workload;
-mod world_name;
 
+pub use backend_name::{BackendName, UnknownBackend};
 pub use cause::{CAUSES, Cause, Responsible};
 pub use fault::{
-    Action, Capability, DataAction, Direction, EventKind, FaultKind, FaultPlan, Lasts, LinkAction,
-    NodeAction, Nodes, Phase, Resource, Strikes, Target, Trigger, Who, WorkerAction, Workers,
+    Action, Capability, DataAction, Direction, FaultKind, FaultPlan, Lasts, LinkAction, NodeAction,
+    Nodes, Phase, Resource, Strikes, Target, Trigger, TriggerEvent, Who, WorkerAction, Workers,
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
 pub use nearest::nearest;
@@ -36,4 +37,3 @@ pub use scenario::{Expectation, Judge, Scenario};
 pub use signed_duration::SignedDuration;
 pub use topology::{Persistence, Topology};
 pub use workload::{Opening, SoldOut, StockPlace, Update, Workload, WorkloadKind};
-pub use world_name::{UnknownWorld, WorldName};

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::backend_name::BackendName;
 use crate::fault::FaultPlan;
 use crate::lease_duration::LeaseDuration;
 use crate::topology::Topology;
 use crate::workload::Workload;
-use crate::world_name::WorldName;
 
-/// A scenario: topology, workload, faults, and what is expected of which subject. Pure data.
+/// A scenario: topology, workload, faults, and what is expected of which lock. Pure data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -21,9 +21,9 @@ pub struct Scenario {
     /// Where the claim comes from: an article, a paper, an issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The worlds in which it can run. If omitted: all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub worlds: Vec<WorldName>,
+    /// The backends in which it can run. If omitted: all.
+    #[serde(default, alias = "worlds", skip_serializing_if = "Vec::is_empty")]
+    pub backends: Vec<BackendName>,
     /// The Redis servers.
     #[serde(default)]
     pub topology: Topology,
@@ -36,16 +36,16 @@ pub struct Scenario {
     /// What the checkers need before they judge.
     #[serde(default)]
     pub judge: Judge,
-    /// Expected verdicts: subject name (or `"*"` for all others), then property, then status.
+    /// Expected verdicts: lock name (or `"*"` for all others), then property, then status.
     #[serde(default)]
     pub expect: BTreeMap<String, BTreeMap<String, Expectation>>,
 }
 
 impl Scenario {
-    /// True if the scenario can run in this world. If it runs in another one anyway, its verdicts
+    /// True if the scenario can run in this backend. If it runs in another one anyway, its verdicts
     /// are `unknown`.
-    pub fn runs_in(&self, world: WorldName) -> bool {
-        self.worlds.is_empty() || self.worlds.contains(&world)
+    pub fn runs_in(&self, backend: BackendName) -> bool {
+        self.backends.is_empty() || self.backends.contains(&backend)
     }
 }
 
@@ -69,7 +69,7 @@ impl Default for Judge {
     }
 }
 
-/// What a scenario expects of a subject for one property.
+/// What a scenario expects of a lock for one property.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Expectation {

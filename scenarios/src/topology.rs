@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
-    /// Independent nodes. If omitted: as many as the subject wants.
+    /// Independent nodes. If omitted: as many as the lock wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
-    /// The scenario makes sense only for subjects that use at least this many nodes (for example a
+    /// The scenario makes sense only for locks that use at least this many nodes (for example a
     /// quorum of which one node forgets). If omitted: for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_nodes: Option<usize>,

@@ -5,6 +5,7 @@ mod open_loop;
 
 use std::time::Duration;
 
+use crate::backend_name::BackendName;
 use crate::cause::CAUSES;
 use crate::fault::{self, FaultPlan};
 use crate::lease_duration::LeaseDuration;
@@ -14,7 +15,6 @@ use crate::property::PROPERTIES;
 use crate::scenario::{Expectation, Scenario};
 use crate::topology::Topology;
 use crate::workload::Workload;
-use crate::world_name::WorldName;
 
 /// Most workers, nodes and keys that one run may ask for.
 const MOST: usize = 2000;
@@ -46,7 +46,7 @@ pub fn nodes(scenario: &Scenario, count: usize) -> Result<(), Problem> {
             &["topology", "min_nodes"],
             format!("the scenario is about {least} nodes or more, and the run has {count}"),
         )
-        .hint("choose a subject that uses more nodes, such as `redlock`"));
+        .hint("choose a lock that uses more nodes, such as `redlock`"));
     }
     each_fault(scenario, |plan| fault::check_nodes(plan, count))
 }
@@ -174,7 +174,7 @@ fn extend(workload: &Workload) -> Result<(), Problem> {
     }
 }
 
-/// Sentinels need a replica to promote, a majority, and a world that has them.
+/// Sentinels need a replica to promote, a majority, and a backend that has them.
 fn sentinels(scenario: &Scenario) -> Result<(), Problem> {
     let topology = &scenario.topology;
     if topology.sentinels == 0 {
@@ -191,17 +191,17 @@ fn sentinels(scenario: &Scenario) -> Result<(), Problem> {
         let problem = "the sentinels need a replica to promote, and the nodes have none".to_owned();
         return wrong(problem, "set `topology.replicas = 1`");
     }
-    if scenario.runs_in(WorldName::Sim) {
+    if scenario.runs_in(BackendName::Sim) {
         let problem = "the simulation has no sentinels".to_owned();
-        return wrong(problem, "say so: `worlds = [\"process\", \"docker\"]`");
+        return wrong(problem, "say so: `backends = [\"process\", \"docker\"]`");
     }
     Ok(())
 }
 
 fn expectations(scenario: &Scenario) -> Result<(), Problem> {
-    for (subject, expected) in &scenario.expect {
+    for (lock, expected) in &scenario.expect {
         for (property, expectation) in expected {
-            let path = ["expect", subject.as_str(), property.as_str()];
+            let path = ["expect", lock.as_str(), property.as_str()];
             known_word(property, PROPERTIES, "property", &path)?;
             if let Expectation::Violated { cause: Some(cause) } = expectation {
                 known_word(cause, CAUSES, "cause", &path)?;

@@ -1,6 +1,6 @@
 //! The vocabulary, its parser, its errors, and the catalog.
 
-use picklock_scenarios::{LeaseDuration, Rate, Scenario, WorldName, arbitrary, catalog, nearest};
+use picklock_scenarios::{BackendName, LeaseDuration, Rate, Scenario, arbitrary, catalog, nearest};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -332,10 +332,10 @@ fn what_is_wrong_with_a_shift_is_said_with_its_place() {
 }
 
 #[test]
-fn sentinels_need_a_replica_and_a_world_that_has_them() {
+fn sentinels_need_a_replica_and_a_backend_that_has_them() {
     let wrong = |topology: &str, rest: &str| {
-        let worlds = "worlds = [\"process\"]\n";
-        error(&format!("{worlds}[topology]\n{topology}\n{rest}"))
+        let backends = "backends = [\"process\"]\n";
+        error(&format!("{backends}[topology]\n{topology}\n{rest}"))
     };
     let text = wrong("sentinels = 3", "");
     assert!(
@@ -346,23 +346,25 @@ fn sentinels_need_a_replica_and_a_world_that_has_them() {
     assert!(text.contains("2 sentinels: expected 3 to 7"), "{text}");
     let text = error("[topology]\nsentinels = 3\nreplicas = 1\n");
     assert!(text.contains("the simulation has no sentinels"), "{text}");
-    assert!(text.contains("worlds = ["), "{text}");
+    assert!(text.contains("backends = ["), "{text}");
     let fault = |kind: &str| format!("[[fault]]\nkind = \"{kind}\"\nat = \"1s\"\nnodes = [0]\n");
     let text = wrong("replicas = 1", &fault("sentinel-failover"));
     assert!(text.contains("set `topology.sentinels = 3`"), "{text}");
     let text = wrong("sentinels = 3\nreplicas = 1", &fault("failover"));
     assert!(text.contains("use `sentinel-failover`"), "{text}");
-    let text = error("worlds = [\"proces\"]\n");
+    let text = error("backends = [\"proces\"]\n");
     assert!(text.contains("did you mean `process`?"), "{text}");
 }
 
 #[test]
 fn a_scenario_says_where_it_can_run() {
     let scenario = catalog::named("sentinel-failover").unwrap();
-    let runs = WorldName::ALL.map(|world| scenario.runs_in(world));
+    let runs = BackendName::ALL.map(|backend| scenario.runs_in(backend));
     assert_eq!(runs, [false, true, true]);
-    assert!(catalog::named("calm").unwrap().runs_in(WorldName::Sim));
-    assert!(!catalog::names_in(&[WorldName::Sim, WorldName::Process]).contains(&"stale-master"));
+    assert!(catalog::named("calm").unwrap().runs_in(BackendName::Sim));
+    assert!(
+        !catalog::names_in(&[BackendName::Sim, BackendName::Process]).contains(&"stale-master")
+    );
 }
 
 #[test]
@@ -373,7 +375,7 @@ fn a_node_that_the_run_does_not_have_is_refused_before_anything_starts() {
     let error = scenario.check_for(1).unwrap_err().to_string();
     insta::assert_snapshot!(error, @"
     mine: fault[0].nodes: node 4 is wanted, but the run has 1, numbered from 0
-      = help: set `topology.nodes`, or choose a subject that uses more nodes
+      = help: set `topology.nodes`, or choose a lock that uses more nodes
     ");
 }
 

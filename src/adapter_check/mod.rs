@@ -13,19 +13,19 @@ use picklock_harness::conformance::{
     ConformanceError, ConformanceReport, ConformanceSetup, check_adapter,
 };
 use picklock_harness::entropy;
-use picklock_harness::real::{Binary, WorldError};
 use picklock_harness::record::Redis;
-use picklock_harness::spec::SubjectSpec;
+use picklock_harness::servers::{BackendError, Binary};
+use picklock_harness::spec::LockSpec;
 use picklock_reports::escape::visible;
 use picklock_scenarios::LeaseDuration;
 use serde::Serialize;
 
 use self::cli::{AdapterArgs, AdapterCheckArgs, AdapterCommand};
-use crate::configuration::configured_impls::ConfiguredImpls;
+use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
-use crate::named_subject::{DOCKER, EXEC, NamedSubject};
-use crate::{print, subject};
+use crate::named_lock::{DOCKER, EXEC, NamedLock};
+use crate::{lock, print};
 
 /// The format of the document.
 const FORMAT: &str = "picklock-adapter-check/1";
@@ -68,10 +68,10 @@ async fn check(args: &AdapterCheckArgs) -> Result<u8, Failure> {
         true => command.to_owned(),
         false => format!("{EXEC}{command}"),
     };
-    let adapter = subject::named(
-        &NamedSubject::plain(&given),
+    let adapter = lock::named(
+        &NamedLock::plain(&given),
         &args.options,
-        &ConfiguredImpls::default(),
+        &ConfiguredLocks::default(),
     )?;
     let lease = lease(args.ttl)?;
     let setup = setup(args, adapter, lease)?;
@@ -116,18 +116,18 @@ fn lease(ttl: LeaseDuration) -> Result<Duration, Failure> {
 
 fn setup(
     args: &AdapterCheckArgs,
-    adapter: SubjectSpec,
+    adapter: LockSpec,
     lease: Duration,
 ) -> Result<ConformanceSetup, Failure> {
-    let environment = |error: WorldError| Failure::Environment(error.to_string());
+    let environment = |error: BackendError| Failure::Environment(error.to_string());
     Ok(ConformanceSetup {
-        worker: subject::worker_command(&adapter)?,
+        worker: lock::worker_command(&adapter)?,
         options: adapter.options.into_iter().collect(),
         lease,
         seed: entropy::fresh_seed()
             .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
         server: Binary::find(args.redis_server.as_deref()).map_err(environment)?,
-        reaper: subject::this_program()?,
+        reaper: lock::this_program()?,
         reaper_args: vec!["reaper".into()],
     })
 }

@@ -1,13 +1,13 @@
 //! `picklock.toml`: the user's locks, and what the gate requires of them.
 //!
-//! - [`configured_impl`]: a lock of an `[impl.NAME]` table
-//! - [`configured_impls`]: all of them, for the commands that take the name of a lock
+//! - [`configured_lock`]: a lock of an `[impl.NAME]` table
+//! - [`configured_locks`]: all of them, for the commands that take the name of a lock
 //!
 //! `--config FILE` names the file, for every command that reads it. Without it, it is the
 //! `picklock.toml` of the current directory; no other directory is searched.
 
-pub mod configured_impl;
-pub mod configured_impls;
+pub mod configured_lock;
+pub mod configured_locks;
 
 use std::io;
 use std::path::Path;

@@ -7,16 +7,16 @@ use picklock_harness::named_server::{NamedServer, UnknownServer};
 use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_reports::configuration::{CellsTable, ConfiguredRules, Source, Tables};
 use picklock_reports::gate::{CellKey, FEWEST_PAIRS, Rules};
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use toml::Spanned;
 
-use super::subjects::{self, Named};
+use super::locks::{self, Named};
 use crate::configuration;
-use crate::configuration::configured_impls::ConfiguredImpls;
+use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::matrix::MatrixPlan;
 use crate::matrix::request::{MatrixRequest, with_profile};
-use crate::named_subject::NamedSubject;
+use crate::named_lock::NamedLock;
 
 /// Number of pairs of runs if the configuration sets none.
 const PAIRS: usize = 15;
@@ -29,12 +29,12 @@ pub struct Config {
     source: Source,
     servers: ServerChoice,
     tables: Tables,
-    impls: ConfiguredImpls,
+    impls: ConfiguredLocks,
     /// The file of the baseline, if one is named.
     pub baseline: Option<PathBuf>,
-    /// The subject that latencies in real worlds are compared with.
+    /// The lock that latencies in server backends are compared with.
     pub control: Option<String>,
-    /// Number of runs of each of the two subjects.
+    /// Number of runs of each of the two locks.
     pub pairs: usize,
     batches: Vec<Batch>,
 }
@@ -68,9 +68,9 @@ impl Config {
 
     fn understand(source: Source, path: &Path) -> Result<Config, Failure> {
         let tables = Tables::read::<Failure>(&source)?;
-        let impls = ConfiguredImpls::of(&source, &tables, path)?;
+        let impls = ConfiguredLocks::of(&source, &tables, path)?;
         if tables.cells.is_empty() {
-            let help = "add [[cells]] with worlds, subjects and scenarios".to_owned();
+            let help = "add [[cells]] with backends, locks and scenarios".to_owned();
             return Err(source.wrong(
                 0,
                 "no cells are configured: a gate that checks nothing fails",
@@ -78,7 +78,7 @@ impl Config {
             ));
         }
         if let Some(control) = &tables.control {
-            subjects::check_name(&source, control.span().start, control.get_ref(), &impls)?;
+            locks::check_name(&source, control.span().start, control.get_ref(), &impls)?;
         }
         let pairs = match &tables.pairs {
             Some(pairs) if !(FEWEST_PAIRS..=MOST_PAIRS).contains(pairs.get_ref()) => {
@@ -116,19 +116,19 @@ impl Config {
         &self.batches
     }
 
-    /// The cell of the control for a cell with this scenario and world.
+    /// The cell of the control for a cell with this scenario and backend.
     pub fn control_request(
         &self,
         control: &str,
         scenario: &str,
-        world: WorldName,
+        backend: BackendName,
     ) -> MatrixRequest {
         matrix_request(
             &self.servers,
             &self.impls,
-            vec![NamedSubject::plain(control)],
+            vec![NamedLock::plain(control)],
             vec![scenario.to_owned()],
-            vec![world],
+            vec![backend],
         )
     }
 
@@ -152,18 +152,18 @@ impl Config {
     }
 }
 
-/// Options belong to one lock, so each subject with options is planned separately.
+/// Options belong to one lock, so each lock with options is planned separately.
 fn group_batches(
     source: &Source,
     servers: &ServerChoice,
-    impls: &ConfiguredImpls,
+    impls: &ConfiguredLocks,
     group: &Spanned<CellsTable>,
 ) -> Result<Vec<Batch>, Failure> {
     let at = group.span().start;
     let group = group.get_ref();
     for (given, what) in [
-        (group.worlds.len(), "worlds"),
-        (group.subjects.as_ref().map_or(1, Vec::len), "subjects"),
+        (group.backends.len(), "backends"),
+        (group.locks.as_ref().map_or(1, Vec::len), "locks"),
         (group.scenarios.as_ref().map_or(1, Vec::len), "scenarios"),
     ] {
         if given == 0 {
@@ -172,25 +172,25 @@ fn group_batches(
             return Err(source.wrong(at, problem, None));
         }
     }
-    let worlds = group
-        .worlds
+    let backends = group
+        .backends
         .iter()
-        .map(|name| subjects::world(source, name));
-    let worlds = worlds.collect::<Result<Vec<_>, _>>()?;
+        .map(|name| locks::backend(source, name));
+    let backends = backends.collect::<Result<Vec<_>, _>>()?;
     let mut scenarios = Vec::new();
     for name in group.scenarios.iter().flatten() {
-        subjects::check_scenario(source, name)?;
+        locks::check_scenario(source, name)?;
         scenarios.push(name.get_ref().clone());
     }
     if let Some(profile) = &group.profile {
-        subjects::check_profile(source, profile)?;
+        locks::check_profile(source, profile)?;
         scenarios = with_profile(&scenarios, Some(profile.get_ref()));
     }
     let named = group
-        .subjects
+        .locks
         .iter()
         .flatten()
-        .map(|value| subjects::subject(source, value, impls));
+        .map(|value| locks::lock(source, value, impls));
     let named = named.collect::<Result<Vec<Named>, _>>()?;
     let seeds = match &group.seeds {
         Some(seeds) if *seeds.get_ref() == 0 => {
@@ -205,23 +205,23 @@ fn group_batches(
     };
     let (plain, optioned): (Vec<Named>, Vec<Named>) =
         named.into_iter().partition(|one| one.options.is_empty());
-    let batch = |subjects: Vec<NamedSubject>, options: BTreeMap<String, String>| Batch {
+    let batch = |locks: Vec<NamedLock>, options: BTreeMap<String, String>| Batch {
         at,
         request: MatrixRequest {
             options: options.into_iter().collect(),
             seeds,
-            ..matrix_request(servers, impls, subjects, scenarios.clone(), worlds.clone())
+            ..matrix_request(servers, impls, locks, scenarios.clone(), backends.clone())
         },
     };
     let mut batches = Vec::new();
-    if group.subjects.is_none() || !plain.is_empty() {
-        let names = plain.into_iter().map(|one| one.subject).collect();
+    if group.locks.is_none() || !plain.is_empty() {
+        let names = plain.into_iter().map(|one| one.lock).collect();
         batches.push(batch(names, BTreeMap::new()));
     }
     batches.extend(
         optioned
             .into_iter()
-            .map(|one| batch(vec![one.subject], one.options)),
+            .map(|one| batch(vec![one.lock], one.options)),
     );
     Ok(batches)
 }
@@ -244,15 +244,15 @@ fn servers(source: &Source, tables: &Tables) -> Result<ServerChoice, Failure> {
 
 fn matrix_request(
     servers: &ServerChoice,
-    impls: &ConfiguredImpls,
-    subjects: Vec<NamedSubject>,
+    impls: &ConfiguredLocks,
+    locks: Vec<NamedLock>,
     scenarios: Vec<String>,
-    worlds: Vec<WorldName>,
+    backends: Vec<BackendName>,
 ) -> MatrixRequest {
     MatrixRequest {
-        subjects,
+        locks,
         scenarios,
-        worlds: worlds.into_iter().map(Some).collect(),
+        backends: backends.into_iter().map(Some).collect(),
         options: Vec::new(),
         overrides: Overrides::default(),
         seeds: 1,

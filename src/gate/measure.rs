@@ -1,12 +1,12 @@
 //! The runs of a gate.
 //!
-//! Cells with latency limits in a real world alternate with the control, one run at a time and with
-//! no other runs beside them: subject, control, control, subject … The load of the machine then
+//! Cells with latency limits in a server backend alternate with the control, one run at a time and with
+//! no other runs beside them: lock, control, control, lock … The load of the machine then
 //! affects both alike, and drift cancels out.
 
 use picklock_harness::record::{Cell, MatrixRecord};
 use picklock_reports::gate::{CellKey, Pair, Paired, Ran, Rules, absorb};
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 
 use super::config::{Config, PlannedBatch};
 use crate::exit::Failure;
@@ -17,22 +17,22 @@ use crate::print;
 /// The seed of the first pair; each further pair uses the next seed.
 const SEED: u64 = 1;
 
-/// Plans all cells before any run starts, and prints the chosen worlds.
+/// Plans all cells before any run starts, and prints the chosen backends.
 ///
 /// # Errors
-/// An invalid scenario file, or no world to run in.
+/// An invalid scenario file, or no backend to run in.
 pub async fn plan<'a>(
     config: &'a Config,
     interrupt: &Interrupt,
 ) -> Result<Vec<PlannedBatch<'a>>, Failure> {
     let mut batches: Vec<PlannedBatch<'a>> = Vec::new();
-    let mut told: Vec<WorldName> = Vec::new();
+    let mut told: Vec<BackendName> = Vec::new();
     for batch in config.batches() {
         let plan = MatrixPlan::of(batch.request.clone(), interrupt).await?;
-        for (world, reason) in plan.worlds() {
-            if !told.contains(&world) {
-                told.push(world);
-                print::err(&format!("backend {world} ({reason})\n"));
+        for (backend, reason) in plan.backends() {
+            if !told.contains(&backend) {
+                told.push(backend);
+                print::err(&format!("backend {backend} ({reason})\n"));
             }
         }
         batches.push(PlannedBatch { batch, plan });
@@ -107,17 +107,17 @@ impl Pairing<'_> {
         for pair in 0..pairs {
             let seed = SEED + pair as u64;
             // Which of the two runs first alternates from pair to pair.
-            let (subject, control) = match pair % 2 {
+            let (lock, control) = match pair % 2 {
                 0 => {
-                    let subject = self.subject(seed, interrupt).await?;
-                    (subject, self.control(seed, interrupt).await?)
+                    let lock = self.lock(seed, interrupt).await?;
+                    (lock, self.control(seed, interrupt).await?)
                 }
                 _ => {
                     let control = self.control(seed, interrupt).await?;
-                    (self.subject(seed, interrupt).await?, control)
+                    (self.lock(seed, interrupt).await?, control)
                 }
             };
-            let (Some(subject), Some(control)) = (subject, control) else {
+            let (Some(lock), Some(control)) = (lock, control) else {
                 return Ok(None);
             };
             if !quiet {
@@ -125,18 +125,18 @@ impl Pairing<'_> {
             }
             paired.error = paired.error.take().or(control.error);
             paired.pairs.push(Pair {
-                subject: subject.latency.clone(),
+                lock: lock.latency.clone(),
                 control: control.latency,
             });
             match &mut whole {
-                Some(whole) => absorb(whole, subject),
-                None => whole = Some(subject),
+                Some(whole) => absorb(whole, lock),
+                None => whole = Some(lock),
             }
         }
         Ok(whole.map(|cell| (cell, paired)))
     }
 
-    async fn subject(&self, seed: u64, interrupt: &Interrupt) -> Result<Option<Cell>, Failure> {
+    async fn lock(&self, seed: u64, interrupt: &Interrupt) -> Result<Option<Cell>, Failure> {
         let wanted = |key: &CellKey| key == self.key;
         only(self.plan.run_once(seed, wanted, interrupt).await?)
     }

@@ -10,8 +10,8 @@
 mod baseline;
 pub mod cli;
 mod config;
+mod locks;
 mod measure;
-mod subjects;
 
 use std::io::Write;
 use std::path::Path;
@@ -30,7 +30,7 @@ use config::Config;
 /// Runs the configured cells and decides.
 ///
 /// # Errors
-/// An invalid configuration or baseline, or no world to run in.
+/// An invalid configuration or baseline, or no backend to run in.
 pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let config = Config::read(&args.config)?;
     let interrupt = Interrupt::listen()

@@ -1,35 +1,35 @@
-//! A subject of a matrix, and what it is held to.
+//! A lock of a matrix, and what it is held to.
 
 use picklock_harness::expectation::{Expected, Tables};
-use picklock_harness::spec::{Overrides, SubjectSpec};
-use picklock_impls::{STRATEGIES, Strategy};
+use picklock_harness::spec::{LockSpec, Overrides};
+use picklock_impls::{BuiltInLock, LOCKS};
 use picklock_scenarios::Scenario;
 
 use super::request::MatrixRequest;
 use crate::exit::Failure;
-use crate::named_subject::NamedSubject;
-use crate::{standard, subject};
+use crate::named_lock::NamedLock;
+use crate::{lock, standard};
 
-/// A subject, and what it is held to.
+/// A lock, and what it is held to.
 pub struct Candidate {
-    pub spec: SubjectSpec,
+    pub spec: LockSpec,
     /// False for a built-in lock without options: the scenarios' authors knew it.
     pub is_stranger: bool,
     /// The built-in lock whose results it must reach; `None`: nothing is expected of it.
-    pub like: Option<&'static Strategy>,
+    pub like: Option<&'static BuiltInLock>,
     /// The one that it is compared with: `like`, else the best one for what it claims. `None`: no built-in
     /// lock uses as many servers.
-    pub best: Option<&'static Strategy>,
+    pub best: Option<&'static BuiltInLock>,
 }
 
 impl Candidate {
-    /// The subject of that name, and what it is held to: by `--like`, else by its own table.
+    /// The lock of that name, and what it is held to: by `--like`, else by its own table.
     ///
     /// # Errors
     /// An unknown name, or an option that the lock does not have; a standard that does not fit the lock.
-    pub fn of(request: &MatrixRequest, name: &NamedSubject) -> Result<Candidate, Failure> {
-        let spec = subject::named(name, &request.options, &request.impls)?;
-        let is_known = spec.options.is_empty() && STRATEGIES.iter().any(|s| s.name == spec.name);
+    pub fn of(request: &MatrixRequest, name: &NamedLock) -> Result<Candidate, Failure> {
+        let spec = lock::named(name, &request.options, &request.impls)?;
+        let is_known = spec.options.is_empty() && LOCKS.iter().any(|s| s.name == spec.name);
         let configured = request.impls.get(&spec.name).map(|(one, _)| one);
         let configured = configured.filter(|_| spec.configuration.is_some());
         let own = configured.and_then(|one| one.like.as_ref());
@@ -47,33 +47,33 @@ impl Candidate {
         })
     }
 
-    /// What the scenario expects of the subject. Its author knew how many nodes a built-in lock uses:
+    /// What the scenario expects of the lock. Its author knew how many nodes a built-in lock uses:
     /// nothing is expected of one on another number. How many a program uses, only the user knows.
     pub fn expected(&self, scenario: &Scenario, overrides: Overrides) -> Expected {
-        let subject = &self.spec;
-        let usual = scenario.topology.nodes.unwrap_or(subject.nodes);
-        if subject.is_in_process() && overrides.nodes.is_some_and(|nodes| nodes != usual) {
+        let lock = &self.spec;
+        let usual = scenario.topology.nodes.unwrap_or(lock.nodes);
+        if lock.is_in_process() && overrides.nodes.is_some_and(|nodes| nodes != usual) {
             return Expected::default();
         }
         if !self.is_stranger {
-            return Expected::of(scenario, &subject.name, Tables::NamedOrAll);
+            return Expected::of(scenario, &lock.name, Tables::NamedOrAll);
         }
         // What the scenario says of this very lock comes first.
         match self.like {
-            Some(like) if !scenario.expect.contains_key(&subject.name) => {
+            Some(like) if !scenario.expect.contains_key(&lock.name) => {
                 standard::expected_of(scenario, like.name)
             }
-            _ => Expected::of(scenario, &subject.name, Tables::NamedOnly),
+            _ => Expected::of(scenario, &lock.name, Tables::NamedOnly),
         }
     }
 }
 
-/// The built-in lock with this name, if its results can be compared with those of the subject.
+/// The built-in lock with this name, if its results can be compared with those of the lock.
 fn standard_for(
-    spec: &SubjectSpec,
+    spec: &LockSpec,
     nodes: usize,
     like: &str,
-) -> Result<&'static Strategy, Failure> {
+) -> Result<&'static BuiltInLock, Failure> {
     let wrong = |problem: String| Failure::Usage(format!("like {like}: {problem}"));
     let standard = standard::named(like).map_err(wrong)?;
     if (standard.nodes, standard.replicas) != (nodes, spec.replicas) {

@@ -6,12 +6,12 @@ use picklock_harness::check::{Cause, Property, Status, Verdicts};
 use picklock_harness::latency::Samples;
 use picklock_harness::record::{Cell, Counts, CustodyTally, Redis, Subject, Surprise, Tally};
 
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 
 use super::cell_latency::{CellLatency, RunLatency};
 use super::selection::Task;
+use crate::lock::version as version_of;
 use crate::reproduce_command::ReproduceCommand;
-use crate::subject::version as version_of;
 
 /// The result of one run, without its history.
 #[derive(Debug, Clone)]
@@ -22,9 +22,9 @@ pub struct RunResult {
     pub verdicts: Verdicts,
     /// Counts of what happened.
     pub counts: Counts,
-    /// Latencies of the subject.
+    /// Latencies of the lock.
     pub latency: RunLatency,
-    /// The version that the subject reported, if any.
+    /// The version that the lock reported, if any.
     pub version: Option<String>,
     /// The servers.
     pub redis: Redis,
@@ -102,7 +102,7 @@ impl CellBuilder {
             *self.elapsed_ms.get_or_insert(0) += elapsed_ms;
         }
         // The simulation has it from the nodes, and nobody looks.
-        if task.spec.world != WorldName::Sim {
+        if task.spec.backend != BackendName::Sim {
             self.custody.get_or_insert_default().add(run.counts.custody);
         }
         let shown = self.shown.as_ref();
@@ -126,15 +126,15 @@ impl CellBuilder {
         let version = shown.as_ref().and_then(|run| run.version.clone());
         let surprises = self.surprises.into_iter();
         Cell {
-            subject: Subject {
-                name: spec.subject.name.clone(),
-                version: version.unwrap_or_else(|| version_of(&spec.subject).to_owned()),
+            lock: Subject {
+                name: spec.lock.name.clone(),
+                version: version.unwrap_or_else(|| version_of(&spec.lock).to_owned()),
             },
-            options: spec.subject.options_by_name(),
+            options: spec.lock.options_by_name(),
             scenario: spec.scenario.name.clone(),
             summary: spec.scenario.summary.clone(),
             scenario_hash: task.scenario_hash.clone(),
-            backend: spec.world,
+            backend: spec.backend,
             redis: shown.as_ref().map(|run| run.redis.clone()),
             runs: self.runs,
             repeats: self.repeats,

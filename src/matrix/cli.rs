@@ -8,7 +8,7 @@ use picklock_scenarios::LeaseDuration;
 use picklock_scenarios::profile::PROFILES;
 
 use crate::cli::{BackendChoice, ConfigArgs, ServerArgs, key_value, whole};
-use crate::named_subject::NamedSubject;
+use crate::named_lock::NamedLock;
 
 /// `picklock matrix`.
 #[derive(Debug, Clone, Args)]
@@ -17,10 +17,10 @@ pub struct MatrixArgs {
     /// A lock, as for `picklock scenario --impl`. Repeatable. Default: every built-in lock (not the
     /// mutants).
     #[arg(long = "impl", value_name = "NAME|exec:COMMAND|docker:IMAGE")]
-    pub subjects: Vec<String>,
+    pub locks: Vec<String>,
     /// A program, as for `picklock scenario --name`. Repeatable, with different labels.
-    #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedSubject::parse)]
-    pub labelled: Vec<NamedSubject>,
+    #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedLock::parse)]
+    pub labelled: Vec<NamedLock>,
     #[command(flatten)]
     pub config: ConfigArgs,
     /// A scenario of the catalog, or the path of a .toml file. Repeatable. Default: the whole
@@ -34,7 +34,7 @@ pub struct MatrixArgs {
     /// built-in lock: where it keeps a property, they must keep it too.
     #[arg(long, value_name = "LOCK")]
     pub like: Option<String>,
-    /// Where Redis runs. Repeatable; each world has its own table. Default: `auto`.
+    /// Where Redis runs. Repeatable; each backend has its own table. Default: `auto`.
     #[arg(long = "backend", value_enum, value_name = "WORLD")]
     pub backends: Vec<BackendChoice>,
     /// An option for the lock, as KEY=VALUE. Repeatable. Requires exactly one --impl or --name.

@@ -13,10 +13,10 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord};
-use picklock_harness::spec::SubjectSpec;
+use picklock_harness::spec::LockSpec;
 use picklock_reports::file_name::slug;
 use picklock_reports::matrix::matrix_json;
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use serde::{Deserialize, Serialize};
 
 use super::request::MatrixRequest;
@@ -61,13 +61,13 @@ struct Program {
 
 impl Program {
     /// That of the lock; `None`: it is built in.
-    fn of(subject: &SubjectSpec) -> Option<Program> {
-        subject.command.as_ref().map(|command| Program {
+    fn of(lock: &LockSpec) -> Option<Program> {
+        lock.command.as_ref().map(|command| Program {
             argv: command.argv.clone(),
             directory: command.directory.clone(),
             environment: command.environment.clone(),
-            nodes: subject.nodes,
-            replicas: subject.replicas,
+            nodes: lock.nodes,
+            replicas: lock.replicas,
         })
     }
 }
@@ -181,7 +181,7 @@ impl MatrixDirectory {
     /// The directory of a run until the run to show is known.
     pub fn run(&self, task: &Task, seed: u64) -> PathBuf {
         let cell = cell_dir(task);
-        let name = format!(".{}-seed-{seed}", task.spec.world);
+        let name = format!(".{}-seed-{seed}", task.spec.backend);
         self.0.join(cell).with_file_name(name)
     }
 
@@ -215,7 +215,7 @@ impl MatrixDirectory {
         let stored = StoredCell {
             format: CELL_FORMAT.to_owned(),
             key: key.clone(),
-            program: Program::of(&task.spec.subject),
+            program: Program::of(&task.spec.lock),
             cell: cell.clone(),
         };
         RunDirectory::at(&to).write("cell.json", |file| {
@@ -226,7 +226,7 @@ impl MatrixDirectory {
 
     fn clear(&self, task: &Task) -> Result<(), Failure> {
         let dir = self.0.join(cell_dir(task));
-        let unfinished = format!(".{}-seed-", task.spec.world);
+        let unfinished = format!(".{}-seed-", task.spec.backend);
         let Some(parent) = dir.parent() else {
             return Ok(());
         };
@@ -248,22 +248,22 @@ impl MatrixDirectory {
 /// `redlock/gc-pause/sim`, relative to the matrix's directory.
 fn cell_dir(task: &Task) -> String {
     let spec = &task.spec;
-    let options = spec.subject.options.iter();
-    let subject = options.fold(spec.subject.name.clone(), |name, (key, value)| {
+    let options = spec.lock.options.iter();
+    let lock = options.fold(spec.lock.name.clone(), |name, (key, value)| {
         format!("{name},{key}={value}")
     });
     format!(
         "{}/{}/{}",
-        slug(&subject),
+        slug(&lock),
         slug(&spec.scenario.name),
-        task.spec.world
+        task.spec.backend
     )
 }
 
 /// Why a stored cell is no longer valid for the task; `None` if it is valid.
 fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&'static str> {
     let (cell, now) = (&stored.cell, &task.spec);
-    let options = now.subject.options_by_name();
+    let options = now.lock.options_by_name();
     let checks = [
         (stored.format == CELL_FORMAT, "its format"),
         (
@@ -273,7 +273,7 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
         (stored.key.seed == key.seed, "the seed"),
         (stored.key.seeds == key.seeds, "the number of seeds"),
         (
-            cell.subject.name == now.subject.name && stored.program == Program::of(&now.subject),
+            cell.lock.name == now.lock.name && stored.program == Program::of(&now.lock),
             "the lock",
         ),
         (cell.options == options, "the lock's options"),
@@ -281,11 +281,12 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
         (cell.expected == task.expected.in_words(), "the expectation"),
         (stored.key.server == key.server, "the server"),
         (
-            task.spec.world != WorldName::Docker || stored.key.image == key.image,
+            task.spec.backend != BackendName::Docker || stored.key.image == key.image,
             "the image",
         ),
         (
-            task.spec.world != WorldName::Process || stored.key.redis_server == key.redis_server,
+            task.spec.backend != BackendName::Process
+                || stored.key.redis_server == key.redis_server,
             "the redis-server",
         ),
     ];

@@ -2,26 +2,26 @@
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::record::{Cell, Likeness};
-use picklock_harness::spec::{Overrides, SubjectSpec};
-use picklock_impls::STRATEGIES;
+use picklock_harness::spec::{LockSpec, Overrides};
+use picklock_impls::LOCKS;
 use picklock_reports::matrix::{Standard, likeness};
-use picklock_scenarios::{Scenario, WorldName};
+use picklock_scenarios::{BackendName, Scenario};
 
 use super::candidate::Candidate;
 
-/// One for each lock that is not built in and each world, in the order of the table.
+/// One for each lock that is not built in and each backend, in the order of the table.
 pub fn likenesses(
     candidates: &[Candidate],
     scenarios: &[&Scenario],
     overrides: Overrides,
     cells: &[Cell],
 ) -> Vec<Likeness> {
-    let mut worlds: Vec<WorldName> = cells.iter().map(|cell| cell.backend).collect();
-    worlds.dedup();
+    let mut backends: Vec<BackendName> = cells.iter().map(|cell| cell.backend).collect();
+    backends.dedup();
     let mut found = Vec::new();
-    for world in worlds {
+    for backend in backends {
         for one in candidates.iter().filter(|one| one.is_stranger) {
-            let is_its = |cell: &&Cell| cell.backend == world && cell.subject.name == one.spec.name;
+            let is_its = |cell: &&Cell| cell.backend == backend && cell.lock.name == one.spec.name;
             let cells: Vec<&Cell> = cells.iter().filter(is_its).collect();
             let standards = standards(scenarios, &one.spec, overrides);
             found.extend(likeness(&cells, &standards, one.best.map(|it| it.name)));
@@ -30,17 +30,13 @@ pub fn likenesses(
     found
 }
 
-/// The built-in locks whose results can be compared with those of the subject: those that use as many
+/// The built-in locks whose results can be compared with those of the lock: those that use as many
 /// servers.
-fn standards(
-    scenarios: &[&Scenario],
-    subject: &SubjectSpec,
-    overrides: Overrides,
-) -> Vec<Standard> {
-    let nodes = overrides.nodes.unwrap_or(subject.nodes);
-    let alike = STRATEGIES
+fn standards(scenarios: &[&Scenario], lock: &LockSpec, overrides: Overrides) -> Vec<Standard> {
+    let nodes = overrides.nodes.unwrap_or(lock.nodes);
+    let alike = LOCKS
         .iter()
-        .filter(|one| (one.nodes, one.replicas) == (nodes, subject.replicas));
+        .filter(|one| (one.nodes, one.replicas) == (nodes, lock.replicas));
     let expected = |name: &str| {
         let scenarios = scenarios.iter();
         let expected = scenarios.map(|scenario| {
@@ -49,7 +45,7 @@ fn standards(
         });
         expected.collect()
     };
-    let standard = |one: &picklock_impls::Strategy| Standard {
+    let standard = |one: &picklock_impls::BuiltInLock| Standard {
         name: one.name.to_owned(),
         expected: expected(one.name),
     };

@@ -14,11 +14,11 @@ use super::progress::{MatrixProgress, RunReport};
 use super::request::MatrixRequest;
 use super::selection::Task;
 use super::{real, simulated};
+use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+use crate::lock;
 use crate::scenario::{keep, record};
-use crate::subject;
-use crate::world_choice::ChosenWorld;
 
 /// The runs of a matrix.
 pub struct MatrixRun {
@@ -96,19 +96,21 @@ impl MatrixRun {
         Ok(())
     }
 
-    /// Runs the missing cells of one world, until they are complete or the user interrupts.
+    /// Runs the missing cells of one backend, until they are complete or the user interrupts.
     ///
     /// # Errors
     /// The directory of the matrix cannot be written.
-    pub async fn run_world(
+    pub async fn run_backend(
         &mut self,
-        world: &ChosenWorld,
+        backend: &ChosenBackend,
         jobs: usize,
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
         let tasks = self.tasks.iter().enumerate();
         let missing: Vec<(usize, Arc<Task>)> = tasks
-            .filter(|(index, task)| task.spec.world == world.name() && self.cells[*index].is_none())
+            .filter(|(index, task)| {
+                task.spec.backend == backend.name() && self.cells[*index].is_none()
+            })
             .map(|(index, task)| (index, Arc::clone(task)))
             .collect();
         if missing.is_empty() || interrupt.is_wanted() {
@@ -116,7 +118,7 @@ impl MatrixRun {
         }
         let (tell, mut told) = mpsc::unbounded_channel();
         let stop = Arc::new(AtomicBool::new(false));
-        let is_sim = world.servers.is_none();
+        let is_sim = backend.servers.is_none();
         match is_sim {
             true => simulated::start(&missing, self.seeds, jobs, Arc::clone(&stop), tell),
             false => {
@@ -136,7 +138,7 @@ impl MatrixRun {
                 report = told.recv() => report,
             };
             match report {
-                Some(report) => self.take(report, world)?,
+                Some(report) => self.take(report, backend)?,
                 None => break,
             }
         }
@@ -162,7 +164,7 @@ impl MatrixRun {
         }
     }
 
-    fn take(&mut self, report: RunReport, world: &ChosenWorld) -> Result<(), Failure> {
+    fn take(&mut self, report: RunReport, backend: &ChosenBackend) -> Result<(), Failure> {
         let index = match report {
             RunReport::Begun(index) => {
                 self.progress.begun(self.tasks[index].title());
@@ -182,7 +184,7 @@ impl MatrixRun {
                 let is_shown = builder.add(task, *result);
                 let loser = if is_shown { before } else { Some(seed) };
                 if let (Some(directory), Some(loser), Some(_)) =
-                    (&self.directory, loser, &world.servers)
+                    (&self.directory, loser, &backend.servers)
                 {
                     directory.discard(task, loser);
                 }
@@ -192,13 +194,13 @@ impl MatrixRun {
         self.progress.ran();
         let runs = self.builders.get(&index).map(CellBuilder::runs);
         match runs == Some(self.seeds) {
-            true => self.complete(index, world),
+            true => self.complete(index, backend),
             false => Ok(()),
         }
     }
 
     /// All runs of the cell have ended.
-    fn complete(&mut self, index: usize, world: &ChosenWorld) -> Result<(), Failure> {
+    fn complete(&mut self, index: usize, backend: &ChosenBackend) -> Result<(), Failure> {
         let Some(builder) = self.builders.remove(&index) else {
             return Ok(());
         };
@@ -209,8 +211,8 @@ impl MatrixRun {
                 // The next call runs it again.
                 Some(_) => directory.discard(task, cell.seed),
                 None => {
-                    if world.servers.is_none() {
-                        keep_simulated(directory, task, cell.seed, world)?;
+                    if backend.servers.is_none() {
+                        keep_simulated(directory, task, cell.seed, backend)?;
                     }
                     directory.store(task, &self.conditions, &mut cell)?;
                 }
@@ -242,11 +244,11 @@ fn keep_simulated(
     directory: &MatrixDirectory,
     task: &Task,
     seed: u64,
-    world: &ChosenWorld,
+    backend: &ChosenBackend,
 ) -> Result<(), Failure> {
     let spec = task.spec.with_seed(seed);
-    let subject = subject::in_process(&spec.subject)?;
-    let output = simulation(&spec, subject, true).map_err(Failure::of_run)?;
-    let record = record(&spec, world, &output);
+    let lock = lock::in_process(&spec.lock)?;
+    let output = simulation(&spec, lock, true).map_err(Failure::of_run)?;
+    let record = record(&spec, backend, &output);
     keep(&directory.shown(task)?, &spec, &output, &record)
 }

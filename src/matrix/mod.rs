@@ -1,4 +1,4 @@
-//! `picklock matrix`: subjects × scenarios × worlds, compared with the expectations.
+//! `picklock matrix`: locks × scenarios × backends, compared with the expectations.
 //!
 //! - [`cli`]: the command line
 //! - [`request`], [`selection`]: the cells
@@ -32,13 +32,13 @@ use picklock_harness::context::millis;
 use picklock_harness::record::{MATRIX_FORMAT, MatrixRecord, SkippedCell};
 use picklock_reports::matrix::{Conclusion, matrix_json};
 use picklock_reports::{terminal, units};
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 
+use crate::backend_choice::{self, ChosenBackend, Wanted};
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
 use crate::reproduce_command::ReproduceCommand;
-use crate::world_choice::{self, ChosenWorld, Wanted};
 use cli::MatrixArgs;
 use directory::MatrixDirectory;
 use matrix_run::{Finished, MatrixRun};
@@ -49,7 +49,7 @@ pub use selection::MANY_WORKERS;
 /// Runs all cells, prints the table, and keeps the matrix.
 ///
 /// # Errors
-/// Wrong usage, or no world to run in. A cell that cannot be run is not an error here: it has an
+/// Wrong usage, or no backend to run in. A cell that cannot be run is not an error here: it has an
 /// error of its own.
 pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let clock = Clock::start();
@@ -57,17 +57,17 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let selection = selection::select(&request)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
-    let worlds = tokio::select! {
+    let backends = tokio::select! {
         () = interrupt.clone().wanted() => return Err(Failure::Interrupted),
-        worlds = choose(&request, selection.can_simulate()) => worlds?,
+        backends = choose(&request, selection.can_simulate()) => backends?,
     };
-    let (tasks, skipped) = selection.cells(&request, &worlds)?;
-    let empty = frame(&request, &worlds, skipped);
+    let (tasks, skipped) = selection.cells(&request, &backends)?;
+    let empty = frame(&request, &backends, skipped);
     let directory = match &args.out {
         Some(path) => Some(MatrixDirectory::open(path, &empty)?),
         None => None,
     };
-    announce(&args, &worlds);
+    announce(&args, &backends);
     let mut run = MatrixRun::new(
         &request,
         tasks.into_iter().map(Arc::new).collect(),
@@ -75,9 +75,9 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
         args.quiet,
     );
     run.recall()?;
-    for world in &worlds {
-        let jobs = args.jobs.unwrap_or_else(|| jobs(world));
-        run.run_world(world, jobs, &interrupt).await?;
+    for backend in &backends {
+        let jobs = args.jobs.unwrap_or_else(|| jobs(backend));
+        run.run_backend(backend, jobs, &interrupt).await?;
     }
     let mut finished = run.finish();
     let cells = std::mem::take(&mut finished.cells);
@@ -88,7 +88,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
         ..empty
     };
     // The output of a simulation is the same for the same arguments.
-    if worlds.iter().any(|world| world.servers.is_some()) {
+    if backends.iter().any(|backend| backend.servers.is_some()) {
         record.elapsed_ms = Some(millis(clock.elapsed()));
     }
     if let Some(directory) = &directory {
@@ -103,29 +103,35 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     Ok(code_of(Conclusion::of(&record)))
 }
 
-/// The worlds of the request without duplicates.
-async fn choose(request: &MatrixRequest, can_simulate: bool) -> Result<Vec<ChosenWorld>, Failure> {
-    let mut worlds: Vec<ChosenWorld> = Vec::new();
-    for world in &request.worlds {
-        let chosen = world_choice::choose(Wanted {
-            world: *world,
+/// The backends of the request without duplicates.
+async fn choose(
+    request: &MatrixRequest,
+    can_simulate: bool,
+) -> Result<Vec<ChosenBackend>, Failure> {
+    let mut backends: Vec<ChosenBackend> = Vec::new();
+    for backend in &request.backends {
+        let chosen = backend_choice::choose(Wanted {
+            backend: *backend,
             servers: &request.servers,
             can_simulate,
             scenario: None,
         })
         .await?;
-        if worlds.iter().all(|world| world.name() != chosen.name()) {
-            worlds.push(chosen);
+        if backends
+            .iter()
+            .all(|backend| backend.name() != chosen.name())
+        {
+            backends.push(chosen);
         }
     }
-    Ok(worlds)
+    Ok(backends)
 }
 
 /// Number of runs at a time: a simulation needs a processor; a run on server processes mostly
 /// waits; the start of five containers does not.
-fn jobs(world: &ChosenWorld) -> usize {
-    match world.name() {
-        WorldName::Process => 2 * processors(),
+fn jobs(backend: &ChosenBackend) -> usize {
+    match backend.name() {
+        BackendName::Process => 2 * processors(),
         _ => processors(),
     }
 }
@@ -137,10 +143,10 @@ fn processors() -> usize {
 /// The document without its cells.
 fn frame(
     request: &MatrixRequest,
-    worlds: &[ChosenWorld],
+    backends: &[ChosenBackend],
     skipped: Vec<SkippedCell>,
 ) -> MatrixRecord {
-    let most = worlds.iter().map(jobs).max().unwrap_or(1);
+    let most = backends.iter().map(jobs).max().unwrap_or(1);
     MatrixRecord {
         format: MATRIX_FORMAT.to_owned(),
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
@@ -154,20 +160,20 @@ fn frame(
         elapsed_ms: None,
         cells: Vec::new(),
         skipped,
-        reproduce: ReproduceCommand::of_matrix(request, worlds.iter().map(ChosenWorld::name))
+        reproduce: ReproduceCommand::of_matrix(request, backends.iter().map(ChosenBackend::name))
             .to_string(),
     }
 }
 
-/// Prints the chosen worlds, and why they were chosen.
-fn announce(args: &MatrixArgs, worlds: &[ChosenWorld]) {
+/// Prints the chosen backends, and why they were chosen.
+fn announce(args: &MatrixArgs, backends: &[ChosenBackend]) {
     let last = args.seed + (args.seeds - 1);
     let seeds = match args.seeds {
         1 => format!("seed {}", args.seed),
         _ => format!("seeds {} to {last}", args.seed),
     };
-    for world in worlds {
-        let line = format!("backend {} ({}), {seeds}\n", world.name(), world.reason);
+    for backend in backends {
+        let line = format!("backend {} ({}), {seeds}\n", backend.name(), backend.reason);
         match args.json {
             true => print::err(&line),
             false => print::out(&line),

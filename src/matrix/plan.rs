@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use picklock_harness::record::{MatrixRecord, SkippedCell};
 use picklock_reports::gate::CellKey;
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 
 use super::matrix_run::MatrixRun;
 use super::request::MatrixRequest;
 use super::selection::{self, Task};
 use super::{choose, frame, jobs};
+use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::world_choice::ChosenWorld;
 
 /// Cells that can be run.
 pub struct MatrixPlan {
     request: MatrixRequest,
-    worlds: Vec<ChosenWorld>,
+    backends: Vec<ChosenBackend>,
     tasks: Vec<Task>,
     skipped: Vec<SkippedCell>,
 }
@@ -27,17 +27,17 @@ impl MatrixPlan {
     /// Plans the cells of the request.
     ///
     /// # Errors
-    /// Wrong usage, no world to run in, nothing to run.
+    /// Wrong usage, no backend to run in, nothing to run.
     pub async fn of(request: MatrixRequest, interrupt: &Interrupt) -> Result<MatrixPlan, Failure> {
         let selection = selection::select(&request)?;
-        let worlds = tokio::select! {
+        let backends = tokio::select! {
             () = interrupt.clone().wanted() => return Err(Failure::Interrupted),
-            worlds = choose(&request, selection.can_simulate()) => worlds?,
+            backends = choose(&request, selection.can_simulate()) => backends?,
         };
-        let (tasks, skipped) = selection.cells(&request, &worlds)?;
+        let (tasks, skipped) = selection.cells(&request, &backends)?;
         Ok(MatrixPlan {
             request,
-            worlds,
+            backends,
             tasks,
             skipped,
         })
@@ -55,16 +55,16 @@ impl MatrixPlan {
         &self.skipped
     }
 
-    /// The worlds, each with the reason for its choice.
-    pub fn worlds(&self) -> impl Iterator<Item = (WorldName, &str)> {
-        let worlds = self.worlds.iter();
-        worlds.map(|world| (world.name(), world.reason.as_str()))
+    /// The backends, each with the reason for its choice.
+    pub fn backends(&self) -> impl Iterator<Item = (BackendName, &str)> {
+        let backends = self.backends.iter();
+        backends.map(|backend| (backend.name(), backend.reason.as_str()))
     }
 
     /// Runs the wanted cells as often as planned.
     ///
     /// # Errors
-    /// As [`MatrixRun::run_world`].
+    /// As [`MatrixRun::run_backend`].
     pub async fn run(
         &self,
         wanted: impl Fn(&CellKey) -> bool,
@@ -77,7 +77,7 @@ impl MatrixPlan {
     /// Runs the wanted cells once, with this seed, and without progress.
     ///
     /// # Errors
-    /// As [`MatrixRun::run_world`].
+    /// As [`MatrixRun::run_backend`].
     pub async fn run_once(
         &self,
         seed: u64,
@@ -107,15 +107,15 @@ impl MatrixPlan {
             })
         });
         let mut run = MatrixRun::new(request, tasks.collect(), None, quiet);
-        for world in &self.worlds {
-            let jobs = request.jobs.unwrap_or_else(|| jobs(world));
-            run.run_world(world, jobs, interrupt).await?;
+        for backend in &self.backends {
+            let jobs = request.jobs.unwrap_or_else(|| jobs(backend));
+            run.run_backend(backend, jobs, interrupt).await?;
         }
         let cells = run.finish().cells;
         Ok(MatrixRecord {
             interrupted: interrupt.is_wanted(),
             cells,
-            ..frame(request, &self.worlds, self.skipped.clone())
+            ..frame(request, &self.backends, self.skipped.clone())
         })
     }
 }
@@ -123,9 +123,9 @@ impl MatrixPlan {
 fn key_of(task: &Task) -> CellKey {
     let spec = &task.spec;
     CellKey {
-        subject: spec.subject.name.clone(),
-        options: spec.subject.options_by_name(),
+        lock: spec.lock.name.clone(),
+        options: spec.lock.options_by_name(),
         scenario: spec.scenario.name.clone(),
-        backend: spec.world,
+        backend: spec.backend,
     }
 }

@@ -99,7 +99,7 @@ impl MatrixProgress {
             "[{}/{}] {} × {} × {}: {}",
             self.done,
             self.cells,
-            cell.subject.name,
+            cell.lock.name,
             cell.scenario,
             cell.backend,
             outcome_in_words(cell)

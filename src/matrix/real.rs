@@ -14,8 +14,8 @@ use std::sync::Arc;
 use picklock_harness::check::machine_too_slow;
 use picklock_harness::clock::Clock;
 use picklock_harness::context::millis;
-use picklock_harness::real::parent_death_signal;
 use picklock_harness::record::RunRecord;
+use picklock_harness::servers::parent_death_signal;
 use picklock_harness::spec::RunSpec;
 use picklock_reports::run_document;
 use rustix::process::{Pid, Signal, kill_process};
@@ -32,7 +32,7 @@ use super::progress::RunReport;
 use super::selection::{MANY_WORKERS, Task};
 use crate::interrupt::Interrupt;
 use crate::reproduce_command::ReproduceCommand;
-use crate::{exit, subject};
+use crate::{exit, lock};
 
 /// How often a run is made again in which the machine was too slow.
 const REPEATS: u64 = 3;
@@ -215,7 +215,7 @@ impl Work {
 
 /// The command that the user would type for this run, with its output captured.
 fn command(spec: &RunSpec) -> Result<Command, String> {
-    let program = subject::this_program().map_err(|failure| failure.to_string())?;
+    let program = lock::this_program().map_err(|failure| failure.to_string())?;
     let mut command = Command::new(program);
     command
         .args(ReproduceCommand::of_run(spec).arguments())
@@ -267,13 +267,13 @@ fn result_of(record: RunRecord, elapsed_ms: u64) -> RunResult {
         counts: record.counts,
         latency: RunLatency::Summary(record.latency),
         redis: record.redis,
-        version: Some(record.subject.version),
+        version: Some(record.lock.version),
         elapsed_ms: Some(elapsed_ms),
         repeats: 0,
     }
 }
 
-/// What the run wrote about its end, without the line about its world.
+/// What the run wrote about its end, without the line about its backend.
 fn why(code: Option<i32>, stderr: &str) -> String {
     let lines = stderr.lines().filter(|line| !line.starts_with("backend "));
     let text: Vec<&str> = lines.collect();

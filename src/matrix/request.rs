@@ -1,23 +1,23 @@
 //! What the user asks a matrix to run.
 
 use picklock_harness::spec::{Overrides, ServerChoice};
-use picklock_scenarios::{WorldName, profile};
+use picklock_scenarios::{BackendName, profile};
 
 use super::cli::MatrixArgs;
-use crate::configuration::configured_impls::ConfiguredImpls;
+use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
-use crate::named_subject::NamedSubject;
+use crate::named_lock::NamedLock;
 use crate::standard;
 
 /// Which cells to run, and how often.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixRequest {
     /// The locks; all built-in ones if empty.
-    pub subjects: Vec<NamedSubject>,
+    pub locks: Vec<NamedLock>,
     /// The scenarios, by name or path; the whole catalog if empty.
     pub scenarios: Vec<String>,
-    /// The worlds; `None` for the best available one.
-    pub worlds: Vec<Option<WorldName>>,
+    /// The backends; `None` for the best available one.
+    pub backends: Vec<Option<BackendName>>,
     /// Options of the lock, if there is only one.
     pub options: Vec<(String, String)>,
     /// What is changed in every scenario.
@@ -26,14 +26,14 @@ pub struct MatrixRequest {
     pub seeds: u64,
     /// Seed of each cell's first run.
     pub seed: u64,
-    /// Number of runs at a time; `None` for what suits the world.
+    /// Number of runs at a time; `None` for what suits the backend.
     pub jobs: Option<usize>,
     /// Which servers the user chose.
     pub servers: ServerChoice,
     /// The built-in lock that the locks without expectations are held to.
     pub like: Option<String>,
     /// What a name of a lock can mean that is not that of a built-in one.
-    pub impls: ConfiguredImpls,
+    pub impls: ConfiguredLocks,
 }
 
 impl MatrixRequest {
@@ -46,18 +46,18 @@ impl MatrixRequest {
             let wrong = |problem| Failure::Usage(format!("--like {like}: {problem}"));
             standard::named(like).map_err(wrong)?;
         }
-        let worlds: Vec<_> = args.backends.iter().map(|it| it.world()).collect();
-        let plain = args.subjects.iter().map(|name| NamedSubject::plain(name));
-        let subjects: Vec<NamedSubject> = plain.chain(args.labelled.iter().cloned()).collect();
+        let backends: Vec<_> = args.backends.iter().map(|it| it.backend()).collect();
+        let plain = args.locks.iter().map(|name| NamedLock::plain(name));
+        let locks: Vec<NamedLock> = plain.chain(args.labelled.iter().cloned()).collect();
         Ok(MatrixRequest {
-            impls: ConfiguredImpls::for_names(args.config.config.as_deref(), &subjects)?,
-            subjects,
+            impls: ConfiguredLocks::for_names(args.config.config.as_deref(), &locks)?,
+            locks,
             scenarios: with_profile(&args.scenarios, args.profile.as_deref()),
             like: args.like.clone(),
-            worlds: if worlds.is_empty() {
+            backends: if backends.is_empty() {
                 vec![None]
             } else {
-                worlds
+                backends
             },
             options: args.options.clone(),
             overrides: Overrides {

@@ -1,18 +1,18 @@
-//! The cells of a matrix: subjects × scenarios × worlds, without impossible ones.
+//! The cells of a matrix: locks × scenarios × backends, without impossible ones.
 
 use picklock_harness::expectation::Expected;
 use picklock_harness::record::{Cell, Likeness, SkippedCell, scenario_hash};
-use picklock_harness::spec::{RunSpec, ScenarioSource, SubjectSpec, resolve_scenario};
-use picklock_impls::STRATEGIES;
-use picklock_scenarios::{Scenario, WorldName, catalog};
+use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
+use picklock_impls::LOCKS;
+use picklock_scenarios::{BackendName, Scenario, catalog};
 
 use super::candidate::Candidate;
 use super::likenesses::likenesses;
 use super::request::MatrixRequest;
+use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
-use crate::named_subject::NamedSubject;
+use crate::named_lock::NamedLock;
 use crate::run_request::{RunRequest, flag_of, load};
-use crate::world_choice::ChosenWorld;
 
 /// A run with more workers than this runs alone, because on a small machine two such runs slow each other
 /// down until no node answers in time and no client gets a lock. If the workers are programs of the user,
@@ -26,7 +26,7 @@ pub struct Task {
     pub spec: RunSpec,
     /// Hash of the scenario as it is run.
     pub scenario_hash: String,
-    /// What the scenario expects of the subject.
+    /// What the scenario expects of the lock.
     pub expected: Expected,
 }
 
@@ -36,14 +36,14 @@ impl Task {
         let spec = &self.spec;
         format!(
             "{} × {} × {}",
-            spec.subject.name, spec.scenario.name, spec.world
+            spec.lock.name, spec.scenario.name, spec.backend
         )
     }
 }
 
-/// The subjects and scenarios of a matrix, checked before any world is chosen.
+/// The locks and scenarios of a matrix, checked before any backend is chosen.
 pub struct Selection {
-    subjects: Vec<Candidate>,
+    locks: Vec<Candidate>,
     /// Each scenario with the name or path that the user typed.
     scenarios: Vec<(String, Scenario)>,
 }
@@ -69,21 +69,19 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
             "--jobs {jobs}: expected 1 to {MOST_JOBS} runs at a time"
         ));
     }
-    if !request.options.is_empty() && request.subjects.len() != 1 {
+    if !request.options.is_empty() && request.locks.len() != 1 {
         return wrong(
             "--impl-option requires exactly one --impl or --name, because locks differ in their options",
         );
     }
-    let all = STRATEGIES
-        .iter()
-        .map(|strategy| NamedSubject::plain(strategy.name));
-    let subjects = or_all(&request.subjects, all);
-    tell_apart(&subjects)?;
-    let subjects = subjects
+    let all = LOCKS.iter().map(|lock| NamedLock::plain(lock.name));
+    let locks = or_all(&request.locks, all);
+    tell_apart(&locks)?;
+    let locks = locks
         .iter()
         .map(|name| Candidate::of(request, name))
         .collect::<Result<Vec<_>, _>>()?;
-    applies_to_one(request, &subjects)?;
+    applies_to_one(request, &locks)?;
     let mut scenarios: Vec<(String, Scenario)> = Vec::new();
     for typed in or_all(&request.scenarios, catalog::names().map(str::to_owned)) {
         let scenario = load(&typed)?;
@@ -95,16 +93,13 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
         }
         scenarios.push((typed, scenario));
     }
-    Ok(Selection {
-        subjects,
-        scenarios,
-    })
+    Ok(Selection { locks, scenarios })
 }
 
 /// Refuses a `--like` without any effect: the user believes that it checks something.
-fn applies_to_one(request: &MatrixRequest, subjects: &[Candidate]) -> Result<(), Failure> {
+fn applies_to_one(request: &MatrixRequest, locks: &[Candidate]) -> Result<(), Failure> {
     match &request.like {
-        Some(like) if !subjects.iter().any(|one| one.is_stranger) => Err(Failure::Usage(format!(
+        Some(like) if !locks.iter().any(|one| one.is_stranger) => Err(Failure::Usage(format!(
             "--like {like}: it applies to none of these locks: the scenarios themselves say what to \
                  expect of a built-in lock without options\n  = help: name a lock of your own by --impl or \
                  --name, or leave out --like"
@@ -114,9 +109,9 @@ fn applies_to_one(request: &MatrixRequest, subjects: &[Candidate]) -> Result<(),
 }
 
 /// Two programs with the same label would share their cells and directories.
-fn tell_apart(subjects: &[NamedSubject]) -> Result<(), Failure> {
-    for (index, one) in subjects.iter().enumerate() {
-        if subjects[..index]
+fn tell_apart(locks: &[NamedLock]) -> Result<(), Failure> {
+    for (index, one) in locks.iter().enumerate() {
+        if locks[..index]
             .iter()
             .any(|other| other.shown() == one.shown())
         {
@@ -148,39 +143,39 @@ impl Selection {
     /// What the locks that are not built in behave like.
     pub fn likenesses(&self, request: &MatrixRequest, cells: &[Cell]) -> Vec<Likeness> {
         let scenarios: Vec<&Scenario> = self.scenarios.iter().map(|(_, it)| it).collect();
-        likenesses(&self.subjects, &scenarios, request.overrides, cells)
+        likenesses(&self.locks, &scenarios, request.overrides, cells)
     }
 
     /// True if at least one of the locks can be simulated.
     pub fn can_simulate(&self) -> bool {
-        self.subjects.iter().any(|one| one.spec.is_in_process())
+        self.locks.iter().any(|one| one.spec.is_in_process())
     }
 
-    /// The cells by world, scenario and subject, and the skipped ones.
+    /// The cells by backend, scenario and lock, and the skipped ones.
     ///
     /// # Errors
     /// A scenario does not fit, or no cell is left to run.
     pub fn cells(
         &self,
         request: &MatrixRequest,
-        worlds: &[ChosenWorld],
+        backends: &[ChosenBackend],
     ) -> Result<(Vec<Task>, Vec<SkippedCell>), Failure> {
         let (mut tasks, mut skipped) = (Vec::new(), Vec::new());
-        for world in worlds {
+        for backend in backends {
             for (typed, scenario) in &self.scenarios {
-                for candidate in &self.subjects {
-                    let subject = &candidate.spec;
-                    let reason = left_out(scenario, subject, request, world);
+                for candidate in &self.locks {
+                    let lock = &candidate.spec;
+                    let reason = left_out(scenario, lock, request, backend);
                     if let Some(reason) = reason {
                         skipped.push(SkippedCell {
-                            subject: subject.name.clone(),
+                            lock: lock.name.clone(),
                             scenario: scenario.name.clone(),
-                            backend: world.name(),
+                            backend: backend.name(),
                             reason,
                         });
                         continue;
                     }
-                    tasks.push(task(request, typed, scenario, candidate, world)?);
+                    tasks.push(task(request, typed, scenario, candidate, backend)?);
                 }
             }
         }
@@ -194,34 +189,34 @@ impl Selection {
 /// Why a cell cannot run; `None` if it can.
 fn left_out(
     scenario: &Scenario,
-    subject: &SubjectSpec,
+    lock: &LockSpec,
     request: &MatrixRequest,
-    world: &ChosenWorld,
+    backend: &ChosenBackend,
 ) -> Option<String> {
-    if world.servers.is_none() && !subject.is_in_process() {
+    if backend.servers.is_none() && !lock.is_in_process() {
         return Some("a program of your own runs in real time and cannot be simulated".into());
     }
-    if let Some(reason) = too_many_programs(scenario, subject, request) {
+    if let Some(reason) = too_many_programs(scenario, lock, request) {
         return Some(reason);
     }
-    if let Err(refused) = resolve_scenario(scenario.clone(), subject, request.overrides) {
+    if let Err(refused) = resolve_scenario(scenario.clone(), lock, request.overrides) {
         let problem = refused.error.problem;
         return Some(match refused.culprit {
             Some(culprit) => format!("{}: {problem}", flag_of(culprit)),
             None => problem,
         });
     }
-    not_in_this_world(scenario, world.name())
+    not_in_this_backend(scenario, backend.name())
 }
 
 /// Why a scenario with many workers does not run programs of the user, unless the user named it.
 fn too_many_programs(
     scenario: &Scenario,
-    subject: &SubjectSpec,
+    lock: &LockSpec,
     request: &MatrixRequest,
 ) -> Option<String> {
     let workers = scenario.workload.workers;
-    let is_wanted = subject.is_in_process() || !request.scenarios.is_empty();
+    let is_wanted = lock.is_in_process() || !request.scenarios.is_empty();
     (workers > MANY_WORKERS && !is_wanted).then(|| {
         format!(
             "it would start {workers} processes of your program; name the scenario to run it all the same"
@@ -229,13 +224,13 @@ fn too_many_programs(
     })
 }
 
-/// Why the scenario cannot run in this world.
-fn not_in_this_world(scenario: &Scenario, world: WorldName) -> Option<String> {
-    (!scenario.runs_in(world)).then(|| {
-        let worlds = &scenario.worlds;
-        let words: Vec<&str> = worlds.iter().map(|world| world.word()).collect();
+/// Why the scenario cannot run in this backend.
+fn not_in_this_backend(scenario: &Scenario, backend: BackendName) -> Option<String> {
+    (!scenario.runs_in(backend)).then(|| {
+        let backends = &scenario.backends;
+        let words: Vec<&str> = backends.iter().map(|backend| backend.word()).collect();
         format!(
-            "it needs features that only these worlds have: {}",
+            "it needs features that only these backends have: {}",
             words.join(", ")
         )
     })
@@ -246,7 +241,7 @@ fn nothing_left(skipped: &[SkippedCell]) -> String {
     for one in skipped.iter().take(5) {
         text.push_str(&format!(
             "\n  {} × {} × {}: {}",
-            one.subject, one.scenario, one.backend, one.reason
+            one.lock, one.scenario, one.backend, one.reason
         ));
     }
     text
@@ -257,19 +252,19 @@ fn task(
     named: &str,
     scenario: &Scenario,
     candidate: &Candidate,
-    world: &ChosenWorld,
+    backend: &ChosenBackend,
 ) -> Result<Task, Failure> {
-    let world = world.name();
-    let subject = &candidate.spec;
+    let backend = backend.name();
+    let lock = &candidate.spec;
     let spec = RunRequest::new(
-        subject.clone(),
+        lock.clone(),
         scenario.clone(),
         ScenarioSource::Named(named.to_owned()),
         request.overrides,
-        request.servers.for_world(world),
+        request.servers.for_backend(backend),
         request.seed,
     )?
-    .in_world(world);
+    .in_backend(backend);
     Ok(Task {
         scenario_hash: scenario_hash(&spec.scenario),
         expected: candidate.expected(scenario, request.overrides),
@@ -291,10 +286,10 @@ mod tests {
         };
         let request = MatrixRequest::of_args(&args).unwrap();
         let selection = select(&request).unwrap();
-        let subject = &selection.subjects[0].spec;
+        let lock = &selection.locks[0].spec;
         let scenarios = selection.scenarios.iter();
         scenarios
-            .filter_map(|(_, scenario)| too_many_programs(scenario, subject, &request))
+            .filter_map(|(_, scenario)| too_many_programs(scenario, lock, &request))
             .collect()
     }
 

@@ -23,7 +23,7 @@ use super::cell_latency::RunLatency;
 use super::pieces::Pieces;
 use super::progress::RunReport;
 use super::selection::Task;
-use crate::subject::in_process;
+use crate::lock::in_process;
 
 /// The most seeds in one piece: enough to outweigh a thread's cost, few enough to share out.
 const LARGEST_PIECE: u64 = 25;
@@ -75,15 +75,15 @@ impl Work {
     /// False if the receiver is gone.
     fn simulate(&self, index: usize, task: &Task, runs: Range<u64>) -> bool {
         let mut seeds = runs.map(|run| task.spec.seed + run);
-        let results = match in_process(&task.spec.subject) {
-            Ok(subject) => {
+        let results = match in_process(&task.spec.lock) {
+            Ok(lock) => {
                 let plan = task.spec.plan();
                 let simulation = |seed| Simulation {
                     plan: Plan {
                         seed,
                         ..plan.clone()
                     },
-                    subject: subject.clone(),
+                    lock: lock.clone(),
                     log: None,
                 };
                 run_many(seeds.clone().map(simulation).collect(), evaluate)

@@ -16,7 +16,7 @@ pub struct Addition {
 /// Everything that the example adds.
 pub const ADDITIONS: [Addition; 5] = [
     Addition {
-        file: "impls/src/strategies/resuming.rs",
+        file: "impls/src/locks/resuming.rs",
         table: "impls/src/lib.rs",
         after: "replicated,",
     },

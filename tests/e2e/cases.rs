@@ -11,7 +11,7 @@ use crate::running::picklock;
 /// A case: file, lock, and `property status cause` for each verdict that matters.
 type Case = (&'static str, &'static str, &'static [&'static str]);
 
-/// The cases that every world can run.
+/// The cases that every backend can run.
 const CASES: &[Case] = &[
     (
         "dead-node",
@@ -126,7 +126,7 @@ fn differences_once(line: &str, expected: &[&str]) -> Vec<String> {
     wrong
 }
 
-/// All cases in one world.
+/// All cases in one backend.
 pub fn all_come_out(backend: &str) {
     let runs = std::thread::scope(|scope| {
         let runs: Vec<_> = CASES

@@ -1,5 +1,5 @@
 //! `[impl.NAME]` of `picklock.toml`: what is wrong with one is said with its line, and a repro file
-//! cannot bring one along without being trusted. `real/configured_impls.rs` runs them.
+//! cannot bring one along without being trusted. `real/configured_locks.rs` runs them.
 
 use crate::running::{Outcome, picklock};
 
@@ -74,7 +74,7 @@ fn a_repro_starts_no_program_untrusted_and_changes_no_built_in_lock() {
     };
     let name = "name = \"set-nx-px\"\n";
     let program = "name = \"exec:./lock\"\nlabel = \"mine\"\ndirectory = \"/srv/theirs\"\n";
-    let version = "[subject]\n";
+    let version = "[lock]\n";
     let said = replay(name, program, "");
     for part in [
         "a program: ./lock",
@@ -84,7 +84,7 @@ fn a_repro_starts_no_program_untrusted_and_changes_no_built_in_lock() {
         assert!(said.contains(part), "{said}");
     }
     let environment = |variable: &str| {
-        format!("[subject.environment]\n{variable} = \"/srv/evil.so\"\n\n{version}{name}")
+        format!("[lock.environment]\n{variable} = \"/srv/evil.so\"\n\n{version}{name}")
     };
     let built_in = format!("{version}{name}");
     for (line, refused) in [
@@ -106,7 +106,7 @@ fn a_repro_starts_no_program_untrusted_and_changes_no_built_in_lock() {
         let program = format!("name = \"exec:./lock\"\nlabel = \"mine\"\n{table}\n");
         let said = replay(name, &program, "--trust");
         assert!(
-            said.contains("[subject]: ") && said.contains(refused),
+            said.contains("[lock]: ") && said.contains(refused),
             "{said}"
         );
     }

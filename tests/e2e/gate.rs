@@ -141,7 +141,7 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
     let limit = |text: &str| format!("{CALM}[[limit]]\nrequire = [\"{text}\"]\n");
     let real = |text: &str| limit(text).replace("\"sim\"", "\"process\"");
     let configs = [
-        CALM.replace("worlds", "world"),
+        CALM.replace("backends", "backend"),
         CALM.replace("\"sim\"", "\"auto\""),
         CALM.replace("\"redlock\"", "\"redlok\""),
         CALM.replace(

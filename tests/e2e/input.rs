@@ -2,15 +2,15 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use picklock_impls::STRATEGIES;
+use picklock_impls::LOCKS;
 use picklock_scenarios::catalog;
 
 use crate::running::{Outcome, picklock};
 
 /// A command line, its exit code and all that it said, as a terminal would show them. Lists that
-/// grow with every new lock, scenario or world are left out.
+/// grow with every new lock, scenario or backend are left out.
 fn told(line: &str, outcome: &Outcome) -> String {
-    let locks: Vec<&str> = STRATEGIES.iter().map(|lock| lock.name).collect();
+    let locks: Vec<&str> = LOCKS.iter().map(|lock| lock.name).collect();
     let scenarios: Vec<&str> = catalog::names().collect();
     let said = format!("{}{}", outcome.stdout, outcome.stderr)
         .replace(outcome.home().to_str().unwrap(), "[HOME]")

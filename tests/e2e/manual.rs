@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use picklock_impls::{MUTANTS, STRATEGIES};
+use picklock_impls::{LOCKS, MUTANTS};
 use picklock_scenarios::{CAUSES, PROPERTIES, catalog};
 
 use crate::running::picklock;
 
 #[test]
 fn everything_that_has_a_name_is_explained() {
-    let locks = STRATEGIES.iter().chain(MUTANTS).map(|lock| lock.name);
+    let locks = LOCKS.iter().chain(MUTANTS).map(|lock| lock.name);
     let names = PROPERTIES
         .iter()
         .chain(CAUSES)

@@ -18,7 +18,7 @@ pub fn record(outcome: &Outcome) -> MatrixRecord {
 
 fn cells(record: &MatrixRecord) -> Vec<String> {
     let name = |cell: &picklock_harness::record::Cell| {
-        format!("{} {} {}", cell.subject.name, cell.scenario, cell.backend)
+        format!("{} {} {}", cell.lock.name, cell.scenario, cell.backend)
     };
     record.cells.iter().map(name).collect()
 }
@@ -95,7 +95,7 @@ fn lease_time_and_nodes_reach_every_cell_and_the_commands_that_repeat_them() {
         let run = outcome.json_file(&format!("table/{dir}/run.json"));
         assert_eq!((&run["nodes"], &run["ttl_ms"]), (&3.into(), &700.into()));
         // The catalog knows this lock on five nodes.
-        assert!(!cell.is_bound(), "{}", cell.subject.name);
+        assert!(!cell.is_bound(), "{}", cell.lock.name);
     }
     // The lease time alone leaves the expectations in force, and so does a lock's own number.
     let line = format!("{SIM} --impl redlock --scenario calm --ttl 700ms --nodes 5 --json");

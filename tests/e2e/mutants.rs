@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Property, Status};
-use picklock_harness::subject::Subject;
+use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::trial::Outcome;
 use picklock_impls::{MUTANTS, find};
 use picklock_reports::matrix::replaced_between;
@@ -98,9 +98,9 @@ const SAFE: &[(&str, &str)] = &[(
 )];
 
 fn trial(lock: &str, scenario: &str, seed: u64) -> Outcome {
-    let subject = Subject::of(find(lock).unwrap_or_else(|| panic!("no lock `{lock}`")));
+    let factory = LockFactory::of(find(lock).unwrap_or_else(|| panic!("no lock `{lock}`")));
     let trial = Trial::of(scenario).unwrap_or_else(|error| panic!("{error}"));
-    let ran = trial.seeds([seed]).run_subject(&subject);
+    let ran = trial.seeds([seed]).run_lock(&factory);
     ran.unwrap_or_else(|error| panic!("{lock} × {scenario}: {error}"))
 }
 

@@ -58,10 +58,10 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     (
         "harness",
         &[
-            "real_world",
-            "real_world::data",
-            "real_world::replication",
-            "real_world::sentinels",
+            "server_backend",
+            "server_backend::data",
+            "server_backend::replication",
+            "server_backend::sentinels",
         ],
         "one type with its parts: it owns their state, and each file implements one trait for it",
     ),

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use picklock_harness::check;
 use picklock_harness::history::write_history;
+use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::run::simulation;
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice, resolve_scenario};
-use picklock_harness::subject::Subject;
-use picklock_impls::Strategy;
-use picklock_scenarios::{Scenario, WorldName};
+use picklock_impls::BuiltInLock;
+use picklock_scenarios::{BackendName, Scenario};
 use serde_json::Value;
 
 use super::answer::{Answer, Finding};
@@ -25,20 +25,20 @@ pub struct Ran {
 }
 
 /// Runs it in the simulation; `None` if the scenario does not fit the lock.
-pub fn simulate(lock: &'static Strategy, scenario: Scenario, seed: u64) -> Option<Ran> {
-    let subject = Subject::of(lock);
-    let about = subject.spec(&BTreeMap::new());
+pub fn simulate(lock: &'static BuiltInLock, scenario: Scenario, seed: u64) -> Option<Ran> {
+    let factory = LockFactory::of(lock);
+    let about = factory.spec(&BTreeMap::new());
     let scenario = resolve_scenario(scenario, &about, Overrides::default()).ok()?;
     let spec = RunSpec {
-        subject: about,
+        lock: about,
         scenario: scenario.clone(),
         source: ScenarioSource::Program,
-        world: WorldName::Sim,
+        backend: BackendName::Sim,
         servers: ServerChoice::default(),
         seed,
         overrides: Overrides::default(),
     };
-    let output = simulation(&spec, subject, false).unwrap_or_else(|error| panic!("{error}"));
+    let output = simulation(&spec, factory, false).unwrap_or_else(|error| panic!("{error}"));
     let mut text = Vec::new();
     write_history(&output.history, &mut text).expect("a history can be written");
     Some(Ran {

@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
-use picklock_impls::{MUTANTS, STRATEGIES, Strategy};
-use picklock_scenarios::{Scenario, WorldName, catalog};
+use picklock_impls::{BuiltInLock, LOCKS, MUTANTS};
+use picklock_scenarios::{BackendName, Scenario, catalog};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -43,12 +43,12 @@ impl Dice {
     }
 
     /// The next draw whose scenario makes sense for its lock.
-    pub fn draw(&mut self) -> (&'static Strategy, Scenario, u64) {
-        let locks: Vec<&'static Strategy> = STRATEGIES.iter().chain(MUTANTS).collect();
+    pub fn draw(&mut self) -> (&'static BuiltInLock, Scenario, u64) {
+        let locks: Vec<&'static BuiltInLock> = LOCKS.iter().chain(MUTANTS).collect();
         let lock = locks[self.below(locks.len())];
         let scenario = match self.once_in(4) {
             true => {
-                let names = catalog::names_in(&[WorldName::Sim]);
+                let names = catalog::names_in(&[BackendName::Sim]);
                 catalog::named(names[self.below(names.len())]).expect("the catalog is valid")
             }
             false => {

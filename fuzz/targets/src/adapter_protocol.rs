@@ -1,4 +1,4 @@
-//! What adapters say: read and judged by the driver, in a world without servers.
+//! What adapters say: read and judged by the driver, in a backend without servers.
 //!
 //! Each request of the driver releases the next line of the input, whichever worker it goes to. In it,
 //! `$` stands for the number of the request. A line that begins with one of these is something else:
@@ -20,7 +20,7 @@ use picklock_harness::model::ServerVersion;
 use picklock_scenarios::Scenario;
 
 use crate::history::use_it;
-use crate::talking_world::TalkingWorld;
+use crate::talking_backend::TalkingBackend;
 
 /// Lets the driver talk with what the input says, and judges what came of it.
 ///
@@ -38,15 +38,15 @@ pub fn run(input: &[u8]) {
         let (triggers, due) = Triggers::of(&plan.scenario.faults);
         let setup = Setup {
             plan,
-            subject: "input".to_owned(),
+            lock: "input".to_owned(),
             is_labelled: false,
             clock: Clock::start(),
             triggers: Arc::new(triggers),
             due,
             listener: Box::new(|_| {}),
         };
-        let world = Rc::new(TalkingWorld::new(input));
-        driver::run(world, setup, std::future::pending()).await
+        let backend = Rc::new(TalkingBackend::new(input));
+        driver::run(backend, setup, std::future::pending()).await
     });
     match history {
         Ok(ran) => use_it(ran.history),

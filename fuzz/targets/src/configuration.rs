@@ -4,7 +4,7 @@ use picklock_harness::adapter::command_line;
 use picklock_harness::named_server::NamedServer;
 use picklock_reports::configuration::{ConfiguredRules, Source, Tables};
 use picklock_reports::gate::{CellKey, Ran, decide, terminal};
-use picklock_scenarios::{ScenarioError, WorldName};
+use picklock_scenarios::{BackendName, ScenarioError};
 use picklock_verdicts::record::MatrixRecord;
 
 /// Reads a configuration, checks its rules against a few cells, and decides by them.
@@ -47,11 +47,11 @@ pub fn run(input: &[u8]) {
 /// The cells that a configuration may speak of, each with the offset of a table.
 fn cells() -> Vec<(usize, CellKey)> {
     let mut cells = Vec::new();
-    for subject in ["set-nx-px", "redlock"] {
+    for lock in ["set-nx-px", "redlock"] {
         for scenario in ["calm", "gc-pause"] {
-            for backend in [WorldName::Sim, WorldName::Process] {
+            for backend in [BackendName::Sim, BackendName::Process] {
                 let key = CellKey {
-                    subject: subject.to_owned(),
+                    lock: lock.to_owned(),
                     options: Default::default(),
                     scenario: scenario.to_owned(),
                     backend,

@@ -19,7 +19,7 @@ pub mod transcript;
 
 mod one_direction;
 mod reports_of;
-mod talking_world;
+mod talking_backend;
 
 /// One target.
 #[derive(Debug, Clone, Copy)]

@@ -8,14 +8,14 @@ use std::time::Duration;
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::context::Plan;
 use picklock_harness::history::History;
-use picklock_harness::sim::{Simulation, Subject, run_many};
-use picklock_impls::Strategy;
+use picklock_harness::sim::{LockFactory, Simulation, run_many};
+use picklock_impls::BuiltInLock;
 use picklock_scenarios::catalog;
 
 use crate::counted::{Behind, Count, Counted};
 use crate::shape::{Shape, key};
 
-pub fn redlock() -> &'static Strategy {
+pub fn redlock() -> &'static BuiltInLock {
     picklock_impls::find("redlock").expect("redlock is built in")
 }
 
@@ -30,12 +30,12 @@ pub struct Totals {
 fn judged<T: Send + 'static>(
     shape: &Shape,
     runs: u64,
-    subject: &Subject,
+    lock: &LockFactory,
     look: impl Fn(History) -> T + Send + Sync + 'static,
 ) -> Vec<T> {
     let simulations = shape.plans(runs).into_iter().map(|plan| Simulation {
         plan,
-        subject: subject.clone(),
+        lock: lock.clone(),
         log: None,
     });
     let look = move |history: History| {
@@ -75,7 +75,7 @@ pub fn crowd(strategy: &str, runs: u64) {
             options: BTreeMap::new(),
             scenario: scenario.clone(),
         },
-        subject: Subject::of(strategy),
+        lock: LockFactory::of(strategy),
         log: None,
     });
     for ran in run_many(simulations.collect(), |history| must_hold(&history)) {
@@ -85,20 +85,20 @@ pub fn crowd(strategy: &str, runs: u64) {
 
 /// Runs with seeds from zero on.
 pub fn round(shape: &Shape, runs: u64) {
-    judged(shape, runs, &Subject::of(redlock()), drop);
+    judged(shape, runs, &LockFactory::of(redlock()), drop);
 }
 
 /// The same runs, not timed but counted.
 pub fn counted(shape: &Shape, runs: u64) -> Totals {
     let count = Count::default();
     let counting = Arc::clone(&count);
-    let subject = Subject::new("redlock", shape.nodes, move |nodes, context| {
+    let lock = LockFactory::new("redlock", shape.nodes, move |nodes, context| {
         let nodes = nodes
             .into_iter()
             .map(|node| Counted::around(node, &counting));
         Behind((redlock().build)(nodes.collect(), context))
     });
-    let ends_ns = judged(shape, runs, &subject, |history| {
+    let ends_ns = judged(shape, runs, &lock, |history| {
         history.events.last().map_or(0, |event| event.at_ns)
     });
     let virtual_time = ends_ns.into_iter().map(Duration::from_nanos).sum();
@@ -111,7 +111,7 @@ pub fn counted(shape: &Shape, runs: u64) -> Totals {
 /// Speed that is bought with determinism is worth nothing.
 pub fn same_seed_same_bytes(shape: &Shape) {
     let bytes = || {
-        judged(shape, 20, &Subject::of(redlock()), |history| {
+        judged(shape, 20, &LockFactory::of(redlock()), |history| {
             serde_json::to_string(&history.events).expect("a history is JSON")
         })
     };

@@ -2,7 +2,7 @@
 //!
 //! In the simulation each node keeps it itself. A real server tells what it executes (`MONITOR`) and
 //! which keys expire (keyspace notifications), both on one connection, in the order in which they
-//! happen. That is replayed on the model of Redis, so that both worlds have the same account:
+//! happen. That is replayed on the model of Redis, so that both backends have the same account:
 //!
 //! - `key_watch`: what the keys of one node hold, compared after each command
 //! - `ends`: how many values have gone

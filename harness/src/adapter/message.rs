@@ -103,7 +103,7 @@ pub enum WorkerMessage {
 pub enum Answer {
     /// To `init`.
     Ready {
-        /// Name of the subject, for reports.
+        /// Name of the lock, for reports.
         #[serde(default)]
         name: Option<String>,
         /// Its version.

@@ -7,9 +7,9 @@
 //! - [`local_channel`]: messages between tasks, if the worker is not a process
 //! - [`process`]: the driver's end of a worker process
 //! - [`control`]: freezes, thaws and kills it with all its descendants
-//! - [`command_line`]: its command line, for `exec:` subjects
+//! - [`command_line`]: its command line, for `exec:` locks
 //! - [`worker_command`]: that with its working directory and its environment
-//! - [`serve`]: the worker's end, for built-in subjects
+//! - [`serve`]: the worker's end, for built-in locks
 //! - [`connect`]: the worker's connections to real Redis nodes
 
 mod capped_log;

@@ -1,4 +1,4 @@
-//! The worker's end of the protocol, for built-in subjects.
+//! The worker's end of the protocol, for built-in locks.
 //!
 //! It needs no process and no global state: it works on any pair of streams, in a process of its
 //! own or in a simulation.

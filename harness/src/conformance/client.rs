@@ -19,7 +19,7 @@ use crate::adapter::process::{
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::clock::Clock;
 use crate::process_stat::{cpu_ticks, peers_of};
-use crate::real::{Reaper, Registration, WorkerContainer, WorldError, parent_death_signal};
+use crate::servers::{BackendError, Reaper, Registration, WorkerContainer, parent_death_signal};
 
 /// How long an adapter may be silent beyond all waiting that was asked for.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -67,7 +67,7 @@ pub(super) enum StartError {
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error(transparent)]
-    World(#[from] WorldError),
+    Backend(#[from] BackendError),
 }
 
 impl Client {
@@ -95,8 +95,8 @@ impl Client {
             // If it has ended, the adapter's first answer says so.
             container.until_begun(control.exited()).await?;
         }
-        let group = reaper.group(control.pid()).map_err(WorldError::from)?;
-        let marked = reaper.marked(&control.mark()).map_err(WorldError::from)?;
+        let group = reaper.group(control.pid()).map_err(BackendError::from)?;
+        let marked = reaper.marked(&control.mark()).map_err(BackendError::from)?;
         Ok(Client {
             control,
             container,

@@ -2,7 +2,7 @@
 
 use super::client::StartError;
 use crate::adapter::process::ProcessError;
-use crate::real::WorldError;
+use crate::servers::BackendError;
 
 /// Why an adapter could not be checked. That is not its fault.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum ConformanceError {
     Adapter(#[from] ProcessError),
     /// The server cannot be started, frozen or thawed.
     #[error(transparent)]
-    World(#[from] WorldError),
+    Backend(#[from] BackendError),
     /// The link to the server cannot be opened.
     #[error("the link to the Redis server of the check cannot be opened: {0}")]
     Link(std::io::Error),
@@ -25,7 +25,7 @@ impl From<StartError> for ConformanceError {
     fn from(error: StartError) -> Self {
         match error {
             StartError::Process(error) => error.into(),
-            StartError::World(error) => error.into(),
+            StartError::Backend(error) => error.into(),
         }
     }
 }

@@ -16,11 +16,11 @@ use super::{check::Check, key_look};
 use crate::adapter::message::Answer;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
-use crate::real::{
-    Binary, Layout, ProcessServers, Reaper, RunDir, Servers, WorkerContainers, WorldError,
+use crate::record::Redis;
+use crate::servers::{
+    BackendError, Binary, Layout, ProcessServers, Reaper, RunDir, Servers, WorkerContainers,
     adopt_orphans, sweep,
 };
-use crate::record::Redis;
 use crate::wire::{LinkId, NoInterceptor, Wire};
 
 /// What is checked, and with what.
@@ -36,7 +36,7 @@ pub struct ConformanceSetup {
     pub seed: u64,
     /// The server program.
     pub server: Binary,
-    /// The program of the clean-up helper, which calls [`run_reaper`](crate::real::run_reaper).
+    /// The program of the clean-up helper, which calls [`run_reaper`](crate::servers::run_reaper).
     pub reaper: PathBuf,
     /// The helper's arguments.
     pub reaper_args: Vec<OsString>,
@@ -78,7 +78,7 @@ pub async fn check_adapter(
     mut tell: impl FnMut(&CheckResult),
 ) -> Result<ConformanceReport, ConformanceError> {
     adopt_orphans();
-    let reaper = Reaper::spawn(&setup.reaper, &setup.reaper_args).map_err(WorldError::from)?;
+    let reaper = Reaper::spawn(&setup.reaper, &setup.reaper_args).map_err(BackendError::from)?;
     sweep().await;
     let dir = RunDir::create(&reaper)?;
     let containers = match &setup.worker.image {

@@ -5,7 +5,7 @@ use redis::{AsyncConnectionConfig, RedisResult};
 
 use super::evidence::KeysSeen;
 use crate::clock::Clock;
-use crate::real::ServerAddress;
+use crate::servers::ServerAddress;
 
 /// Opens the connection of the check itself.
 ///

@@ -18,7 +18,7 @@ use super::script::{LockName, Say, Step, Who};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
 use crate::clock::Clock;
 use crate::entropy;
-use crate::real::{ProcessServers, Reaper, Servers, WorkerContainers, WorldError};
+use crate::servers::{BackendError, ProcessServers, Reaper, Servers, WorkerContainers};
 use crate::wire::Wire;
 
 /// What the adapter is told to wait for an answer of Redis.
@@ -69,8 +69,8 @@ impl From<StartError> for Stop {
     }
 }
 
-impl From<WorldError> for Stop {
-    fn from(error: WorldError) -> Self {
+impl From<BackendError> for Stop {
+    fn from(error: BackendError) -> Self {
         Stop::Broken(error.into())
     }
 }
@@ -157,7 +157,7 @@ impl Stage {
         Ok(())
     }
 
-    async fn thaw(&mut self) -> Result<(), WorldError> {
+    async fn thaw(&mut self) -> Result<(), BackendError> {
         match std::mem::take(&mut self.is_frozen) {
             true => self.servers.resume(0).await,
             false => Ok(()),

@@ -53,7 +53,7 @@ impl Arrivals {
 
     /// Lets the buyers arrive, the first one now. Ends with the last one.
     ///
-    /// In the real worlds the timer may be late by about a millisecond. The scheduled time counts
+    /// In the server backends the timer may be late by about a millisecond. The scheduled time counts
     /// as the arrival, so the delay is part of the wait.
     pub async fn come(&self, clock: &Clock) {
         let first_ns = clock.now_ns();

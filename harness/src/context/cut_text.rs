@@ -1,22 +1,22 @@
-//! A subject's own words are cut before they go into the history: a message may be as long as a line
+//! A lock's own words are cut before they go into the history: a message may be as long as a line
 //! of the protocol, which is a megabyte.
 
-use crate::history::What;
+use crate::history::EventKind;
 
 /// Longer texts are cut, characters. A cut text says so.
 const LONGEST: usize = 500;
 
-/// Cuts what a subject may have written.
-pub(super) fn cut_texts(what: &mut What) {
+/// Cuts what a lock may have written.
+pub(super) fn cut_texts(what: &mut EventKind) {
     match what {
-        What::Granted { token: text, .. }
-        | What::ExtendGranted { token: text, .. }
-        | What::AcquireFailed { message: text, .. }
-        | What::ExtendFailed { message: text, .. }
-        | What::ReleaseFailed { message: text, .. }
-        | What::Misbehaved { detail: text, .. }
-        | What::FaultMissed { reason: text, .. }
-        | What::WorkerDown { reason: text, .. } => cut(text),
+        EventKind::Granted { token: text, .. }
+        | EventKind::ExtendGranted { token: text, .. }
+        | EventKind::AcquireFailed { message: text, .. }
+        | EventKind::ExtendFailed { message: text, .. }
+        | EventKind::ReleaseFailed { message: text, .. }
+        | EventKind::Misbehaved { detail: text, .. }
+        | EventKind::FaultMissed { reason: text, .. }
+        | EventKind::WorkerDown { reason: text, .. } => cut(text),
         _ => {}
     }
 }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn tokens_are_cut() {
-        let mut granted = What::Granted {
+        let mut granted = EventKind::Granted {
             worker: 0,
             op: 1,
             token: "t".repeat(1 << 20),
@@ -66,6 +66,6 @@ mod tests {
             elapsed_ms: None,
         };
         cut_texts(&mut granted);
-        assert!(matches!(granted, What::Granted { token, .. } if token.len() < 600));
+        assert!(matches!(granted, EventKind::Granted { token, .. } if token.len() < 600));
     }
 }

@@ -16,7 +16,7 @@ pub use extensions::Extensions;
 pub use plan::{PART_OF_LEASE, Plan, millis};
 pub use recorder::{Listener, Recorder};
 pub use roster::Roster;
-pub use run_context::{RunContext, SubjectIdentity};
+pub use run_context::{LockIdentity, RunContext};
 pub use start_gate::StartGate;
 pub use stock::{Change, FencedOff, Stock};
 pub use triggers::{DriverEvent, DueFault, Location, Triggers};

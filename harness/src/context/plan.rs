@@ -28,7 +28,7 @@ pub struct Plan {
     pub model: ServerVersion,
     /// Seed of the run.
     pub seed: u64,
-    /// The options of the subject, from `--impl-option`.
+    /// The options of the lock, from `--impl-option`.
     pub options: BTreeMap<String, String>,
 }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::cut_text::cut_texts;
 use crate::clock::Clock;
-use crate::history::{Event, What};
+use crate::history::{Event, EventKind};
 
 /// Is called with each event as it happens: the live progress of a front end.
 pub type Listener = Box<dyn Fn(&Event)>;
@@ -29,9 +29,9 @@ impl Recorder {
         }
     }
 
-    /// Keeps an event with the time of the run's clock, and returns that time. A subject's long words
+    /// Keeps an event with the time of the run's clock, and returns that time. A lock's long words
     /// are cut.
-    pub fn write(&self, mut what: What) -> u64 {
+    pub fn write(&self, mut what: EventKind) -> u64 {
         cut_texts(&mut what);
         let event = Event {
             at_ns: self.clock.now_ns(),
@@ -55,8 +55,7 @@ impl Recorder {
     /// True if this worker was seen to break the protocol, or to hang.
     pub fn has_misbehaved(&self, of: usize) -> bool {
         let events = self.events.borrow();
-        let of_it =
-            |event: &Event| matches!(&event.what, What::Misbehaved { worker, .. } if *worker == of);
+        let of_it = |event: &Event| matches!(&event.what, EventKind::Misbehaved { worker, .. } if *worker == of);
         events.iter().any(of_it)
     }
 

@@ -1,4 +1,4 @@
-//! What the driver and the nemesis of a run share: the world, the clock, the history, the stock.
+//! What the driver and the nemesis of a run share: the backend, the clock, the history, the stock.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,8 +16,8 @@ use crate::clock::Clock;
 
 /// What the driver and the nemesis of a run share.
 pub struct RunContext<W> {
-    /// The world in which the run happens.
-    pub world: Rc<W>,
+    /// The backend in which the run happens.
+    pub backend: Rc<W>,
     /// The run's numbers.
     pub plan: Plan,
     /// The run's one clock.
@@ -36,14 +36,14 @@ pub struct RunContext<W> {
     pub extensions: Extensions,
     /// The protected resource.
     pub stock: RefCell<Stock>,
-    /// The name and version that the subject reported.
-    pub identity: Cell<Option<SubjectIdentity>>,
+    /// The name and version that the lock reported.
+    pub identity: Cell<Option<LockIdentity>>,
     next_op: Cell<u64>,
 }
 
-/// The name and version that a subject reports, if any.
+/// The name and version that a lock reports, if any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SubjectIdentity {
+pub struct LockIdentity {
     /// Its name.
     pub name: Option<String>,
     /// Its version.
@@ -53,14 +53,14 @@ pub struct SubjectIdentity {
 /// Longer names are cut off here, characters.
 const NAME_KEPT: usize = 80;
 
-impl SubjectIdentity {
-    /// From what a subject reported. Empty names count as none.
+impl LockIdentity {
+    /// From what a lock reported. Empty names count as none.
     pub fn new(name: Option<String>, version: Option<String>) -> Self {
         let kept = |text: Option<String>| {
             let text: String = text?.trim().chars().take(NAME_KEPT).collect();
             (!text.is_empty()).then_some(text)
         };
-        SubjectIdentity {
+        LockIdentity {
             name: kept(name),
             version: kept(version),
         }
@@ -70,7 +70,7 @@ impl SubjectIdentity {
 impl<W> RunContext<W> {
     /// For a run in which nothing has happened yet.
     pub fn new(
-        world: Rc<W>,
+        backend: Rc<W>,
         plan: Plan,
         clock: Clock,
         recorder: Recorder,
@@ -84,7 +84,7 @@ impl<W> RunContext<W> {
             arrivals: Arrivals::of(workload, plan.ttl),
             extensions: Extensions::default(),
             stock: RefCell::new(stock),
-            world,
+            backend,
             plan,
             clock,
             recorder,

@@ -7,7 +7,7 @@ use picklock_scenarios::Opening;
 use tokio::sync::Notify;
 
 /// A worker that waited starts strictly later than the event that it waited for, even on the
-/// coarsest clock of a world. So the checkers know which of the two came first.
+/// coarsest clock of a backend. So the checkers know which of the two came first.
 const STRICTLY_LATER: Duration = Duration::from_millis(2);
 
 /// Open from the start, or closed to all but worker 0 until its first attempt has been answered or

@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use picklock_scenarios::{Direction, EventKind, FaultPlan, Trigger};
+use picklock_scenarios::{Direction, FaultPlan, Trigger, TriggerEvent};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::wire::{Gate, InterceptedFrame, Interceptor, LinkId, Taking, may_take};
@@ -65,7 +65,7 @@ pub struct Triggers {
 #[derive(Debug, Clone, Copy)]
 pub struct DriverEvent {
     /// What happened.
-    pub kind: EventKind,
+    pub kind: TriggerEvent,
     /// At which worker.
     pub worker: usize,
     /// The stock that was read or is left.
@@ -172,7 +172,7 @@ impl Triggers {
 }
 
 fn is_wire(trigger: &Trigger) -> bool {
-    matches!(trigger.on, EventKind::Request | EventKind::Reply)
+    matches!(trigger.on, TriggerEvent::Request | TriggerEvent::Reply)
 }
 
 /// True for the reply to the command that took the lock. Where nobody could say what it did, for the
@@ -201,8 +201,8 @@ impl Interceptor for Triggers {
 
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
         let kind = match frame.direction {
-            Direction::Request => EventKind::Request,
-            Direction::Reply => EventKind::Reply,
+            Direction::Request => TriggerEvent::Request,
+            Direction::Reply => TriggerEvent::Reply,
         };
         let location = Location {
             worker: Some(frame.link.worker),

@@ -1,4 +1,4 @@
-//! One buyer: the loop that competes for the lock, the same code in every world.
+//! One buyer: the loop that competes for the lock, the same code in every backend.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::conversation::{Conversation, Silence};
+use crate::backend::Backend;
 use crate::context::RunContext;
-use crate::history::What;
-use crate::world::World;
+use crate::history::EventKind;
 
 /// How long a worker may take to answer, in addition to all waiting that the scenario causes,
 /// before it counts as hung. It is long, because a verdict must not depend on a busy machine.
@@ -65,7 +65,7 @@ pub(super) struct Hold {
     pub(super) fence: Option<u64>,
 }
 
-impl<W: World> Buyer<W> {
+impl<W: Backend> Buyer<W> {
     /// Buys until everything is sold out, the worker is gone for good, or the future is dropped.
     pub async fn run(mut self) {
         self.context.start_gate.pass(self.worker).await;
@@ -214,12 +214,12 @@ impl<W: World> Buyer<W> {
         self.note_down(reason);
         // A worker that hangs is killed. If it has already ended, the kill fails, which does not
         // matter.
-        self.context.world.kill_worker(self.worker).await.ok();
+        self.context.backend.kill_worker(self.worker).await.ok();
     }
 
     fn note_down(&self, reason: String) {
         if self.context.roster.mark_down(self.worker, false) {
-            self.context.recorder.write(What::WorkerDown {
+            self.context.recorder.write(EventKind::WorkerDown {
                 worker: self.worker,
                 by_fault: false,
                 reason,

@@ -15,9 +15,9 @@ use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
 use crate::adapter::process::WorkerOutput;
 use crate::adapter::protocol_fault::ProtocolFault;
+use crate::backend::{Backend, Session};
 use crate::context::RunContext;
-use crate::history::{LAST_LOOK, Misbehaviour, What};
-use crate::world::{Session, World};
+use crate::history::{EventKind, LAST_LOOK, Misbehaviour};
 
 /// Why a worker gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,7 +78,7 @@ impl Drop for Conversation {
 
 impl Conversation {
     /// Starts to listen. Events go into the history as they arrive.
-    pub fn begin<W: World>(
+    pub fn begin<W: Backend>(
         context: &Rc<RunContext<W>>,
         worker: usize,
         session: W::Session,
@@ -108,7 +108,7 @@ impl Conversation {
     ///
     /// # Errors
     /// The worker is gone, broke the protocol, or was killed because it hung.
-    pub async fn ask<W: World>(
+    pub async fn ask<W: Backend>(
         &mut self,
         context: &RunContext<W>,
         op: u64,
@@ -146,7 +146,7 @@ impl Conversation {
         Silence::BrokeProtocol(fault)
     }
 
-    /// True if the subject reported the lease of this operation as lost.
+    /// True if the lock reported the lease of this operation as lost.
     pub fn has_lost(&self, op: u64) -> bool {
         self.grants.borrow().lost.contains(&op)
     }
@@ -182,7 +182,7 @@ struct OutputListener<W> {
     heard: Sender<Result<(u64, Answer), Silence>>,
 }
 
-impl<W: World> OutputListener<W> {
+impl<W: Backend> OutputListener<W> {
     async fn listen(self, mut session: W::Session, mut to_send: Receiver<Request>) {
         let mut budget = OutputBudget::default();
         loop {
@@ -283,7 +283,7 @@ impl<W: World> OutputListener<W> {
                 valid_ms,
                 elapsed_ms,
                 ..
-            } => What::Extended {
+            } => EventKind::Extended {
                 worker,
                 op,
                 valid_ms,
@@ -291,7 +291,7 @@ impl<W: World> OutputListener<W> {
             },
             Notification::Lost { .. } => {
                 self.grants.borrow_mut().lost.push(op);
-                What::Lost { worker, op }
+                EventKind::Lost { worker, op }
             }
         };
         self.context.recorder.write(what);
@@ -316,13 +316,13 @@ fn note_misbehaviour<W>(
     detail: String,
 ) {
     let what = if is_worker_of_the_run(context, worker) {
-        What::Misbehaved {
+        EventKind::Misbehaved {
             worker,
             kind,
             detail,
         }
     } else {
-        What::FaultMissed {
+        EventKind::FaultMissed {
             fault: LAST_LOOK.into(),
             reason: detail,
             optional: false,

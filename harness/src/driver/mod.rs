@@ -1,4 +1,4 @@
-//! The driver: competing buyers under a lock, the same code in every world.
+//! The driver: competing buyers under a lock, the same code in every backend.
 
 mod buyer;
 mod conversation;

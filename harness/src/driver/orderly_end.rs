@@ -8,7 +8,7 @@ use futures_util::future::FusedFuture;
 use tokio::time::{Sleep, sleep};
 
 /// How long an end goes on in order after an interrupt. A run has two of them, the driver's and its
-/// world's, and its user wants an answer within a second.
+/// backend's, and its user wants an answer within a second.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Makes the steps of an end. After an interrupt they get [`PATIENCE`] together, and are cancelled then.

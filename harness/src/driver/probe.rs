@@ -10,14 +10,14 @@ use tokio::time::timeout;
 
 use super::conversation::{Conversation, Silence};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
+use crate::backend::Backend;
 use crate::context::{RunContext, millis};
 use crate::entropy;
-use crate::history::{LAST_LOOK, What};
-use crate::world::World;
+use crate::history::{EventKind, LAST_LOOK};
 
 /// Lets an additional client take each lock once, and then examines the keys that are left in
 /// Redis.
-pub async fn probe<W: World>(context: &Rc<RunContext<W>>) {
+pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>) {
     let prober = context.plan.scenario.workload.workers;
     if nobody_answers(context) {
         look_for_leftovers(context).await;
@@ -31,7 +31,7 @@ pub async fn probe<W: World>(context: &Rc<RunContext<W>>) {
         }
         Err(reason) => failed(context, reason),
     }
-    context.world.kill_worker(prober).await.ok();
+    context.backend.kill_worker(prober).await.ok();
     look_for_leftovers(context).await;
     look_for_lost_nodes(context).await;
 }
@@ -45,19 +45,19 @@ fn nobody_answers<W>(context: &RunContext<W>) -> bool {
 
 /// Without this look it is not known what was left behind.
 fn failed<W>(context: &RunContext<W>, reason: String) {
-    context.recorder.write(What::FaultMissed {
+    context.recorder.write(EventKind::FaultMissed {
         fault: LAST_LOOK.into(),
         reason,
         optional: false,
     });
 }
 
-async fn start<W: World>(
+async fn start<W: Backend>(
     context: &Rc<RunContext<W>>,
     prober: usize,
 ) -> Result<Conversation, String> {
     let plan = &context.plan;
-    let started = context.world.start_worker(prober, 0).await;
+    let started = context.backend.start_worker(prober, 0).await;
     let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
     let mut talk = Conversation::begin(context, prober, session);
     let init = Ask::Init {
@@ -76,7 +76,7 @@ async fn start<W: World>(
     }
 }
 
-async fn take_once<W: World>(
+async fn take_once<W: Backend>(
     context: &Rc<RunContext<W>>,
     prober: usize,
     talk: &mut Conversation,
@@ -98,7 +98,7 @@ async fn take_once<W: World>(
             ttl_ms: plan.ttl_ms(),
             wait_ms: millis(left),
         };
-        context.world.set_phase(prober, 0, Phase::Acquire);
+        context.backend.set_phase(prober, 0, Phase::Acquire);
         let patience = left + plan.command_timeout() * 2 + super::buyer::GRACE;
         match talk.ask(context, 0, ask, patience).await {
             Ok(Answer::Granted { token, .. }) => granted = Some(token),
@@ -112,7 +112,7 @@ async fn take_once<W: World>(
         }
     }
     let waited = context.clock.elapsed().saturating_sub(begun);
-    context.recorder.write(What::Probe {
+    context.recorder.write(EventKind::Probe {
         key,
         granted: granted.is_some(),
         waited_ms: millis(waited),
@@ -129,13 +129,13 @@ async fn take_once<W: World>(
 }
 
 /// A lock may have written its key under another name than its own: that is looked at, too.
-async fn look_for_leftovers<W: World>(context: &Rc<RunContext<W>>) {
+async fn look_for_leftovers<W: Backend>(context: &Rc<RunContext<W>>) {
     let locks = &context.plan.keys;
     for node in 0..context.plan.nodes {
         for (key, name) in (0..).zip(locks) {
             look_at_key(context, node, key, name).await;
         }
-        let written = context.world.keys_of(node, locks);
+        let written = context.backend.keys_of(node, locks);
         let written = timeout(super::buyer::GRACE, written).await;
         for (key, names) in (0..).zip(written.unwrap_or_default()) {
             for name in names.iter().filter(|name| !locks.contains(name)) {
@@ -146,26 +146,28 @@ async fn look_for_leftovers<W: World>(context: &Rc<RunContext<W>>) {
 }
 
 /// Writes down that a key is still there, by the number of its lock.
-async fn look_at_key<W: World>(context: &RunContext<W>, node: usize, key: u32, name: &str) {
-    let look = context.world.key_ttl_ms(node, name);
+async fn look_at_key<W: Backend>(context: &RunContext<W>, node: usize, key: u32, name: &str) {
+    let look = context.backend.key_ttl_ms(node, name);
     let ttl_ms = timeout(super::buyer::GRACE, look).await.ok().flatten();
     if let Some(ttl_ms) = ttl_ms {
-        context.recorder.write(What::KeyLeft { node, key, ttl_ms });
+        context
+            .recorder
+            .write(EventKind::KeyLeft { node, key, ttl_ms });
     }
 }
 
 /// All faults that end have ended by now. So each node must answer, unless a fault of the plan
 /// silences some of them for good.
-async fn look_for_lost_nodes<W: World>(context: &Rc<RunContext<W>>) {
+async fn look_for_lost_nodes<W: Backend>(context: &Rc<RunContext<W>>) {
     let mut faults = context.plan.scenario.faults.iter();
     if faults.any(silences_nodes_for_good) {
         return;
     }
     for node in 0..context.plan.nodes {
-        let look = context.world.why_lost(node);
+        let look = context.backend.why_lost(node);
         let answered = timeout(super::buyer::GRACE, look).await;
         if let Some(reason) = answered.unwrap_or_else(|_| Some("it does not answer".into())) {
-            context.recorder.write(What::NodeLost { node, reason });
+            context.recorder.write(EventKind::NodeLost { node, reason });
         }
     }
 }

@@ -3,15 +3,15 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{EventKind, Phase};
+use picklock_scenarios::{Phase, TriggerEvent};
 
 use super::buyer::{Broken, Buyer, GRACE, Hold, Purchase};
 use crate::adapter::message::{Answer, Ask};
+use crate::backend::Backend;
 use crate::context::{DriverEvent, millis};
-use crate::history::What;
-use crate::world::World;
+use crate::history::EventKind;
 
-impl<W: World> Buyer<W> {
+impl<W: Backend> Buyer<W> {
     /// Asks for the lock. `None`: it was refused, or the attempt failed.
     pub(super) async fn acquire(&mut self, purchase: Purchase) -> Result<Option<Hold>, Broken> {
         let context = Rc::clone(&self.context);
@@ -24,7 +24,7 @@ impl<W: World> Buyer<W> {
             ttl_ms: plan.ttl_ms(),
             wait_ms: millis(wait),
         };
-        self.write(What::Acquire {
+        self.write(EventKind::Acquire {
             worker,
             op,
             key,
@@ -32,13 +32,13 @@ impl<W: World> Buyer<W> {
             wait_ms: millis(wait),
             intended_ns,
         })?;
-        self.event(EventKind::Acquire, None).await;
-        context.world.set_phase(worker, op, Phase::Acquire);
+        self.event(TriggerEvent::Acquire, None).await;
+        context.backend.set_phase(worker, op, Phase::Acquire);
         let answer = self
             .talk
             .ask(&context, op, ask, self.patience(wait))
             .await?;
-        context.world.set_phase(worker, op, Phase::Idle);
+        context.backend.set_phase(worker, op, Phase::Idle);
         context.start_gate.open();
         match answer {
             Answer::Granted {
@@ -47,7 +47,7 @@ impl<W: World> Buyer<W> {
                 valid_ms,
                 elapsed_ms,
             } => {
-                self.write(What::Granted {
+                self.write(EventKind::Granted {
                     worker,
                     op,
                     token: token.clone(),
@@ -56,7 +56,7 @@ impl<W: World> Buyer<W> {
                     elapsed_ms,
                 })?;
                 self.must_use_nodes(op);
-                self.event(EventKind::Granted, None).await;
+                self.event(TriggerEvent::Granted, None).await;
                 return Ok(Some(Hold {
                     op,
                     key,
@@ -64,8 +64,8 @@ impl<W: World> Buyer<W> {
                     fence,
                 }));
             }
-            Answer::Refused => self.write(What::Refused { worker, op })?,
-            Answer::Error { message, definite } => self.write(What::AcquireFailed {
+            Answer::Refused => self.write(EventKind::Refused { worker, op })?,
+            Answer::Error { message, definite } => self.write(EventKind::AcquireFailed {
                 worker,
                 op,
                 message,
@@ -78,8 +78,8 @@ impl<W: World> Buyer<W> {
 
     /// A lock that grants without a command to its nodes does not use them. Told once.
     fn must_use_nodes(&mut self, op: u64) {
-        if !self.uses_nodes && !self.context.world.has_spoken(self.worker) {
-            self.context.recorder.write(What::GrantWithoutCommand {
+        if !self.uses_nodes && !self.context.backend.has_spoken(self.worker) {
+            self.context.recorder.write(EventKind::GrantWithoutCommand {
                 worker: self.worker,
                 op,
                 nodes: self.nodes.clone(),
@@ -91,9 +91,9 @@ impl<W: World> Buyer<W> {
     pub(super) async fn release(&mut self, hold: Hold) -> Result<(), Broken> {
         let context = Rc::clone(&self.context);
         let (worker, op) = (self.worker, hold.op);
-        self.write(What::Release { worker, op })?;
-        self.event(EventKind::Release, None).await;
-        context.world.set_phase(worker, op, Phase::Release);
+        self.write(EventKind::Release { worker, op })?;
+        self.event(TriggerEvent::Release, None).await;
+        context.backend.set_phase(worker, op, Phase::Release);
         let ask = Ask::Release {
             key: context.plan.keys[hold.key as usize].clone(),
             token: hold.token,
@@ -102,20 +102,20 @@ impl<W: World> Buyer<W> {
             .talk
             .ask(&context, op, ask, self.patience(Duration::ZERO))
             .await?;
-        context.world.set_phase(worker, op, Phase::Idle);
+        context.backend.set_phase(worker, op, Phase::Idle);
         match answer {
-            Answer::Released { released } => self.write(What::Released {
+            Answer::Released { released } => self.write(EventKind::Released {
                 worker,
                 op,
                 released,
-                last_command_ns: context.world.last_command_ns(
+                last_command_ns: context.backend.last_command_ns(
                     worker,
                     op,
                     Phase::Release,
                     hold.key,
                 ),
             }),
-            Answer::Error { message, definite } => self.write(What::ReleaseFailed {
+            Answer::Error { message, definite } => self.write(EventKind::ReleaseFailed {
                 worker,
                 op,
                 message,
@@ -142,7 +142,7 @@ impl<W: World> Buyer<W> {
         wait + plan.command_timeout() * 2 + plan.longest_fault() + GRACE
     }
 
-    pub(super) async fn event(&self, kind: EventKind, stock: Option<i64>) {
+    pub(super) async fn event(&self, kind: TriggerEvent, stock: Option<i64>) {
         let event = DriverEvent {
             kind,
             worker: self.worker,
@@ -155,7 +155,7 @@ impl<W: World> Buyer<W> {
 
     /// Records an event of this worker, unless the nemesis has killed it in the meantime: then the
     /// message in the pipe came from a dead worker.
-    pub(super) fn write(&self, what: What) -> Result<(), Broken> {
+    pub(super) fn write(&self, what: EventKind) -> Result<(), Broken> {
         self.alive()?;
         self.context.recorder.write(what);
         Ok(())

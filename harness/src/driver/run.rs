@@ -14,19 +14,19 @@ use super::orderly_end::OrderlyEnd;
 use super::probe::probe;
 use super::work::note_untested_extensions;
 use super::{stall, stock_store};
+use crate::backend::{Backend, Refusal};
 use crate::clock::Clock;
 use crate::context::{DueFault, Listener, Plan, Recorder, RunContext, Triggers, millis};
-use crate::history::{EndReason, Event, FORMAT, Header, History, What};
+use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History};
 use crate::nemesis::Nemesis;
-use crate::world::{Refusal, World};
 
-/// Everything that a run needs besides its world.
+/// Everything that a run needs besides its backend.
 pub struct Setup {
     /// The run's numbers.
     pub plan: Plan,
-    /// The name of the subject in the history, unless it reports one itself.
-    pub subject: String,
-    /// True if that name is a label, which stands even if the subject reports a name.
+    /// The name of the lock in the history, unless it reports one itself.
+    pub lock: String,
+    /// True if that name is a label, which stands even if the lock reports a name.
     pub is_labelled: bool,
     /// The run's clock: the one that the wire reads.
     pub clock: Clock,
@@ -42,8 +42,8 @@ pub struct Setup {
 pub struct Ran {
     /// What happened.
     pub history: History,
-    /// The version that the subject reported.
-    pub subject_version: Option<String>,
+    /// The version that the lock reported.
+    pub lock_version: Option<String>,
     /// How long it took from the start of the clock until the buyers began.
     pub setup: Duration,
     /// How long the buyers, and the probe after them, took.
@@ -68,28 +68,28 @@ pub enum RunError {
 
 /// Runs the buyers under the lock until they are done, the limit is reached, or `interrupt` is
 /// ready; then ends all faults, runs the probe, and records what is left. After an interrupt there is no
-/// probe, and what does not end soon is left to the end of the world.
+/// probe, and what does not end soon is left to the end of the backend.
 ///
 /// # Errors
 /// A worker could not be started: there was no run.
-pub async fn run<W: World>(
-    world: Rc<W>,
+pub async fn run<W: Backend>(
+    backend: Rc<W>,
     setup: Setup,
     interrupt: impl Future<Output = ()>,
 ) -> Result<Ran, RunError> {
     let clock = setup.clock.clone();
     let recorder = Recorder::new(clock.clone(), setup.listener);
-    let context = RunContext::new(world, setup.plan, clock.clone(), recorder, setup.triggers);
+    let context = RunContext::new(backend, setup.plan, clock.clone(), recorder, setup.triggers);
     let mut interrupt = std::pin::pin!(interrupt.fuse());
     let buyers = tokio::select! {
         biased;
         hired = hire(&context) => hired?,
         () = &mut interrupt => return Err(RunError::Interrupted),
     };
-    let capabilities = context.world.capabilities().await;
+    let capabilities = context.backend.capabilities().await;
     let setup_took = clock.elapsed();
     context.recorder.begin();
-    must_be_a_world_of_the_scenario(&context);
+    must_be_a_backend_of_the_scenario(&context);
 
     stock_store::fill(&context).await;
     let nemesis = Nemesis::new(&context, &capabilities);
@@ -103,7 +103,7 @@ pub async fn run<W: World>(
     let mut reason = trade(&context, buyers, interrupt.as_mut()).await;
     let mut end = OrderlyEnd::begin(interrupt);
     if let Some(arrivals) = &context.arrivals {
-        context.recorder.write(What::Arrivals {
+        context.recorder.write(EventKind::Arrivals {
             came: arrivals.came(),
             unserved: arrivals.waiting(),
         });
@@ -113,7 +113,7 @@ pub async fn run<W: World>(
     end.step(nemesis.undo_all()).await;
     nemesis.settle();
     // Most workers have ended. The others must not hold a lock during the probe.
-    end.step(context.world.kill_all_workers()).await;
+    end.step(context.backend.kill_all_workers()).await;
     if end.step(stock_store::count(&context)).await.is_none() {
         stock_store::note_uncounted(&context);
     }
@@ -129,36 +129,36 @@ pub async fn run<W: World>(
         watch.abort();
     }
     stall::note_shortages(&context);
-    context.recorder.write(What::End {
+    context.recorder.write(EventKind::End {
         reason,
         stock_left,
         sold,
     });
     let workload = clock.elapsed();
     let identity = context.identity.take().unwrap_or_default();
-    let subject = identity.name.filter(|_| !setup.is_labelled);
-    let subject = subject.unwrap_or(setup.subject);
+    let lock = identity.name.filter(|_| !setup.is_labelled);
+    let lock = lock.unwrap_or(setup.lock);
     Ok(Ran {
-        history: history(&context, &subject, &mut end).await,
-        subject_version: identity.version,
+        history: history(&context, &lock, &mut end).await,
+        lock_version: identity.version,
         setup: setup_took,
         workload,
     })
 }
 
 /// What the driver has seen, with what the servers have.
-async fn history<W: World>(
+async fn history<W: Backend>(
     context: &RunContext<W>,
-    subject: &str,
+    lock: &str,
     end: &mut OrderlyEnd<'_, impl FusedFuture<Output = ()>>,
 ) -> History {
-    let mut header = header(context.world.as_ref(), &context.plan, subject);
+    let mut header = header(context.backend.as_ref(), &context.plan, lock);
     let mut events = context.recorder.take();
-    let changes = end.step(context.world.key_changes()).await;
+    let changes = end.step(context.backend.key_changes()).await;
     match changes.unwrap_or_else(|| Err("the user did not wait for it".into())) {
         Ok(changes) => {
             header.custody = true;
-            header.custody_look = context.world.custody_look().await;
+            header.custody_look = context.backend.custody_look().await;
             events = merge(events, changes);
         }
         // Verdicts rest on what the driver saw, then, and the report says so.
@@ -171,7 +171,7 @@ fn note_missing_custody(events: &mut Vec<Event>, reason: String) {
     let end = events.pop();
     events.extend(end.as_ref().map(|end| Event {
         at_ns: end.at_ns,
-        what: What::FaultMissed {
+        what: EventKind::FaultMissed {
             fault: "custody".into(),
             reason: format!("the account of the servers' keys is not complete: {reason}"),
             optional: true,
@@ -194,7 +194,7 @@ fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
         while let Some(key) = keys.next_if(|key| key.at_ns.min(end_ns) < event.at_ns) {
             merged.push(key);
         }
-        if matches!(event.what, What::End { .. }) {
+        if matches!(event.what, EventKind::End { .. }) {
             merged.extend(keys.by_ref().map(|key| Event {
                 at_ns: key.at_ns.min(end_ns),
                 ..key
@@ -206,25 +206,29 @@ fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
     merged
 }
 
-/// A run in a world that the scenario is not made for is not judged.
-fn must_be_a_world_of_the_scenario<W: World>(context: &RunContext<W>) {
+/// A run in a backend that the scenario is not made for is not judged.
+fn must_be_a_backend_of_the_scenario<W: Backend>(context: &RunContext<W>) {
     let scenario = &context.plan.scenario;
-    let here = context.world.name();
+    let here = context.backend.name();
     if scenario.runs_in(here) {
         return;
     }
-    let worlds: Vec<&str> = scenario.worlds.iter().map(|world| world.word()).collect();
-    context.recorder.write(What::FaultMissed {
-        fault: "worlds".into(),
+    let backends: Vec<&str> = scenario
+        .backends
+        .iter()
+        .map(|backend| backend.word())
+        .collect();
+    context.recorder.write(EventKind::FaultMissed {
+        fault: "backends".into(),
         reason: format!(
-            "the {here} world is none of the scenario's, which are: {}",
-            worlds.join(", ")
+            "the {here} backend is none of the scenario's, which are: {}",
+            backends.join(", ")
         ),
         optional: false,
     });
 }
 
-async fn hire<W: World>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, RunError> {
+async fn hire<W: Backend>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, RunError> {
     let workers = 0..context.plan.scenario.workload.workers;
     let starts = workers.map(|worker| async move {
         let started = Buyer::start(context, worker, 0).await;
@@ -234,7 +238,7 @@ async fn hire<W: World>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, Ru
 }
 
 /// Runs the buyers, and returns why they ended.
-async fn trade<W: World>(
+async fn trade<W: Backend>(
     context: &Rc<RunContext<W>>,
     buyers: Vec<Buyer<W>>,
     interrupt: impl Future<Output = ()>,
@@ -278,13 +282,13 @@ async fn let_them_come<W>(context: Rc<RunContext<W>>) {
     }
 }
 
-fn header<W: World>(world: &W, plan: &Plan, subject: &str) -> Header {
+fn header<W: Backend>(backend: &W, plan: &Plan, lock: &str) -> Header {
     let scenario = &plan.scenario;
     Header {
         format: FORMAT.to_owned(),
         scenario: scenario.name.clone(),
-        subject: subject.to_owned(),
-        backend: world.name().to_owned(),
+        lock: lock.to_owned(),
+        backend: backend.name().to_owned(),
         seed: plan.seed,
         workers: scenario.workload.workers,
         nodes: plan.nodes,

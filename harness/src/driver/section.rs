@@ -1,14 +1,14 @@
 //! The critical section: what a buyer does while it holds the lock.
 
-use picklock_scenarios::EventKind;
+use picklock_scenarios::TriggerEvent;
 
 use super::buyer::{Broken, Buyer, Hold};
 use super::stock_store::{self, Access};
 use super::work::Work;
-use crate::history::What;
-use crate::world::World;
+use crate::backend::Backend;
+use crate::history::EventKind;
 
-impl<W: World> Buyer<W> {
+impl<W: Backend> Buyer<W> {
     /// The critical section. Between its steps the worker must answer a ping, so that a frozen
     /// worker really stops in the middle.
     pub(super) async fn critical_section(&mut self, mut hold: Hold) -> Result<(), Broken> {
@@ -33,13 +33,13 @@ impl<W: World> Buyer<W> {
         let (worker, op, key) = (self.worker, hold.op, hold.key);
         match stock_store::read(&self.context, key, hold.fence).await {
             Access::Done(stock) => {
-                self.write(What::StockRead {
+                self.write(EventKind::StockRead {
                     worker,
                     op,
                     key,
                     stock,
                 })?;
-                self.event(EventKind::StockRead, Some(stock)).await;
+                self.event(TriggerEvent::StockRead, Some(stock)).await;
                 if stock <= 0 {
                     self.context.stock.borrow_mut().announce_sold_out(key);
                 }
@@ -47,7 +47,7 @@ impl<W: World> Buyer<W> {
             }
             Access::Failed => Ok(None),
             Access::FencedOff(refused) => {
-                self.write(What::FencedOff {
+                self.write(EventKind::FencedOff {
                     worker,
                     op,
                     key,
@@ -64,17 +64,18 @@ impl<W: World> Buyer<W> {
         match stock_store::sell(&self.context, key, read, hold.fence).await {
             Access::Done(change) => {
                 self.bought += 1;
-                self.write(What::StockChanged {
+                self.write(EventKind::StockChanged {
                     worker,
                     op,
                     key,
                     from: change.from,
                     to: change.to,
                 })?;
-                self.event(EventKind::StockChanged, Some(change.to)).await;
+                self.event(TriggerEvent::StockChanged, Some(change.to))
+                    .await;
             }
             Access::Failed => {}
-            Access::FencedOff(refused) => self.write(What::FencedOff {
+            Access::FencedOff(refused) => self.write(EventKind::FencedOff {
                 worker,
                 op,
                 key,

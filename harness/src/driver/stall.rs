@@ -5,22 +5,22 @@
 //! responsible. A sleep of the driver that ends late shows such a stall. A stall of other processes
 //! alone is not detected.
 //!
-//! Where the harness runs out of file descriptors, processes or memory, the world says so, and the
+//! Where the harness runs out of file descriptors, processes or memory, the backend says so, and the
 //! history gets it at about the time at which it happened.
 
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::backend::Backend;
 use crate::context::{PART_OF_LEASE, RunContext, millis};
-use crate::history::What;
-use crate::world::World;
+use crate::history::EventKind;
 
 /// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Records each stall and each shortage, for as long as it is polled. Not needed in a world whose
+/// Records each stall and each shortage, for as long as it is polled. Not needed in a backend whose
 /// time cannot stall.
-pub(super) async fn watch<W: World>(context: Rc<RunContext<W>>) {
+pub(super) async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
     let clock = &context.clock;
     let long = context.plan.ttl / PART_OF_LEASE;
     loop {
@@ -29,15 +29,15 @@ pub(super) async fn watch<W: World>(context: Rc<RunContext<W>>) {
         let late = clock.elapsed().saturating_sub(due);
         if late >= long {
             let late_ms = millis(late);
-            context.recorder.write(What::Stalled { late_ms });
+            context.recorder.write(EventKind::Stalled { late_ms });
         }
         note_shortages(&context);
     }
 }
 
-/// Records the shortages that the world has not told yet.
-pub(super) fn note_shortages<W: World>(context: &RunContext<W>) {
-    for reason in context.world.take_shortages() {
-        context.recorder.write(What::Shortage { reason });
+/// Records the shortages that the backend has not told yet.
+pub(super) fn note_shortages<W: Backend>(context: &RunContext<W>) {
+    for reason in context.backend.take_shortages() {
+        context.recorder.write(EventKind::Shortage { reason });
     }
 }

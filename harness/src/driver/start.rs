@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::buyer::Buyer;
 use super::conversation::{Conversation, Silence};
 use crate::adapter::message::{Answer, Ask, PROTOCOL};
-use crate::context::{Plan, RunContext, SubjectIdentity, millis};
+use crate::backend::{Backend, Refusal};
+use crate::context::{LockIdentity, Plan, RunContext, millis};
 use crate::entropy;
-use crate::history::What;
-use crate::world::{Refusal, World};
+use crate::history::EventKind;
 
 /// How long a worker may take to start. Nothing is tested by then, and a container or a virtual machine of a
 /// language needs seconds where the machine is busy.
@@ -29,7 +29,7 @@ fn broke(worker: usize, fault: &Silence) -> Refusal {
     ))
 }
 
-impl<W: World> Buyer<W> {
+impl<W: Backend> Buyer<W> {
     /// Starts a worker and sends it `init`.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl<W: World> Buyer<W> {
         incarnation: u32,
     ) -> Result<Self, Refusal> {
         let plan = &context.plan;
-        let (session, nodes) = context.world.start_worker(worker, incarnation).await?;
+        let (session, nodes) = context.backend.start_worker(worker, incarnation).await?;
         let mut talk = Conversation::begin(context, worker, session);
         let purpose = format!("worker {worker}");
         let init = Ask::Init {
@@ -54,7 +54,7 @@ impl<W: World> Buyer<W> {
         let patience = START + START_EACH * worker_count(plan) + plan.longest_fault();
         match talk.ask(context, 0, init, patience).await {
             Ok(Answer::Ready { name, version }) => {
-                let identity = SubjectIdentity::new(name, version);
+                let identity = LockIdentity::new(name, version);
                 context.identity.set(Some(identity));
             }
             Ok(Answer::Error { message, .. }) => {
@@ -79,7 +79,7 @@ impl<W: World> Buyer<W> {
                 )));
             }
         }
-        context.recorder.write(What::WorkerUp {
+        context.recorder.write(EventKind::WorkerUp {
             worker,
             incarnation,
         });

@@ -6,9 +6,9 @@
 
 use picklock_scenarios::{StockPlace, Update};
 
+use crate::backend::{Backend, Refusal};
 use crate::context::{Change, FencedOff, RunContext};
-use crate::history::What;
-use crate::world::{Refusal, World};
+use crate::history::EventKind;
 
 /// The result of an access.
 pub(super) enum Access<T> {
@@ -28,9 +28,9 @@ fn name(key: u32) -> String {
     format!("picklock:left:{key:04}")
 }
 
-async fn ask<W: World>(context: &RunContext<W>, command: &[String]) -> Option<i64> {
+async fn ask<W: Backend>(context: &RunContext<W>, command: &[String]) -> Option<i64> {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
-    let answer = match context.world.ask_stock_server(&words).await {
+    let answer = match context.backend.ask_stock_server(&words).await {
         Ok(Some(number)) => return Some(number),
         Ok(None) => "there is no such key".to_owned(),
         Err(Refusal::Failed(reason)) => reason,
@@ -42,7 +42,7 @@ async fn ask<W: World>(context: &RunContext<W>, command: &[String]) -> Option<i6
 
 /// What the stock is, or was, is not known.
 fn note<W>(context: &RunContext<W>, reason: String) {
-    context.recorder.write(What::FaultMissed {
+    context.recorder.write(EventKind::FaultMissed {
         fault: "stock in Redis".into(),
         reason,
         optional: false,
@@ -58,7 +58,7 @@ pub(super) fn note_uncounted<W>(context: &RunContext<W>) {
 }
 
 /// Puts the stock into Redis before the first buyer starts.
-pub(super) async fn fill<W: World>(context: &RunContext<W>) {
+pub(super) async fn fill<W: Backend>(context: &RunContext<W>) {
     if !in_redis(context) {
         return;
     }
@@ -71,7 +71,7 @@ pub(super) async fn fill<W: World>(context: &RunContext<W>) {
 }
 
 /// Reads how much is really left, after the buyers have ended.
-pub(super) async fn count<W: World>(context: &RunContext<W>) {
+pub(super) async fn count<W: Backend>(context: &RunContext<W>) {
     if !in_redis(context) {
         return;
     }
@@ -83,7 +83,7 @@ pub(super) async fn count<W: World>(context: &RunContext<W>) {
 }
 
 /// Reads the stock of a key.
-pub(super) async fn read<W: World>(
+pub(super) async fn read<W: Backend>(
     context: &RunContext<W>,
     key: u32,
     fence: Option<u64>,
@@ -100,7 +100,7 @@ pub(super) async fn read<W: World>(
 }
 
 /// Sells one unit, based on the stock that the buyer read before.
-pub(super) async fn sell<W: World>(
+pub(super) async fn sell<W: Backend>(
     context: &RunContext<W>,
     key: u32,
     read: i64,

@@ -3,13 +3,13 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{EventKind, Phase};
+use picklock_scenarios::{Phase, TriggerEvent};
 
 use super::buyer::{Broken, Buyer, Hold};
 use crate::adapter::message::{Answer, Ask};
+use crate::backend::Backend;
 use crate::context::RunContext;
-use crate::history::What;
-use crate::world::World;
+use crate::history::EventKind;
 
 /// Whether a holder goes on with its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Work {
     Stopped,
 }
 
-impl<W: World> Buyer<W> {
+impl<W: Backend> Buyer<W> {
     /// Works for the length of a section. The work itself is a wait, as for a payment service. A
     /// holder that extends does so each time that it has worked for so long; what the extension
     /// takes is not work.
@@ -54,16 +54,16 @@ impl<W: World> Buyer<W> {
             token: hold.token.clone(),
             ttl_ms,
         };
-        self.write(What::Extend { worker, op, ttl_ms })?;
+        self.write(EventKind::Extend { worker, op, ttl_ms })?;
         context.extensions.note_asked();
-        self.event(EventKind::Extend, None).await;
-        context.world.set_phase(worker, op, Phase::Extend);
+        self.event(TriggerEvent::Extend, None).await;
+        context.backend.set_phase(worker, op, Phase::Extend);
         let answer = self
             .talk
             .ask(&context, op, ask, self.patience(Duration::ZERO))
             .await?;
-        context.world.set_phase(worker, op, Phase::Idle);
-        let failed = |message, definite| What::ExtendFailed {
+        context.backend.set_phase(worker, op, Phase::Idle);
+        let failed = |message, definite| EventKind::ExtendFailed {
             worker,
             op,
             message,
@@ -77,14 +77,14 @@ impl<W: World> Buyer<W> {
                 ..
             } => {
                 hold.token.clone_from(&token);
-                self.write(What::ExtendGranted {
+                self.write(EventKind::ExtendGranted {
                     worker,
                     op,
                     token,
                     valid_ms,
                     elapsed_ms,
                 })?;
-                self.event(EventKind::Extended, None).await;
+                self.event(TriggerEvent::Extended, None).await;
                 return Ok(Work::Whole);
             }
             Answer::Unsupported { message } => {
@@ -93,7 +93,7 @@ impl<W: World> Buyer<W> {
                 self.write(failed(format!("not supported: {message}"), true))?;
                 return Ok(Work::Whole);
             }
-            Answer::Refused => self.write(What::ExtendRefused { worker, op })?,
+            Answer::Refused => self.write(EventKind::ExtendRefused { worker, op })?,
             Answer::Error { message, definite } => self.write(failed(message, definite))?,
             other => return Err(self.talk.broken_by(&context, "extend", &other).into()),
         }
@@ -107,7 +107,7 @@ pub(super) fn note_untested_extensions<W>(context: &RunContext<W>) {
         return;
     }
     if let Some(reason) = context.extensions.why_untested() {
-        context.recorder.write(What::FaultMissed {
+        context.recorder.write(EventKind::FaultMissed {
             fault: "extend".into(),
             reason,
             optional: false,

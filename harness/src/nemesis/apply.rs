@@ -5,10 +5,10 @@ use picklock_scenarios::{Action, FaultPlan, Target};
 use super::clocks::ClockOf;
 use super::ongoing::Undo;
 use super::schedule::Nemesis;
+use crate::backend::{Backend, Refusal};
 use crate::context::Location;
-use crate::world::{Refusal, World};
 
-impl<W: World> Nemesis<W> {
+impl<W: Backend> Nemesis<W> {
     /// Each step is recorded when it is done. On a refusal the caller ends the fault, which undoes
     /// the steps before it.
     pub(super) async fn apply(
@@ -43,8 +43,8 @@ impl<W: World> Nemesis<W> {
                     let workers = target.workers.iter().copied().map(ClockOf::Worker);
                     let nodes = target.nodes.iter().copied().map(ClockOf::Node);
                     for clock in workers.chain(nodes) {
-                        let world = &*self.context.world;
-                        self.clocks.shift(world, clock, fault, by_ns).await?;
+                        let backend = &*self.context.backend;
+                        self.clocks.shift(backend, clock, fault, by_ns).await?;
                         self.ongoing.record(fault, Undo::ResetClock(clock));
                     }
                 }

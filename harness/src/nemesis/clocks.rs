@@ -1,12 +1,12 @@
 //! By how much each wall clock is off, and which faults have set it.
 //!
-//! Faults of one clock add up, and may end in any order. The world is always told the sum, so
+//! Faults of one clock add up, and may end in any order. The backend is always told the sum, so
 //! telling it twice does no harm.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::world::{Refusal, World};
+use crate::backend::{Backend, Refusal};
 
 /// Whose clock it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,10 +27,10 @@ impl ClockShifts {
     /// A fault shifts a clock.
     ///
     /// # Errors
-    /// The world cannot do it. Then the clock is what it was.
-    pub(super) async fn shift<W: World>(
+    /// The backend cannot do it. Then the clock is what it was.
+    pub(super) async fn shift<W: Backend>(
         &self,
-        world: &W,
+        backend: &W,
         clock: ClockOf,
         fault: u32,
         by_ns: i64,
@@ -40,20 +40,20 @@ impl ClockShifts {
             .entry(clock)
             .or_default()
             .insert(fault, by_ns);
-        let set = self.set(world, clock).await;
+        let set = self.set(backend, clock).await;
         if set.is_err() {
-            self.reset(world, clock, fault).await;
+            self.reset(backend, clock, fault).await;
         }
         set
     }
 
     /// A fault's shift of a clock ends.
-    pub(super) async fn reset<W: World>(&self, world: &W, clock: ClockOf, fault: u32) {
+    pub(super) async fn reset<W: Backend>(&self, backend: &W, clock: ClockOf, fault: u32) {
         if let Some(shifts) = self.shifts.borrow_mut().get_mut(&clock) {
             shifts.remove(&fault);
         }
         // A dead one has the right offset when it comes back, and cannot be asked before.
-        self.set(world, clock).await.ok();
+        self.set(backend, clock).await.ok();
     }
 
     /// The node has another master now, whose clock is right.
@@ -61,15 +61,15 @@ impl ClockShifts {
         self.shifts.borrow_mut().remove(&ClockOf::Node(node));
     }
 
-    async fn set<W: World>(&self, world: &W, clock: ClockOf) -> Result<(), Refusal> {
+    async fn set<W: Backend>(&self, backend: &W, clock: ClockOf) -> Result<(), Refusal> {
         let off_ns = {
             let shifts = self.shifts.borrow();
             let of_it = shifts.get(&clock).into_iter().flat_map(BTreeMap::values);
             of_it.fold(0i64, |sum, by_ns| sum.saturating_add(*by_ns))
         };
         match clock {
-            ClockOf::Node(node) => world.set_node_clock(node, off_ns).await,
-            ClockOf::Worker(worker) => world.set_worker_clock(worker, off_ns).await,
+            ClockOf::Node(node) => backend.set_node_clock(node, off_ns).await,
+            ClockOf::Worker(worker) => backend.set_worker_clock(worker, off_ns).await,
         }
     }
 }

@@ -4,9 +4,9 @@ use picklock_scenarios::DataAction;
 
 use super::ongoing::Undo;
 use super::schedule::Nemesis;
-use crate::world::{DataChange, Refusal, World};
+use crate::backend::{Backend, DataChange, Refusal};
 
-impl<W: World> Nemesis<W> {
+impl<W: Backend> Nemesis<W> {
     pub(super) async fn apply_to_data(
         &self,
         fault: u32,
@@ -21,7 +21,7 @@ impl<W: World> Nemesis<W> {
         };
         let mut evicted = 0;
         for node in nodes {
-            evicted += self.context.world.change_data(*node, &change).await?;
+            evicted += self.context.backend.change_data(*node, &change).await?;
             if let DataChange::Exhaust(resource) = change {
                 let step = Undo::Replenish(*node, resource);
                 self.ongoing.record(fault, step);

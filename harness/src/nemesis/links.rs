@@ -4,11 +4,11 @@ use picklock_scenarios::{FaultPlan, LinkAction, Target};
 
 use super::ongoing::Undo;
 use super::schedule::Nemesis;
+use crate::backend::Backend;
 use crate::context::Location;
 use crate::wire::{Effect, LinkFault};
-use crate::world::World;
 
-impl<W: World> Nemesis<W> {
+impl<W: Backend> Nemesis<W> {
     pub(super) fn apply_to_links(
         &self,
         fault: u32,
@@ -17,10 +17,10 @@ impl<W: World> Nemesis<W> {
         target: &Target,
         location: Location,
     ) {
-        let world = &self.context.world;
+        let backend = &self.context.backend;
         let ttl = self.context.plan.ttl;
         let effect = match action {
-            LinkAction::Reset => return world.cut(Some(&target.workers), Some(&target.nodes)),
+            LinkAction::Reset => return backend.cut(Some(&target.workers), Some(&target.nodes)),
             LinkAction::Delay { by, jitter } => Effect::Delay {
                 by: by.resolve(ttl),
                 jitter: jitter.resolve(ttl),
@@ -31,7 +31,7 @@ impl<W: World> Nemesis<W> {
         };
         // A counted fault that a frame started strikes that frame first, whatever else passes.
         let frame = location.frame.filter(|_| plan.frames.is_some());
-        let imposed = world.impose(LinkFault {
+        let imposed = backend.impose(LinkFault {
             workers: Some(target.workers.clone()),
             nodes: Some(target.nodes.clone()),
             conn: frame.map(|(conn, _)| conn),

@@ -4,28 +4,28 @@ use picklock_scenarios::NodeAction;
 
 use super::ongoing::Undo;
 use super::schedule::Nemesis;
-use crate::world::{Refusal, World};
+use crate::backend::{Backend, Refusal};
 
-impl<W: World> Nemesis<W> {
+impl<W: Backend> Nemesis<W> {
     pub(super) async fn apply_to_node(
         &self,
         fault: u32,
         action: NodeAction,
         node: usize,
     ) -> Result<(), Refusal> {
-        let world = &self.context.world;
+        let backend = &self.context.backend;
         match action {
             NodeAction::Pause => {
-                world.pause_node(node).await?;
+                backend.pause_node(node).await?;
                 self.ongoing.record(fault, Undo::ResumeNode(node));
             }
             NodeAction::Crash => {
-                world.crash_node(node).await?;
+                backend.crash_node(node).await?;
                 self.ongoing.record(fault, Undo::RestartNode(node));
             }
-            NodeAction::CutReplication => world.cut_replication(node).await?,
+            NodeAction::CutReplication => backend.cut_replication(node).await?,
             NodeAction::FailOver => {
-                world.fail_over(node).await?;
+                backend.fail_over(node).await?;
                 self.clocks.replaced(node);
             }
             // The schedule gives it a course of its own.

@@ -12,9 +12,9 @@ use tokio::task::JoinSet;
 use super::clocks::ClockShifts;
 use super::ongoing::{Ongoing, Undo};
 use super::silences::Silences;
+use crate::backend::{Backend, Capabilities};
 use crate::context::{DueFault, Location, PART_OF_LEASE, RunContext, millis};
-use crate::history::{ClockShift, What};
-use crate::world::{Capabilities, World};
+use crate::history::{ClockShift, EventKind};
 
 /// How often it is checked whether a fault for so many frames has struck them all. The faults do
 /// not wait for it: it only decides when the history says that they have ended.
@@ -33,12 +33,12 @@ pub struct Nemesis<W> {
     next_id: Cell<u32>,
     /// The links whose faults never end.
     endless: RefCell<Vec<Target>>,
-    /// Faults of the plan that have started, or that the world cannot apply.
+    /// Faults of the plan that have started, or that the backend cannot apply.
     settled: RefCell<BTreeSet<usize>>,
 }
 
-impl<W: World> Nemesis<W> {
-    /// Plans the faults of a run. What the world cannot apply is written into the history, and
+impl<W: Backend> Nemesis<W> {
+    /// Plans the faults of a run. What the backend cannot apply is written into the history, and
     /// never starts.
     pub fn new(context: &Rc<RunContext<W>>, capabilities: &Capabilities) -> Rc<Self> {
         let nemesis = Nemesis {
@@ -137,7 +137,7 @@ impl<W: World> Nemesis<W> {
     /// command log says what became of it. For the very end of the run.
     pub fn close_endless_links(&self) {
         for Target { workers, nodes } in self.endless.take() {
-            self.context.world.cut(Some(&workers), Some(&nodes));
+            self.context.backend.cut(Some(&workers), Some(&nodes));
         }
     }
 
@@ -159,7 +159,7 @@ impl<W: World> Nemesis<W> {
             by_ns,
             for_good: plan.duration.is_none(),
         });
-        let id = self.begin(What::FaultBegan {
+        let id = self.begin(EventKind::FaultBegan {
             id: self.next_id.get(),
             fault: plan.kind.word().to_owned(),
             detail: described(&plan, &target, ttl, location),
@@ -218,7 +218,7 @@ impl<W: World> Nemesis<W> {
         {
             self.context
                 .recorder
-                .write(What::FaultStruck { id, took_ms });
+                .write(EventKind::FaultStruck { id, took_ms });
         }
         self.context.clock.now_ns()
     }
@@ -231,13 +231,13 @@ impl<W: World> Nemesis<W> {
             _ => None,
         });
         let Some(imposed) = imposed else { return };
-        while self.context.world.struck(imposed) < u64::from(frames) {
+        while self.context.backend.struck(imposed) < u64::from(frames) {
             tokio::time::sleep(LOOK).await;
         }
     }
 
     /// Writes that a fault begins, and lists it. Returns its number.
-    pub(super) fn begin(&self, began: What) -> u32 {
+    pub(super) fn begin(&self, began: EventKind) -> u32 {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         self.context.recorder.write(began);
@@ -277,9 +277,9 @@ impl<W: World> Nemesis<W> {
             if let Some(late_ms) = due_ns.and_then(|due_ns| self.since_ms(due_ns)) {
                 self.context
                     .recorder
-                    .write(What::FaultOverran { id, late_ms });
+                    .write(EventKind::FaultOverran { id, late_ms });
             }
-            self.context.recorder.write(What::FaultEnded { id });
+            self.context.recorder.write(EventKind::FaultEnded { id });
         }
     }
 
@@ -292,7 +292,7 @@ impl<W: World> Nemesis<W> {
 
     pub(super) fn missed(&self, index: usize, reason: &str) {
         let plan = &self.plans()[index];
-        self.context.recorder.write(What::FaultMissed {
+        self.context.recorder.write(EventKind::FaultMissed {
             fault: plan.kind.word().to_owned(),
             reason: reason.to_owned(),
             optional: plan.optional,

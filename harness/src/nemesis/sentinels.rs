@@ -13,10 +13,10 @@ use futures_util::future::join_all;
 
 use super::ongoing::Undo;
 use super::schedule::Nemesis;
-use crate::history::What;
-use crate::world::{Refusal, World};
+use crate::backend::{Backend, Refusal};
+use crate::history::EventKind;
 
-impl<W: World> Nemesis<W> {
+impl<W: Backend> Nemesis<W> {
     /// `started` is called when the Sentinels have promoted a replica, and if the old master is to
     /// continue at once, when it does.
     pub(super) async fn sentinel_failover(
@@ -55,8 +55,8 @@ impl<W: World> Nemesis<W> {
             tokio::time::sleep(thawed_after).await;
             self.end(frozen).await;
         }
-        let world = &self.context.world;
-        join_all(nodes.iter().map(|node| world.demoted_by_sentinels(*node))).await;
+        let backend = &self.context.backend;
+        join_all(nodes.iter().map(|node| backend.demoted_by_sentinels(*node))).await;
         for id in stale.into_iter().chain([failover]) {
             self.end(id).await;
         }
@@ -71,11 +71,11 @@ impl<W: World> Nemesis<W> {
         stale: &mut Vec<u32>,
     ) -> Result<(), Refusal> {
         for node in nodes {
-            self.context.world.pause_node(*node).await?;
+            self.context.backend.pause_node(*node).await?;
             self.ongoing.record(frozen, Undo::ResumeNode(*node));
         }
         for node in nodes {
-            let words = self.context.world.promoted_by_sentinels(*node).await?;
+            let words = self.context.backend.promoted_by_sentinels(*node).await?;
             stale.push(self.begin_one("stale-master", &[*node], &format!(" ({words})")));
         }
         Ok(())
@@ -84,7 +84,7 @@ impl<W: World> Nemesis<W> {
     fn begin_one(&self, fault: &str, nodes: &[usize], detail: &str) -> u32 {
         let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
         let plural = if nodes.len() == 1 { "" } else { "s" };
-        self.begin(What::FaultBegan {
+        self.begin(EventKind::FaultBegan {
             id: self.next_id(),
             fault: fault.to_owned(),
             detail: format!("{fault} of node{plural} {}{detail}", numbers.join(", ")),

@@ -4,10 +4,10 @@ use picklock_scenarios::WorkerAction;
 
 use super::ongoing::Undo;
 use super::schedule::Nemesis;
-use crate::history::What;
-use crate::world::{Refusal, World};
+use crate::backend::{Backend, Refusal};
+use crate::history::EventKind;
 
-impl<W: World> Nemesis<W> {
+impl<W: Backend> Nemesis<W> {
     pub(super) async fn apply_to_worker(
         &self,
         fault: u32,
@@ -16,7 +16,7 @@ impl<W: World> Nemesis<W> {
     ) -> Result<(), Refusal> {
         match action {
             WorkerAction::Freeze => {
-                self.context.world.freeze_worker(worker).await?;
+                self.context.backend.freeze_worker(worker).await?;
                 self.ongoing.record(fault, Undo::ThawWorker(worker));
                 self.silences.begin(&self.context, fault, worker).await;
             }
@@ -31,12 +31,12 @@ impl<W: World> Nemesis<W> {
             return Err(Refusal::Failed(format!("worker {worker} was dead already")));
         }
         self.ongoing.record(fault, Undo::ReviveWorker(worker));
-        self.context.recorder.write(What::WorkerDown {
+        self.context.recorder.write(EventKind::WorkerDown {
             worker,
             by_fault: true,
             reason: "killed by the nemesis".into(),
         });
-        self.context.world.kill_worker(worker).await?;
+        self.context.backend.kill_worker(worker).await?;
         self.silences.begin(&self.context, fault, worker).await;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::driver::RunError;
 #[cfg(feature = "servers")]
-use crate::real::{ReaperError, WorldError};
+use crate::servers::{BackendError, ReaperError};
 use crate::sim::SimError;
 
 /// Why a run left no history.
@@ -33,7 +33,7 @@ pub enum RunFailure {
     /// The servers could not be started, or not be ended.
     #[cfg(feature = "servers")]
     #[error(transparent)]
-    Servers(#[from] WorldError),
+    Servers(#[from] BackendError),
 }
 
 fn indented(log: &[String]) -> String {

@@ -1,6 +1,6 @@
 //! The one entry for runs: a specification and a backend in, what the run leaves out.
 //!
-//! A [`Backend`] holds what data cannot: the code of a lock, or the servers that were found and the
+//! A [`BackendSetup`] holds what data cannot: the code of a lock, or the servers that were found and the
 //! programs to start. Simulation and servers leave the same [`RunOutput`].
 
 mod error;
@@ -16,28 +16,28 @@ pub use error::RunFailure;
 pub use observer::{Observer, RunPhase};
 pub use output::RunOutput;
 #[cfg(feature = "servers")]
-pub use servers::ServerBackend;
+pub use servers::ServerSetup;
 
-use crate::history::What;
+use crate::history::EventKind;
+use crate::lock_factory::LockFactory;
 use crate::model::ServerVersion;
 use crate::record::{Phases, Redis};
 use crate::sim::{SimError, Simulation, run as simulate};
 use crate::spec::RunSpec;
-use crate::subject::Subject;
 use crate::wire::WireLog;
 
 /// How a run happens.
-pub enum Backend {
+pub enum BackendSetup {
     /// In virtual time, in this process.
     Simulation {
         /// Makes the clients of the lock.
-        subject: Subject,
+        lock: LockFactory,
         /// True to log the commands; without a log a simulation is faster.
         logs_commands: bool,
     },
     /// On real servers, with a process for each worker.
     #[cfg(feature = "servers")]
-    Servers(ServerBackend),
+    Servers(ServerSetup),
 }
 
 /// Runs what the specification says. Where `interrupt` is ready before the run ends, the run ends
@@ -55,17 +55,17 @@ pub enum Backend {
 )]
 pub async fn run(
     spec: &RunSpec,
-    backend: Backend,
+    backend: BackendSetup,
     observer: Rc<dyn Observer>,
     interrupt: impl Future<Output = ()>,
 ) -> Result<RunOutput, RunFailure> {
     match backend {
-        Backend::Simulation {
-            subject,
+        BackendSetup::Simulation {
+            lock,
             logs_commands,
-        } => simulated(spec, subject, logs_commands, interrupt).await,
+        } => simulated(spec, lock, logs_commands, interrupt).await,
         #[cfg(feature = "servers")]
-        Backend::Servers(backend) => servers::run(spec, backend, observer, interrupt).await,
+        BackendSetup::Servers(backend) => servers::run(spec, backend, observer, interrupt).await,
     }
 }
 
@@ -73,12 +73,12 @@ pub async fn run(
 /// an interrupted simulation cannot be ended; it is left behind until the process ends.
 async fn simulated(
     spec: &RunSpec,
-    subject: Subject,
+    lock: LockFactory,
     logs_commands: bool,
     interrupt: impl Future<Output = ()>,
 ) -> Result<RunOutput, RunFailure> {
     let spec = spec.clone();
-    let run = tokio::task::spawn_blocking(move || simulation(&spec, subject, logs_commands));
+    let run = tokio::task::spawn_blocking(move || simulation(&spec, lock, logs_commands));
     tokio::select! {
         ran = run => ran.unwrap_or_else(|error| Err(SimError::Broken(error.to_string()).into())),
         () = interrupt => Err(RunFailure::Interrupted),
@@ -99,7 +99,7 @@ pub fn modelled(version: ServerVersion) -> Redis {
 /// The simulation gave no history.
 pub fn simulation(
     spec: &RunSpec,
-    subject: Subject,
+    lock: LockFactory,
     logs_commands: bool,
 ) -> Result<RunOutput, RunFailure> {
     let plan = spec.plan();
@@ -107,11 +107,11 @@ pub fn simulation(
     let log = logs_commands.then(|| WireLog::new(&plan.keys));
     let history = simulate(Simulation {
         plan,
-        subject,
+        lock,
         log: log.clone(),
     })?;
     let mut events = history.events.iter().rev();
-    let end = events.find(|event| matches!(event.what, What::End { .. }));
+    let end = events.find(|event| matches!(event.what, EventKind::End { .. }));
     Ok(RunOutput {
         redis: modelled(version),
         phases: Phases {
@@ -120,7 +120,7 @@ pub fn simulation(
             teardown_ms: 0,
         },
         history,
-        subject_version: None,
+        lock_version: None,
         wire_log: log,
         #[cfg(feature = "servers")]
         logs: None,

@@ -1,9 +1,9 @@
 //! What a run leaves.
 
 use crate::history::History;
-#[cfg(feature = "servers")]
-use crate::real::RunDir;
 use crate::record::{Phases, Redis};
+#[cfg(feature = "servers")]
+use crate::servers::RunDir;
 use crate::wire::WireLog;
 
 /// What a run leaves.
@@ -14,8 +14,8 @@ pub struct RunOutput {
     pub redis: Redis,
     /// How long the phases took.
     pub phases: Phases,
-    /// The version that the subject reported, if it did.
-    pub subject_version: Option<String>,
+    /// The version that the lock reported, if it did.
+    pub lock_version: Option<String>,
     /// The command log. A simulation has one only on demand.
     pub wire_log: Option<WireLog>,
     /// What workers and servers wrote; removed when dropped. `None` for a simulation.

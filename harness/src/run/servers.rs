@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
-use picklock_scenarios::{Capability, StockPlace, WorldName};
+use picklock_scenarios::{BackendName, Capability, StockPlace};
 
 use super::error::RunFailure;
 use super::observer::{Observer, RunPhase};
@@ -18,12 +18,12 @@ use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::context::{Plan, Triggers, millis};
 use crate::driver::{self, OrderlyEnd, RunError, Setup};
-use crate::real::{
-    DescriptorNeed, DockerServers, Layout, ProcessServers, RealServers, Reaper, RunDir, Servers,
-    WallClockShim, WorkerContainers, World, WorldError, adopt_orphans, sweep,
-};
-use crate::real_world::{Parts, RealWorld};
 use crate::record::{Phases, Redis};
+use crate::server_backend::{Parts, ServerBackend};
+use crate::servers::{
+    BackendError, DescriptorNeed, DockerServers, Layout, ProcessServers, RealServers, Reaper,
+    RunDir, ServerKind, Servers, WallClockShim, WorkerContainers, adopt_orphans, sweep,
+};
 use crate::spec::RunSpec;
 use crate::wire::Wire;
 
@@ -35,13 +35,13 @@ const ANSWER: Duration = Duration::from_millis(500);
 
 /// What a run on real servers starts.
 #[derive(Debug, Clone)]
-pub struct ServerBackend {
+pub struct ServerSetup {
     /// The servers: an image or a binary.
-    pub servers: World,
+    pub servers: ServerKind,
     /// What starts a worker process. It speaks the adapter protocol.
     pub worker: WorkerCommand,
     /// The program of the clean-up helper, which calls
-    /// [`run_reaper`](crate::real::run_reaper).
+    /// [`run_reaper`](crate::servers::run_reaper).
     pub reaper: PathBuf,
     /// The helper's arguments.
     pub reaper_args: Vec<OsString>,
@@ -50,7 +50,7 @@ pub struct ServerBackend {
 /// Starts servers and workers, runs the scenario, and takes everything down again.
 pub(super) async fn run(
     spec: &RunSpec,
-    backend: ServerBackend,
+    backend: ServerSetup,
     observer: Rc<dyn Observer>,
     interrupt: impl Future<Output = ()>,
 ) -> Result<RunOutput, RunFailure> {
@@ -68,7 +68,7 @@ pub(super) async fn run(
     observer.phase(RunPhase::Setup);
     adopt_orphans();
     let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
-    let (world, redis, dir) = tokio::select! {
+    let (backend, redis, dir) = tokio::select! {
         () = &mut interrupt => {
             // What had begun to start is dropped by now. An engine may take seconds to remove it.
             reaper.finish_within(ANSWER).await;
@@ -79,18 +79,18 @@ pub(super) async fn run(
     let listener = Rc::clone(&observer);
     let setup = Setup {
         plan,
-        subject: spec.subject.name.clone(),
-        is_labelled: spec.subject.typed.is_some(),
+        lock: spec.lock.name.clone(),
+        is_labelled: spec.lock.typed.is_some(),
         clock: clock.clone(),
         triggers,
         due,
         listener: Box::new(move |event| listener.event(event)),
     };
-    let world = Rc::new(world);
-    let ran = driver::run(Rc::clone(&world), setup, interrupt.as_mut()).await;
+    let backend = Rc::new(backend);
+    let ran = driver::run(Rc::clone(&backend), setup, interrupt.as_mut()).await;
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
-    let down = take_down(&world, &reaper, OrderlyEnd::begin(interrupt)).await;
+    let down = take_down(&backend, &reaper, OrderlyEnd::begin(interrupt)).await;
     let ran = ran.map_err(|error| match wire.take_shortages().join("; ") {
         none if none.is_empty() => with_log(error, dir.path()),
         shortages => RunFailure::Shortage(shortages),
@@ -98,7 +98,7 @@ pub(super) async fn run(
     down?;
     Ok(RunOutput {
         history: ran.history,
-        subject_version: ran.subject_version,
+        lock_version: ran.lock_version,
         redis,
         phases: Phases {
             setup_ms: millis(ran.setup),
@@ -112,11 +112,11 @@ pub(super) async fn run(
 
 /// Ends what the run has started. What takes too long after an interrupt is left to the reaper.
 async fn take_down(
-    world: &RealWorld,
+    backend: &ServerBackend,
     reaper: &Reaper,
     mut end: OrderlyEnd<'_, impl FusedFuture<Output = ()>>,
-) -> Result<(), WorldError> {
-    let mut taking = std::pin::pin!(world.take_down());
+) -> Result<(), BackendError> {
+    let mut taking = std::pin::pin!(backend.take_down());
     let down = end.step(taking.as_mut()).await;
     down.unwrap_or_else(|| {
         reaper.leave();
@@ -127,10 +127,10 @@ async fn take_down(
 async fn prepare(
     spec: &RunSpec,
     plan: &Plan,
-    backend: ServerBackend,
+    backend: ServerSetup,
     reaper: &Reaper,
     (wire, clock): (&Wire, &Clock),
-) -> Result<(RealWorld, Redis, RunDir), RunFailure> {
+) -> Result<(ServerBackend, Redis, RunDir), RunFailure> {
     let nodes = plan.nodes;
     // Removes what an earlier run left behind.
     sweep().await;
@@ -158,14 +158,14 @@ async fn prepare(
     }
     .ensure()?;
     let name = match &backend.servers {
-        World::Docker(_) => WorldName::Docker,
-        World::Process(_) => WorldName::Process,
+        ServerKind::Docker(_) => BackendName::Docker,
+        ServerKind::Process(_) => BackendName::Process,
     };
     let servers = match &backend.servers {
-        World::Process(binary) => ProcessServers::start(binary, layout, dir.path(), reaper)
+        ServerKind::Process(binary) => ProcessServers::start(binary, layout, dir.path(), reaper)
             .await
             .map(RealServers::Process)?,
-        World::Docker(image) => DockerServers::start(image, layout, dir.path(), reaper)
+        ServerKind::Docker(image) => DockerServers::start(image, layout, dir.path(), reaper)
             .await
             .map(RealServers::Docker)?,
     };
@@ -181,7 +181,7 @@ async fn prepare(
         }
         None => None,
     };
-    let world = RealWorld::new(Parts {
+    let backend = ServerBackend::new(Parts {
         containers,
         clock_shim,
         name,
@@ -192,8 +192,8 @@ async fn prepare(
         logs: dir.path().to_owned(),
         reaper: reaper.clone(),
     });
-    world.observe(layout.replicas, &plan.keys, clock).await?;
-    Ok((world, redis, dir))
+    backend.observe(layout.replicas, &plan.keys, clock).await?;
+    Ok((backend, redis, dir))
 }
 
 /// Adds the last words of the worker, which often say more than the error does.

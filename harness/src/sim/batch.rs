@@ -24,7 +24,7 @@ struct Batch<T, L> {
 
 /// Simulates one run. The same simulation gives the same history, byte for byte.
 ///
-/// It runs on a thread of its own, so that a subject that never gives way is an error and not a
+/// It runs on a thread of its own, so that a lock that never gives way is an error and not a
 /// hang; such a thread cannot be ended and is left behind.
 ///
 /// # Errors
@@ -49,7 +49,7 @@ where
     batch(simulations, look, PATIENCE)
 }
 
-/// One run, like [`run`](run()); a subject counts as stuck when one of its turns has
+/// One run, like [`run`](run()); a lock counts as stuck when one of its turns has
 /// lasted for `patience` of real time. Time that the thread spent waiting for a processor does
 /// not count.
 ///

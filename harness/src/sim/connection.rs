@@ -1,4 +1,4 @@
-//! A simulated connection to one node, as a subject sees it: redis-rs's `ConnectionLike`.
+//! A simulated connection to one node, as a lock sees it: redis-rs's `ConnectionLike`.
 //!
 //! It behaves like the reconnecting connection of the real workers: a command fails after the
 //! timeout, a connection with an unanswered command is closed, and the next command opens another.

@@ -18,7 +18,7 @@ use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::process::WorkerOutput;
 use crate::clock::Clock;
 
-/// After this many turns at one instant the subject will never let the clock move.
+/// After this many turns at one instant the lock will never let the clock move.
 const MOST_TURNS: u32 = 100_000;
 
 /// Which of a host's tasks a turn polls first.

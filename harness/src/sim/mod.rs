@@ -1,8 +1,8 @@
-//! The simulated world: the same subjects, driver, nemesis and checkers in virtual time.
+//! The simulated backend: the same locks, driver, nemesis and checkers in virtual time.
 //!
-//! - [`run`](fn@run): one run, on a thread of its own, monitored for subjects that do not yield
+//! - [`run`](fn@run): one run, on a thread of its own, monitored for locks that do not yield
 //! - [`run_many`]: many of them, for a search
-//! - [`SimWorld`]: hosts, network and nodes combined as a [`World`](crate::world::World)
+//! - [`SimBackend`]: hosts, network and nodes combined as a [`Backend`](crate::backend::Backend)
 //! - `host`: one worker; frozen or dropped with its background tasks
 //! - `turn_monitor`: what the watching thread knows of the simulation's
 //! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps
@@ -31,6 +31,7 @@
 //! does not follow from seed and scenario does not reach the history.
 
 mod args;
+mod backend;
 mod batch;
 mod client_endpoint;
 mod connection;
@@ -53,10 +54,9 @@ mod timer;
 mod told_account;
 mod turn_monitor;
 mod wall_clock;
-mod world;
 
-pub use crate::subject::Subject;
+pub use crate::lock_factory::LockFactory;
+pub use backend::SimBackend;
 pub use batch::{run, run_many, run_with_patience};
 pub use runner::{SimError, Simulation, ToldRun, run_told};
 pub use told_account::{Edit, Reading};
-pub use world::SimWorld;

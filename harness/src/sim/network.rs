@@ -26,7 +26,7 @@ use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
 use crate::account::KeyRecord;
 use crate::clock::Clock;
-use crate::history::{Event, What};
+use crate::history::{Event, EventKind};
 use crate::model::Reply;
 use crate::wire::{
     Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests, WireLog,
@@ -399,7 +399,7 @@ impl SimNow {
     fn key_changed(self, node: usize, record: KeyRecord) -> Event {
         Event {
             at_ns: self.run_ns(record.at_ns),
-            what: What::KeyChanged {
+            what: EventKind::KeyChanged {
                 node,
                 key: record.key,
                 value: record.value,

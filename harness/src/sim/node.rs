@@ -8,10 +8,10 @@ use super::frame::Frame;
 use super::told_account::ToldAccount;
 use super::wall_clock::SimWallClock;
 use crate::account::{KeyRecord, KeyWatch, LookTime};
+use crate::backend::{DataChange, keys_to_evict};
 use crate::clock::Clock;
 use crate::history::KeyChange;
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
-use crate::world::{DataChange, keys_to_evict};
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
 const SYNC_NS: u64 = 1_000_000_000;

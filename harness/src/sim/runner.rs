@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use picklock_scenarios::StockPlace;
 
+use super::backend::{Parts, SimBackend};
 use super::run_budget::RunBudget;
 use super::told_account::Reading;
 use super::turn_monitor::TurnMonitor;
-use super::world::{Parts, SimWorld};
 use crate::clock::{self, Clock};
 use crate::context::{Plan, Triggers};
 use crate::driver::{self, RunError, Setup};
-use crate::history::{Event, History, What};
-use crate::subject::Subject;
+use crate::history::{Event, EventKind, History};
+use crate::lock_factory::LockFactory;
 use crate::wire::WireLog;
 
 /// What shall be simulated.
@@ -24,7 +24,7 @@ pub struct Simulation {
     /// The run's numbers.
     pub plan: Plan,
     /// The lock.
-    pub subject: Subject,
+    pub lock: LockFactory,
     /// Where to write down what passes between workers and nodes; `None`: nowhere, at no cost.
     pub log: Option<WireLog>,
 }
@@ -32,9 +32,9 @@ pub struct Simulation {
 /// Why a simulation gave no history.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// A subject's code neither ends nor gives way.
+    /// A lock's code neither ends nor gives way.
     #[error(
-        "stuck: worker {worker} has not given way for {} s of real time; a subject that loops or blocks without ever reaching an `.await` cannot be simulated", patience.as_secs_f64()
+        "stuck: worker {worker} has not given way for {} s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated", patience.as_secs_f64()
     )]
     Stuck {
         /// The worker whose turn it is.
@@ -113,11 +113,11 @@ async fn play(
     monitor: TurnMonitor,
     reading: Option<Reading>,
 ) -> Result<ToldRun, SimError> {
-    let Simulation { plan, subject, log } = simulation;
+    let Simulation { plan, lock, log } = simulation;
     let clock = Clock::start();
     let (triggers, due) = Triggers::of(&plan.scenario.faults);
     let triggers = Arc::new(triggers);
-    let world = Rc::new(SimWorld::new(Parts {
+    let backend = Rc::new(SimBackend::new(Parts {
         version: plan.model,
         nodes: plan.nodes,
         store: plan.scenario.workload.stock_in == StockPlace::Redis,
@@ -130,15 +130,15 @@ async fn play(
         log,
         monitor,
         reading,
-        subject: subject.clone(),
+        lock: lock.clone(),
     }));
-    let network = world.network();
+    let network = backend.network();
     let carrying = tokio::task::spawn_local(Rc::clone(&network).run());
     let budget = Rc::new(RunBudget::default());
     let counted = Rc::clone(&budget);
     let setup = Setup {
         plan,
-        subject: subject.name().to_owned(),
+        lock: lock.name().to_owned(),
         is_labelled: false,
         clock,
         triggers,
@@ -147,7 +147,7 @@ async fn play(
     };
     let ran = tokio::select! {
         biased;
-        ran = driver::run(Rc::new(world), setup, std::future::pending()) => ran,
+        ran = driver::run(Rc::new(backend), setup, std::future::pending()) => ran,
         what = budget.spent() => return Err(SimError::Exhausted(what)),
     };
     carrying.abort();
@@ -166,7 +166,7 @@ fn note_unknown_commands(history: &mut History, unknown: &std::collections::BTre
     for command in unknown {
         history.events.push(Event {
             at_ns: end.at_ns,
-            what: What::FaultMissed {
+            what: EventKind::FaultMissed {
                 fault: "model".into(),
                 reason: format!(
                     "the simulated Redis does not know `{command}`; run it on a real one (--backend process)"

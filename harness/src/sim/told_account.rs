@@ -156,7 +156,7 @@ impl ToldAccount {
     }
 }
 
-/// All keys of the first database, as the real world reads them after a start.
+/// All keys of the first database, as the server backend reads them after a start.
 fn stored(server: &mut Server, now: Now) -> Vec<StoredKey> {
     let client = server.connect();
     let script = StoredKey::READ_ALL.as_bytes();

@@ -1,8 +1,8 @@
 //! Monitors in real time that the simulation's thread makes progress.
 //!
-//! Virtual time cannot show a subject that never yields, nor one that really sleeps. So each turn
+//! Virtual time cannot show a lock that never yields, nor one that really sleeps. So each turn
 //! of a host is marked, and the thread that waits for the simulation looks at the mark. Nothing
-//! that is measured here reaches a history, except that a subject was refused.
+//! that is measured here reaches a history, except that a lock was refused.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A turn that takes longer than this is examined, because virtual time stands still meanwhile. It
 /// is long enough that a machine which stalls for a moment (its host took the processor away,
-/// another process holds a lock of the kernel) is not taken for a subject that sleeps.
+/// another process holds a lock of the kernel) is not taken for a lock that sleeps.
 const LONG_TURN: Duration = Duration::from_millis(150);
 
 /// How old the reading may be that a turn is compared with. What the thread did between the
@@ -63,7 +63,7 @@ impl TurnMonitor {
         Turn { since, before }
     }
 
-    /// A turn is over. `Some`: why its subject cannot be simulated.
+    /// A turn is over. `Some`: why its lock cannot be simulated.
     pub(super) fn end(&self, turn: Turn) -> Option<String> {
         let mark = self.0.turn.load(Ordering::Relaxed);
         self.0.turn.store(mark & !0xffff_ffff, Ordering::Release);

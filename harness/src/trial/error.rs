@@ -35,7 +35,7 @@ pub enum TrialError {
     /// The machine cannot run the trial on real servers.
     #[cfg(feature = "servers")]
     #[error(transparent)]
-    Servers(#[from] crate::real::WorldError),
+    Servers(#[from] crate::servers::BackendError),
     /// A worker of the trial, or the thread of its runs, failed.
     #[cfg(feature = "servers")]
     #[error(transparent)]

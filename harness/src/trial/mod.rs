@@ -66,20 +66,20 @@ use std::path::PathBuf;
 pub use error::TrialError;
 pub use outcome::{Outcome, TrialRun};
 use picklock_impls::{Context, Lock, Node};
-use picklock_scenarios::{Scenario, WorldName, catalog};
+use picklock_scenarios::{BackendName, Scenario, catalog};
 #[cfg(feature = "servers")]
 pub use servers::serve_worker;
 #[cfg(feature = "servers")]
 pub use worker_entry::{WorkerEntry, WorkerError};
 
+use crate::lock_factory::LockFactory;
 use crate::run::simulation;
 use crate::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice, resolve_scenario};
-use crate::subject::Subject;
 
 /// How many seeds are tried unless others are named.
 const SEEDS: u64 = 20;
 
-/// A scenario, the seeds with which it is run, and the world.
+/// A scenario, the seeds with which it is run, and the backend.
 #[derive(Debug, Clone)]
 pub struct Trial {
     scenario: Scenario,
@@ -147,7 +147,7 @@ impl Trial {
     }
 
     /// An option for the lock, as `--impl-option` gives it; `picklock list impls` shows which
-    /// there are. Your own lock has those of [`Subject::with_options`].
+    /// there are. Your own lock has those of [`LockFactory::with_options`].
     #[must_use]
     pub fn option(mut self, name: &str, value: &str) -> Self {
         self.code = format!("{}.option({name:?}, {value:?})", self.code);
@@ -173,14 +173,14 @@ impl Trial {
     /// ```no_run
     /// use picklock_harness::Trial;
     /// use picklock_harness::check::Property;
-    /// use picklock_harness::subject::Subject;
+    /// use picklock_harness::lock_factory::LockFactory;
     /// use picklock_harness::trial::{WorkerEntry, serve_worker};
     /// # use picklock_impls::{Context, Node};
     ///
-    /// fn my_lock() -> Subject {
-    /// #   let strategy = picklock_impls::find("set-nx-px").unwrap();
-    /// #   Subject::of(strategy)
-    ///     // Subject::new("my-lock", 1, MyLock::new)
+    /// fn my_lock() -> LockFactory {
+    /// #   let lock = picklock_impls::find("set-nx-px").unwrap();
+    /// #   LockFactory::of(lock)
+    ///     // LockFactory::new("my-lock", 1, MyLock::new)
     /// }
     ///
     /// fn main() -> Result<(), picklock_harness::TrialError> {
@@ -188,7 +188,7 @@ impl Trial {
     ///         return Ok(());
     ///     }
     ///     let trial = Trial::of("gc-pause")?.seeds([1]).on_redis(WorkerEntry::main());
-    ///     trial.run_subject(&my_lock())?.assert_held(Property::Ownership);
+    ///     trial.run_lock(&my_lock())?.assert_held(Property::Ownership);
     ///     Ok(())
     /// }
     /// ```
@@ -222,35 +222,35 @@ impl Trial {
         nodes: usize,
         build: impl Fn(Vec<Node>, Context) -> L + Send + Sync + 'static,
     ) -> Result<Outcome, TrialError> {
-        self.run_subject(&Subject::new(name, nodes, build))
+        self.run_lock(&LockFactory::new(name, nodes, build))
     }
 
-    /// The same for an existing subject, such as a built-in strategy.
+    /// The same for an existing lock, such as a built-in lock.
     ///
     /// # Errors
     /// As [`Trial::run`].
-    pub fn run_subject(&self, subject: &Subject) -> Result<Outcome, TrialError> {
-        let specs = self.specs(subject)?;
-        let runs = self.run_all(specs, subject)?;
-        Ok(Outcome::new(&self.scenario, &self.code, subject, runs))
+    pub fn run_lock(&self, lock: &LockFactory) -> Result<Outcome, TrialError> {
+        let specs = self.specs(lock)?;
+        let runs = self.run_all(specs, lock)?;
+        Ok(Outcome::new(&self.scenario, &self.code, lock, runs))
     }
 
     /// One specification for each seed.
-    fn specs(&self, subject: &Subject) -> Result<Vec<RunSpec>, TrialError> {
-        let wanted = subject.spec(&self.options);
+    fn specs(&self, lock: &LockFactory) -> Result<Vec<RunSpec>, TrialError> {
+        let wanted = lock.spec(&self.options);
         let scenario = resolve_scenario(self.scenario.clone(), &wanted, self.overrides)
             .map_err(|refused| *refused.error)?;
-        if let Err(source) = subject.read_options(&self.options) {
+        if let Err(source) = lock.read_options(&self.options) {
             return Err(TrialError::of_option(source));
         }
         if self.seeds.is_empty() {
             return Err(TrialError::NoSeeds);
         }
         let spec = RunSpec {
-            subject: wanted,
+            lock: wanted,
             scenario,
             source: self.source.clone(),
-            world: self.world(),
+            backend: self.backend(),
             servers: self.servers.clone(),
             seed: 0,
             overrides: self.overrides,
@@ -263,25 +263,29 @@ impl Trial {
     }
 
     #[cfg(feature = "servers")]
-    fn world(&self) -> WorldName {
+    fn backend(&self) -> BackendName {
         match &self.workers_from {
-            Some(_) => WorldName::Process,
-            None => WorldName::Sim,
+            Some(_) => BackendName::Process,
+            None => BackendName::Sim,
         }
     }
 
     #[cfg(not(feature = "servers"))]
-    fn world(&self) -> WorldName {
-        WorldName::Sim
+    fn backend(&self) -> BackendName {
+        BackendName::Sim
     }
 
-    fn run_all(&self, specs: Vec<RunSpec>, subject: &Subject) -> Result<Vec<TrialRun>, TrialError> {
+    fn run_all(
+        &self,
+        specs: Vec<RunSpec>,
+        lock: &LockFactory,
+    ) -> Result<Vec<TrialRun>, TrialError> {
         #[cfg(feature = "servers")]
         if let Some(entry) = &self.workers_from {
             return servers::run_all(specs, entry);
         }
         let runs = specs.iter().map(|spec| {
-            let output = simulation(spec, subject.clone(), false);
+            let output = simulation(spec, lock.clone(), false);
             TrialRun::of(spec.seed, output)
         });
         runs.collect()

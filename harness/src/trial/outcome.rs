@@ -8,8 +8,8 @@ use super::error::TrialError;
 use crate::check::{Cause, Property, Status, Verdict, Verdicts, judge};
 use crate::expectation::{Expected, Tables, fits};
 use crate::history::History;
+use crate::lock_factory::LockFactory;
 use crate::run::{RunFailure, RunOutput};
-use crate::subject::Subject;
 
 /// One run of a trial.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub struct Outcome {
     scenario: Scenario,
     /// How the trial was made, as code, to run it again.
     code: String,
-    subject: String,
+    lock: String,
     runs: Vec<TrialRun>,
 }
 
@@ -50,13 +50,13 @@ impl Outcome {
     pub(super) fn new(
         scenario: &Scenario,
         code: &str,
-        subject: &Subject,
+        lock: &LockFactory,
         runs: Vec<TrialRun>,
     ) -> Self {
         Outcome {
             scenario: scenario.clone(),
             code: code.to_owned(),
-            subject: subject.name().to_owned(),
+            lock: lock.name().to_owned(),
             runs,
         }
     }
@@ -106,7 +106,7 @@ impl Outcome {
         });
     }
 
-    /// Asserts what the scenario's own file expects of this subject, or of any other (`"*"`).
+    /// Asserts what the scenario's own file expects of this lock, or of any other (`"*"`).
     ///
     /// # Panics
     /// A run was judged otherwise, or the scenario expects nothing.
@@ -114,7 +114,7 @@ impl Outcome {
     pub fn assert_as_expected(&self) {
         let scenario = &self.scenario;
         // The caller asks for it, so the expectation binds this lock.
-        let expected = Expected::of(scenario, &self.subject, Tables::NamedOrAll);
+        let expected = Expected::of(scenario, &self.lock, Tables::NamedOrAll);
         if expected == Expected::default() {
             panic!(
                 "the scenario `{}` says nothing about what it expects",
@@ -142,7 +142,7 @@ impl Outcome {
         let verdict = &run.verdicts[&property];
         let mut text = format!(
             "`{}` in `{}`: {property} should be {wanted}, which fails in {count} of {} runs\n\nseed {}: {property} {}",
-            self.subject,
+            self.lock,
             self.scenario.name,
             self.runs.len(),
             run.seed,

@@ -15,11 +15,11 @@ use super::error::TrialError;
 use super::outcome::TrialRun;
 use super::worker_entry::{REAPER, ROLE, WORKER, WorkerEntry, WorkerError};
 use crate::adapter::worker_command::WorkerCommand;
-use crate::real::{Binary, ReaperError, World, run_reaper};
-use crate::run::{Backend, RunFailure, ServerBackend, run};
+use crate::lock_factory::LockFactory;
+use crate::run::{BackendSetup, RunFailure, ServerSetup, run};
+use crate::servers::{Binary, ReaperError, ServerKind, run_reaper};
 use crate::spec::RunSpec;
-use crate::subject::Subject;
-use crate::worker::serve_subject;
+use crate::worker::serve_lock;
 
 /// Where a process in a role writes its answers.
 const ANSWERS: &str = "/proc/self/fd/3";
@@ -31,9 +31,9 @@ const ANSWERS: &str = "/proc/self/fd/3";
 /// `true`, `main` should return:
 ///
 /// ```
-/// # use picklock_harness::subject::Subject;
+/// # use picklock_harness::lock_factory::LockFactory;
 /// # use picklock_harness::trial::serve_worker;
-/// # fn my_lock() -> Subject { Subject::of(picklock_impls::find("set-nx-px").unwrap()) }
+/// # fn my_lock() -> LockFactory { LockFactory::of(picklock_impls::find("set-nx-px").unwrap()) }
 /// # fn main() -> Result<(), picklock_harness::TrialError> {
 /// if serve_worker(&[my_lock()])? {
 ///     return Ok(());
@@ -52,13 +52,13 @@ const ANSWERS: &str = "/proc/self/fd/3";
 /// ```
 ///
 /// # Errors
-/// The trial runs a lock that is not among `subjects`, or the driver went away.
-pub fn serve_worker(subjects: &[Subject]) -> Result<bool, WorkerError> {
+/// The trial runs a lock that is not among `locks`, or the driver went away.
+pub fn serve_worker(locks: &[LockFactory]) -> Result<bool, WorkerError> {
     let Ok(role) = std::env::var(ROLE) else {
         return Ok(false);
     };
     match role.strip_prefix(WORKER) {
-        Some(name) => worker(name, subjects)?,
+        Some(name) => worker(name, locks)?,
         None => reaper()?,
     }
     Ok(true)
@@ -70,11 +70,11 @@ fn reaper() -> Result<(), WorkerError> {
     run_reaper(io::stdin().lock(), answers).map_err(WorkerError::Answers)
 }
 
-fn worker(name: &str, subjects: &[Subject]) -> Result<(), WorkerError> {
-    let subject = subjects.iter().find(|subject| subject.name() == name);
-    let subject = subject.ok_or_else(|| WorkerError::Unknown {
+fn worker(name: &str, locks: &[LockFactory]) -> Result<(), WorkerError> {
+    let lock = locks.iter().find(|lock| lock.name() == name);
+    let lock = lock.ok_or_else(|| WorkerError::Unknown {
         name: name.to_owned(),
-        known: subjects.iter().map(|it| it.name().to_owned()).collect(),
+        known: locks.iter().map(|it| it.name().to_owned()).collect(),
     })?;
     on_own_thread(async || {
         let answers = pipe::OpenOptions::new()
@@ -82,7 +82,7 @@ fn worker(name: &str, subjects: &[Subject]) -> Result<(), WorkerError> {
             .map_err(WorkerError::Answers)?;
         let requests = tokio::io::BufReader::new(tokio::io::stdin());
         // A request without a number can come from no driver but a defective one.
-        serve_subject(subject, requests, answers, |_| ()).await?;
+        serve_lock(lock, requests, answers, |_| ()).await?;
         Ok(())
     })
 }
@@ -97,11 +97,9 @@ pub(super) fn run_all(
         for spec in &specs {
             let servers = Binary::find(spec.servers.redis_server.as_deref())?;
             let mut reaper = entry.command(REAPER)?.into_iter();
-            let backend = Backend::Servers(ServerBackend {
-                servers: World::Process(servers),
-                worker: WorkerCommand::new(
-                    entry.command(&format!("{WORKER}{}", spec.subject.name))?,
-                ),
+            let backend = BackendSetup::Servers(ServerSetup {
+                servers: ServerKind::Process(servers),
+                worker: WorkerCommand::new(entry.command(&format!("{WORKER}{}", spec.lock.name))?),
                 reaper: reaper.next().unwrap_or_default().into(),
                 reaper_args: reaper.map(OsString::from).collect(),
             });

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::adapter::serve::ServeError;
-use crate::real::ReaperError;
+use crate::servers::ReaperError;
 
 /// Names the role of a process that a trial started: [`REAPER`], or [`WORKER`] and a lock's name.
 pub(super) const ROLE: &str = "PICKLOCK_TRIAL_ROLE";

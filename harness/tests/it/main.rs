@@ -1,6 +1,6 @@
 //! The harness from the outside, in one binary.
 //!
-//! - [`sim`]: the simulated world; needs nothing
+//! - [`sim`]: the simulated backend; needs nothing
 //! - [`articles`]: what articles say of the built-in locks; needs nothing
 //! - [`account`]: the account of the keys as real servers tell it; needs nothing
 //! - [`wire`]: the links between real sockets; needs nothing

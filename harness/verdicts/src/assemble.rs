@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::check::Verdicts;
-use crate::history::{EndReason, History, LAST_LOOK, Misbehaviour, What};
+use crate::history::{EndReason, EventKind, History, LAST_LOOK, Misbehaviour};
 use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 
 /// What the record says besides what the history shows.
@@ -11,11 +11,11 @@ use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFau
 pub struct About {
     /// Version of picklock.
     pub picklock: String,
-    /// Version of the subject.
-    pub subject_version: String,
+    /// Version of the lock.
+    pub lock_version: String,
     /// The scenario's summary.
     pub summary: String,
-    /// Why that world.
+    /// Why that backend.
     pub backend_reason: String,
     /// The servers.
     pub redis: Redis,
@@ -33,9 +33,9 @@ pub fn assemble(history: &History, verdicts: Verdicts, about: About) -> RunRecor
     RunRecord {
         format: FORMAT.to_owned(),
         picklock: about.picklock,
-        subject: Subject {
-            name: header.subject.clone(),
-            version: about.subject_version,
+        lock: Subject {
+            name: header.lock.clone(),
+            version: about.lock_version,
         },
         scenario: header.scenario.clone(),
         summary: about.summary,
@@ -55,7 +55,7 @@ pub fn assemble(history: &History, verdicts: Verdicts, about: About) -> RunRecor
         interrupted: history.events.iter().rev().any(|event| {
             matches!(
                 event.what,
-                What::End {
+                EventKind::End {
                     reason: EndReason::Interrupted,
                     ..
                 }
@@ -75,21 +75,21 @@ pub fn counts(history: &History) -> Counts {
     };
     for event in &history.events {
         match &event.what {
-            What::Granted { .. } => counts.granted += 1,
-            What::Refused { .. } => counts.refused += 1,
-            What::AcquireFailed { .. } | What::ExtendFailed { .. } | What::ReleaseFailed { .. } => {
-                counts.failed += 1
-            }
-            What::Extended { .. } | What::ExtendGranted { .. } => counts.extended += 1,
-            What::Released {
+            EventKind::Granted { .. } => counts.granted += 1,
+            EventKind::Refused { .. } => counts.refused += 1,
+            EventKind::AcquireFailed { .. }
+            | EventKind::ExtendFailed { .. }
+            | EventKind::ReleaseFailed { .. } => counts.failed += 1,
+            EventKind::Extended { .. } | EventKind::ExtendGranted { .. } => counts.extended += 1,
+            EventKind::Released {
                 released: Some(true),
                 ..
             } => counts.released += 1,
-            What::Arrivals { came, unserved } => {
+            EventKind::Arrivals { came, unserved } => {
                 counts.arrived = Some(*came);
                 counts.unserved = Some(*unserved);
             }
-            What::End {
+            EventKind::End {
                 stock_left, sold, ..
             } => {
                 counts.stock_left = sum(stock_left);
@@ -112,7 +112,7 @@ fn faults(history: &History) -> Vec<StruckFault> {
     let mut faults: Vec<StruckFault> = Vec::new();
     for event in &history.events {
         match &event.what {
-            What::FaultBegan {
+            EventKind::FaultBegan {
                 id,
                 fault,
                 detail,
@@ -130,12 +130,12 @@ fn faults(history: &History) -> Vec<StruckFault> {
                     nodes: nodes.clone(),
                 });
             }
-            What::FaultEnded { id } => {
+            EventKind::FaultEnded { id } => {
                 if let Some(index) = ids.iter().position(|one| *one == Some(*id)) {
                     faults[index].ended_ns = Some(event.at_ns);
                 }
             }
-            What::FaultMissed { fault, reason, .. } if fault != LAST_LOOK => {
+            EventKind::FaultMissed { fault, reason, .. } if fault != LAST_LOOK => {
                 ids.push(None);
                 faults.push(StruckFault {
                     fault: fault.clone(),
@@ -155,8 +155,8 @@ fn faults(history: &History) -> Vec<StruckFault> {
 /// What went wrong beside the faults. A busy machine stalls often: that comes last, so that it hides
 /// nothing where a list is cut.
 fn trouble(history: &History) -> Vec<String> {
-    let in_words = |event: &What| match event {
-        What::Misbehaved {
+    let in_words = |event: &EventKind| match event {
+        EventKind::Misbehaved {
             worker,
             kind,
             detail,
@@ -166,26 +166,28 @@ fn trouble(history: &History) -> Vec<String> {
             }
             Misbehaviour::Hung => format!("worker {worker} hung: {detail}"),
         }),
-        What::WorkerDown {
+        EventKind::WorkerDown {
             worker,
             by_fault: false,
             reason,
         } => Some(format!("worker {worker} died on its own: {reason}")),
-        What::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => {
+        EventKind::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => {
             Some(format!("the {LAST_LOOK} after the run failed: {reason}"))
         }
-        What::NodeLost { node, reason } => Some(format!("node {node} failed on its own: {reason}")),
-        What::FaultEscaped { worker, .. } => Some(format!(
+        EventKind::NodeLost { node, reason } => {
+            Some(format!("node {node} failed on its own: {reason}"))
+        }
+        EventKind::FaultEscaped { worker, .. } => Some(format!(
             "worker {worker} went on although it was frozen or dead"
         )),
-        What::GrantWithoutCommand { worker, .. } => Some(format!(
+        EventKind::GrantWithoutCommand { worker, .. } => Some(format!(
             "worker {worker} got the lock without a command to the servers that it was given"
         )),
-        What::Shortage { reason } => Some(format!("the harness ran short: {reason}")),
-        What::Stalled { late_ms } => Some(format!("the machine stalled for {late_ms} ms")),
+        EventKind::Shortage { reason } => Some(format!("the harness ran short: {reason}")),
+        EventKind::Stalled { late_ms } => Some(format!("the machine stalled for {late_ms} ms")),
         _ => None,
     };
-    let is_stall = |what: &What| matches!(what, What::Stalled { .. });
+    let is_stall = |what: &EventKind| matches!(what, EventKind::Stalled { .. });
     let events = || history.events.iter().map(|event| &event.what);
     let others = events().filter(|what| !is_stall(what));
     let stalls = events().filter(|what| is_stall(what));
@@ -202,8 +204,8 @@ mod tests {
     fn stalls_come_after_all_other_trouble() {
         let mut history =
             read_history(&include_bytes!("../tests/histories/calm.jsonl")[..]).unwrap();
-        let stalled = |late_ms| What::Stalled { late_ms };
-        let lost = What::NodeLost {
+        let stalled = |late_ms| EventKind::Stalled { late_ms };
+        let lost = EventKind::NodeLost {
             node: 0,
             reason: "killed".into(),
         };

@@ -1,10 +1,10 @@
-//! What a scenario expects of a subject, and which verdicts differ from it.
+//! What a scenario expects of a lock, and which verdicts differ from it.
 //!
 //! The rules:
 //!
 //! - `[expect.NAME]` replaces `[expect."*"]` as a whole, not property by property.
-//! - `"*"` applies to the locks that the scenario's author could know: the built-in strategies
-//!   without options. [`Tables`] says which tables apply to a subject.
+//! - `"*"` applies to the locks that the scenario's author could know: the built-in locks
+//!   without options. [`Tables`] says which tables apply to a lock.
 //! - Nothing is expected of a property that is not mentioned.
 //! - A property that does not apply (fencing without tokens) counts as held.
 //! - A property that could not be judged counts neither as held nor as violated.
@@ -17,23 +17,23 @@ use picklock_scenarios::Scenario;
 use crate::check::{Cause, Property, Status, Verdict, Verdicts};
 use crate::record::Surprise;
 
-/// Which `[expect]` tables of a scenario apply to a subject.
+/// Which `[expect]` tables of a scenario apply to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
-    /// The table with its name, else `"*"`: for built-in strategies without options.
+    /// The table with its name, else `"*"`: for built-in locks without options.
     NamedOrAll,
     /// Only the table with its name: for mutants, locks with options, and programs of the user.
     NamedOnly,
 }
 
-/// What is expected of one subject under one scenario.
+/// What is expected of one lock under one scenario.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected(BTreeMap<Property, Expectation>);
 
 impl Expected {
-    /// What the scenario expects of `subject`; nothing if no table applies.
-    pub fn of(scenario: &Scenario, subject: &str, tables: Tables) -> Expected {
-        let named = scenario.expect.get(subject);
+    /// What the scenario expects of `lock`; nothing if no table applies.
+    pub fn of(scenario: &Scenario, lock: &str, tables: Tables) -> Expected {
+        let named = scenario.expect.get(lock);
         let all = || scenario.expect.get("*");
         let table = match tables {
             Tables::NamedOrAll => named.or_else(all),

@@ -1,8 +1,8 @@
-//! How long the subject took to answer, as HdrHistograms.
+//! How long the lock took to answer, as HdrHistograms.
 //!
 //! Latency is measured from the driver's request to the worker's answer, on the driver's clock.
 //! Only operations that succeeded are measured: a refusal takes as long as the scenario lets the
-//! subject wait, and would hide the lock's own time.
+//! lock wait, and would hide the lock's own time.
 //!
 //! In an open loop `acquire` begins earlier, when the buyer arrived, even if no worker was free
 //! then. For comparison there is also [`ASKED`], measured from the worker's own request. It leaves
@@ -153,7 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::history::{Event, What, read_history};
+    use crate::history::{Event, EventKind, read_history};
 
     fn decode(latency: &Latency) -> Histogram<u64> {
         super::decode(&latency.histogram).unwrap()
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    fn history(events: Vec<(u64, What)>) -> History {
+    fn history(events: Vec<(u64, EventKind)>) -> History {
         let header = concat!(
             r#"{"format":"picklock-history/1","scenario":"calm","subject":"s","backend":"sim","#,
             r#""seed":1,"workers":2,"nodes":1,"keys":["k"],"ttl_ms":1000,"stock_start":1,"#,
@@ -275,8 +275,8 @@ mod tests {
         history
     }
 
-    fn acquire(worker: usize, op: u64) -> What {
-        What::Acquire {
+    fn acquire(worker: usize, op: u64) -> EventKind {
+        EventKind::Acquire {
             worker,
             op,
             key: 0,
@@ -286,8 +286,8 @@ mod tests {
         }
     }
 
-    fn asked_for(worker: usize, op: u64, intended_us: u64) -> What {
-        let What::Acquire {
+    fn asked_for(worker: usize, op: u64, intended_us: u64) -> EventKind {
+        let EventKind::Acquire {
             key,
             ttl_ms,
             wait_ms,
@@ -296,7 +296,7 @@ mod tests {
         else {
             unreachable!("it is one");
         };
-        What::Acquire {
+        EventKind::Acquire {
             worker,
             op,
             key,
@@ -306,8 +306,8 @@ mod tests {
         }
     }
 
-    fn granted(worker: usize, op: u64) -> What {
-        What::Granted {
+    fn granted(worker: usize, op: u64) -> EventKind {
+        EventKind::Granted {
             worker,
             op,
             token: "t".into(),
@@ -323,11 +323,11 @@ mod tests {
             (0, acquire(0, 1)),
             (100, acquire(1, 2)),
             (300, granted(0, 1)),
-            (400, What::Refused { worker: 1, op: 2 }),
-            (1_000, What::Release { worker: 0, op: 1 }),
+            (400, EventKind::Refused { worker: 1, op: 2 }),
+            (1_000, EventKind::Release { worker: 0, op: 1 }),
             (
                 1_050,
-                What::Released {
+                EventKind::Released {
                     worker: 0,
                     op: 1,
                     released: Some(true),
@@ -365,7 +365,7 @@ mod tests {
             (910, granted(0, 2)),
             // Refused and repeated: the buyer has waited since it arrived.
             (920, asked_for(0, 3, 600)),
-            (930, What::Refused { worker: 0, op: 3 }),
+            (930, EventKind::Refused { worker: 0, op: 3 }),
             (940, asked_for(0, 4, 600)),
             (950, granted(0, 4)),
         ]);

@@ -9,8 +9,8 @@
 //! - [`check`]: the checkers, one property a file
 //! - [`record`]: the documents that runs produce
 //! - [`assemble`]: from history and verdicts to the record
-//! - [`expectation`]: what a scenario expects of a subject, and what differs from it
-//! - [`latency`]: how long the subject took
+//! - [`expectation`]: what a scenario expects of a lock, and what differs from it
+//! - [`latency`]: how long the lock took
 //! - `encoded_histogram`: that as text in a record
 
 pub mod assemble;

@@ -3,16 +3,16 @@
 //! Its author caught the exception around the `SET` and went on (S15, a fail-open wrapper: csredis#419).
 //! Caught by `lease`, cause `unbacked-grant`, when Redis refuses the `SET` because it has no memory.
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::attempts::Attempts;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::own_attempt::{Attempt, OwnAttempt};
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
-use crate::strategies::set_nx_px::SetNxPx;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "error-is-grant",
     summary: "mutant: set-nx-px that goes on after an error as if it had the lock",
     nodes: 1,

@@ -5,10 +5,10 @@
 //! single node either, because that would refuse such replies by accident. Caught by a freeze as
 //! the grant's replies arrive, cause `expired-grant`.
 
-use crate::Strategy;
-use crate::strategies::redlock::{OPTIONS, Redlock, Rules};
+use crate::BuiltInLock;
+use crate::locks::redlock::{OPTIONS, Redlock, Rules};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "expired-is-held",
     summary: "mutant: redlock without the validity check",
     nodes: 5,

@@ -6,15 +6,15 @@
 
 use std::time::Duration;
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
-use crate::strategies::set_nx_px::SetNxPx;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "extend-without-token",
     summary: "mutant: set-nx-px whose extension extends any lock that it finds",
     nodes: 1,

@@ -3,10 +3,10 @@
 //! Two halves have no node in common (L10: node-redlock#313, even numbers of nodes). Caught by `lease`,
 //! cause `unbacked-grant`, when the network splits the nodes between two clients.
 
-use crate::Strategy;
-use crate::strategies::redlock::{OPTIONS, Redlock, Rules};
+use crate::BuiltInLock;
+use crate::locks::redlock::{OPTIONS, Redlock, Rules};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "half-quorum",
     summary: "mutant: redlock on four nodes that treats two as a majority",
     nodes: 4,

@@ -11,11 +11,11 @@ use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
-use crate::strategies::set_nx_px::SetNxPx;
-use crate::{Context, Strategy};
+use crate::{BuiltInLock, Context};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "no-expiry",
     summary: "mutant: SET NX without a TTL; a dead holder keeps the lock",
     nodes: 1,

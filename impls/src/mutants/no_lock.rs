@@ -13,9 +13,9 @@ use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Deadline;
 use crate::token::random_token;
-use crate::{Context, Strategy};
+use crate::{BuiltInLock, Context};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "no-lock",
     summary: "mutant: grants every request, whatever Redis says",
     nodes: 1,

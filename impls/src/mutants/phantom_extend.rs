@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use redis::{Cmd, SetExpiry, SetOptions};
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::locks::watchdog::OPTIONS;
 use crate::options::Options;
 use crate::renewal::Habits;
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
-use crate::strategies::set_nx_px::SetNxPx;
-use crate::strategies::watchdog::OPTIONS;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "phantom-extend",
     summary: "mutant: a watchdog whose renewal rewrites the key, lost or not",
     nodes: 1,

@@ -4,10 +4,10 @@
 //! hold the lock. In a calm scenario that is a matter of luck. A scenario that splits the votes, by
 //! delaying each client's commands to other nodes, shows it every time.
 
-use crate::Strategy;
-use crate::strategies::redlock::{OPTIONS, Redlock, Rules};
+use crate::BuiltInLock;
+use crate::locks::redlock::{OPTIONS, Redlock, Rules};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "redlock-no-quorum",
     summary: "mutant: redlock that treats one node of five as a majority",
     nodes: 5,

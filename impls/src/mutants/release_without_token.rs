@@ -3,13 +3,13 @@
 //! A late holder deletes its successor's lock (S4). Caught by `ownership`, cause `stolen-release`,
 //! when a holder outlives its lease and then releases.
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
-use crate::strategies::set_nx_px::SetNxPx;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "release-without-token",
     summary: "mutant: set-nx-px whose release deletes any lock that it finds",
     nodes: 1,

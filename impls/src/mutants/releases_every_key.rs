@@ -8,17 +8,17 @@ use std::sync::LazyLock;
 
 use redis::Script;
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
-use crate::strategies::set_nx_px::SetNxPx;
 
 /// Deletes everything if the key holds the token.
 static DELETE_EVERY_KEY: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("delete_every_key.lua")));
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "releases-every-key",
     summary: "mutant: set-nx-px whose release deletes the keys of all locks",
     nodes: 1,

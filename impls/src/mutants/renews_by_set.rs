@@ -5,14 +5,14 @@
 //! took it meanwhile (S3, S4). Caught by `resource` when a holder works on after its key was evicted,
 //! and is never told.
 
-use crate::Strategy;
+use crate::BuiltInLock;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::locks::watchdog::OPTIONS;
 use crate::mutants::phantom_extend::WritesAnew;
 use crate::renewal::Habits;
 use crate::renewing::Renewing;
-use crate::strategies::set_nx_px::SetNxPx;
-use crate::strategies::watchdog::OPTIONS;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "renews-by-set",
     summary: "mutant: a watchdog whose renewals write the key without looking",
     nodes: 1,

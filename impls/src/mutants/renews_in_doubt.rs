@@ -12,14 +12,14 @@ use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::locks::watchdog::OPTIONS;
 use crate::renewal::{Habits, Renewals};
 use crate::renewing::Renewable;
 use crate::stopwatch::Deadline;
-use crate::strategies::set_nx_px::SetNxPx;
-use crate::strategies::watchdog::OPTIONS;
-use crate::{Context, Strategy};
+use crate::{BuiltInLock, Context};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "renews-in-doubt",
     summary: "mutant: a watchdog that renews even a lock that it may not have",
     nodes: 1,

@@ -5,13 +5,13 @@
 //! lost, the lock is free since the first try, and the second one deletes the successor's. Caught by
 //! `ownership`, cause `stolen-release`, when the reply to a release is lost.
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
-use crate::strategies::set_nx_px::SetNxPx;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "retry-without-token",
     summary: "mutant: set-nx-px that repeats an unanswered release as a plain DEL",
     nodes: 1,

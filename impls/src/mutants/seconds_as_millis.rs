@@ -4,15 +4,15 @@
 //! The key of a lease of one second is gone after a millisecond (S6). Caught while nothing goes wrong:
 //! by `lease`, and by `claims`, cause `wrong-expiry`.
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::own_attempt::{Attempt, OwnAttempt};
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
-use crate::strategies::set_nx_px::SetNxPx;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "seconds-as-millis",
     summary: "mutant: SET NX PX with a number of seconds; the key is gone at once",
     nodes: 1,

@@ -4,10 +4,10 @@
 //! redisson#5761, python-redis-lock#71). Caught by `progress` when the holder dies and its waiters have
 //! time.
 
-use crate::Strategy;
-use crate::strategies::signal_list::{NAP, SignalList, Wakes};
+use crate::BuiltInLock;
+use crate::locks::signal_list::{NAP, SignalList, Wakes};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "sleeps-until-notified",
     summary: "mutant: signal-list whose waiters sleep until a release wakes them",
     nodes: 1,

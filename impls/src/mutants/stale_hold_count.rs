@@ -8,15 +8,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
 use crate::stopwatch::Deadline;
-use crate::strategies::set_nx_px::SetNxPx;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "stale-hold-count",
     summary: "mutant: re-entrant set-nx-px that goes on counting after it lost the lock",
     nodes: 1,

@@ -4,13 +4,13 @@
 //! madelson/DistributedLock#191). Caught by `claims`, cause `false-release`, when a release is lost on
 //! its way.
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
-use crate::strategies::set_nx_px::SetNxPx;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "timeout-is-release",
     summary: "mutant: set-nx-px that claims success for a release without an answer",
     nodes: 1,

@@ -10,12 +10,12 @@ use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
-use crate::strategies::set_nx_px::SetNxPx;
 use crate::token::random_token;
-use crate::{Context, Strategy};
+use crate::{BuiltInLock, Context};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "token-per-client",
     summary: "mutant: set-nx-px with one token for all acquisitions of a client",
     nodes: 1,

@@ -6,13 +6,13 @@
 
 use std::time::Duration;
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::delegating_lock::DelegatingLock;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::patience::RETRY;
-use crate::strategies::set_nx_px::SetNxPx;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "truncated-key",
     summary: "mutant: set-nx-px that keeps the first 16 bytes of the key",
     nodes: 1,

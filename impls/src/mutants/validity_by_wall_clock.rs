@@ -10,12 +10,12 @@ use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError};
 use crate::delegating_lock::DelegatingLock;
 use crate::lease::Lease;
+use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
 use crate::patience::RETRY;
 use crate::stopwatch::Deadline;
-use crate::strategies::set_nx_px::{SetNxPx, set_nx_px};
-use crate::{Context, Strategy};
+use crate::{BuiltInLock, Context};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "validity-by-wall-clock",
     summary: "mutant: set-nx-px that measures its validity on the wall clock",
     nodes: 1,

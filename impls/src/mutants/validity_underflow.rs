@@ -8,10 +8,10 @@
 
 use std::time::Duration;
 
-use crate::Strategy;
-use crate::strategies::redlock::{OPTIONS, Redlock, Rules};
+use crate::BuiltInLock;
+use crate::locks::redlock::{OPTIONS, Redlock, Rules};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "validity-underflow",
     summary: "mutant: redlock whose validity wraps around below zero",
     nodes: 5,

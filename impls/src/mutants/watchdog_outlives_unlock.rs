@@ -4,11 +4,11 @@
 //! long as the client lives (L2). Caught by `progress` when a release is swallowed: the key of a
 //! sound lock expires.
 
-use crate::Strategy;
+use crate::BuiltInLock;
+use crate::locks::watchdog::{OPTIONS, watchdog};
 use crate::renewal::Habits;
-use crate::strategies::watchdog::{OPTIONS, watchdog};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "watchdog-outlives-unlock",
     summary: "mutant: a watchdog that renews the lock even after its release",
     nodes: 1,

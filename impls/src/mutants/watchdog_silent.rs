@@ -5,11 +5,11 @@
 //! after the lease: the holder of a sound lock is told in time not to touch the stock. `outlived-lease`
 //! when a holder with a long section loses its connection: nothing tells it that its lease is over.
 
-use crate::Strategy;
+use crate::BuiltInLock;
+use crate::locks::watchdog::{OPTIONS, watchdog};
 use crate::renewal::Habits;
-use crate::strategies::watchdog::{OPTIONS, watchdog};
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "watchdog-silent",
     summary: "mutant: a watchdog that does not report the loss of the lease",
     nodes: 1,

@@ -4,15 +4,15 @@
 //! Every lease of whole seconds is right. Caught with a lease of 1,500 ms: by `lease` when the work
 //! takes longer than a second, and by `claims`, cause `wrong-expiry`, in any case.
 
-use crate::Strategy;
+use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
 use crate::own_attempt::{Attempt, OwnAttempt};
 use crate::patience::RETRY;
 use crate::stopwatch::Stopwatch;
-use crate::strategies::set_nx_px::SetNxPx;
 
-pub(crate) const STRATEGY: Strategy = Strategy {
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "whole-seconds",
     summary: "mutant: SET NX EX with the whole seconds of the lease, rounded down",
     nodes: 1,

@@ -66,7 +66,7 @@ async fn subscribe(url: String, channel: String) -> redis::RedisResult<Box<dyn S
     Ok(Box::new(RealSubscription(connection)))
 }
 
-/// One client of the strategy `name`.
+/// One client of the lock `name`.
 pub fn build(
     name: &str,
     nodes: Vec<Node>,
@@ -76,7 +76,7 @@ pub fn build(
     build_with(name, nodes, wall_clock, seed, &[])
 }
 
-/// One client of the strategy `name`, with options.
+/// One client of the lock `name`, with options.
 pub fn build_with(
     name: &str,
     nodes: Vec<Node>,
@@ -84,13 +84,13 @@ pub fn build_with(
     seed: u64,
     options: &[(&str, &str)],
 ) -> Box<dyn DynLock> {
-    let strategy = find(name).unwrap_or_else(|| panic!("no strategy `{name}`"));
+    let lock = find(name).unwrap_or_else(|| panic!("no lock `{name}`"));
     let context = Context {
         wall_clock,
         entropy: StdRng::seed_from_u64(seed),
-        options: strategy.read_options(options.iter().copied()).unwrap(),
+        options: lock.read_options(options.iter().copied()).unwrap(),
     };
-    (strategy.build)(nodes, context)
+    (lock.build)(nodes, context)
 }
 
 /// One client on real servers, which records its commands.
@@ -123,11 +123,11 @@ pub fn left(grant: &Grant) -> Duration {
     grant.valid_until.unwrap().left()
 }
 
-/// As many servers as the strategy needs.
+/// As many servers as the lock needs.
 pub fn servers_for(name: &str) -> Vec<RedisServer> {
-    let strategy = find(name).unwrap_or_else(|| panic!("no strategy `{name}`"));
-    let server = |_| RedisServer::with_replicas(strategy.replicas);
-    (0..strategy.nodes).map(server).collect()
+    let lock = find(name).unwrap_or_else(|| panic!("no lock `{name}`"));
+    let server = |_| RedisServer::with_replicas(lock.replicas);
+    (0..lock.nodes).map(server).collect()
 }
 
 /// Runs clients that may have background tasks.

@@ -1,9 +1,9 @@
-//! A strategy sends the commands that its documentation names.
+//! A lock sends the commands that its documentation names.
 
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_impls::{Grant, STRATEGIES};
+use picklock_impls::{Grant, LOCKS};
 use redis::Script;
 
 use crate::client::{SetClock, client_with_tasks, recorded, servers_for};
@@ -17,11 +17,11 @@ fn second() -> Duration {
 }
 
 fn compare_and_delete() -> Script {
-    Script::new(include_str!("../../src/strategies/compare_and_delete.lua"))
+    Script::new(include_str!("../../src/locks/compare_and_delete.lua"))
 }
 
 fn compare_and_pexpire() -> Script {
-    Script::new(include_str!("../../src/strategies/compare_and_pexpire.lua"))
+    Script::new(include_str!("../../src/locks/compare_and_pexpire.lua"))
 }
 
 #[tokio::test]
@@ -89,12 +89,12 @@ async fn set_nx_px() {
     let names = [(grant.token.as_str(), "TOKEN")];
     assert_eq!(log.take(&names), ["SET k TOKEN NX PX 1000"]);
 
-    let code = include_str!("../../src/strategies/compare_and_pexpire.lua");
+    let code = include_str!("../../src/locks/compare_and_pexpire.lua");
     lock.extend(KEY, &grant, 2 * second()).await.unwrap();
     let extending = first_call(&compare_and_pexpire(), code, "TOKEN 2000");
     assert_eq!(log.take(&names), extending);
 
-    let code = include_str!("../../src/strategies/compare_and_delete.lua");
+    let code = include_str!("../../src/locks/compare_and_delete.lua");
     assert!(lock.release(KEY, &grant).await.unwrap());
     let releasing = first_call(&compare_and_delete(), code, "TOKEN");
     assert_eq!(log.take(&names), releasing);
@@ -144,18 +144,18 @@ async fn redlock() {
     assert_eq!(log.take(&names), vec![format!("{deleting}TOKEN"); 6]);
 }
 
-/// The strategies whose release and extension are those of `set-nx-px`.
+/// The locks whose release and extension are those of `set-nx-px`.
 #[tokio::test]
 async fn what_takes_the_lock_in_a_script() {
     let scripts = [
         (
             "setnx-lua",
-            include_str!("../../src/strategies/setnx_pexpire.lua"),
+            include_str!("../../src/locks/setnx_pexpire.lua"),
             "1 k",
         ),
         (
             "fenced",
-            include_str!("../../src/strategies/set_and_count.lua"),
+            include_str!("../../src/locks/set_and_count.lua"),
             "2 k k:fence",
         ),
     ];
@@ -169,7 +169,7 @@ async fn what_takes_the_lock_in_a_script() {
         let taking = [call.clone(), format!("SCRIPT LOAD {code}"), call];
         assert_eq!(log.take(&names), taking);
         assert!(lock.release(KEY, &grant).await.unwrap());
-        let code = include_str!("../../src/strategies/compare_and_delete.lua");
+        let code = include_str!("../../src/locks/compare_and_delete.lua");
         assert_eq!(
             log.take(&names),
             first_call(&compare_and_delete(), code, "TOKEN")
@@ -278,7 +278,7 @@ async fn fencing_tokens_count_every_grant_and_nothing_else() {
 /// known for it.
 #[tokio::test]
 async fn the_key_has_a_ttl() {
-    for name in STRATEGIES.iter().map(|strategy| strategy.name) {
+    for name in LOCKS.iter().map(|lock| lock.name) {
         let expires = name != "getset";
         let servers = servers_for(name);
         let clock = Rc::new(SetClock::default());

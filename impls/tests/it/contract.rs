@@ -1,8 +1,8 @@
-//! What every strategy must do on real servers while nothing goes wrong.
+//! What every lock must do on real servers while nothing goes wrong.
 
 use std::time::Duration;
 
-use picklock_impls::{Grant, LockError, STRATEGIES};
+use picklock_impls::{Grant, LOCKS, LockError};
 use redis::AsyncCommands;
 
 use crate::client::{client, client_with_tasks, left, servers_for};
@@ -12,7 +12,7 @@ const ONCE: Duration = Duration::ZERO;
 const KEY: &str = "stock:1";
 
 fn names() -> impl Iterator<Item = &'static str> {
-    STRATEGIES.iter().map(|strategy| strategy.name)
+    LOCKS.iter().map(|lock| lock.name)
 }
 
 #[tokio::test]
@@ -190,15 +190,15 @@ async fn a_lease_of_nothing_is_a_bad_call() {
 #[tokio::test]
 async fn a_lock_without_a_node_is_a_bad_call() {
     client_with_tasks(async {
-        for strategy in STRATEGIES {
+        for built_in in LOCKS {
             let mut lock = crate::client::build(
-                strategy.name,
+                built_in.name,
                 Vec::new(),
                 std::rc::Rc::new(crate::client::RealClock),
                 1,
             );
             let error = lock.acquire(KEY, TTL, ONCE).await.unwrap_err();
-            assert!(matches!(error, LockError::BadCall(_)), "{}", strategy.name);
+            assert!(matches!(error, LockError::BadCall(_)), "{}", built_in.name);
         }
     })
     .await;

@@ -1,4 +1,4 @@
-//! The strategies against real Redis servers, and against scripted ones that misbehave.
+//! The locks against real Redis servers, and against scripted ones that misbehave.
 
 #![expect(
     clippy::unwrap_used,

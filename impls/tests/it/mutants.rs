@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_impls::{MUTANTS, STRATEGIES, find};
+use picklock_impls::{LOCKS, MUTANTS, find};
 use redis::AsyncCommands;
 
 use crate::client::{SetClock, client, recorded, servers_for};
@@ -15,12 +15,12 @@ const KEY: &str = "stock:1";
 
 #[test]
 fn every_name_is_found_and_is_one_of_a_kind() {
-    let all = || STRATEGIES.iter().chain(MUTANTS);
-    let names: BTreeSet<&str> = all().map(|strategy| strategy.name).collect();
+    let all = || LOCKS.iter().chain(MUTANTS);
+    let names: BTreeSet<&str> = all().map(|lock| lock.name).collect();
     assert_eq!(names.len(), all().count());
-    for strategy in all() {
-        let found = find(strategy.name).map(|found| found.summary);
-        assert_eq!(found, Some(strategy.summary));
+    for lock in all() {
+        let found = find(lock.name).map(|found| found.summary);
+        assert_eq!(found, Some(lock.summary));
     }
     assert!(find("redlok").is_none());
 }

@@ -86,7 +86,7 @@ async fn signal_list() {
     let names = [(grant.token.as_str(), "TOKEN")];
     assert_eq!(log.take(&names), ["SET k TOKEN NX PX 3600000"]);
     assert!(lock.release(KEY, &grant).await.unwrap());
-    let release = sha(include_str!("../../src/strategies/delete_and_signal.lua"));
+    let release = sha(include_str!("../../src/locks/delete_and_signal.lua"));
     let sent = log.take(&names);
     assert_eq!(
         sent[2],
@@ -108,7 +108,7 @@ async fn pubsub() {
     let (mut lock, log) = recorded("pubsub", &servers, Rc::new(SetClock::default()), 1).await;
     let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     let names = [(grant.token.as_str(), "NAME")];
-    let take = sha(include_str!("../../src/strategies/take_or_ttl.lua"));
+    let take = sha(include_str!("../../src/locks/take_or_ttl.lua"));
     assert_eq!(
         log.take(&names)[2],
         format!("EVALSHA {take} 1 k NAME 3600000")
@@ -125,7 +125,7 @@ async fn pubsub() {
         let there: bool = redis.exists(KEY).await.unwrap();
         assert_eq!(there, left);
     }
-    let release = sha(include_str!("../../src/strategies/release_and_publish.lua"));
+    let release = sha(include_str!("../../src/locks/release_and_publish.lua"));
     let sent = log.take(&names);
     assert_eq!(
         sent,

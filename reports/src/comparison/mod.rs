@@ -1,12 +1,12 @@
 //! Compares two sets of runs: first changed verdicts, then latency ratios.
 //!
-//! Cells are paired by subject, scenario and world. Verdict changes come first, the worst ones at
+//! Cells are paired by lock, scenario and backend. Verdict changes come first, the worst ones at
 //! the top. A latency ratio counts as a change only if the confidence intervals of the two
 //! quantiles do not overlap ([`crate::statistics`]); everything else is reported as noise.
 
 mod words;
 
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -66,13 +66,13 @@ pub struct OtherServer {
 /// Identifies a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Place {
-    /// Name of the subject.
+    /// Name of the lock.
     #[serde(rename = "impl")]
-    pub subject: String,
+    pub lock: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Name of the world.
-    pub backend: WorldName,
+    /// Name of the backend.
+    pub backend: BackendName,
 }
 
 /// The direction of a change, in reading order.
@@ -201,7 +201,7 @@ fn other_server(before: &Cell, after: &Cell) -> Option<OtherServer> {
 
 fn place(cell: &Cell) -> Place {
     Place {
-        subject: cell.subject.name.clone(),
+        lock: cell.lock.name.clone(),
         scenario: cell.scenario.clone(),
         backend: cell.backend,
     }

@@ -62,11 +62,11 @@ pub fn text(comparison: &Comparison) -> String {
 
 fn named(place: &Place) -> String {
     let Place {
-        subject,
+        lock,
         scenario,
         backend,
     } = place;
-    shortened(&format!("{subject} × {scenario} × {backend}"), 160)
+    shortened(&format!("{lock} × {scenario} × {backend}"), 160)
 }
 
 fn sign(direction: Direction) -> &'static str {
@@ -150,7 +150,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         tally(comparison)
     );
     page.add("headlines", &head);
-    let head = "| | subject | scenario | world | property | before | after |\n\
+    let head = "| | lock | scenario | backend | property | before | after |\n\
                 |---|---|---|---|---|---|---|\n";
     rows(
         &mut page,
@@ -158,7 +158,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         head,
         comparison.verdicts.iter().map(change_row),
     );
-    let head = "| subject | scenario | world | latency | ratio | before | after |\n\
+    let head = "| lock | scenario | backend | latency | ratio | before | after |\n\
                 |---|---|---|---|---|---|---|\n";
     rows(
         &mut page,
@@ -189,7 +189,7 @@ fn rows(page: &mut Page, kind: &'static str, head: &str, rows: impl Iterator<Ite
 fn cells(place: &Place) -> String {
     format!(
         "{} | {} | {}",
-        code(&place.subject),
+        code(&place.lock),
         code(&place.scenario),
         code(place.backend.word())
     )

@@ -17,7 +17,7 @@ pub struct ConfiguredRules<'a> {
     pub source: &'a Source,
     /// Its tables.
     pub tables: &'a Tables,
-    /// The subject that latencies in real worlds are compared with.
+    /// The lock that latencies in server backends are compared with.
     pub control: Option<&'a str>,
 }
 
@@ -43,7 +43,7 @@ impl ConfiguredRules<'_> {
         for table in &self.tables.expect {
             let at = table.span().start;
             let table = table.get_ref();
-            let names = [&table.subject, &table.scenario, &table.world];
+            let names = [&table.lock, &table.scenario, &table.backend];
             rules.expects.push(ExpectRule {
                 cells: self.selector(at, names, &cells)?,
                 properties: self.expectations(at, table)?,
@@ -52,7 +52,7 @@ impl ConfiguredRules<'_> {
         for table in &self.tables.limit {
             let at = table.span().start;
             let table = table.get_ref();
-            let names = [&table.subject, &table.scenario, &table.world];
+            let names = [&table.lock, &table.scenario, &table.backend];
             let selector = self.selector(at, names, &cells)?;
             if table.require.is_empty() {
                 return Err(self.source.wrong(at, "require lists no limit", None));
@@ -74,14 +74,14 @@ impl ConfiguredRules<'_> {
     fn selector(
         &self,
         at: usize,
-        [subject, scenario, world]: [&Option<Spanned<String>>; 3],
+        [lock, scenario, backend]: [&Option<Spanned<String>>; 3],
         cells: &[CellKey],
     ) -> Result<Selector, ScenarioError> {
         let part = |of: fn(&CellKey) -> &str| -> BTreeSet<&str> { cells.iter().map(of).collect() };
         let named = [
-            (subject, "subject", part(|key| &key.subject)),
+            (lock, "lock", part(|key| &key.lock)),
             (scenario, "scenario", part(|key| &key.scenario)),
-            (world, "world", part(|key| key.backend.word())),
+            (backend, "backend", part(|key| key.backend.word())),
         ];
         for (name, what, known) in named {
             let Some(name) = name else { continue };
@@ -94,11 +94,11 @@ impl ConfiguredRules<'_> {
         let text =
             |name: &Option<Spanned<String>>| name.as_ref().map(|name| name.get_ref().clone());
         let selector = Selector {
-            subject: text(subject),
+            lock: text(lock),
             scenario: text(scenario),
-            world: world
+            backend: backend
                 .as_ref()
-                .and_then(|world| world.get_ref().parse().ok()),
+                .and_then(|backend| backend.get_ref().parse().ok()),
         };
         if !cells.iter().any(|key| selector.matches(key)) {
             return Err(self.source.wrong(
@@ -186,14 +186,14 @@ impl ConfiguredRules<'_> {
             |problem: &str, help: &str| Err(self.source.wrong(at, problem, Some(help.to_owned())));
         if self.control.is_none() {
             return wrong(
-                "a time in a real world is compared with a control, and none is configured",
+                "a time in a server backend is compared with a control, and none is configured",
                 "name one at the top of the file: control = \"set-nx-px\"",
             );
         }
         if !limit.mentions(Unit::Baseline) && !limit.mentions(Unit::Control) {
             return wrong(
-                "in a real world this would measure the machine: compare with `baseline` or `control`",
-                "as in `acquire.p50 < control * 1.5`, or name `world = \"sim\"`",
+                "in a server backend this would measure the machine: compare with `baseline` or `control`",
+                "as in `acquire.p50 < control * 1.5`, or name `backend = \"sim\"`",
             );
         }
         if matches!(limit.op, Op::Equal | Op::Unequal) {

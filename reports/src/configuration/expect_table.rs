@@ -12,24 +12,24 @@ use toml::Spanned;
 #[derive(Debug, Default)]
 pub struct ExpectTable {
     /// The name of a lock; `None`: all.
-    pub subject: Option<Spanned<String>>,
+    pub lock: Option<Spanned<String>>,
     /// The name of a scenario; `None`: all.
     pub scenario: Option<Spanned<String>>,
-    /// The name of a world; `None`: all.
-    pub world: Option<Spanned<String>>,
+    /// The name of a backend; `None`: all.
+    pub backend: Option<Spanned<String>>,
     /// The expectations as written, in the order of the file.
     pub properties: Vec<(Property, Spanned<String>)>,
 }
 
-const SELECTORS: [&str; 3] = ["subject", "scenario", "world"];
+const SELECTORS: [&str; 3] = ["lock", "scenario", "backend"];
 
 /// A key of the table. It has its own type so that an error points at it.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 enum Key {
-    Subject,
+    Lock,
     Scenario,
-    World,
+    Backend,
     Property(Property),
 }
 
@@ -38,9 +38,9 @@ impl TryFrom<String> for Key {
 
     fn try_from(name: String) -> Result<Self, String> {
         match name.as_str() {
-            "subject" => Ok(Key::Subject),
+            "lock" | "subject" => Ok(Key::Lock),
             "scenario" => Ok(Key::Scenario),
-            "world" => Ok(Key::World),
+            "backend" | "world" => Ok(Key::Backend),
             property => Property::named(property).map(Key::Property).ok_or_else(|| {
                 let known = SELECTORS
                     .into_iter()
@@ -75,9 +75,9 @@ impl<'de> Visitor<'de> for TableVisitor {
         while let Some(key) = map.next_key()? {
             let value: Spanned<String> = map.next_value()?;
             match key {
-                Key::Subject => table.subject = Some(value),
+                Key::Lock => table.lock = Some(value),
                 Key::Scenario => table.scenario = Some(value),
-                Key::World => table.world = Some(value),
+                Key::Backend => table.backend = Some(value),
                 Key::Property(property) => table.properties.push((property, value)),
             }
         }
@@ -114,7 +114,7 @@ mod tests {
         };
         assert_eq!(&text[error.span().unwrap()], "leese");
         let message = error.message();
-        assert!(message.starts_with("unknown field `leese`, expected one of `subject`"));
+        assert!(message.starts_with("unknown field `leese`, expected one of `lock`"));
         for word in Property::ALL.map(Property::word) {
             assert!(message.contains(&format!("`{word}`")), "{message}");
         }

@@ -69,8 +69,10 @@ pub struct ImplTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellsTable {
-    pub worlds: Vec<Spanned<String>>,
-    pub subjects: Option<Vec<Spanned<Value>>>,
+    #[serde(alias = "worlds")]
+    pub backends: Vec<Spanned<String>>,
+    #[serde(alias = "subjects")]
+    pub locks: Option<Vec<Spanned<Value>>>,
     pub scenarios: Option<Vec<Spanned<String>>>,
     pub profile: Option<Spanned<String>>,
     pub seeds: Option<Spanned<u64>>,
@@ -80,8 +82,10 @@ pub struct CellsTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitTable {
-    pub subject: Option<Spanned<String>>,
+    #[serde(alias = "subject")]
+    pub lock: Option<Spanned<String>>,
     pub scenario: Option<Spanned<String>>,
-    pub world: Option<Spanned<String>>,
+    #[serde(alias = "world")]
+    pub backend: Option<Spanned<String>>,
     pub require: Vec<Spanned<String>>,
 }

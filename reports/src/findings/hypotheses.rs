@@ -26,7 +26,7 @@ pub enum Decision {
 impl Decision {
     /// Decides a hypothesis by the runs of its lock under its scenario.
     pub fn of(hypothesis: &Hypothesis, cells: &[Cell]) -> Decision {
-        let Some(cell) = cell(cells, &hypothesis.subject, &hypothesis.scenario) else {
+        let Some(cell) = cell(cells, &hypothesis.lock, &hypothesis.scenario) else {
             return Decision::NotRun;
         };
         let predicted = &hypothesis.predicts;
@@ -70,7 +70,7 @@ pub fn section(text: &mut String, library: &Library, cells: &[Cell]) -> std::fmt
             prose(&one.id),
             prose(&one.says),
             code(&one.scenario),
-            code(&one.subject),
+            code(&one.lock),
             one.predicts.property,
             Decision::of(one, cells).in_words(),
             prose(&one.means),

@@ -8,7 +8,7 @@ use picklock_verdicts::record::Cell;
 use super::hypotheses;
 use super::tally::cells_of;
 use super::violations::{self, is_violated, quoted};
-use crate::library::{Library, LibrarySubject};
+use crate::library::{Library, LibraryLock};
 use crate::markdown::quoted::{code, prose};
 use crate::report_input::ReportInput;
 
@@ -35,8 +35,8 @@ fn overview(text: &mut String, input: &ReportInput) -> std::fmt::Result {
     )?;
     writeln!(text, "|---|---|---:|---:|---:|---:|")?;
     for library in &input.libraries {
-        for subject in &library.subjects {
-            let cells = cells_of(&input.matrix.cells, &subject.name);
+        for lock in &library.locks {
+            let cells = cells_of(&input.matrix.cells, &lock.name);
             let violated = cells.iter().filter(|cell| is_violated(cell)).count();
             let unclear = cells.iter().filter(|cell| is_unclear(cell)).count();
             writeln!(
@@ -44,7 +44,7 @@ fn overview(text: &mut String, input: &ReportInput) -> std::fmt::Result {
                 "| {} {} | {} | {} | {} | {violated} | {unclear} |",
                 prose(&library.name),
                 prose(&library.version),
-                code(&subject.name),
+                code(&lock.name),
                 cells.len(),
                 cells.len() - violated - unclear,
             )?;
@@ -91,24 +91,24 @@ fn section(text: &mut String, library: &Library, cells: &[Cell]) -> std::fmt::Re
     )?;
     writeln!(text, "<{}>\n", library.home)?;
     writeln!(text, "It promises: {}\n", quoted(&library.promise))?;
-    let mut first: Option<&LibrarySubject> = None;
-    for subject in &library.subjects {
-        one_subject(text, library, subject, first, cells)?;
-        first.get_or_insert(subject);
+    let mut first: Option<&LibraryLock> = None;
+    for lock in &library.locks {
+        one_lock(text, library, lock, first, cells)?;
+        first.get_or_insert(lock);
     }
     hypotheses::section(text, library, cells)
 }
 
-fn one_subject(
+fn one_lock(
     text: &mut String,
     library: &Library,
-    subject: &LibrarySubject,
-    first: Option<&LibrarySubject>,
+    lock: &LibraryLock,
+    first: Option<&LibraryLock>,
     cells: &[Cell],
 ) -> std::fmt::Result {
-    writeln!(text, "### The lock {}\n", code(&subject.name))?;
-    writeln!(text, "{}\n", prose(&subject.about))?;
-    let own = cells_of(cells, &subject.name);
+    writeln!(text, "### The lock {}\n", code(&lock.name))?;
+    writeln!(text, "{}\n", prose(&lock.about))?;
+    let own = cells_of(cells, &lock.name);
     versions(text, library, &own)?;
     let held: Vec<&Cell> = own
         .iter()
@@ -142,7 +142,7 @@ fn one_subject(
 /// The adapter must have run the version that the file is about.
 fn versions(text: &mut String, library: &Library, cells: &[&Cell]) -> std::fmt::Result {
     let mut others: Vec<&str> = Vec::new();
-    for version in cells.iter().map(|cell| cell.subject.version.as_str()) {
+    for version in cells.iter().map(|cell| cell.lock.version.as_str()) {
         if version != library.version && !version.is_empty() && !others.contains(&version) {
             others.push(version);
         }

@@ -45,22 +45,22 @@ impl Seen {
 }
 
 /// The cell of a lock under a scenario: the one with the most runs.
-pub fn cell<'a>(cells: &'a [Cell], subject: &str, scenario: &str) -> Option<&'a Cell> {
+pub fn cell<'a>(cells: &'a [Cell], lock: &str, scenario: &str) -> Option<&'a Cell> {
     let all = cells
         .iter()
-        .filter(|cell| cell.subject.name == subject && cell.scenario == scenario);
+        .filter(|cell| cell.lock.name == lock && cell.scenario == scenario);
     // The later one, where two have as many: it was named later.
     all.max_by_key(|cell| cell.runs)
 }
 
 /// The cells of a lock, one for each scenario, in the order in which the scenarios first occur.
-pub fn cells_of<'a>(cells: &'a [Cell], subject: &str) -> Vec<&'a Cell> {
+pub fn cells_of<'a>(cells: &'a [Cell], lock: &str) -> Vec<&'a Cell> {
     let mut scenarios: Vec<&str> = Vec::new();
-    for one in cells.iter().filter(|cell| cell.subject.name == subject) {
+    for one in cells.iter().filter(|cell| cell.lock.name == lock) {
         if !scenarios.contains(&one.scenario.as_str()) {
             scenarios.push(&one.scenario);
         }
     }
-    let best = |scenario: &str| cell(cells, subject, scenario);
+    let best = |scenario: &str| cell(cells, lock, scenario);
     scenarios.into_iter().filter_map(best).collect()
 }

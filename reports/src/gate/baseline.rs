@@ -1,6 +1,6 @@
 //! The baseline: accepted results to compare with. Committed beside the configuration.
 
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use std::collections::BTreeMap;
 
 use picklock_verdicts::record::{Cell, Redis};
@@ -20,7 +20,7 @@ pub const BASELINE_FORMAT: &str = "picklock-baseline/1";
 pub struct Baseline {
     /// Always [`BASELINE_FORMAT`].
     pub format: String,
-    /// By subject, options, scenario and world.
+    /// By lock, options, scenario and backend.
     pub cells: Vec<BaselineCell>,
 }
 
@@ -38,7 +38,7 @@ pub struct BaselineCell {
     /// Repeatable metrics, and the number of runs they are from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<Exact>,
-    /// Metrics measured in a real world.
+    /// Metrics measured in a server backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative: Option<Relative>,
 }
@@ -53,7 +53,7 @@ pub struct Exact {
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// Times in a real world, as multiples of the control's at the same time.
+/// Times in a server backend, as multiples of the control's at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relative {
@@ -139,7 +139,7 @@ impl Baseline {
     }
 }
 
-fn order(key: &CellKey) -> (WorldName, &str, &CellKey) {
+fn order(key: &CellKey) -> (BackendName, &str, &CellKey) {
     (key.backend, &key.scenario, key)
 }
 

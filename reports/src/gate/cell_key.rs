@@ -1,6 +1,6 @@
 //! Identifies a cell.
 
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -12,23 +12,23 @@ use crate::escape::visible;
 /// Identifies a cell across runs and across versions of its scenario.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CellKey {
-    /// Name of the subject.
+    /// Name of the lock.
     #[serde(rename = "impl")]
-    pub subject: String,
+    pub lock: String,
     /// Its options.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
     /// Name of the scenario.
     pub scenario: String,
-    /// Name of the world.
-    pub backend: WorldName,
+    /// Name of the backend.
+    pub backend: BackendName,
 }
 
 impl CellKey {
     /// Of a cell that was run.
     pub fn of(cell: &Cell) -> CellKey {
         CellKey {
-            subject: cell.subject.name.clone(),
+            lock: cell.lock.name.clone(),
             options: cell.options.clone(),
             scenario: cell.scenario.clone(),
             backend: cell.backend,
@@ -37,13 +37,13 @@ impl CellKey {
 
     /// True in the simulation, which repeats byte for byte.
     pub fn is_simulated(&self) -> bool {
-        self.backend == WorldName::Sim
+        self.backend == BackendName::Sim
     }
 }
 
 impl fmt::Display for CellKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&visible(&self.subject))?;
+        f.write_str(&visible(&self.lock))?;
         for (name, value) in &self.options {
             write!(f, " {}={}", visible(name), visible(value))?;
         }

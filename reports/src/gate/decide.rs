@@ -113,7 +113,7 @@ fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Vec<Finding
     let known = |key: &CellKey| there.contains(key) || rules.cells.contains(key);
     for before in baseline.cells.iter().filter(|before| !known(&before.key)) {
         let skipped = ran.matrix.skipped.iter().find(|one| {
-            one.subject == before.key.subject
+            one.lock == before.key.lock
                 && one.scenario == before.key.scenario
                 && one.backend == before.key.backend
         });

@@ -53,7 +53,7 @@ pub enum Unit {
     Microsecond,
     /// The metric's value in the baseline.
     Baseline,
-    /// The metric's value of the control subject.
+    /// The metric's value of the control lock.
     Control,
 }
 

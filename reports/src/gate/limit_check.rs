@@ -145,9 +145,9 @@ impl LimitCheck<'_> {
             false => 0.0,
         };
         // The control shows what the baseline would be on this machine now.
-        let of_bound = |subject: f64, control: f64| {
+        let of_bound = |lock: f64, control: f64| {
             let bound = limit.bound_of(ratio * control, control);
-            (bound > 0.0).then(|| subject / bound)
+            (bound > 0.0).then(|| lock / bound)
         };
         let quotients = quotients(paired, of_bound, metric).unwrap_or_default();
         let Some(found) = median_interval(&quotients, CONFIDENCE) else {
@@ -227,11 +227,11 @@ impl LimitCheck<'_> {
     }
 }
 
-/// The same cell of another subject, without options.
-fn cell_of<'a>(matrix: &'a MatrixRecord, subject: &str, key: &CellKey) -> Option<&'a Cell> {
+/// The same cell of another lock, without options.
+fn cell_of<'a>(matrix: &'a MatrixRecord, lock: &str, key: &CellKey) -> Option<&'a Cell> {
     matrix.cells.iter().find(|cell| {
         let other = CellKey::of(cell);
-        other.subject == subject
+        other.lock == lock
             && other.options.is_empty()
             && other.scenario == key.scenario
             && other.backend == key.backend

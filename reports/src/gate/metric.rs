@@ -113,7 +113,7 @@ impl Metric {
             .unwrap_or_default()
     }
 
-    /// True for a time: in microseconds, and in a real world dependent on the machine.
+    /// True for a time: in microseconds, and in a server backend dependent on the machine.
     pub fn is_time(self) -> bool {
         matches!(self, Metric::Operation(_, figure) if figure != Figure::Count)
     }

@@ -1,4 +1,4 @@
-//! Paired runs: the subject and the control alternate on the same machine.
+//! Paired runs: the lock and the control alternate on the same machine.
 
 use std::collections::BTreeMap;
 
@@ -39,8 +39,8 @@ pub struct Paired {
 /// Latencies by operation of two consecutive runs.
 #[derive(Debug, Clone, Default)]
 pub struct Pair {
-    /// The subject's.
-    pub subject: BTreeMap<String, Latency>,
+    /// The lock's.
+    pub lock: BTreeMap<String, Latency>,
     /// The control's.
     pub control: BTreeMap<String, Latency>,
 }
@@ -49,9 +49,9 @@ impl Pair {
     /// The metric of both, microseconds; `None` if one was not measured.
     pub fn both(&self, metric: Metric) -> Option<(f64, f64)> {
         let operation = metric.operation()?;
-        let subject = metric.of_latency(self.subject.get(operation)?)?;
+        let lock = metric.of_latency(self.lock.get(operation)?)?;
         let control = metric.of_latency(self.control.get(operation)?)?;
-        Some((subject, control))
+        Some((lock, control))
     }
 }
 
@@ -96,10 +96,10 @@ pub fn absorb(cell: &mut Cell, other: Cell) {
     cell.error = cell.error.take().or(other.error);
 }
 
-/// The subject's times divided by the control's: the median of the ratios of the pairs. `None` if a
+/// The lock's times divided by the control's: the median of the ratios of the pairs. `None` if a
 /// pair was not measured, or if there are too few pairs.
 pub(super) fn ratios(paired: &Paired, metric: Metric) -> Option<Interval> {
-    let ratio = |subject, control| Some(subject / control);
+    let ratio = |lock, control| Some(lock / control);
     median_interval(&quotients(paired, ratio, metric)?, CONFIDENCE)
 }
 
@@ -110,8 +110,8 @@ pub(super) fn quotients(
     metric: Metric,
 ) -> Option<Vec<f64>> {
     let of_pairs = paired.pairs.iter().map(|pair| {
-        let (subject, control) = pair.both(metric)?;
-        quotient(subject, control)
+        let (lock, control) = pair.both(metric)?;
+        quotient(lock, control)
     });
     of_pairs.collect()
 }

@@ -1,6 +1,6 @@
 //! The rules of a gate: its cells, what is expected of them, and their limits.
 
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use std::collections::BTreeMap;
 
 use picklock_verdicts::check::Property;
@@ -18,19 +18,19 @@ pub struct Rules {
     pub expects: Vec<ExpectRule>,
     /// Limits.
     pub limits: Vec<LimitRule>,
-    /// The subject that real-world latencies are compared with.
+    /// The lock that real-backend latencies are compared with.
     pub control: Option<String>,
 }
 
 /// Selects cells: those with all the given names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// Name of the subject.
-    pub subject: Option<String>,
+    /// Name of the lock.
+    pub lock: Option<String>,
     /// Name of the scenario.
     pub scenario: Option<String>,
-    /// Name of the world.
-    pub world: Option<WorldName>,
+    /// Name of the backend.
+    pub backend: Option<BackendName>,
 }
 
 /// What is expected of some cells.
@@ -57,9 +57,9 @@ impl Selector {
         let fits = |wanted: &Option<String>, name: &String| {
             wanted.as_ref().is_none_or(|wanted| wanted == name)
         };
-        fits(&self.subject, &key.subject)
+        fits(&self.lock, &key.lock)
             && fits(&self.scenario, &key.scenario)
-            && self.world.is_none_or(|world| world == key.backend)
+            && self.backend.is_none_or(|backend| backend == key.backend)
     }
 }
 

@@ -66,7 +66,7 @@ struct Group {
 
 /// One property of one cell.
 struct Changed {
-    subject: Name,
+    lock: Name,
     scenario: Name,
     backend: Name,
     letter: Option<char>,
@@ -98,7 +98,7 @@ struct RatioTable {
 }
 
 struct RatioRow {
-    subject: Name,
+    lock: Name,
     scenario: Name,
     backend: Name,
     operation: Name,
@@ -284,7 +284,7 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
     };
     let reproduce = after.map_or("", |cell| cell.reproduce.as_str());
     Changed {
-        subject: name(&change.place.subject),
+        lock: name(&change.place.lock),
         scenario: name(&change.place.scenario),
         backend: name(change.place.backend.word()),
         letter: change.property.map(|property| describe(property).letter),
@@ -341,7 +341,7 @@ fn other_server(other: &OtherServer) -> Name {
 fn place(place: &Place) -> Name {
     sentence(&format!(
         "{} × {} × {}",
-        place.subject, place.scenario, place.backend
+        place.lock, place.scenario, place.backend
     ))
 }
 
@@ -387,7 +387,7 @@ fn tables(comparison: &Comparison, axis: Axis) -> Vec<RatioTable> {
 
 fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {
     RatioRow {
-        subject: name(&ratio.place.subject),
+        lock: name(&ratio.place.lock),
         scenario: name(&ratio.place.scenario),
         backend: name(ratio.place.backend.word()),
         operation: name(&ratio.operation),

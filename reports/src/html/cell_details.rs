@@ -31,7 +31,7 @@ const MOST_TROUBLES: usize = 50;
 pub(super) struct CellDetails {
     pub(super) index: usize,
     pub(super) open: bool,
-    pub(super) subject: Name,
+    pub(super) lock: Name,
     pub(super) version: Name,
     pub(super) scenario: Name,
     pub(super) backend: Name,
@@ -114,8 +114,8 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
     CellDetails {
         index,
         open: false,
-        subject: name(&cell.subject.name),
-        version: name(&cell.subject.version),
+        lock: name(&cell.lock.name),
+        version: name(&cell.lock.version),
         scenario: name(&cell.scenario),
         backend: name(cell.backend.word()),
         summary: sentence(&cell.summary),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::history::What;
+use picklock_verdicts::history::EventKind;
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
@@ -22,14 +22,14 @@ pub(super) fn downtimes(timeline: &Timeline<'_>) -> BTreeMap<usize, Vec<Downtime
     let mut downtimes: BTreeMap<usize, Vec<Downtime>> = BTreeMap::new();
     for event in &timeline.history().events {
         match &event.what {
-            What::WorkerDown { worker, reason, .. } => {
+            EventKind::WorkerDown { worker, reason, .. } => {
                 downtimes.entry(*worker).or_default().push(Downtime {
                     from_ns: event.at_ns,
                     to_ns: end_ns,
                     words: sentence(reason).shown,
                 });
             }
-            What::WorkerUp { worker, .. } => {
+            EventKind::WorkerUp { worker, .. } => {
                 if let Some(last) = downtimes.get_mut(worker).and_then(|spans| spans.last_mut())
                     && last.to_ns == end_ns
                 {
@@ -49,12 +49,12 @@ mod tests {
 
     #[test]
     fn a_worker_is_dead_until_it_is_started_again() {
-        let down = || What::WorkerDown {
+        let down = || EventKind::WorkerDown {
             worker: 1,
             by_fault: true,
             reason: "killed".into(),
         };
-        let up = What::WorkerUp {
+        let up = EventKind::WorkerUp {
             worker: 1,
             incarnation: 1,
         };
@@ -62,7 +62,7 @@ mod tests {
             (10, down()),
             (20, up),
             (30, down()),
-            (40, What::Refused { worker: 0, op: 1 }),
+            (40, EventKind::Refused { worker: 0, op: 1 }),
         ])));
         let spans: Vec<(u64, u64)> = dead[&1].iter().map(|d| (d.from_ns, d.to_ns)).collect();
         assert_eq!(spans, [(10, 20), (30, 40)]);

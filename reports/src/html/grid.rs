@@ -1,4 +1,4 @@
-//! The matrix as tables: one for each world, with a row per scenario and a column per subject.
+//! The matrix as tables: one for each backend, with a row per scenario and a column per lock.
 
 use picklock_verdicts::record::Cell;
 
@@ -7,9 +7,9 @@ use super::tile::{Tile, tile};
 
 /// A table.
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct BackendGrid {
     pub(super) backend: Name,
-    pub(super) subjects: Vec<Name>,
+    pub(super) locks: Vec<Name>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct World {
 pub(super) struct Row {
     pub(super) scenario: Name,
     pub(super) summary: Name,
-    /// The cells of each subject in the table: none if it was not run, several if it was run more
+    /// The cells of each lock in the table: none if it was not run, several if it was run more
     /// than once.
     pub(super) slots: Vec<Vec<Slot>>,
 }
@@ -30,23 +30,23 @@ pub(super) struct Slot {
     pub(super) tile: Tile,
 }
 
-pub(super) fn worlds(cells: &[Cell]) -> Vec<World> {
+pub(super) fn backends(cells: &[Cell]) -> Vec<BackendGrid> {
     let backends = in_order(cells.iter().map(|cell| cell.backend.word()));
-    let world = |backend: &str| {
-        let of_world = || {
+    let backend = |backend: &str| {
+        let of_backend = || {
             let cells = cells.iter().enumerate();
             cells.filter(move |(_, cell)| cell.backend.word() == backend)
         };
-        let subjects = in_order(of_world().map(|(_, cell)| cell.subject.name.as_str()));
-        let scenarios = in_order(of_world().map(|(_, cell)| cell.scenario.as_str()));
+        let locks = in_order(of_backend().map(|(_, cell)| cell.lock.name.as_str()));
+        let scenarios = in_order(of_backend().map(|(_, cell)| cell.scenario.as_str()));
         let row = |scenario: &str| {
-            let of_row: Vec<(usize, &Cell)> = of_world()
+            let of_row: Vec<(usize, &Cell)> = of_backend()
                 .filter(|(_, cell)| cell.scenario == scenario)
                 .collect();
-            let slots = |subject: &&str| -> Vec<Slot> {
+            let slots = |lock: &&str| -> Vec<Slot> {
                 let found = of_row
                     .iter()
-                    .filter(|(_, cell)| cell.subject.name == *subject);
+                    .filter(|(_, cell)| cell.lock.name == *lock);
                 let slot = |(index, cell): &(usize, &Cell)| Slot {
                     index: *index,
                     tile: tile(cell),
@@ -56,16 +56,16 @@ pub(super) fn worlds(cells: &[Cell]) -> Vec<World> {
             Row {
                 scenario: name(scenario),
                 summary: sentence(of_row.first().map_or("", |(_, cell)| cell.summary.as_str())),
-                slots: subjects.iter().map(slots).collect(),
+                slots: locks.iter().map(slots).collect(),
             }
         };
-        World {
+        BackendGrid {
             backend: name(backend),
             rows: scenarios.iter().map(|scenario| row(scenario)).collect(),
-            subjects: subjects.iter().map(|subject| name(subject)).collect(),
+            locks: locks.iter().map(|lock| name(lock)).collect(),
         }
     };
-    backends.into_iter().map(world).collect()
+    backends.into_iter().map(backend).collect()
 }
 
 /// The names without duplicates, in order of their first occurrence.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::history::{History, What};
+use picklock_verdicts::history::{History, EventKind};
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
@@ -82,7 +82,7 @@ pub(super) fn node_rows(
 
 fn lost(history: &History, nodes: &mut [NodeRow]) {
     for event in &history.events {
-        if let What::NodeLost { node, reason } = &event.what
+        if let EventKind::NodeLost { node, reason } = &event.what
             && let Some(node) = nodes.get_mut(*node)
         {
             node.spans.push(Span {
@@ -102,8 +102,8 @@ mod tests {
     use crate::html::fault_band::fault_bands;
     use crate::html::small_history::history;
 
-    fn began(id: u32, fault: &str, nodes: &[usize]) -> What {
-        What::FaultBegan {
+    fn began(id: u32, fault: &str, nodes: &[usize]) -> EventKind {
+        EventKind::FaultBegan {
             id,
             fault: fault.into(),
             detail: format!("{fault} in words"),
@@ -118,11 +118,11 @@ mod tests {
         let history = history(vec![
             (10, began(0, "pause-node", &[0])),
             (20, began(1, "failover", &[1])),
-            (20, What::FaultEnded { id: 1 }),
-            (30, What::FaultEnded { id: 0 }),
+            (20, EventKind::FaultEnded { id: 1 }),
+            (30, EventKind::FaultEnded { id: 0 }),
             (40, began(2, "crash-node", &[0])),
             (50, began(3, "partition", &[0, 1])),
-            (90, What::Refused { worker: 0, op: 1 }),
+            (90, EventKind::Refused { worker: 0, op: 1 }),
         ]);
         let timeline = Timeline::of(&history);
         let nodes = node_rows(&timeline, &fault_bands(&timeline), &mut BTreeMap::new());

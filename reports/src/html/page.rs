@@ -6,7 +6,7 @@ use picklock_verdicts::check::{Property, Status, describe};
 use super::cell_details::{CellDetails, all_cell_details};
 use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
-use super::grid::{self, World};
+use super::grid::{self, BackendGrid};
 use super::name::{Name, name, sentence};
 use crate::matrix::{counts_in_words, likeness_in_words};
 use crate::report_input::ReportInput;
@@ -50,7 +50,7 @@ pub(super) struct Page {
     /// Skipped cells, with the reasons.
     senseless: Vec<Name>,
     senseless_more: usize,
-    worlds: Vec<World>,
+    backends: Vec<BackendGrid>,
     properties: Vec<PropertyKey>,
     /// The signs of `held`, `violated`, `unknown` and `not-applicable`.
     signs: [&'static str; 4],
@@ -69,10 +69,10 @@ pub(super) fn view(input: &ReportInput) -> Page {
     let title = match &matrix.cells[..] {
         [cell] => format!(
             "{} in {}",
-            name(&cell.subject.name).shown,
+            name(&cell.lock.name).shown,
             name(&cell.scenario).shown
         ),
-        cells => format!("{} locks tested", subjects(cells)),
+        cells => format!("{} locks tested", locks(cells)),
     };
     Page {
         frame: Frame {
@@ -90,7 +90,7 @@ pub(super) fn view(input: &ReportInput) -> Page {
             .map(senseless)
             .collect(),
         senseless_more: matrix.skipped.len().saturating_sub(MOST_SENSELESS),
-        worlds: grid::worlds(&matrix.cells),
+        backends: grid::backends(&matrix.cells),
         properties: Property::ALL.map(property_key).into(),
         signs: [
             Status::Held,
@@ -114,14 +114,14 @@ fn property_key(property: Property) -> PropertyKey {
 fn senseless(cell: &picklock_verdicts::record::SkippedCell) -> Name {
     sentence(&format!(
         "{} in {} ({}): {}",
-        cell.subject, cell.scenario, cell.backend, cell.reason
+        cell.lock, cell.scenario, cell.backend, cell.reason
     ))
 }
 
-fn subjects(cells: &[picklock_verdicts::record::Cell]) -> usize {
+fn locks(cells: &[picklock_verdicts::record::Cell]) -> usize {
     let names: std::collections::BTreeSet<&str> = cells
         .iter()
-        .map(|cell| cell.subject.name.as_str())
+        .map(|cell| cell.lock.name.as_str())
         .collect();
     names.len()
 }
@@ -199,7 +199,7 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
         facts.push(fact("server", servers.join(", ")));
     }
     if !reasons.is_empty() {
-        facts.push(fact("world", reasons.join(", ")));
+        facts.push(fact("backend", reasons.join(", ")));
     }
     if let Some(elapsed_ms) = matrix.elapsed_ms {
         facts.push(fact("took", span_ms(elapsed_ms)));

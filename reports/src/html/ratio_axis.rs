@@ -112,9 +112,9 @@ mod tests {
         };
         Ratio {
             place: Place {
-                subject: String::new(),
+                lock: String::new(),
                 scenario: String::new(),
-                backend: picklock_scenarios::WorldName::Sim,
+                backend: picklock_scenarios::BackendName::Sim,
             },
             operation: String::new(),
             quantile: 0.5,

@@ -1,9 +1,9 @@
 //! A small history for the unit tests of the timeline.
 
-use picklock_verdicts::history::{Event, History, What, read_history};
+use picklock_verdicts::history::{Event, History, EventKind, read_history};
 
 /// A history of two workers, two nodes and one lock.
-pub(super) fn history(events: Vec<(u64, What)>) -> History {
+pub(super) fn history(events: Vec<(u64, EventKind)>) -> History {
     let header = concat!(
         r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
         r#""seed":1,"workers":2,"nodes":2,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,

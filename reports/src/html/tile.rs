@@ -24,7 +24,7 @@ pub(super) struct Tile {
     pub(super) rate: Option<String>,
     /// A warning for results that are not as expected; empty if there is none.
     pub(super) flag: &'static str,
-    /// False if the scenario expects nothing of the subject.
+    /// False if the scenario expects nothing of the lock.
     pub(super) has_expectations: bool,
     /// Expected and actual results, for the text on hover.
     pub(super) surprises: Name,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use picklock_verdicts::check::stale_tokens;
-use picklock_verdicts::history::{History, What};
+use picklock_verdicts::history::{History, EventKind};
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub(super) fn stock(history: &History, left_out: &mut Vec<String>) -> Vec<Steps>
     let keys = history.header.keys.len();
     let mut lines: Vec<Vec<(u64, i64)>> = vec![Vec::new(); keys];
     for event in &history.events {
-        if let What::StockChanged { key, to, .. } = event.what
+        if let EventKind::StockChanged { key, to, .. } = event.what
             && let Some(line) = lines.get_mut(key as usize)
         {
             line.push((event.at_ns, to));
@@ -110,7 +110,7 @@ fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
     kept
 }
 
-/// The fencing tokens; `None` if the subject gives none.
+/// The fencing tokens; `None` if the lock gives none.
 pub(super) fn fences(timeline: &Timeline<'_>, left_out: &mut Vec<String>) -> Option<Fences> {
     let stale = stale_tokens(timeline.history());
     let stale: HashSet<u64> = stale.iter().map(|stale| stale.op).collect();
@@ -156,7 +156,7 @@ mod tests {
     /// Grants may arrive in another order than they were made: that is no token that went back.
     #[test]
     fn a_token_is_stale_where_the_checker_says_so_and_nowhere_else() {
-        let asked = |op| What::Acquire {
+        let asked = |op| EventKind::Acquire {
             worker: op as usize - 1,
             op,
             key: 0,
@@ -164,7 +164,7 @@ mod tests {
             wait_ms: 0,
             intended_ns: None,
         };
-        let granted = |op, fence| What::Granted {
+        let granted = |op, fence| EventKind::Granted {
             worker: op as usize - 1,
             op,
             token: String::new(),
@@ -178,7 +178,7 @@ mod tests {
                 (2, asked(2)),
                 (3, granted(2, 5)),
                 (4, granted(1, fence)),
-                (9, What::Refused { worker: 0, op: 9 }),
+                (9, EventKind::Refused { worker: 0, op: 9 }),
             ]);
             let drawn = fences(&Timeline::of(&history), &mut Vec::new()).unwrap();
             let points = STANDARD.decode(drawn.points).unwrap();

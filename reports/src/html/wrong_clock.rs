@@ -156,17 +156,17 @@ fn signed(ns: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use picklock_verdicts::history::What;
+    use picklock_verdicts::history::EventKind;
 
     use super::*;
     use crate::html::small_history::history;
 
-    fn began(id: u32, fault: &str, whose: Whose, clock: Option<ClockShift>) -> What {
+    fn began(id: u32, fault: &str, whose: Whose, clock: Option<ClockShift>) -> EventKind {
         let (workers, nodes) = match whose {
             Whose::Worker(worker) => (vec![worker], vec![]),
             Whose::Node(node) => (vec![], vec![node]),
         };
-        What::FaultBegan {
+        EventKind::FaultBegan {
             id,
             fault: fault.into(),
             detail: format!("{fault} {id}"),
@@ -189,16 +189,16 @@ mod tests {
             .collect()
     }
 
-    const END: What = What::Refused { worker: 0, op: 1 };
+    const END: EventKind = EventKind::Refused { worker: 0, op: 1 };
 
     #[test]
     fn a_leap_stays_and_a_skew_that_ends_does_not() {
         let (node, worker) = (Whose::Node(1), Whose::Worker(0));
         let clocks = wrong_clocks(&Timeline::of(&history(vec![
             (10, began(0, "clock-jump", node, shift(1_500, true))),
-            (10, What::FaultEnded { id: 0 }),
+            (10, EventKind::FaultEnded { id: 0 }),
             (20, began(1, "clock-skew", worker, shift(-200, false))),
-            (50, What::FaultEnded { id: 1 }),
+            (50, EventKind::FaultEnded { id: 1 }),
             (90, END),
         ])));
         assert_eq!(seen(&clocks.nodes[&1]), [(10, 90, "+1.5 s")]);
@@ -216,10 +216,10 @@ mod tests {
             (10, began(0, "clock-jump", node, shift(1_000, false))),
             (20, began(1, "clock-jump", node, shift(500, false))),
             (30, began(2, "clock-jump", node, shift(-1_500, false))),
-            (40, What::FaultEnded { id: 2 }),
-            (50, What::FaultEnded { id: 0 }),
+            (40, EventKind::FaultEnded { id: 2 }),
+            (50, EventKind::FaultEnded { id: 0 }),
             (60, began(3, "failover", node, None)),
-            (70, What::FaultEnded { id: 1 }),
+            (70, EventKind::FaultEnded { id: 1 }),
             (90, END),
         ])));
         let expected = [
@@ -233,14 +233,14 @@ mod tests {
 
     #[test]
     fn what_could_not_be_done_or_is_not_told_is_not_drawn() {
-        let missed = What::FaultMissed {
+        let missed = EventKind::FaultMissed {
             fault: "clock-skew".into(),
             reason: "no such clock".into(),
             optional: false,
         };
         let clocks = wrong_clocks(&Timeline::of(&history(vec![
             (10, began(0, "clock-skew", Whose::Worker(0), shift(5, true))),
-            (10, What::FaultEnded { id: 0 }),
+            (10, EventKind::FaultEnded { id: 0 }),
             (10, missed),
             (20, began(1, "clock-skew", Whose::Worker(1), None)),
             (90, END),

@@ -1,7 +1,7 @@
 //! Markdown for GitHub: a job summary, and a shorter version for a pull-request comment.
 //!
 //! Worst first, because GitHub limits the length of both: results that are not as expected, other
-//! violations, the table of subjects × scenarios, then the stories with their commands. Untrusted
+//! violations, the table of locks × scenarios, then the stories with their commands. Untrusted
 //! text stays text, never Markdown or HTML.
 
 mod open_loops;

@@ -13,7 +13,7 @@ pub(super) fn open_loops(page: &mut Page, input: &ReportInput) {
     let head = "### Open loops\n\n\
                 Time to acquire (median / 99 % / longest): from the intended start, when the \
                 buyer arrived; and from the request that a worker sent for the buyer.\n\n\
-                | subject | scenario | world | arrived | unserved | from the intended start | from the request |\n\
+                | lock | scenario | backend | arrived | unserved | from the intended start | from the request |\n\
                 |---|---|---|---:|---:|---|---|\n";
     let rows = input.matrix.cells.iter().filter_map(row);
     table_of(page, "open loops", head, rows.collect());

@@ -31,7 +31,7 @@ fn with(input: &ReportInput, wanted: CellStatus) -> Vec<&Cell> {
 pub(super) fn place(cell: &Cell) -> String {
     format!(
         "{} | {} | {}",
-        code(&cell.subject.name),
+        code(&cell.lock.name),
         code(&cell.scenario),
         code(cell.backend.word())
     )
@@ -73,7 +73,7 @@ pub fn headline(page: &mut Page, input: &ReportInput) {
 /// Results that are not as expected.
 pub fn surprises(page: &mut Page, input: &ReportInput) {
     let head = "### Not as expected\n\n\
-                | subject | scenario | world | property | expected | got |\n\
+                | lock | scenario | backend | property | expected | got |\n\
                 |---|---|---|---|---|---|\n";
     let rows = with(input, CellStatus::Failed)
         .into_iter()
@@ -115,7 +115,7 @@ pub(super) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Ve
 
 /// Cells that could not be run.
 pub fn not_run(page: &mut Page, input: &ReportInput) {
-    let head = "### Not run\n\n| subject | scenario | world | why |\n|---|---|---|---|\n";
+    let head = "### Not run\n\n| lock | scenario | backend | why |\n|---|---|---|---|\n";
     // With those that failed with another seed.
     let cells = ranked(input).into_iter();
     let rows = cells.filter_map(|cell| {
@@ -127,7 +127,7 @@ pub fn not_run(page: &mut Page, input: &ReportInput) {
 
 /// Expected violations.
 pub fn violated(page: &mut Page, input: &ReportInput) {
-    let head = "### Violated, as expected\n\n| subject | scenario | world | violated | runs |\n\
+    let head = "### Violated, as expected\n\n| lock | scenario | backend | violated | runs |\n\
                 |---|---|---|---|---|\n";
     let rows = with(input, CellStatus::Violated).into_iter().map(|cell| {
         let violated = cell
@@ -156,27 +156,27 @@ fn rate(cell: &Cell, property: Property) -> String {
     }
 }
 
-/// Subjects × scenarios, one table for each world.
+/// Locks × scenarios, one table for each backend.
 pub fn table(page: &mut Page, input: &ReportInput) {
     let cells = &input.matrix.cells;
-    let subjects = distinct(cells, |cell| &cell.subject.name);
+    let locks = distinct(cells, |cell| &cell.lock.name);
     let scenarios = distinct(cells, |cell| &cell.scenario);
     let mut by_place: HashMap<[&str; 3], &Cell> = HashMap::new();
     for cell in cells {
-        let place = [cell.backend.word(), &cell.scenario, &cell.subject.name];
+        let place = [cell.backend.word(), &cell.scenario, &cell.lock.name];
         by_place.entry(place).or_insert(cell);
     }
-    for world in distinct(cells, |cell| cell.backend.word()) {
-        let names: Vec<String> = subjects.iter().map(|subject| code(subject)).collect();
+    for backend in distinct(cells, |cell| cell.backend.word()) {
+        let names: Vec<String> = locks.iter().map(|lock| code(lock)).collect();
         let head = format!(
-            "### Subjects × scenarios ({})\n\n| | {} |\n|---|{}\n",
-            code(world),
+            "### Locks × scenarios ({})\n\n| | {} |\n|---|{}\n",
+            code(backend),
             names.join(" | "),
-            ":-:|".repeat(subjects.len())
+            ":-:|".repeat(locks.len())
         );
         let rows = scenarios.iter().map(|scenario| {
-            let cells = subjects.iter();
-            let marks = cells.map(|subject| by_place.get(&[world, scenario, subject]).copied());
+            let cells = locks.iter();
+            let marks = cells.map(|lock| by_place.get(&[backend, scenario, lock]).copied());
             let marks: Vec<String> = marks
                 .map(|cell| cell.map_or(String::new(), marks_of))
                 .collect();

@@ -29,7 +29,7 @@ struct Distance {
     is_other: bool,
 }
 
-/// Compares the cells of one lock in one world with the standards, in their order. `held_to`: the
+/// Compares the cells of one lock in one backend with the standards, in their order. `held_to`: the
 /// standard that the lock is held to; `None` if no built-in lock uses as many servers, which is said then.
 /// The result is `None` if nothing was judged that could be compared.
 pub fn likeness(
@@ -40,7 +40,7 @@ pub fn likeness(
     let first = cells.first()?;
     let Some(held_to) = held_to else {
         return Some(Likeness {
-            subject: first.subject.name.clone(),
+            lock: first.lock.name.clone(),
             backend: first.backend,
             like: None,
             differs: 0,
@@ -68,7 +68,7 @@ pub fn likeness(
     let standard = standards.iter().find(|standard| standard.name == held_to)?;
     let worse = cells.iter().filter(|cell| is_worse(cell, standard));
     Some(Likeness {
-        subject: first.subject.name.clone(),
+        lock: first.lock.name.clone(),
         backend: first.backend,
         like: Some(closest.name.clone()),
         differs: distance.differs,
@@ -81,7 +81,7 @@ pub fn likeness(
 /// `mine: like get-then-del; set-nx-px would also hold in stale-delete`.
 pub fn likeness_in_words(likeness: &Likeness) -> String {
     let Likeness {
-        subject,
+        lock,
         like,
         differs,
         compared,
@@ -90,13 +90,13 @@ pub fn likeness_in_words(likeness: &Likeness) -> String {
         ..
     } = likeness;
     let (Some(like), Some(standard)) = (like, standard) else {
-        return format!("{subject}: no built-in lock uses as many servers");
+        return format!("{lock}: no built-in lock uses as many servers");
     };
     let mut text = match differs {
-        0 => format!("{subject}: like {like}"),
-        _ => format!(
-            "{subject}: closest to {like}, from which {differs} of {compared} results differ"
-        ),
+        0 => format!("{lock}: like {like}"),
+        _ => {
+            format!("{lock}: closest to {like}, from which {differs} of {compared} results differ")
+        }
     };
     if !worse.is_empty() {
         let also = if like == standard { "" } else { "also " };

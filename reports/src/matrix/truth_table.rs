@@ -19,7 +19,7 @@ pub fn replaced_between(page: &str, generated: &str) -> Option<String> {
 }
 
 /// The matrix as Markdown: one table with a mark for each cell, then the results of each scenario.
-/// Locks with equal results share a row. Intended for one world.
+/// Locks with equal results share a row. Intended for one backend.
 pub fn truth_table(record: &MatrixRecord) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -31,15 +31,15 @@ pub fn truth_table(record: &MatrixRecord) -> String {
 }
 
 fn overview(text: &mut String, record: &MatrixRecord) -> std::fmt::Result {
-    let subjects = once(record.cells.iter().map(|cell| cell.subject.name.as_str()));
-    let names: Vec<String> = subjects.iter().map(|name| format!("`{name}`")).collect();
+    let locks = once(record.cells.iter().map(|cell| cell.lock.name.as_str()));
+    let names: Vec<String> = locks.iter().map(|name| format!("`{name}`")).collect();
     writeln!(text, "| scenario | {} |", names.join(" | "))?;
-    writeln!(text, "|---|{}", "---|".repeat(subjects.len()))?;
+    writeln!(text, "|---|{}", "---|".repeat(locks.len()))?;
     for scenario in once(record.cells.iter().map(|cell| cell.scenario.as_str())) {
         write!(text, "| [`{scenario}`](#{scenario}) |")?;
-        for subject in &subjects {
+        for lock in &locks {
             let mut cells = record.cells.iter();
-            let cell = cells.find(|c| c.scenario == scenario && c.subject.name == *subject);
+            let cell = cells.find(|c| c.scenario == scenario && c.lock.name == *lock);
             write!(text, " {} |", cell.map_or("", short))?;
         }
         writeln!(text)?;
@@ -79,7 +79,7 @@ fn details(text: &mut String, record: &MatrixRecord, scenario: &str) -> std::fmt
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     for cell in cells {
         let row = row(cell);
-        let name = format!("`{}`", escaped(&cell.subject.name));
+        let name = format!("`{}`", escaped(&cell.lock.name));
         match rows.iter_mut().find(|(known, _)| *known == row) {
             Some((_, names)) => names.push(name),
             None => rows.push((row, vec![name])),

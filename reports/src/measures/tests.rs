@@ -1,6 +1,6 @@
 //! Measures of histories that were written by hand: one call an event, times in milliseconds.
 
-use picklock_verdicts::history::{Event, History, What, read_history};
+use picklock_verdicts::history::{Event, EventKind, History, read_history};
 
 use super::*;
 
@@ -22,14 +22,14 @@ impl HistoryBuilder {
         HistoryBuilder(read_history(header.as_bytes()).unwrap())
     }
 
-    fn at(mut self, at_ms: u64, what: What) -> Self {
+    fn at(mut self, at_ms: u64, what: EventKind) -> Self {
         let at_ns = at_ms * MS;
         self.0.events.push(Event { at_ns, what });
         self
     }
 
     fn acquire(self, at_ms: u64, worker: usize, op: u64) -> Self {
-        let what = What::Acquire {
+        let what = EventKind::Acquire {
             worker,
             op,
             key: 0,
@@ -42,7 +42,7 @@ impl HistoryBuilder {
 
     fn asked_for(self, at_ms: u64, worker: usize, op: u64, intended_ms: u64) -> Self {
         let mut history = self.acquire(at_ms, worker, op);
-        if let Some(What::Acquire { intended_ns, .. }) =
+        if let Some(EventKind::Acquire { intended_ns, .. }) =
             history.0.events.last_mut().map(|event| &mut event.what)
         {
             *intended_ns = Some(intended_ms * MS);
@@ -51,7 +51,7 @@ impl HistoryBuilder {
     }
 
     fn granted(self, at_ms: u64, worker: usize, op: u64) -> Self {
-        let what = What::Granted {
+        let what = EventKind::Granted {
             worker,
             op,
             token: "t".into(),
@@ -63,17 +63,17 @@ impl HistoryBuilder {
     }
 
     fn refused(self, at_ms: u64, worker: usize, op: u64) -> Self {
-        self.at(at_ms, What::Refused { worker, op })
+        self.at(at_ms, EventKind::Refused { worker, op })
     }
 
     fn release(self, at_ms: u64, worker: usize, op: u64) -> Self {
-        let released = What::Released {
+        let released = EventKind::Released {
             worker,
             op,
             released: Some(true),
             last_command_ns: None,
         };
-        self.at(at_ms, What::Release { worker, op })
+        self.at(at_ms, EventKind::Release { worker, op })
             .at(at_ms + 1, released)
     }
 
@@ -84,7 +84,7 @@ impl HistoryBuilder {
     }
 
     fn fault(self, at_ms: u64, id: u32, fault: &str) -> Self {
-        let what = What::FaultBegan {
+        let what = EventKind::FaultBegan {
             id,
             fault: fault.into(),
             detail: format!("{fault} in words"),
@@ -96,11 +96,11 @@ impl HistoryBuilder {
     }
 
     fn over(self, at_ms: u64, id: u32) -> Self {
-        self.at(at_ms, What::FaultEnded { id })
+        self.at(at_ms, EventKind::FaultEnded { id })
     }
 
     fn killed(self, at_ms: u64, worker: usize) -> Self {
-        let what = What::WorkerDown {
+        let what = EventKind::WorkerDown {
             worker,
             by_fault: true,
             reason: "killed".into(),
@@ -207,7 +207,7 @@ fn a_fault_that_strikes_once_takes_no_time_and_one_without_end_all_of_it() {
 
 #[test]
 fn what_did_not_succeed_is_counted_and_not_timed() {
-    let failed = What::AcquireFailed {
+    let failed = EventKind::AcquireFailed {
         worker: 0,
         op: 2,
         message: "no".into(),
@@ -322,7 +322,7 @@ fn an_orphaned_lock_blocks_while_somebody_asks_for_it() {
 
 #[test]
 fn a_release_that_failed_may_leave_an_orphan_too() {
-    let failed = What::ReleaseFailed {
+    let failed = EventKind::ReleaseFailed {
         worker: 0,
         op: 1,
         message: "timeout".into(),
@@ -331,7 +331,7 @@ fn a_release_that_failed_may_leave_an_orphan_too() {
     let measures = HistoryBuilder::new(2)
         .acquire(0, 0, 1)
         .granted(2, 0, 1)
-        .at(10, What::Release { worker: 0, op: 1 })
+        .at(10, EventKind::Release { worker: 0, op: 1 })
         .at(12, failed)
         .acquire(20, 1, 2)
         .refused(90, 1, 2)

@@ -1,11 +1,11 @@
 //! What lanes show of values and their ends.
 
-use picklock_verdicts::history::{Event, KeyChange, What, read_history};
+use picklock_verdicts::history::{Event, EventKind, KeyChange, read_history};
 
 use super::*;
 
-fn changed(node: usize, key: KeyName, value: Option<&str>, why: KeyChange) -> What {
-    What::KeyChanged {
+fn changed(node: usize, key: KeyName, value: Option<&str>, why: KeyChange) -> EventKind {
+    EventKind::KeyChanged {
         node,
         key,
         value: value.map(Into::into),
@@ -23,7 +23,7 @@ fn command(worker: usize, op: u64, phase: Phase, command: &str) -> KeyCommand {
     }
 }
 
-fn history(custody: bool, events: Vec<(u64, What)>) -> History {
+fn history(custody: bool, events: Vec<(u64, EventKind)>) -> History {
     let header = format!(
         concat!(
             r#"{{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
@@ -40,7 +40,7 @@ fn history(custody: bool, events: Vec<(u64, What)>) -> History {
 }
 
 /// Worker 0 writes on two nodes; one value is removed by worker 1, the other one lost.
-fn story() -> Vec<(u64, What)> {
+fn story() -> Vec<(u64, EventKind)> {
     let set = || KeyChange::Command(command(0, 7, Phase::Acquire, "SET"));
     let other = || KeyName::Other("a:fence".into());
     vec![
@@ -57,7 +57,7 @@ fn story() -> Vec<(u64, What)> {
             ),
         ),
         (30, changed(0, KeyName::Lock(0), None, KeyChange::Restarted)),
-        (40, What::Refused { worker: 2, op: 9 }),
+        (40, EventKind::Refused { worker: 2, op: 9 }),
     ]
 }
 

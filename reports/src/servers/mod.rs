@@ -1,7 +1,7 @@
 //! The same cells on several servers, as one page of Markdown: where the servers differ.
 //!
 //! Each matrix ran on one server. Cells are the same if lock, options, scenario, its content and the
-//! world are.
+//! backend are.
 
 mod differences;
 mod names;

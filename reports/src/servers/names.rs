@@ -20,18 +20,18 @@ pub fn servers(columns: &[Column]) -> String {
 
 /// The lock of a cell, with its options.
 pub fn lock(cell: &Cell) -> String {
-    let mut name = code(&cell.subject.name);
+    let mut name = code(&cell.lock.name);
     for (key, value) in &cell.options {
         name.push_str(&format!(" {}", code(&format!("{key}={value}"))));
     }
     name
 }
 
-/// The scenario of a cell, with its world if there are several.
+/// The scenario of a cell, with its backend if there are several.
 pub fn scenario(cell: &Cell, rows: &[Row]) -> String {
-    let worlds: BTreeSet<&str> = rows.iter().map(|row| row.cell.backend.word()).collect();
+    let backends: BTreeSet<&str> = rows.iter().map(|row| row.cell.backend.word()).collect();
     let name = code(&cell.scenario);
-    match worlds.len() {
+    match backends.len() {
         0 | 1 => name,
         _ => format!("{name} ({})", cell.backend.word()),
     }

@@ -29,14 +29,14 @@ pub fn page(columns: &[Column], rows: &[Row], skipped: &[String]) -> String {
 fn servers(text: &mut String, columns: &[Column]) -> std::fmt::Result {
     writeln!(
         text,
-        "| server | version | world | Picklock | cells | as expected | otherwise | not judged | open |"
+        "| server | version | backend | Picklock | cells | as expected | otherwise | not judged | open |"
     )?;
     writeln!(text, "|---|---|---|---|---:|---:|---:|---:|---:|")?;
     for column in columns {
-        let mut worlds: Vec<&str> = Vec::new();
+        let mut backends: Vec<&str> = Vec::new();
         for cell in column.cells {
-            if !worlds.contains(&cell.backend.word()) {
-                worlds.push(cell.backend.word());
+            if !backends.contains(&cell.backend.word()) {
+                backends.push(cell.backend.word());
             }
         }
         let counts = Counts::of(column.cells.iter());
@@ -45,7 +45,7 @@ fn servers(text: &mut String, columns: &[Column]) -> std::fmt::Result {
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             prose(&column.server.server),
             prose(&column.server.version),
-            worlds.join(", "),
+            backends.join(", "),
             prose(&column.source.picklock),
             column.cells.len(),
             counts.as_expected,

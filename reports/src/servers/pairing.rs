@@ -33,7 +33,7 @@ pub struct Row<'a> {
     pub found: Vec<Found<'a>>,
 }
 
-/// World, scenario, lock and options.
+/// Backend, scenario, lock and options.
 type Place<'a> = (&'a str, &'a str, &'a str, &'a BTreeMap<String, String>);
 
 /// The matrices with their servers.
@@ -138,7 +138,7 @@ fn place(cell: &Cell) -> Place<'_> {
     (
         cell.backend.word(),
         &cell.scenario,
-        &cell.subject.name,
+        &cell.lock.name,
         &cell.options,
     )
 }

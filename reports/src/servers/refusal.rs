@@ -57,7 +57,7 @@ pub enum Refusal {
     },
     /// No cell is in two matrices.
     #[error(
-        "the matrices have no cell in common: run the same locks and scenarios in the same world on each server"
+        "the matrices have no cell in common: run the same locks and scenarios in the same backend on each server"
     )]
     NothingInCommon,
 }

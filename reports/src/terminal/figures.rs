@@ -1,6 +1,6 @@
 //! Counts, latency and the run's phases.
 
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::{Counts, Latency, RunRecord};
 
@@ -105,7 +105,7 @@ fn cell(us: u64) -> String {
 
 fn phases(record: &RunRecord) -> Line {
     let phases = &record.phases;
-    if record.backend == WorldName::Sim {
+    if record.backend == BackendName::Sim {
         return Line::new()
             .styled(FAINT, "  took")
             .pad_to(NAME_COLUMN)

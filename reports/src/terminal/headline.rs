@@ -7,13 +7,13 @@ use super::line::Line;
 use super::styles::{FAINT, STRONG, WARN, style};
 use crate::units::span_ms;
 
-/// Subject, scenario, world and seed; the scenario's summary; the servers.
+/// Subject, scenario, backend and seed; the scenario's summary; the servers.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     let status = overall(record);
     let title = Line::new()
         .styled(style(status), status.sign())
         .plain(" ")
-        .styled(STRONG, &record.subject.name)
+        .styled(STRONG, &record.lock.name)
         .plain(" × ")
         .styled(STRONG, &record.scenario)
         .plain(" × ")
@@ -62,11 +62,8 @@ fn circumstances(record: &RunRecord) -> String {
         let server = format!("{} {}", record.redis.server, record.redis.version);
         parts.push(server.trim_end().to_owned());
     }
-    if !record.subject.version.is_empty() {
-        parts.push(format!(
-            "{} {}",
-            record.subject.name, record.subject.version
-        ));
+    if !record.lock.version.is_empty() {
+        parts.push(format!("{} {}", record.lock.name, record.lock.version));
     }
     parts.join(" · ")
 }

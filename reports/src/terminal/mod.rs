@@ -1,7 +1,7 @@
 //! A run or a matrix as text for a terminal.
 //!
 //! Text with ANSI styles; the caller strips them if they are not wanted. From top to bottom:
-//! subject and scenario, the verdicts, whose fault it was, the story, a timeline, faults, figures,
+//! lock and scenario, the verdicts, whose fault it was, the story, a timeline, faults, figures,
 //! and the command that repeats the run.
 
 mod command;

@@ -15,7 +15,7 @@ mod key_tracks;
 
 use std::borrow::Cow;
 
-use picklock_verdicts::history::{History, What};
+use picklock_verdicts::history::{History, EventKind};
 use picklock_verdicts::timeline::{Hold, HoldEnd, LeaseState, OperationKind, Outcome, Timeline};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
         };
         let record = &evidence.record;
         let name = names.take(&[
-            &record.subject.name,
+            &record.lock.name,
             &record.scenario,
             record.backend.word(),
         ]);
@@ -81,7 +81,7 @@ fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError>
     instants(history, &mut events);
     let record = &evidence.record;
     let other = json!({
-        "impl": visible(&record.subject.name),
+        "impl": visible(&record.lock.name),
         "scenario": visible(&record.scenario),
         "backend": record.backend,
         "seed": record.seed.to_string(),
@@ -153,7 +153,7 @@ fn about(history: &History, hold: &Hold) -> Value {
         "token": visible(&hold.token),
         "fence": hold.fence,
         "lease_until_us": us(hold.deadline_ns),
-        "lease_is_the_subjects_word": hold.told,
+        "lease_is_the_locks_word": hold.told,
         "ended": ended(hold.ended),
     })
 }
@@ -223,7 +223,7 @@ fn frozen(timeline: &Timeline<'_>, events: &mut TraceWriter) {
 /// Instants and the stock.
 fn instants(history: &History, events: &mut TraceWriter) {
     for event in &history.events {
-        if let What::StockChanged { key, to, .. } = event.what {
+        if let EventKind::StockChanged { key, to, .. } = event.what {
             events.push(stock(history, event.at_ns, key, to));
         }
         events.extend(instant(event.at_ns, &event.what));
@@ -245,46 +245,46 @@ fn stock(history: &History, at_ns: u64, key: u32, units: i64) -> TraceEvent<'_> 
     }
 }
 
-fn instant(at_ns: u64, what: &What) -> Option<TraceEvent<'_>> {
+fn instant(at_ns: u64, what: &EventKind) -> Option<TraceEvent<'_>> {
     let worker = what.worker()?;
     let (name, args) = match what {
-        What::Refused { op, .. } => ("refused", json!({ "op": op })),
-        What::AcquireFailed { op, message, .. } => (
+        EventKind::Refused { op, .. } => ("refused", json!({ "op": op })),
+        EventKind::AcquireFailed { op, message, .. } => (
             "acquire failed",
             json!({ "op": op, "message": visible(message) }),
         ),
-        What::ReleaseFailed { op, message, .. } => (
+        EventKind::ReleaseFailed { op, message, .. } => (
             "release failed",
             json!({ "op": op, "message": visible(message) }),
         ),
-        What::Extended { op, valid_ms, .. } => {
+        EventKind::Extended { op, valid_ms, .. } => {
             ("extended", json!({ "op": op, "valid_ms": valid_ms }))
         }
-        What::ExtendGranted { op, valid_ms, .. } => {
+        EventKind::ExtendGranted { op, valid_ms, .. } => {
             ("extended", json!({ "op": op, "valid_ms": valid_ms }))
         }
-        What::ExtendRefused { op, .. } => ("extension refused", json!({ "op": op })),
-        What::ExtendFailed { op, message, .. } => (
+        EventKind::ExtendRefused { op, .. } => ("extension refused", json!({ "op": op })),
+        EventKind::ExtendFailed { op, message, .. } => (
             "extension failed",
             json!({ "op": op, "message": visible(message) }),
         ),
-        What::Lost { op, .. } => ("lost", json!({ "op": op })),
-        What::StockRead { op, stock, .. } => ("read", json!({ "op": op, "stock": stock })),
-        What::StockChanged { op, from, to, .. } => {
+        EventKind::Lost { op, .. } => ("lost", json!({ "op": op })),
+        EventKind::StockRead { op, stock, .. } => ("read", json!({ "op": op, "stock": stock })),
+        EventKind::StockChanged { op, from, to, .. } => {
             ("sold", json!({ "op": op, "from": from, "to": to }))
         }
-        What::FencedOff {
+        EventKind::FencedOff {
             op, fence, highest, ..
         } => (
             "fenced off",
             json!({ "op": op, "fence": fence, "highest": highest }),
         ),
-        What::Released { op, released, .. } => {
+        EventKind::Released { op, released, .. } => {
             ("released", json!({ "op": op, "was_its_own": released }))
         }
-        What::WorkerUp { .. } => ("up", Value::Null),
-        What::WorkerDown { reason, .. } => ("down", json!({ "reason": visible(reason) })),
-        What::Misbehaved { detail, .. } => ("misbehaved", json!({ "detail": visible(detail) })),
+        EventKind::WorkerUp { .. } => ("up", Value::Null),
+        EventKind::WorkerDown { reason, .. } => ("down", json!({ "reason": visible(reason) })),
+        EventKind::Misbehaved { detail, .. } => ("misbehaved", json!({ "detail": visible(detail) })),
         _ => return None,
     };
     Some(TraceEvent {

@@ -7,7 +7,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-fn history(list: Vec<(u64, What)>) -> History {
+fn history(list: Vec<(u64, EventKind)>) -> History {
     let header = concat!(
         r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
         r#""seed":1,"workers":3,"nodes":1,"keys":["a","b"],"ttl_ms":100,"stock_start":3,"#,
@@ -23,8 +23,8 @@ fn history(list: Vec<(u64, What)>) -> History {
     }
 }
 
-fn acquire(worker: usize, op: u64) -> What {
-    What::Acquire {
+fn acquire(worker: usize, op: u64) -> EventKind {
+    EventKind::Acquire {
         worker,
         op,
         key: 0,
@@ -34,8 +34,8 @@ fn acquire(worker: usize, op: u64) -> What {
     }
 }
 
-fn granted(worker: usize, op: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> What {
-    What::Granted {
+fn granted(worker: usize, op: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> EventKind {
+    EventKind::Granted {
         worker,
         op,
         token: String::new(),
@@ -45,12 +45,12 @@ fn granted(worker: usize, op: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64
     }
 }
 
-fn release(worker: usize, op: u64) -> What {
-    What::Release { worker, op }
+fn release(worker: usize, op: u64) -> EventKind {
+    EventKind::Release { worker, op }
 }
 
-fn down(worker: usize) -> What {
-    What::WorkerDown {
+fn down(worker: usize) -> EventKind {
+    EventKind::WorkerDown {
         worker,
         by_fault: true,
         reason: String::new(),
@@ -58,7 +58,7 @@ fn down(worker: usize) -> What {
 }
 
 /// What worker 0 does, in milliseconds.
-fn activities(list: Vec<(u64, What)>) -> Vec<(u64, u64, Activity)> {
+fn activities(list: Vec<(u64, EventKind)>) -> Vec<(u64, u64, Activity)> {
     let lanes = lanes(&Timeline::of(&history(list)));
     let segments = lanes[&0].segments.iter();
     segments
@@ -99,7 +99,7 @@ fn without_a_report_only_what_is_certain_is_called_over() {
 
 #[test]
 fn renewals_move_the_deadline_and_a_lost_lease_ends_it() {
-    let extended = What::Extended {
+    let extended = EventKind::Extended {
         worker: 0,
         op: 1,
         valid_ms: 100,
@@ -109,7 +109,7 @@ fn renewals_move_the_deadline_and_a_lost_lease_ends_it() {
         (0, acquire(0, 1)),
         (0, granted(0, 1, Some(100), Some(0))),
         (50, extended),
-        (120, What::Lost { worker: 0, op: 1 }),
+        (120, EventKind::Lost { worker: 0, op: 1 }),
         (130, release(0, 1)),
     ];
     let expected = [(0, 120, Activity::InLease), (120, 130, Activity::PastLease)];
@@ -136,7 +136,7 @@ fn death_ends_whatever_was_going_on() {
 
 #[test]
 fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
-    let pause = |id, worker| What::FaultBegan {
+    let pause = |id, worker| EventKind::FaultBegan {
         id,
         fault: "pause-client".into(),
         detail: String::new(),
@@ -147,7 +147,7 @@ fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
     let list = vec![
         (10, pause(0, 0)),
         (20, pause(1, 1)),
-        (30, What::FaultEnded { id: 0 }),
+        (30, EventKind::FaultEnded { id: 0 }),
         (40, acquire(2, 1)),
     ];
     let lanes = lanes(&Timeline::of(&history(list)));

@@ -5,7 +5,7 @@ use picklock_reports::{html, progress, terminal, trace};
 use picklock_scenarios::Phase;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
 use picklock_verdicts::history::{
-    EndReason, Event, History, KeyChange, KeyCommand, KeyName, Misbehaviour, What,
+    EndReason, Event, EventKind, History, KeyChange, KeyCommand, KeyName, Misbehaviour,
 };
 use picklock_verdicts::record::RunRecord;
 use proptest::prelude::*;
@@ -24,12 +24,12 @@ fn worker() -> impl Strategy<Value = usize> {
     prop_oneof![20 => 0..6_usize, 1 => Just(usize::MAX)]
 }
 
-fn what() -> impl Strategy<Value = What> {
+fn what() -> impl Strategy<Value = EventKind> {
     prop_oneof![7 => of_lock(), 3 => of_others()]
 }
 
 /// What the lock says and is asked.
-fn of_lock() -> impl Strategy<Value = What> {
+fn of_lock() -> impl Strategy<Value = EventKind> {
     let parts = (
         worker(),
         0..9_u64,
@@ -41,7 +41,7 @@ fn of_lock() -> impl Strategy<Value = What> {
     );
     (0..10_u8, parts).prop_map(
         |(kind, (worker, op, key, ms, other_ms, flag, text))| match kind {
-            0..3 => What::Acquire {
+            0..3 => EventKind::Acquire {
                 worker,
                 op,
                 key,
@@ -49,7 +49,7 @@ fn of_lock() -> impl Strategy<Value = What> {
                 wait_ms: other_ms,
                 intended_ns: flag.then_some(other_ms),
             },
-            3..6 => What::Granted {
+            3..6 => EventKind::Granted {
                 worker,
                 op,
                 token: text,
@@ -57,15 +57,15 @@ fn of_lock() -> impl Strategy<Value = What> {
                 valid_ms: flag.then_some(ms),
                 elapsed_ms: (other_ms % 2 == 0).then_some(other_ms),
             },
-            6 => What::Refused { worker, op },
-            7 => What::Extended {
+            6 => EventKind::Refused { worker, op },
+            7 => EventKind::Extended {
                 worker,
                 op,
                 valid_ms: ms,
                 elapsed_ms: flag.then_some(other_ms),
             },
-            8 => What::Release { worker, op },
-            _ => What::Released {
+            8 => EventKind::Release { worker, op },
+            _ => EventKind::Released {
                 worker,
                 op,
                 released: Some(flag),
@@ -76,31 +76,31 @@ fn of_lock() -> impl Strategy<Value = What> {
 }
 
 /// What happens around it.
-fn of_others() -> impl Strategy<Value = What> {
+fn of_others() -> impl Strategy<Value = EventKind> {
     let parts = (worker(), 0..9_u64, 0..3_u32, ms(), any::<bool>(), ".{0,12}");
     (0..12_u8, parts).prop_map(|(kind, (worker, op, key, ms, flag, text))| match kind {
         8.. => key_changed(worker, op, key, ms, flag, text),
-        0 => What::Lost { worker, op },
-        1 => What::StockChanged {
+        0 => EventKind::Lost { worker, op },
+        1 => EventKind::StockChanged {
             worker,
             op,
             key,
             from: 1,
             to: i64::MIN,
         },
-        2 => What::FencedOff {
+        2 => EventKind::FencedOff {
             worker,
             op,
             key,
             fence: ms,
             highest: 1,
         },
-        3 => What::WorkerDown {
+        3 => EventKind::WorkerDown {
             worker,
             by_fault: flag,
             reason: text,
         },
-        4 => What::FaultBegan {
+        4 => EventKind::FaultBegan {
             id: key,
             fault: if flag { "pause-client".into() } else { text },
             detail: "d".into(),
@@ -108,13 +108,13 @@ fn of_others() -> impl Strategy<Value = What> {
             nodes: vec![worker],
             clock: None,
         },
-        5 => What::FaultEnded { id: key },
-        6 => What::Misbehaved {
+        5 => EventKind::FaultEnded { id: key },
+        6 => EventKind::Misbehaved {
             worker,
             kind: Misbehaviour::Hung,
             detail: text,
         },
-        _ => What::End {
+        _ => EventKind::End {
             reason: EndReason::Limit,
             stock_left: vec![],
             sold: vec![],
@@ -123,14 +123,14 @@ fn of_others() -> impl Strategy<Value = What> {
 }
 
 /// What a server is said to have done to a key.
-fn key_changed(node: usize, op: u64, key: u32, ms: u64, flag: bool, text: String) -> What {
+fn key_changed(node: usize, op: u64, key: u32, ms: u64, flag: bool, text: String) -> EventKind {
     let command = KeyChange::Command(KeyCommand {
         worker: key as usize,
         op,
         phase: Phase::Acquire,
         command: text.as_str().into(),
     });
-    What::KeyChanged {
+    EventKind::KeyChanged {
         node,
         key: match key {
             0 => KeyName::Other(text.as_str().into()),
@@ -181,7 +181,7 @@ fn record() -> impl Strategy<Value = RunRecord> {
     (verdicts, ".{0,90}", ".{0,30}", ms()).prop_map(|(verdicts, long, short, ms)| {
         let (mut record, _) = samples::gc_pause();
         record.verdicts = Property::ALL.into_iter().zip(verdicts).collect();
-        record.subject.name = short.clone();
+        record.lock.name = short.clone();
         record.summary = long.clone();
         record.trouble = vec![long.clone(); 20];
         record.faults[0].detail = long;

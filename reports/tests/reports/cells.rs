@@ -59,13 +59,13 @@ pub fn matrix() -> ReportInput {
         ),
     ];
     let mut undecided = samples::calm();
-    undecided.0.subject.name = "redlock".into();
+    undecided.0.lock.name = "redlock".into();
     undecided.0.scenario = "holder-crash".into();
     let verdict = undecided.0.verdicts.get_mut(&Property::Progress).unwrap();
     *verdict = picklock_verdicts::check::Verdict::unknown("too few grants: 1 of 3");
     parts.push(expecting(undecided, &[(Property::Progress, "held")]));
     let mut not_run = samples::calm();
-    not_run.0.subject.name = "redlock".into();
+    not_run.0.lock.name = "redlock".into();
     let mut not_run = expecting(not_run, &held);
     not_run.matrix.cells[0].error = Some("no redis-server on the PATH".into());
     not_run.matrix.cells[0].verdicts = BTreeMap::new();
@@ -82,7 +82,7 @@ pub fn hostile() -> ReportInput {
     material.skipped = vec![HOSTILE.to_owned()];
     material.matrix.reproduce = HOSTILE.to_owned();
     for cell in &mut material.matrix.cells {
-        cell.subject.name = HOSTILE.repeat(3);
+        cell.lock.name = HOSTILE.repeat(3);
         cell.scenario = HOSTILE.to_owned();
         cell.summary = HOSTILE.to_owned();
         cell.reproduce = HOSTILE.to_owned();
@@ -95,7 +95,7 @@ pub fn hostile() -> ReportInput {
         }
     }
     for evidence in &mut material.evidence {
-        evidence.record.subject.name = HOSTILE.to_owned();
+        evidence.record.lock.name = HOSTILE.to_owned();
         evidence.record.reproduce = HOSTILE.to_owned();
     }
     material

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use picklock_scenarios::Phase;
 use picklock_verdicts::check::{Property, Verdict, judge};
-use picklock_verdicts::history::{History, KeyChange, KeyCommand, KeyName, What};
+use picklock_verdicts::history::{EventKind, History, KeyChange, KeyCommand, KeyName};
 
 use crate::history_builder::HistoryBuilder;
 use crate::samples::{self, Sample};
@@ -18,8 +18,8 @@ pub fn command(worker: usize, op: u64, phase: Phase, command: &str) -> KeyChange
     })
 }
 
-pub fn changed(node: usize, value: Option<&str>, why: KeyChange) -> What {
-    What::KeyChanged {
+pub fn changed(node: usize, value: Option<&str>, why: KeyChange) -> EventKind {
+    EventKind::KeyChanged {
         node,
         key: KeyName::Lock(0),
         value: value.map(Arc::from),
@@ -46,7 +46,7 @@ pub fn eroded_quorum() -> Sample {
     run = run
         .granted(312, 1, 2)
         .sold(700, 0, 1, 2)
-        .at(701, What::Release { worker: 0, op: 1 })
+        .at(701, EventKind::Release { worker: 0, op: 1 })
         .at(702, changed(3, None, del(0, 1)));
     for node in 1..3 {
         run = run.at(702, changed(node, None, del(0, 1)));
@@ -84,7 +84,7 @@ pub const ATTACK: &str =
 pub fn hostile() -> Sample {
     let (record, mut history) = eroded_quorum();
     for event in &mut history.events {
-        let What::KeyChanged {
+        let EventKind::KeyChanged {
             node,
             key,
             value,

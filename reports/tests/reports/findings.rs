@@ -21,11 +21,11 @@ home = "https://example.org/some-lock"
 quote = "Only one client has it"
 source = "its README"
 
-[[subjects]]
+[[locks]]
 name = "mine"
 about = "As its users call it."
 
-[[subjects]]
+[[locks]]
 name = "mine-too"
 about = "The same in another way."
 
@@ -43,7 +43,7 @@ because = "It deletes what it does not own."
 [[hypothesis]]
 id = "S4"
 says = "It releases what another client owns."
-subject = "mine"
+lock = "mine"
 scenario = "stale-delete"
 predicts = { property = "ownership", cause = "stolen-release" }
 means = "Do not use it."
@@ -51,7 +51,7 @@ means = "Do not use it."
 
 /// A cell of ten runs, in so many of which the property was violated for this cause.
 fn ten(
-    subject: &str,
+    lock: &str,
     scenario: &str,
     (property, cause): (Property, Cause),
     runs: u64,
@@ -61,8 +61,8 @@ fn ten(
         0 => Verdict::held(),
         _ => violated(cause, &["worker 1 deleted what worker 2 had written"]),
     };
-    let mut cell = cell(subject, scenario, &[(property, verdict)]);
-    "1.2.3".clone_into(&mut cell.subject.version);
+    let mut cell = cell(lock, scenario, &[(property, verdict)]);
+    "1.2.3".clone_into(&mut cell.lock.version);
     cell.runs = 10;
     cell.tally.insert(
         property,
@@ -203,7 +203,7 @@ fn a_violation_that_no_words_are_about_is_not_judged() {
 #[test]
 fn runs_of_another_version_are_named() {
     let mut other = stolen(10, 10);
-    "9.9".clone_into(&mut other.subject.version);
+    "9.9".clone_into(&mut other.lock.version);
     assert!(page(vec![other]).contains("The runs are of version 9.9"));
     assert!(!page(vec![stolen(10, 10)]).contains("The runs are of version"));
 }
@@ -241,7 +241,7 @@ fn wrong_words_are_refused_with_the_reason() {
             "outlived-leese",
         ),
         (WORDS.replace("because", "becuase"), "becuase"),
-        (WORDS.replace("[[subjects]]", "[[unused]]"), "unused"),
+        (WORDS.replace("[[locks]]", "[[unused]]"), "unused"),
         (String::new(), "missing field"),
     ];
     for (text, part) in cases {

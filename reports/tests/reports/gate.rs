@@ -43,7 +43,7 @@ fn tally(verdict: &Verdict) -> Tally {
 }
 
 /// A cell of one run in which everything held but what is named.
-fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
+fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
     let held = Property::ALL.map(|property| (property, Verdict::held()));
     let mut verdicts = Verdicts::from(held);
     verdicts.extend(otherwise.iter().cloned());
@@ -51,8 +51,8 @@ fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cel
         .iter()
         .map(|(property, one)| (*property, tally(one)));
     Cell {
-        subject: Subject {
-            name: subject.into(),
+        lock: Subject {
+            name: lock.into(),
             version: "1".into(),
         },
         options: BTreeMap::new(),
@@ -60,7 +60,7 @@ fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cel
         summary: String::new(),
         scenario_hash: "0".repeat(40),
         redis: None,
-        backend: picklock_scenarios::WorldName::Sim,
+        backend: picklock_scenarios::BackendName::Sim,
         runs: 1,
         seed: 1,
         tally: tallies.collect(),
@@ -77,7 +77,7 @@ fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cel
         error: None,
         elapsed_ms: None,
         run_dir: None,
-        reproduce: format!("picklock scenario {scenario} --impl {subject} --backend sim --seed 1"),
+        reproduce: format!("picklock scenario {scenario} --impl {lock} --backend sim --seed 1"),
     }
 }
 
@@ -193,9 +193,9 @@ fn a_cell_is_missing_on_either_side() {
     let lost = decide(&rules(&two(), &[]), None, &ran(one()));
     let mut skipped = ran(one());
     skipped.matrix.skipped.push(SkippedCell {
-        subject: "set-nx-px".into(),
+        lock: "set-nx-px".into(),
         scenario: "calm".into(),
-        backend: picklock_scenarios::WorldName::Sim,
+        backend: picklock_scenarios::BackendName::Sim,
         reason: "needs 5 nodes".into(),
     });
     let baseline = Baseline::of(&rules(&two(), &[]), &ran(two()));
@@ -289,9 +289,9 @@ fn what_could_not_be_run_or_judged_never_passes() {
 #[test]
 fn the_users_expectations_lie_over_the_scenarios() {
     let mut wanted = rules(&two(), &[]);
-    let rule = |subject: Option<&str>, words: &str| ExpectRule {
+    let rule = |lock: Option<&str>, words: &str| ExpectRule {
         cells: Selector {
-            subject: subject.map(str::to_owned),
+            lock: lock.map(str::to_owned),
             ..Selector::default()
         },
         properties: BTreeMap::from([(Property::Lease, words.to_owned())]),
@@ -305,46 +305,46 @@ fn the_users_expectations_lie_over_the_scenarios() {
         .collect();
     assert_eq!(problems, ["lease held, expected violated: dead alarm"]);
     assert_eq!(
-        decision.findings[0].cell.as_ref().unwrap().subject,
+        decision.findings[0].cell.as_ref().unwrap().lock,
         "set-nx-px"
     );
 }
 
-/// A real cell with nine pairs in which the subject takes `times` as long as the control, on a
+/// A real cell with nine pairs in which the lock takes `times` as long as the control, on a
 /// machine that slows down by half on the way and is wild once.
 fn paired(times: f64) -> (Cell, Paired) {
-    let mut subject = cell("mine", "round-trips", &[]);
-    subject.backend = picklock_scenarios::WorldName::Process;
+    let mut lock = cell("mine", "round-trips", &[]);
+    lock.backend = picklock_scenarios::BackendName::Process;
     let pairs = (0..9_u32).map(|pair| {
         let control_us = 4_000.0 * (1.0 + 0.06 * f64::from(pair));
         let noise = [1.02, 0.97, 1.0, 3.0, 0.99, 1.01, 0.96, 1.03, 1.0][pair as usize];
         let side = |us: f64| latency(&[us as u64, us as u64 + 10]);
         Pair {
-            subject: side(control_us * times * noise),
+            lock: side(control_us * times * noise),
             control: side(control_us),
         }
     });
     let paired = Paired {
-        key: CellKey::of(&subject),
+        key: CellKey::of(&lock),
         control: "set-nx-px".into(),
         pairs: pairs.collect(),
         error: None,
     };
-    (subject, paired)
+    (lock, paired)
 }
 
 fn in_pairs(baseline_times: f64, times: f64, limit: &str) -> Decision {
-    let world = |times| {
+    let backend = |times| {
         let (cell, paired) = paired(times);
         let mut ran = ran(vec![cell]);
         ran.paired.push(paired);
         ran
     };
-    let before = world(baseline_times);
+    let before = backend(baseline_times);
     let mut wanted = rules(&before.matrix.cells, &[limit]);
     wanted.control = Some("set-nx-px".into());
     let baseline = Baseline::of(&wanted, &before);
-    decide(&wanted, Some(&baseline), &world(times))
+    decide(&wanted, Some(&baseline), &backend(times))
 }
 
 #[test]

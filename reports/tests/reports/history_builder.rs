@@ -1,6 +1,6 @@
 //! Histories written by hand: one call an event, times in milliseconds.
 
-use picklock_verdicts::history::{Event, History, What, read_history};
+use picklock_verdicts::history::{Event, EventKind, History, read_history};
 
 pub struct HistoryBuilder {
     history: History,
@@ -26,7 +26,7 @@ impl HistoryBuilder {
         self.history
     }
 
-    pub fn at(mut self, at_ms: u64, what: What) -> Self {
+    pub fn at(mut self, at_ms: u64, what: EventKind) -> Self {
         self.history.events.push(Event {
             at_ns: at_ms * 1_000_000,
             what,
@@ -35,7 +35,7 @@ impl HistoryBuilder {
     }
 
     pub fn acquire(self, at_ms: u64, worker: usize, op: u64) -> Self {
-        let what = What::Acquire {
+        let what = EventKind::Acquire {
             worker,
             op,
             key: 0,
@@ -50,19 +50,19 @@ impl HistoryBuilder {
     pub fn asked_for(mut self, at_ms: u64, worker: usize, op: u64, came_ms: u64) -> Self {
         self = self.acquire(at_ms, worker, op);
         let asked = self.history.events.last_mut().map(|event| &mut event.what);
-        if let Some(What::Acquire { intended_ns, .. }) = asked {
+        if let Some(EventKind::Acquire { intended_ns, .. }) = asked {
             *intended_ns = Some(came_ms * 1_000_000);
         }
         self
     }
 
-    /// A grant of a subject that says for how long.
+    /// A grant of a lock that says for how long.
     pub fn granted(self, at_ms: u64, worker: usize, op: u64) -> Self {
         let mut events = self.history.events.iter().rev();
         let asked =
-            events.find(|e| matches!(e.what, What::Acquire { op: asked, .. } if asked == op));
+            events.find(|e| matches!(e.what, EventKind::Acquire { op: asked, .. } if asked == op));
         let elapsed_ms = asked.map(|asked| at_ms - asked.at_ns / 1_000_000);
-        let what = What::Granted {
+        let what = EventKind::Granted {
             worker,
             op,
             token: format!("token-{op}"),
@@ -74,7 +74,7 @@ impl HistoryBuilder {
     }
 
     pub fn sold(self, at_ms: u64, worker: usize, op: u64, to: i64) -> Self {
-        let what = What::StockChanged {
+        let what = EventKind::StockChanged {
             worker,
             op,
             key: 0,
@@ -85,13 +85,13 @@ impl HistoryBuilder {
     }
 
     pub fn released(self, at_ms: u64, worker: usize, op: u64) -> Self {
-        let released = What::Released {
+        let released = EventKind::Released {
             worker,
             op,
             released: Some(true),
             last_command_ns: None,
         };
-        self.at(at_ms, What::Release { worker, op })
+        self.at(at_ms, EventKind::Release { worker, op })
             .at(at_ms + 1, released)
     }
 
@@ -104,7 +104,7 @@ impl HistoryBuilder {
     }
 
     pub fn fault(self, at_ms: u64, id: u32, fault: &str, worker: usize) -> Self {
-        let what = What::FaultBegan {
+        let what = EventKind::FaultBegan {
             id,
             fault: fault.into(),
             detail: format!("{fault} of worker {worker}"),
@@ -116,6 +116,6 @@ impl HistoryBuilder {
     }
 
     pub fn fault_over(self, at_ms: u64, id: u32) -> Self {
-        self.at(at_ms, What::FaultEnded { id })
+        self.at(at_ms, EventKind::FaultEnded { id })
     }
 }

@@ -13,7 +13,7 @@ fn junit(material: &ReportInput) -> String {
 }
 
 #[test]
-fn suites_are_subjects_and_cases_are_scenarios() {
+fn suites_are_locks_and_cases_are_scenarios() {
     insta::assert_snapshot!(junit(&matrix()));
 }
 

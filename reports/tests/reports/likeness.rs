@@ -120,7 +120,7 @@ fn a_lock_on_other_servers_than_any_built_in_one_is_compared_with_none() {
 }
 
 #[test]
-fn the_pages_say_in_which_world() {
+fn the_pages_say_in_which_backend() {
     let cells = vec![cell("mine", "late", &[]), outlived()];
     let all: Vec<&Cell> = cells.iter().collect();
     let likeness = Vec::from_iter(likeness(&all, &standards(), Some("careful")));

@@ -20,7 +20,7 @@ pub fn violated(cause: Cause, story: &[&str]) -> Verdict {
     }
 }
 
-pub fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
+pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
     let mut verdicts: Verdicts = Property::ALL
         .into_iter()
         .map(|property| (property, Verdict::held()))
@@ -40,16 +40,16 @@ pub fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) ->
         (*property, tally)
     });
     Cell {
-        subject: Subject {
-            name: subject.into(),
+        lock: Subject {
+            name: lock.into(),
             version: "0.1.0".into(),
         },
         options: BTreeMap::new(),
         scenario: scenario.into(),
-        summary: "What | happens.".into(),
+        summary: "EventKind | happens.".into(),
         scenario_hash: "0".repeat(40),
         redis: None,
-        backend: picklock_scenarios::WorldName::Sim,
+        backend: picklock_scenarios::BackendName::Sim,
         runs: 1,
         seed: 1,
         tally: tally.collect(),
@@ -70,7 +70,7 @@ pub fn cell(subject: &str, scenario: &str, otherwise: &[(Property, Verdict)]) ->
         error: None,
         elapsed_ms: None,
         run_dir: None,
-        reproduce: format!("picklock scenario {scenario} --impl {subject} --backend sim --seed 1"),
+        reproduce: format!("picklock scenario {scenario} --impl {lock} --backend sim --seed 1"),
     }
 }
 
@@ -131,14 +131,14 @@ fn sample() -> MatrixRecord {
             open,
         ],
         skipped: vec![SkippedCell {
-            subject: "exec:python3 a.py".into(),
+            lock: "exec:python3 a.py".into(),
             scenario: "failover".into(),
-            backend: picklock_scenarios::WorldName::Sim,
+            backend: picklock_scenarios::BackendName::Sim,
             reason: "a program of your own runs in real time and cannot be simulated".into(),
         }],
         likeness: vec![Likeness {
-            subject: "exec:python3 a.py".into(),
-            backend: picklock_scenarios::WorldName::Sim,
+            lock: "exec:python3 a.py".into(),
+            backend: picklock_scenarios::BackendName::Sim,
             like: Some("setnx-expire".into()),
             differs: 0,
             compared: 3,

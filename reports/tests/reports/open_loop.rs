@@ -88,7 +88,7 @@ fn markdown_has_a_row_for_it() {
 
     Time to acquire (median / 99 % / longest): from the intended start, when the buyer arrived; and from the request that a worker sent for the buyer.
 
-    | subject | scenario | world | arrived | unserved | from the intended start | from the request |
+    | lock | scenario | backend | arrived | unserved | from the intended start | from the request |
     |---|---|---|---:|---:|---|---|
     | <code>set-nx-px</code> | <code>rush</code> | <code>process</code> | 8 | 2 | 152 ms / 424 ms / 424 ms | 2 ms / 424 ms / 424 ms |
     ");

@@ -6,9 +6,9 @@ use picklock_reports::html::page;
 use picklock_reports::markdown::summary;
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::repro::{compared, text};
-use picklock_scenarios::{Scenario, WorldName, arbitrary, catalog};
+use picklock_scenarios::{BackendName, Scenario, arbitrary, catalog};
 use picklock_verdicts::check::{Cause, Property, Status};
-use picklock_verdicts::record::{Outcome, REPRO_FORMAT, Repro, ReproOverrides, ReproSubject};
+use picklock_verdicts::record::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
 use proptest::prelude::*;
 
 use crate::cells::{HOSTILE, file, matrix};
@@ -21,10 +21,10 @@ fn repro(scenario: Scenario) -> Repro {
     Repro {
         format: REPRO_FORMAT.into(),
         picklock: "0.1.0".into(),
-        backend: WorldName::Process,
+        backend: BackendName::Process,
         seed: 7,
         scenario_given: scenario.name.clone(),
-        subject: ReproSubject {
+        lock: ReproLock {
             label: None,
             name: "redlock".into(),
             version: "0.1.0".into(),
@@ -84,7 +84,7 @@ fn every_seed_comes_back() {
 #[test]
 fn words_of_strangers_end_no_comment() {
     let mut repro = repro(catalog::named("calm").unwrap());
-    repro.subject.name = format!("exec:{HOSTILE}\nformat = \"mine\"\r\n[subject]");
+    repro.lock.name = format!("exec:{HOSTILE}\nformat = \"mine\"\r\n[lock]");
     repro.scenario_given = HOSTILE.into();
     repro.scenario.summary = HOSTILE.into();
     repro.picklock = "0.1.0\nseed = 8".into();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_verdicts::assemble::counts;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
-use picklock_verdicts::history::{EndReason, History, Misbehaviour, What};
+use picklock_verdicts::history::{EndReason, EventKind, History, Misbehaviour};
 use picklock_verdicts::latency;
 use picklock_verdicts::record::{Counts, FORMAT, Phases, Redis, RunRecord, StruckFault, Subject};
 
@@ -32,13 +32,13 @@ fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
     RunRecord {
         format: FORMAT.into(),
         picklock: "0.1.0".into(),
-        subject: Subject {
+        lock: Subject {
             name: "set-nx-px".into(),
             version: "0.1.0".into(),
         },
         scenario: scenario.into(),
         summary: summary.into(),
-        backend: picklock_scenarios::WorldName::Process,
+        backend: picklock_scenarios::BackendName::Process,
         backend_reason: "asked for with --backend".into(),
         seed: 7,
         redis: Redis {
@@ -76,9 +76,9 @@ fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
     }
 }
 
-fn rename(record: &mut RunRecord, subject: &str) {
-    record.reproduce = record.reproduce.replace(&record.subject.name, subject);
-    record.subject.name = subject.into();
+fn rename(record: &mut RunRecord, lock: &str) {
+    record.reproduce = record.reproduce.replace(&record.lock.name, lock);
+    record.lock.name = lock.into();
 }
 
 pub fn calm() -> Sample {
@@ -115,14 +115,14 @@ pub fn rush() -> Sample {
     let history = builder
         .at(
             700,
-            What::Arrivals {
+            EventKind::Arrivals {
                 came: 8,
                 unserved: 2,
             },
         )
         .at(
             701,
-            What::End {
+            EventKind::End {
                 reason: EndReason::Limit,
                 stock_left: vec![1],
                 sold: vec![2],
@@ -190,14 +190,14 @@ pub fn gc_pause() -> Sample {
 pub fn fenced() -> Sample {
     let (mut record, mut history) = gc_pause();
     for event in &mut history.events {
-        if let What::StockChanged {
+        if let EventKind::StockChanged {
             worker: 0,
             op: 3,
             key,
             ..
         } = event.what
         {
-            event.what = What::FencedOff {
+            event.what = EventKind::FencedOff {
                 worker: 0,
                 op: 3,
                 key,
@@ -215,12 +215,12 @@ pub fn fenced() -> Sample {
     (record, history)
 }
 
-/// The same, of a subject that does not say for how long it may believe.
+/// The same, of a lock that does not say for how long it may believe.
 pub fn silent() -> Sample {
     let (mut record, mut history) = gc_pause();
     rename(&mut record, "exec:./silent.py");
     for event in &mut history.events {
-        if let What::Granted {
+        if let EventKind::Granted {
             valid_ms,
             elapsed_ms,
             ..
@@ -234,7 +234,7 @@ pub fn silent() -> Sample {
 
 /// A late release deletes the lock of the successor, and a third worker walks in.
 pub fn stale_delete() -> Sample {
-    let released = What::Released {
+    let released = EventKind::Released {
         worker: 0,
         op: 1,
         released: Some(true),
@@ -246,7 +246,7 @@ pub fn stale_delete() -> Sample {
         .acquire(5, 1, 2)
         .acquire(6, 2, 3)
         .sold(200, 0, 1, 2)
-        .at(201, What::Release { worker: 0, op: 1 })
+        .at(201, EventKind::Release { worker: 0, op: 1 })
         .fault(202, 0, "pause-client", 0)
         .granted(1_004, 1, 2)
         .fault_over(1_700, 0)
@@ -332,12 +332,12 @@ pub fn interrupted() -> Sample {
     (record, history)
 }
 
-/// A subject that tries to paint over its own verdict.
+/// A lock that tries to paint over its own verdict.
 pub fn hostile() -> Sample {
     let attack = "\x1b[2J\x1b[1;32m✔ held\x07\r\n\u{202e}evil\u{9b}31m";
     let (mut record, mut history) = gc_pause();
-    record.subject.name = format!("exec:{attack}");
-    record.subject.version = attack.into();
+    record.lock.name = format!("exec:{attack}");
+    record.lock.version = attack.into();
     record.scenario = attack.into();
     record.summary = attack.into();
     record.backend_reason = attack.into();
@@ -351,11 +351,11 @@ pub fn hostile() -> Sample {
     }
     history.header.keys = vec![attack.into(), attack.into()];
     for event in &mut history.events {
-        if let What::FaultBegan { fault, .. } = &mut event.what {
+        if let EventKind::FaultBegan { fault, .. } = &mut event.what {
             *fault = attack.into();
         }
     }
-    let garbage = What::Misbehaved {
+    let garbage = EventKind::Misbehaved {
         worker: 1,
         kind: Misbehaviour::Garbage,
         detail: attack.into(),
@@ -366,7 +366,7 @@ pub fn hostile() -> Sample {
 
 /// Nobody ever got the lock, and its key never expires.
 pub fn no_grants() -> Sample {
-    let down = What::WorkerDown {
+    let down = EventKind::WorkerDown {
         worker: 0,
         by_fault: true,
         reason: "killed by signal 9".into(),
@@ -376,12 +376,12 @@ pub fn no_grants() -> Sample {
         .acquire(1, 1, 2)
         .fault(4, 0, "crash-client", 0)
         .at(4, down)
-        .at(3_001, What::Refused { worker: 1, op: 2 })
+        .at(3_001, EventKind::Refused { worker: 1, op: 2 })
         .acquire(3_001, 1, 3)
-        .at(6_002, What::Refused { worker: 1, op: 3 })
+        .at(6_002, EventKind::Refused { worker: 1, op: 3 })
         .at(
             6_010,
-            What::KeyLeft {
+            EventKind::KeyLeft {
                 node: 0,
                 key: 0,
                 ttl_ms: -1,
@@ -436,7 +436,7 @@ pub fn one_worker() -> Sample {
     (record, history)
 }
 
-fn push(history: History, at_ms: u64, what: What) -> History {
+fn push(history: History, at_ms: u64, what: EventKind) -> History {
     let mut history = history;
     history.events.push(picklock_verdicts::history::Event {
         at_ns: at_ms * 1_000_000,

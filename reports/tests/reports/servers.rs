@@ -143,12 +143,12 @@ fn what_cannot_be_compared_is_named_and_is_no_difference() {
 }
 
 #[test]
-fn several_worlds_and_runs_and_options_are_kept_apart() {
+fn several_backends_and_runs_and_options_are_kept_apart() {
     let of = |violated_runs: u64| {
         let mut cells = cells();
-        let mut other_world = cells[0].clone();
-        other_world.backend = picklock_scenarios::WorldName::Docker;
-        cells.push(other_world);
+        let mut other_backend = cells[0].clone();
+        other_backend.backend = picklock_scenarios::BackendName::Docker;
+        cells.push(other_backend);
         let mut optional = cells[0].clone();
         optional.options.insert("drift".into(), "2".into());
         cells.push(optional);
@@ -201,7 +201,7 @@ fn servers_are_compared_with_each_other_and_not_only_with_the_first() {
 fn names_of_strangers_stay_text() {
     let hostile = || {
         let mut cells = cells();
-        cells[0].subject.name = HOSTILE.into();
+        cells[0].lock.name = HOSTILE.into();
         cells[0].scenario = HOSTILE.into();
         cells[0].options.insert(HOSTILE.into(), HOSTILE.into());
         cells
@@ -243,7 +243,7 @@ fn what_cannot_be_told_apart_by_server_is_refused() {
     seeded.matrix.seed = 2;
     let mut strange = valkey();
     for cell in &mut strange.matrix.cells {
-        cell.subject.name = format!("my-{}", cell.subject.name);
+        cell.lock.name = format!("my-{}", cell.lock.name);
     }
     let refusals = [
         refusal(vec![redis()]),

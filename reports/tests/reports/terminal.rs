@@ -113,12 +113,12 @@ fn one_worker_alone() {
 }
 
 #[test]
-fn hostile_subject() {
+fn hostile_lock() {
     insta::assert_snapshot!(show(samples::hostile(), 120));
 }
 
 #[test]
-fn a_hostile_subject_cannot_command_the_terminal() {
+fn a_hostile_lock_cannot_command_the_terminal() {
     let (record, history) = samples::hostile();
     let text = terminal::run(&record, &history, 120);
     let commands = plain(&text).chars().find(|c| c.is_control() && *c != '\n');

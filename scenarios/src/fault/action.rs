@@ -1,4 +1,4 @@
-//! What faults are made of: actions, each of which needs a capability of the world.
+//! What faults are made of: actions, each of which needs a capability of the backend.
 //!
 //! This is the seam between a kind of fault and its effect. A kind names its actions here, as data;
 //! the nemesis of the harness applies them, and undoes them when the fault ends.
@@ -93,7 +93,7 @@ pub enum Resource {
     Connections,
 }
 
-/// Something that a world may or may not be able to do.
+/// Something that a backend may or may not be able to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
     /// Freezing and killing workers.
@@ -117,7 +117,7 @@ pub enum Capability {
 }
 
 impl Action {
-    /// What the world must be able to do, for a fault that strikes workers, nodes or links.
+    /// What the backend must be able to do, for a fault that strikes workers, nodes or links.
     pub(super) fn needs(&self, strikes: Strikes) -> Capability {
         match self {
             Action::Worker(_) => Capability::Workers,

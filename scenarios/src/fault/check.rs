@@ -3,7 +3,7 @@
 use super::plan::{FaultPlan, Field};
 use super::selection::{Nodes, Who, Workers};
 use super::strikes::Strikes;
-use super::trigger::{EventKind, Phase, Trigger};
+use super::trigger::{Phase, Trigger, TriggerEvent};
 use crate::problem::Problem;
 use crate::scenario::Scenario;
 
@@ -54,7 +54,7 @@ pub(crate) fn check_nodes(plan: &FaultPlan, count: usize) -> Result<(), Problem>
             &["nodes"],
             format!("node {node} is wanted, but the run has {count}, numbered from 0"),
         )
-        .hint("set `topology.nodes`, or choose a subject that uses more nodes")),
+        .hint("set `topology.nodes`, or choose a lock that uses more nodes")),
     }
 }
 
@@ -62,7 +62,7 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
     if when.nth == 0 {
         return Err(Problem::at(&["when", "nth"], "events are counted from 1"));
     }
-    let on_the_wire = matches!(when.on, EventKind::Request | EventKind::Reply);
+    let on_the_wire = matches!(when.on, TriggerEvent::Request | TriggerEvent::Reply);
     let wire_only = [
         ("node", when.node.is_some()),
         ("command", when.command.is_some()),
@@ -77,14 +77,17 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
             ),
         ));
     }
-    if when.success && when.on != EventKind::Reply {
+    if when.success && when.on != TriggerEvent::Reply {
         let text = "`success` goes with `on = \"reply\"`";
         return Err(Problem::at(&["when", "success"], text));
     }
     if when.takes {
         taking(when)?;
     }
-    let about_stock = matches!(when.on, EventKind::StockRead | EventKind::StockChanged);
+    let about_stock = matches!(
+        when.on,
+        TriggerEvent::StockRead | TriggerEvent::StockChanged
+    );
     if when.stock.is_some() && !about_stock {
         let text = "`stock` goes with `on = \"stock-read\"` or `on = \"stock-changed\"`";
         return Err(Problem::at(&["when", "stock"], text));
@@ -98,7 +101,7 @@ fn trigger(scenario: &Scenario, when: &Trigger) -> Result<(), Problem> {
 /// Checks the fields beside `takes`.
 fn taking(when: &Trigger) -> Result<(), Problem> {
     let path = &["when", "takes"];
-    if when.on != EventKind::Reply {
+    if when.on != TriggerEvent::Reply {
         let text = "`takes` goes with `on = \"reply\"`";
         return Err(Problem::at(path, text).hint("only after a command is it known what it did"));
     }
@@ -127,7 +130,9 @@ fn fields(plan: &FaultPlan) -> Result<(), Problem> {
         }
         if !plan.has(field) && plan.kind.requires(field) {
             let such_as = match field {
-                Field::What => "add `what = \"memory\"` or `what = \"connections\"`".to_owned(),
+                Field::EventKind => {
+                    "add `what = \"memory\"` or `what = \"connections\"`".to_owned()
+                }
                 _ => format!("add `{name} = \"1.5ttl\"`"),
             };
             return Err(Problem::at(&["kind"], format!("`{word}` needs `{name}`")).hint(such_as));
@@ -139,7 +144,7 @@ fn fields(plan: &FaultPlan) -> Result<(), Problem> {
 /// Checks that the workers and nodes are there, and that `same` means one of them.
 fn targets(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
     let by_event = plan.when.as_ref().map(|when| when.on);
-    let at_a_node = matches!(by_event, Some(EventKind::Request | EventKind::Reply));
+    let at_a_node = matches!(by_event, Some(TriggerEvent::Request | TriggerEvent::Reply));
     let strikes = plan.kind.strikes();
     if let Some(Workers::List(list)) = &plan.workers {
         for worker in list {

@@ -6,7 +6,7 @@ use super::plan::Field;
 use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
-    required: &[Field::What],
+    required: &[Field::EventKind],
     optional: &[Field::For, Field::Nodes],
     of: |plan| {
         Some(match plan.what? {

@@ -136,7 +136,7 @@ impl FaultPlan {
         (self.kind.0.lasts)(self)
     }
 
-    /// What the world must be able to do.
+    /// What the backend must be able to do.
     pub fn needs(&self) -> Vec<Capability> {
         let actions = self.actions().unwrap_or_default();
         let needs = actions.iter().map(|one| one.needs(self.kind.strikes()));

@@ -3,7 +3,7 @@
 //! - [`FaultPlan`]: one `[[fault]]` table of a scenario file
 //! - [`trigger`], [`selection`]: when, and to whom; [`target`]: who that is in a run
 //! - [`kind`]: what a kind of fault is; the table of kinds
-//! - [`action`]: what faults are made of, in terms of what a world can do
+//! - [`action`]: what faults are made of, in terms of what a backend can do
 //! - [`check`]: what the types alone cannot say about a fault
 //! - all other files: one kind of fault each
 
@@ -33,4 +33,4 @@ pub(crate) use plan::Field;
 pub use selection::{Nodes, Who, Workers};
 pub use strikes::Strikes;
 pub use target::Target;
-pub use trigger::{Direction, EventKind, Phase, Trigger};
+pub use trigger::{Direction, Phase, Trigger, TriggerEvent};

@@ -53,7 +53,7 @@ pub struct FaultPlan {
     /// `exhaust`: what the node runs out of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what: Option<Resource>,
-    /// A world that cannot do this fault may leave it out. Otherwise the run is `unknown`.
+    /// A backend that cannot do this fault may leave it out. Otherwise the run is `unknown`.
     #[serde(default)]
     pub optional: bool,
 }
@@ -69,7 +69,7 @@ pub(crate) enum Field {
     Workers,
     Nodes,
     Keys,
-    What,
+    EventKind,
 }
 
 impl Field {
@@ -82,7 +82,7 @@ impl Field {
         Field::Workers,
         Field::Nodes,
         Field::Keys,
-        Field::What,
+        Field::EventKind,
     ];
 
     /// Its name in scenario files.
@@ -96,7 +96,7 @@ impl Field {
             Field::Workers => "workers",
             Field::Nodes => "nodes",
             Field::Keys => "keys",
-            Field::What => "what",
+            Field::EventKind => "what",
         }
     }
 }
@@ -113,7 +113,7 @@ impl FaultPlan {
             Field::Workers => self.workers.is_some(),
             Field::Nodes => self.nodes.is_some(),
             Field::Keys => self.keys.is_some(),
-            Field::What => self.what.is_some(),
+            Field::EventKind => self.what.is_some(),
         }
     }
 }

@@ -17,7 +17,7 @@ pub enum Direction {
 #[serde(deny_unknown_fields)]
 pub struct Trigger {
     /// The event.
-    pub on: EventKind,
+    pub on: TriggerEvent,
     /// At this worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<usize>,
@@ -55,7 +55,7 @@ fn first() -> u32 {
 /// The events that can start a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum EventKind {
+pub enum TriggerEvent {
     /// A worker was told to acquire; the request is on its way.
     Acquire,
     /// A grant arrived at the driver.

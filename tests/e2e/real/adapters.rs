@@ -200,7 +200,7 @@ fn a_program_that_is_no_adapter_is_quoted() {
 }
 
 #[test]
-fn a_subject_cannot_command_the_terminal() {
+fn a_lock_cannot_command_the_terminal() {
     let lock = exec("python3", &project("tests/adapters/hostile.py"), "");
     let line = format!("scenario patient.toml --impl {lock} --backend process --out run");
     let outcome = picklock(&line).file("patient.toml", PATIENT).run();
@@ -238,8 +238,8 @@ fn a_worker_that_somebody_kills() {
 
 /// Kills the Redis of a run, and looks at what the run says. Until then the lock must hold, on a busy machine as
 /// well: a lease of a tenth of a second is over there before its grant is read.
-fn without_its_redis(world: &str, kill_it: impl Fn(u32)) {
-    let line = format!("scenario calm --impl set-nx-px --ttl 1s --backend {world} --json");
+fn without_its_redis(backend: &str, kill_it: impl Fn(u32)) {
+    let line = format!("scenario calm --impl set-nx-px --ttl 1s --backend {backend} --json");
     let mut run = picklock(&line).start();
     run.hear("got the lock");
     kill_it(run.pid());

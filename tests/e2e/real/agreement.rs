@@ -1,10 +1,10 @@
-//! What two worlds make of the same cells, and where they differ.
+//! What two backends make of the same cells, and where they differ.
 //!
 //! The comparison covers every property of every cell, with its cause. Where the catalog says that
 //! either verdict may come out (`any`), what happens may hang on who is quicker, and that differs from
-//! world to world and from seed to seed. But the simulation knows what may happen: over [`MANY`] seeds
-//! it must have given what the other world gave. If it gives the same verdict for every seed, the other
-//! world has to give that one.
+//! backend to backend and from seed to seed. But the simulation knows what may happen: over [`MANY`] seeds
+//! it must have given what the other backend gave. If it gives the same verdict for every seed, the other
+//! backend has to give that one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use picklock_harness::check::{Cause, Property, Status, Verdict};
 use picklock_harness::record::{Cell, MatrixRecord, Tally};
-use picklock_scenarios::{Expectation, WorldName};
+use picklock_scenarios::{BackendName, Expectation};
 
 use crate::running::CHANCES;
 
@@ -24,7 +24,7 @@ pub const MANY: u64 = 500;
 /// The seed of the runs that are compared.
 pub const SEED: u64 = 7;
 
-/// The cells of a table in two worlds.
+/// The cells of a table in two backends.
 pub struct Compared {
     /// In the simulation.
     pub simulated: MatrixRecord,
@@ -47,22 +47,22 @@ impl Drop for Compared {
 }
 
 impl Compared {
-    /// Runs `picklock matrix` with these flags in the simulation and in `world`.
+    /// Runs `picklock matrix` with these flags in the simulation and in `backend`.
     ///
     /// The simulation goes by itself, first, and is done in seconds: what it would take from the
     /// processors, real servers would miss.
-    pub fn run(world: WorldName, flags: &[&str]) -> Compared {
-        let kept = place_to_keep(world);
+    pub fn run(backend: BackendName, flags: &[&str]) -> Compared {
+        let kept = place_to_keep(backend);
         let out = ["--out", kept.to_str().expect("a path that is text")];
         let mut compared = Compared {
-            simulated: matrix(WorldName::Sim, SEED, 1, flags),
-            real: matrix(world, SEED, 1, &[flags, &out[..]].concat()),
+            simulated: matrix(BackendName::Sim, SEED, 1, flags),
+            real: matrix(backend, SEED, 1, &[flags, &out[..]].concat()),
             kept: Some(kept),
         };
         compared.give_more_chances(|cell, seed| {
             let scenario = scenario_of(flags, &cell.scenario);
-            let flags = ["--impl", &cell.subject.name, "--scenario", scenario];
-            matrix(world, seed, 1, &flags).cells.pop().unwrap()
+            let flags = ["--impl", &cell.lock.name, "--scenario", scenario];
+            matrix(backend, seed, 1, &flags).cells.pop().unwrap()
         });
         compared
     }
@@ -81,12 +81,12 @@ impl Compared {
         }
     }
 
-    /// How many cells there are, both worlds together.
+    /// How many cells there are, both backends together.
     pub fn cells(&self) -> usize {
         self.simulated.cells.len() + self.real.cells.len()
     }
 
-    /// What is not as expected, and what is not the same in both worlds.
+    /// What is not as expected, and what is not the same in both backends.
     pub fn differences(&self) -> Vec<String> {
         self.differences_unless(possible)
     }
@@ -121,25 +121,25 @@ impl Compared {
     }
 }
 
-/// The matrix of these flags in one world.
-fn matrix(world: WorldName, seed: u64, seeds: u64, flags: &[&str]) -> MatrixRecord {
+/// The matrix of these flags in one backend.
+fn matrix(backend: BackendName, seed: u64, seeds: u64, flags: &[&str]) -> MatrixRecord {
     let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
     command
         .args(["matrix", "--json", "--quiet", "--seed", &seed.to_string()])
-        .args(["--backend", world.word(), "--seeds", &seeds.to_string()])
+        .args(["--backend", backend.word(), "--seeds", &seeds.to_string()])
         .args(flags);
-    match world {
+    match backend {
         // Runs mostly wait, and one in which the machine stood still is made again.
-        WorldName::Docker => command.args(["--jobs", "4", "--image", "picklock-redis:local"]),
+        BackendName::Docker => command.args(["--jobs", "4", "--image", "picklock-redis:local"]),
         // A whole table has the machine for itself. Else one of containers is made beside it.
-        WorldName::Process if !flags.contains(&"--scenario") => command.args(["--jobs", "16"]),
-        WorldName::Process => command.args(["--jobs", "10"]),
-        WorldName::Sim => &mut command,
+        BackendName::Process if !flags.contains(&"--scenario") => command.args(["--jobs", "16"]),
+        BackendName::Process => command.args(["--jobs", "10"]),
+        BackendName::Sim => &mut command,
     };
     let output = command.output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         let said = String::from_utf8_lossy(&output.stderr);
-        panic!("the matrix of the {world} world: {error}\n{said}")
+        panic!("the matrix of the {backend} backend: {error}\n{said}")
     })
 }
 
@@ -149,31 +149,31 @@ pub fn tables() -> PathBuf {
 }
 
 /// A directory for one table of this process.
-fn place_to_keep(world: WorldName) -> PathBuf {
+fn place_to_keep(backend: BackendName) -> PathBuf {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let process = std::process::id();
-    tables().join(format!("{world}-{process}-{number}"))
+    tables().join(format!("{backend}-{process}-{number}"))
 }
 
 /// The cell in the simulation, with many seeds. Only a scenario of the catalog leaves something open.
 fn possible(cell: &Cell) -> Cell {
-    let flags = ["--impl", &cell.subject.name, "--scenario", &cell.scenario];
-    let mut cells = matrix(WorldName::Sim, SEED, MANY, &flags).cells;
+    let flags = ["--impl", &cell.lock.name, "--scenario", &cell.scenario];
+    let mut cells = matrix(BackendName::Sim, SEED, MANY, &flags).cells;
     cells.pop().unwrap()
 }
 
 fn title(cell: &Cell) -> String {
     format!(
-        "{} × {} in the {} world",
-        cell.subject.name, cell.scenario, cell.backend
+        "{} × {} in the {} backend",
+        cell.lock.name, cell.scenario, cell.backend
     )
 }
 
-/// The same lock under the same scenario in another world.
+/// The same lock under the same scenario in another backend.
 fn find<'a>(record: &'a MatrixRecord, cell: &Cell) -> Option<&'a Cell> {
     let mut cells = record.cells.iter();
-    cells.find(|it| it.subject.name == cell.subject.name && it.scenario == cell.scenario)
+    cells.find(|it| it.lock.name == cell.lock.name && it.scenario == cell.scenario)
 }
 
 /// The scenario with this name, as the flags name it: by its file, if it has one.
@@ -206,10 +206,10 @@ fn only_misses_violations(cell: &Cell, simulated: Option<&Cell>) -> bool {
     missed
 }
 
-/// True if the other world left the cell out, and says why.
+/// True if the other backend left the cell out, and says why.
 fn is_skipped(record: &MatrixRecord, cell: &Cell) -> bool {
     let mut skipped = record.skipped.iter();
-    skipped.any(|it| it.subject == cell.subject.name && it.scenario == cell.scenario)
+    skipped.any(|it| it.lock == cell.lock.name && it.scenario == cell.scenario)
 }
 
 /// The properties of a cell whose verdict is not that of the simulation.
@@ -270,9 +270,9 @@ fn outcomes(tally: &Tally) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// One cell of calm in two worlds, `lease` being the property in question.
+/// One cell of calm in two backends, `lease` being the property in question.
 fn sample(expected: &str, real: Verdict) -> Compared {
-    let record = |backend: WorldName, verdict: Verdict| MatrixRecord {
+    let record = |backend: BackendName, verdict: Verdict| MatrixRecord {
         cells: vec![Cell {
             expected: BTreeMap::from([(Property::Lease, expected.to_owned())]),
             verdicts: BTreeMap::from([(Property::Lease, verdict)]),
@@ -281,8 +281,8 @@ fn sample(expected: &str, real: Verdict) -> Compared {
         ..MatrixRecord::default()
     };
     Compared {
-        simulated: record(WorldName::Sim, Verdict::held()),
-        real: record(WorldName::Process, real),
+        simulated: record(BackendName::Sim, Verdict::held()),
+        real: record(BackendName::Process, real),
         kept: None,
     }
 }
@@ -295,7 +295,7 @@ fn found(compared: &Compared, lease: &Tally) -> Vec<String> {
     })
 }
 
-fn blank(backend: WorldName) -> Cell {
+fn blank(backend: BackendName) -> Cell {
     let text = format!(
         r#"{{"impl": {{"name": "redlock", "version": ""}}, "scenario": "calm", "summary": "",
             "scenario_hash": "", "backend": "{backend}", "runs": 1, "seed": 7, "verdicts": {{}},
@@ -332,7 +332,7 @@ fn sometimes_a_race() -> Tally {
 
 #[test]
 fn a_difference_is_found_also_where_nothing_is_expected() {
-    let words = "redlock × calm in the process world: lease is violated: race, and held in the \
+    let words = "redlock × calm in the process backend: lease is violated: race, and held in the \
                  simulation";
     let open = sample("any", race());
     let told = [format!("{words} ({MANY} seeds: {{\"held\": {MANY}}})")];
@@ -371,15 +371,15 @@ fn what_is_missing_surprising_or_failed_is_found() {
     let cell = missing.real.cells.pop().unwrap();
     assert_eq!(
         differences(&missing),
-        ["redlock × calm in the sim world: only there"]
+        ["redlock × calm in the sim backend: only there"]
     );
     missing
         .real
         .skipped
         .push(picklock_harness::record::SkippedCell {
-            subject: cell.subject.name,
+            lock: cell.lock.name,
             scenario: cell.scenario,
-            backend: WorldName::Process,
+            backend: BackendName::Process,
             reason: "it needs Sentinels".into(),
         });
     assert_eq!(differences(&missing).len(), 0);

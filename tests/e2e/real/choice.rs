@@ -1,9 +1,9 @@
-//! Which world a run takes, on a machine that has them all.
+//! Which backend a run takes, on a machine that has them all.
 
 use crate::running::{Outcome, picklock};
 
 #[test]
-fn the_best_world_is_taken_and_the_reason_told() {
+fn the_best_backend_is_taken_and_the_reason_told() {
     let line = "scenario calm --impl set-nx-px --ttl 300ms";
     // What the run comes to is of no interest here: on a busy machine it is not judged.
     let first = |outcome: Outcome| outcome.stdout.lines().next().unwrap_or_default().to_owned();

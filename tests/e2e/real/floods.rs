@@ -1,4 +1,4 @@
-//! Subjects that flood the harness: it keeps little of it, in memory and on the disk, and says so.
+//! Locks that flood the harness: it keeps little of it, in memory and on the disk, and says so.
 
 use std::path::Path;
 use std::sync::Arc;

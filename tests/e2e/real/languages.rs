@@ -79,8 +79,8 @@ impl Adapter {
         self.outcome.home().join("my-lock")
     }
 
-    /// The subject as the printed command names it.
-    fn subject(&self) -> &str {
+    /// The lock as the printed command names it.
+    fn lock(&self) -> &str {
         let (_, command) = self.outcome.stdout.split_once("--impl ").unwrap();
         command.lines().next().unwrap()
     }
@@ -95,8 +95,8 @@ fn is_not_judged(code: Option<i32>, text: &str) -> bool {
 const ATTEMPTS: usize = 4;
 
 /// The verdicts of a run, `violated` with its cause.
-fn verdicts(scenario: &str, subject: &str, folder: &Path) -> (BTreeMap<String, String>, Outcome) {
-    let line = format!("scenario {scenario} --impl {subject} --backend process --json");
+fn verdicts(scenario: &str, lock: &str, folder: &Path) -> (BTreeMap<String, String>, Outcome) {
+    let line = format!("scenario {scenario} --impl {lock} --backend process --json");
     let run = || picklock(&line).within(folder).run();
     let mut outcome = run();
     for _ in 1..ATTEMPTS {
@@ -130,7 +130,7 @@ fn untroubled(document: &Value, language: &str) {
 fn as_its_twin(language: &str, twin: &BTreeMap<&str, BTreeMap<String, String>>) {
     let adapter = Adapter::made(language);
     for (scenario, expected) in twin {
-        let (seen, outcome) = verdicts(scenario, adapter.subject(), &adapter.folder());
+        let (seen, outcome) = verdicts(scenario, adapter.lock(), &adapter.folder());
         assert_eq!(&seen, expected, "{language}, {scenario}\n{}", outcome.all());
         let document = outcome.document();
         assert_eq!(document["impl"]["name"], "my-lock", "{language}");

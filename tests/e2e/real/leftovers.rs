@@ -22,13 +22,13 @@ pub struct Belongings {
 
 impl Belongings {
     /// All that the run has, with at least so many Redis servers or containers, and its workers.
-    pub fn of(run: &Running, world: &str) -> Belongings {
+    pub fn of(run: &Running, backend: &str) -> Belongings {
         let processes = started_by(run.pid());
         let workers = workers_of(run.pid());
         assert!(workers.len() >= 3, "{processes:#?}");
         let owner = workers[0].variable("PICKLOCK_OWNER").expect("its mark");
         let belongings = Belongings { processes, owner };
-        match world {
+        match backend {
             "docker" => assert!(!belongings.containers().is_empty()),
             _ => assert!(
                 belongings
@@ -96,8 +96,8 @@ pub fn becomes(what: &str, look: impl Fn() -> Result<(), String>) {
 }
 
 /// A run whose holder has just been frozen.
-fn frozen(world: &str) -> Running {
-    let line = format!("scenario gc-pause --impl set-nx-px --ttl 3s --backend {world} --out run");
+fn frozen(backend: &str) -> Running {
+    let line = format!("scenario gc-pause --impl set-nx-px --ttl 3s --backend {backend} --out run");
     frozen_run(picklock(&line))
 }
 
@@ -113,9 +113,9 @@ pub fn frozen_run(call: Call) -> Running {
     run
 }
 
-fn ends_in_order(world: &str, signal: Signal) {
-    let run = frozen(world);
-    let belongings = Belongings::of(&run, world);
+fn ends_in_order(backend: &str, signal: Signal) {
+    let run = frozen(backend);
+    let belongings = Belongings::of(&run, backend);
     run.signal(signal);
     let outcome = run.finish().exits(130);
     assert!(outcome.stdout.contains("interrupted"), "{}", outcome.all());
@@ -153,9 +153,9 @@ fn a_request_to_terminate_ends_a_run_in_containers_in_order() {
 }
 
 /// Both signals are there when the run wakes, so that the second cannot come too late.
-fn ends_at_once(world: &str) {
-    let run = frozen(world);
-    let belongings = Belongings::of(&run, world);
+fn ends_at_once(backend: &str) {
+    let run = frozen(backend);
+    let belongings = Belongings::of(&run, backend);
     for signal in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
         run.signal(signal);
     }
@@ -178,9 +178,9 @@ fn a_second_signal_ends_the_wait_for_containers() {
     ends_at_once("docker");
 }
 
-fn is_killed(world: &str) {
-    let run = frozen(world);
-    let belongings = Belongings::of(&run, world);
+fn is_killed(backend: &str) {
+    let run = frozen(backend);
+    let belongings = Belongings::of(&run, backend);
     let frozen = belongings.processes.iter().any(Process::is_frozen);
     assert!(frozen, "the worker is to be frozen when the run is killed");
     run.signal(Signal::KILL);
@@ -200,11 +200,11 @@ fn a_killed_run_leaves_no_container() {
 }
 
 /// The same while Sentinels are there, and a master stands still.
-fn is_killed_during_a_failover(world: &str, sentinels: impl Fn(&Belongings) -> usize) {
-    let line = format!("scenario sentinel-failover --impl set-nx-px --backend {world}");
+fn is_killed_during_a_failover(backend: &str, sentinels: impl Fn(&Belongings) -> usize) {
+    let line = format!("scenario sentinel-failover --impl set-nx-px --backend {backend}");
     let mut run = picklock(&line).start();
     run.hear("fault: pause-node");
-    let belongings = Belongings::of(&run, world);
+    let belongings = Belongings::of(&run, backend);
     assert_eq!(sentinels(&belongings), 3, "{:#?}", belongings.processes);
     run.signal(Signal::KILL);
     let outcome = run.finish();
@@ -227,8 +227,8 @@ fn a_killed_run_leaves_no_sentinel_in_a_container() {
     });
 }
 
-fn is_interrupted_early(world: &str, has_begun: impl Fn(u32) -> bool) {
-    let line = format!("scenario gc-pause --impl redlock --backend {world}");
+fn is_interrupted_early(backend: &str, has_begun: impl Fn(u32) -> bool) {
+    let line = format!("scenario gc-pause --impl redlock --backend {backend}");
     let mut run = picklock(&line).start();
     run.hear("setting up");
     let pid = run.pid();

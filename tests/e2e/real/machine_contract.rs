@@ -199,7 +199,7 @@ fn a_pipe_gets_no_escape_codes() {
 }
 
 #[test]
-fn the_first_line_says_which_world_and_why() {
+fn the_first_line_says_which_backend_and_why() {
     let line = "scenario calm --impl set-nx-px --ttl 300ms --seed 5 --backend process";
     let text = picklock(line).run().exits(0);
     let first = text.stdout.lines().next().unwrap();

@@ -1,4 +1,4 @@
-//! Matrices with runs on real servers: cells that fail, two worlds, interruptions.
+//! Matrices with runs on real servers: cells that fail, two backends, interruptions.
 
 use picklock_harness::record::MatrixRecord;
 use rustix::process::Signal;
@@ -28,7 +28,7 @@ fn a_cell_that_cannot_be_run_stops_no_other() {
 }
 
 #[test]
-fn a_small_matrix_of_two_worlds() {
+fn a_small_matrix_of_two_backends() {
     let line = "matrix --backend process --backend sim --quiet --impl set-nx-px --impl redlock --scenario calm --scenario holder-crash --json --out table";
     let outcome = picklock(line).run().exits(0);
     let record = record(&outcome);
@@ -42,10 +42,10 @@ fn a_small_matrix_of_two_worlds() {
         );
         assert_eq!(
             cell.elapsed_ms.is_some(),
-            cell.backend == picklock_scenarios::WorldName::Process
+            cell.backend == picklock_scenarios::BackendName::Process
         );
         let twin = |other: &&picklock_harness::record::Cell| {
-            (&other.scenario, &other.subject.name) == (&cell.scenario, &cell.subject.name)
+            (&other.scenario, &other.lock.name) == (&cell.scenario, &cell.lock.name)
         };
         let status = |cell: &picklock_harness::record::Cell| -> Vec<_> {
             cell.verdicts
@@ -54,7 +54,7 @@ fn a_small_matrix_of_two_worlds() {
                 .collect()
         };
         for other in record.cells.iter().filter(twin) {
-            assert_eq!(status(cell), status(other), "the worlds differ");
+            assert_eq!(status(cell), status(other), "the backends differ");
         }
     }
     let kept: MatrixRecord = serde_json::from_str(&outcome.text_file("table/matrix.json")).unwrap();
@@ -79,7 +79,7 @@ fn a_label_replaces_the_command_in_every_report() {
         .run()
         .exits(0);
     let cell = &record(&first).cells[0];
-    assert_eq!(cell.subject.name, "mine");
+    assert_eq!(cell.lock.name, "mine");
     assert!(cell.is_bound(), "[expect.mine] was not read");
     assert_eq!(cell.run_dir.as_deref(), Some("mine/own/process"));
     assert!(

@@ -1,7 +1,7 @@
 //! Runs on real Redis servers and in real containers. Needs `redis-server`, a Docker engine, and the
 //! image that `scripts/redis-image` builds.
 //!
-//! - [`worlds`]: simulation, processes and containers agree on the verdicts
+//! - [`backends`]: simulation, processes and containers agree on the verdicts
 //! - [`agreement`]: what that means, property by property
 //! - [`verdicts`]: what the documents say of runs that went wrong
 //! - [`sentinels`]: failovers that real Sentinels decide
@@ -20,7 +20,7 @@
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`choice`], [`gate`], [`matrix`], [`replay`]: the commands of these names, with real servers
 //! - [`contained_locks`]: locks in containers of their own
-//! - [`configured_impls`]: locks that `picklock.toml` names
+//! - [`configured_locks`]: locks that `picklock.toml` names
 //! - [`exclusive`]: tests that must not run at the same time
 //! - [`readme`]: every command of the README and the docs
 //! - [`containers`], [`proc_table`]: what there is on this machine, and whose
@@ -28,9 +28,10 @@
 mod adapter_check;
 mod adapters;
 mod agreement;
+mod backends;
 mod cases;
 mod choice;
-mod configured_impls;
+mod configured_locks;
 mod contained_locks;
 mod containers;
 #[path = "../../../harness/tests/it/real/exclusive.rs"]
@@ -52,4 +53,3 @@ mod replay;
 mod sentinels;
 mod stalls;
 mod verdicts;
-mod worlds;

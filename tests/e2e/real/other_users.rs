@@ -52,7 +52,7 @@ fn open_to_everybody(home: &Path) {
 const LONG_SALE: &str = r#"
 name = "long-sale"
 summary = "One thing is sold, and paying takes its time."
-worlds = ["process", "docker"]
+backends = ["process", "docker"]
 
 [workload]
 workers = 3

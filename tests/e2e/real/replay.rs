@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::running::picklock;
 
 #[test]
-fn another_world_comes_to_the_same_verdicts() {
+fn another_backend_comes_to_the_same_verdicts() {
     // One node, so that a busy machine leaves the race to the scenario.
     let first = picklock("scenario gc-pause --impl set-nx-px --backend sim --seed 5 --out run")
         .run()
@@ -24,7 +24,7 @@ fn another_world_comes_to_the_same_verdicts() {
     );
     let said = "replay: same verdicts";
     assert!(again.stdout.trim_end().ends_with(said), "{}", again.all());
-    // And from there in the world of that run, without being told.
+    // And from there in the backend of that run, without being told.
     let real = again.home().join("real");
     let third = picklock(&format!("replay {}", real.display()))
         .run()

@@ -61,7 +61,7 @@ fn stale_master_in_containers() {
 }
 
 #[test]
-fn a_world_without_sentinels_judges_nothing() {
+fn a_backend_without_sentinels_judges_nothing() {
     let line = "scenario sentinel-failover --impl set-nx-px --backend sim --json";
     let document = picklock(line).run().exits(3).document();
     for (property, verdict) in document["verdicts"].as_object().unwrap() {

@@ -1,6 +1,6 @@
 //! What the documents and stories of a run on real servers say, with the exit code that follows.
 //!
-//! That the verdicts are those of the catalog is a matter of [`super::worlds`].
+//! That the verdicts are those of the catalog is a matter of [`super::backends`].
 
 use std::fmt::Write;
 
@@ -90,7 +90,7 @@ fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
     text
 }
 
-/// Every lock, in one world, against the expectations and the exit code that follows from them.
+/// Every lock, in one backend, against the expectations and the exit code that follows from them.
 pub fn as_expected(name: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
     let scenario = catalog::named(name).unwrap();
     let runs = against_all(&scenario, backend);
@@ -110,7 +110,10 @@ pub fn as_expected(name: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
         // A measurement for a reader of the log, not a threshold.
         println!("{name} {lock} {backend}: {}", document["phases"]);
     }
-    assert!(wrong.is_empty(), "{name} in the {backend} world:\n{wrong}");
+    assert!(
+        wrong.is_empty(),
+        "{name} in the {backend} backend:\n{wrong}"
+    );
     runs.into_iter()
         .map(|(lock, outcome)| (lock, outcome.left_no_directory()))
         .collect()
@@ -208,18 +211,18 @@ limit = "1500ms"
 "#;
 
 #[test]
-fn a_client_left_in_the_line_is_counted_in_every_world() {
-    for world in ["sim", "process", "docker"] {
-        let line = format!("scenario too-many.toml --impl set-nx-px --backend {world} --json");
+fn a_client_left_in_the_line_is_counted_in_every_backend() {
+    for backend in ["sim", "process", "docker"] {
+        let line = format!("scenario too-many.toml --impl set-nx-px --backend {backend} --json");
         let outcome = picklock(&line).file("too-many.toml", TOO_MANY).run();
         let document = outcome.exits(0).document();
         let (counts, latency) = (&document["counts"], &document["latency"]);
-        assert_eq!(counts["arrived"], 20, "{world}: {counts}");
+        assert_eq!(counts["arrived"], 20, "{backend}: {counts}");
         // At most fifteen have been served, and at most three were being served.
         let left = counts["unserved"].as_u64().unwrap();
-        assert!((2..15).contains(&left), "{world}: {counts}");
+        assert!((2..15).contains(&left), "{backend}: {counts}");
         let p50_us = |operation: &str| latency[operation]["p50_us"].as_u64().unwrap();
-        assert!(p50_us("acquire") > p50_us("acquire_asked"), "{world}");
+        assert!(p50_us("acquire") > p50_us("acquire_asked"), "{backend}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs of any lock: under any scenario, or under one of the catalog.
 
-use picklock_harness::sim::{Edit, Reading, Simulation, Subject, ToldRun, run_told};
-use picklock_impls::{MUTANTS, STRATEGIES, find};
+use picklock_harness::sim::{Edit, LockFactory, Reading, Simulation, ToldRun, run_told};
+use picklock_impls::{LOCKS, MUTANTS, find};
 use picklock_scenarios::{LeaseDuration, Scenario, arbitrary, catalog};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -22,11 +22,11 @@ pub struct Cell {
 impl Cell {
     /// Runs it, with reports that are changed by `edit` before they are read.
     pub fn run(&self, edit: Option<Edit>) -> ToldRun {
-        let subject = Subject::of(find(self.lock).unwrap());
-        let plan = plan_for(self.scenario.clone(), &subject, self.seed);
+        let lock = LockFactory::of(find(self.lock).unwrap());
+        let plan = plan_for(self.scenario.clone(), &lock, self.seed);
         let simulation = Simulation {
             plan,
-            subject,
+            lock,
             log: None,
         };
         let every = self.every;
@@ -47,7 +47,7 @@ fn of_the_catalog() -> impl Strategy<Value = Scenario> {
 }
 
 fn cell() -> impl Strategy<Value = Cell> {
-    let locks = STRATEGIES.iter().chain(MUTANTS);
+    let locks = LOCKS.iter().chain(MUTANTS);
     let locks: Vec<_> = locks.map(|lock| (lock.name, lock.nodes)).collect();
     let lock = proptest::sample::select(locks);
     let scenario = lock.prop_flat_map(|(lock, nodes)| {

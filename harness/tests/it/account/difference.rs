@@ -1,17 +1,18 @@
 //! Where two accounts of one run differ.
 
-use picklock_harness::history::{Event, What};
+use picklock_harness::history::{Event, EventKind};
 use picklock_harness::sim::ToldRun;
 
 /// The changes of the keys by what the nodes know themselves.
 pub fn own(run: &ToldRun) -> Vec<Event> {
     let changes = run.history.events.iter();
-    let changes = changes.filter(|event| matches!(event.what, What::KeyChanged { .. }));
+    let changes = changes.filter(|event| matches!(event.what, EventKind::KeyChanged { .. }));
     changes.cloned().collect()
 }
 
 fn of_node(events: &[Event], of: usize) -> Vec<&Event> {
-    let of_it = |event: &&Event| matches!(event.what, What::KeyChanged { node, .. } if node == of);
+    let of_it =
+        |event: &&Event| matches!(event.what, EventKind::KeyChanged { node, .. } if node == of);
     events.iter().filter(of_it).collect()
 }
 

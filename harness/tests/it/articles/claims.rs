@@ -2,7 +2,7 @@
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property, Status};
-use picklock_harness::history::What;
+use picklock_harness::history::EventKind;
 
 use super::{catalog, grants, run, scenario};
 
@@ -129,7 +129,8 @@ fn renewal_at_half_the_lease_keeps_a_long_job_alive() {
         }
         for run in ran.runs() {
             let renewals = run.history.events.iter();
-            let renewals = renewals.filter(|event| matches!(event.what, What::Extended { .. }));
+            let renewals =
+                renewals.filter(|event| matches!(event.what, EventKind::Extended { .. }));
             // Three sections of two leases, renewed four times each, less what the way takes.
             assert!((9..=12).contains(&renewals.count()), "{name}");
         }
@@ -162,7 +163,7 @@ fn renewal_dies_with_its_process() {
         ran.assert_held(Property::Lease);
         for run in ran.runs() {
             let mut events = run.history.events.iter().rev();
-            let died = events.find(|event| matches!(event.what, What::WorkerDown { .. }));
+            let died = events.find(|event| matches!(event.what, EventKind::WorkerDown { .. }));
             let died_ns = died.unwrap().at_ns;
             let next_ns = grants(run).find(|at_ns| *at_ns > died_ns).unwrap();
             // The lease is a second; the pause before the next attempt is up to 50 ms.
@@ -212,7 +213,7 @@ fn a_watchdog_that_cannot_renew_says_so() {
         for run in ran.runs() {
             let mut events = run.history.events.iter();
             assert!(
-                events.any(|event| matches!(event.what, What::Lost { .. })),
+                events.any(|event| matches!(event.what, EventKind::Lost { .. })),
                 "{name}"
             );
         }
@@ -226,7 +227,7 @@ fn a_minority_that_cannot_be_reached_does_not_end_a_renewed_redlock() {
     ran.assert_held(Property::Resource);
     for run in ran.runs() {
         let mut events = run.history.events.iter();
-        assert!(!events.any(|event| matches!(event.what, What::Lost { .. })));
+        assert!(!events.any(|event| matches!(event.what, EventKind::Lost { .. })));
     }
 }
 

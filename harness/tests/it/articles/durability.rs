@@ -2,7 +2,7 @@
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property};
-use picklock_harness::history::What;
+use picklock_harness::history::EventKind;
 use picklock_scenarios::Persistence;
 use picklock_scenarios::catalog::named;
 
@@ -170,8 +170,7 @@ fn everysec_persistence_keeps_a_lock_that_is_older_than_a_second() {
     ran.assert_held(Property::Resource);
     for run in ran.runs() {
         let mut events = run.history.events.iter();
-        let crashed =
-            |what: &What| matches!(what, What::FaultBegan { fault, .. } if fault == "crash-node");
+        let crashed = |what: &EventKind| matches!(what, EventKind::FaultBegan { fault, .. } if fault == "crash-node");
         assert!(events.any(|event| crashed(&event.what)));
     }
 }

@@ -8,14 +8,14 @@ mod mutants;
 mod options;
 
 use picklock_harness::Trial;
-use picklock_harness::history::What;
-use picklock_harness::sim::Subject;
+use picklock_harness::history::EventKind;
+use picklock_harness::sim::LockFactory;
 use picklock_harness::trial::{Outcome, TrialRun};
 use picklock_impls::find;
 
 /// A built-in lock.
-pub fn lock(name: &str) -> Subject {
-    Subject::of(find(name).unwrap_or_else(|| panic!("no lock `{name}`")))
+pub fn lock(name: &str) -> LockFactory {
+    LockFactory::of(find(name).unwrap_or_else(|| panic!("no lock `{name}`")))
 }
 
 /// A scenario from its tables, a few seeds of it.
@@ -34,12 +34,13 @@ pub fn catalog(name: &str) -> Trial {
 
 /// The trial of a built-in lock.
 pub fn run(trial: &Trial, name: &str) -> Outcome {
-    let ran = trial.run_subject(&lock(name));
+    let ran = trial.run_lock(&lock(name));
     ran.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// When somebody got the lock.
 pub fn grants(run: &TrialRun) -> impl Iterator<Item = u64> {
     let events = run.history.events.iter();
-    events.filter_map(|event| matches!(event.what, What::Granted { .. }).then_some(event.at_ns))
+    events
+        .filter_map(|event| matches!(event.what, EventKind::Granted { .. }).then_some(event.at_ns))
 }

@@ -1,18 +1,18 @@
 //! Options reach the lock, and are refused where they make no sense.
 
 use picklock_harness::check::{Cause, Property};
-use picklock_harness::history::What;
-use picklock_harness::sim::Subject;
+use picklock_harness::history::EventKind;
+use picklock_harness::sim::LockFactory;
 use picklock_harness::{Trial, TrialError};
 use picklock_impls::{
-    Context, Grant, LeaseDuration, Lock, LockError, MUTANTS, Node, OptionKind, OptionSpec,
-    OptionValue, STRATEGIES,
+    Context, Grant, LOCKS, LeaseDuration, Lock, LockError, MUTANTS, Node, OptionKind, OptionSpec,
+    OptionValue,
 };
 
 use super::{lock, run, scenario};
 
 fn refusal(trial: Trial, name: &str) -> String {
-    let error = trial.run_subject(&lock(name)).unwrap_err();
+    let error = trial.run_lock(&lock(name)).unwrap_err();
     assert!(matches!(error, TrialError::Option { .. }));
     error.to_string()
 }
@@ -48,7 +48,7 @@ fn mistakes_are_named() {
 /// Every default is a value that could be given.
 #[test]
 fn every_default_is_of_its_kind() {
-    for strategy in STRATEGIES.iter().chain(MUTANTS) {
+    for strategy in LOCKS.iter().chain(MUTANTS) {
         for spec in strategy.options {
             let text = spec.default.to_string();
             let read = strategy.read_options([(spec.name, text.as_str())]).unwrap();
@@ -61,7 +61,7 @@ fn renewals(trial: &Trial) -> usize {
     let ran = run(trial, "watchdog");
     ran.assert_held(Property::Exclusion);
     let events = ran.runs()[0].history.events.iter();
-    let renewals = events.filter(|event| matches!(event.what, What::Extended { .. }));
+    let renewals = events.filter(|event| matches!(event.what, EventKind::Extended { .. }));
     renewals.count()
 }
 
@@ -134,12 +134,12 @@ fn a_lock_of_ones_own_can_have_options() {
             context.options.whole(&SIZE),
         )
     };
-    let picky = Subject::new("picky", 1, build).with_options(&[&SIZE, &PAUSE]);
+    let picky = LockFactory::new("picky", 1, build).with_options(&[&SIZE, &PAUSE]);
     let fence = |trial: Trial| {
-        let ran = trial.seeds([1]).run_subject(&picky).unwrap();
+        let ran = trial.seeds([1]).run_lock(&picky).unwrap();
         let mut events = ran.runs()[0].history.events.clone().into_iter();
         events.find_map(|event| match event.what {
-            What::Granted { fence, .. } => fence,
+            EventKind::Granted { fence, .. } => fence,
             _ => None,
         })
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use picklock_harness::real::ServerAddress;
+use picklock_harness::servers::ServerAddress;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisResult};
 

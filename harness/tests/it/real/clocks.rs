@@ -4,9 +4,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use picklock_harness::clock::wall_clock;
-use picklock_harness::real::{
-    Binary, DockerServers, Image, Layout, ProcessServers, RunDir, ServerAddress, Servers,
-    WallClockShim, WorldError,
+use picklock_harness::servers::{
+    BackendError, Binary, DockerServers, Image, Layout, ProcessServers, RunDir, ServerAddress,
+    Servers, WallClockShim,
 };
 use picklock_scenarios::Persistence;
 
@@ -125,7 +125,7 @@ async fn servers_that_were_not_started_for_it_refuse() {
     let (servers, dir) = processes(layout).await;
     let refused = servers.set_clock_off(0, None, MINUTE_NS).await;
     assert!(
-        matches!(refused, Err(WorldError::FixedClock(_))),
+        matches!(refused, Err(BackendError::FixedClock(_))),
         "{refused:?}"
     );
     assert!(is_about(lead_s(servers.address(0)).await, 0));

@@ -1,17 +1,17 @@
-//! Faults of data and failovers, asked of a whole world and seen at its servers.
+//! Faults of data and failovers, asked of a whole backend and seen at its servers.
 
 use std::sync::Arc;
 
 use picklock_harness::adapter::worker_command::WorkerCommand;
+use picklock_harness::backend::{Data, DataChange, Nodes, Replication};
 use picklock_harness::clock::Clock;
-use picklock_harness::real::{
+use picklock_harness::server_backend::{Parts, ServerBackend};
+use picklock_harness::servers::{
     Binary, DockerServers, Image, Layout, ProcessServers, RealServers, RunDir, ServerAddress,
     Servers,
 };
-use picklock_harness::real_world::{Parts, RealWorld};
 use picklock_harness::wire::{NoInterceptor, Wire};
-use picklock_harness::world::{Data, DataChange, Nodes, Replication};
-use picklock_scenarios::{Persistence, Resource, WorldName};
+use picklock_scenarios::{BackendName, Persistence, Resource};
 use redis::aio::MultiplexedConnection;
 
 use super::ask::{ask, refusal};
@@ -19,15 +19,15 @@ use super::reexecution::reaper;
 
 const LOCK: &str = "lock:1";
 
-/// A world without workers, and where its first node and that one's replica listen.
+/// A backend without workers, and where its first node and that one's replica listen.
 struct Stage {
-    world: RealWorld,
+    backend: ServerBackend,
     node: ServerAddress,
     replica: Option<ServerAddress>,
     _dir: RunDir,
 }
 
-async fn stage(name: WorldName, replicas: usize) -> Stage {
+async fn stage(name: BackendName, replicas: usize) -> Stage {
     let (reaper, layout) = (
         reaper(),
         Layout {
@@ -39,7 +39,7 @@ async fn stage(name: WorldName, replicas: usize) -> Stage {
         },
     );
     let dir = RunDir::create(&reaper).unwrap();
-    let servers = if name == WorldName::Docker {
+    let servers = if name == BackendName::Docker {
         let image = Image::choose(None, None)
             .await
             .expect("an engine and an image");
@@ -58,7 +58,7 @@ async fn stage(name: WorldName, replicas: usize) -> Stage {
         7,
         Arc::new(NoInterceptor),
     );
-    let world = RealWorld::new(Parts {
+    let backend = ServerBackend::new(Parts {
         name,
         servers,
         nodes: 1,
@@ -70,7 +70,7 @@ async fn stage(name: WorldName, replicas: usize) -> Stage {
         clock_shim: None,
     });
     Stage {
-        world,
+        backend,
         node,
         replica,
         _dir: dir,
@@ -83,7 +83,7 @@ async fn connected(server: ServerAddress) -> MultiplexedConnection {
 }
 
 async fn keys_and_scripts(stage: &Stage) {
-    let change = |change: DataChange| async move { stage.world.change_data(0, &change).await };
+    let change = |change: DataChange| async move { stage.backend.change_data(0, &change).await };
     let evict = || DataChange::Evict(vec![LOCK.into(), "lock:2".into()]);
     ask(stage.node, &["SET", LOCK, "mine"]).await;
     ask(stage.node, &["SET", "other", "mine"]).await;
@@ -102,7 +102,7 @@ async fn keys_and_scripts(stage: &Stage) {
 }
 
 async fn memory(stage: &Stage) {
-    let change = |change: DataChange| async move { stage.world.change_data(0, &change).await };
+    let change = |change: DataChange| async move { stage.backend.change_data(0, &change).await };
     let before = ["maxmemory-policy", "allkeys-lru"];
     ask(stage.node, &["CONFIG", "SET", before[0], before[1]]).await;
     ask(stage.node, &["SET", "there", "before"]).await;
@@ -130,7 +130,7 @@ async fn memory(stage: &Stage) {
 }
 
 async fn connections(stage: &Stage) {
-    let change = |change: DataChange| async move { stage.world.change_data(0, &change).await };
+    let change = |change: DataChange| async move { stage.backend.change_data(0, &change).await };
     let ping = async |connection: &mut MultiplexedConnection| {
         let ping = redis::cmd("PING");
         ping.query_async::<String>(connection).await
@@ -160,49 +160,49 @@ async fn connections(stage: &Stage) {
 async fn after_a_restart(stage: &Stage) {
     for resource in [Resource::Memory, Resource::Connections] {
         let exhaust = DataChange::Exhaust(resource);
-        stage.world.change_data(0, &exhaust).await.unwrap();
-        stage.world.crash_node(0).await.unwrap();
-        let dead = stage.world.change_data(0, &DataChange::FlushAll).await;
+        stage.backend.change_data(0, &exhaust).await.unwrap();
+        stage.backend.crash_node(0).await.unwrap();
+        let dead = stage.backend.change_data(0, &DataChange::FlushAll).await;
         assert!(dead.is_err(), "{dead:?}");
-        stage.world.restart_node(0).await.unwrap();
+        stage.backend.restart_node(0).await.unwrap();
         assert_eq!(ask(stage.node, &["SET", LOCK, "mine"]).await, "OK");
         let relief = DataChange::Replenish(resource);
-        stage.world.change_data(0, &relief).await.unwrap();
+        stage.backend.change_data(0, &relief).await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn processes_are_tampered_with() {
-    let stage = stage(WorldName::Process, 0).await;
+    let stage = stage(BackendName::Process, 0).await;
     keys_and_scripts(&stage).await;
     memory(&stage).await;
     connections(&stage).await;
     after_a_restart(&stage).await;
-    stage.world.take_down().await.unwrap();
+    stage.backend.take_down().await.unwrap();
 }
 
 #[tokio::test]
 async fn containers_are_tampered_with() {
-    let stage = stage(WorldName::Docker, 0).await;
+    let stage = stage(BackendName::Docker, 0).await;
     keys_and_scripts(&stage).await;
     memory(&stage).await;
     connections(&stage).await;
-    stage.world.take_down().await.unwrap();
+    stage.backend.take_down().await.unwrap();
 }
 
 /// The replica has the early write, and the late one only if the link was whole.
-async fn fails_over(name: WorldName, cut: bool) {
+async fn fails_over(name: BackendName, cut: bool) {
     let stage = stage(name, 1).await;
     let replica = stage.replica.unwrap();
     super::ask::set_with_replicas(stage.node, "early", "there", 1).await;
     if cut {
-        stage.world.cut_replication(0).await.unwrap();
+        stage.backend.cut_replication(0).await.unwrap();
     }
     ask(stage.node, &["SET", "late", "there"]).await;
     if cut {
         assert_eq!(ask(replica, &["GET", "late"]).await, "nil");
     }
-    stage.world.fail_over(0).await.unwrap();
+    stage.backend.fail_over(0).await.unwrap();
     assert!(
         refusal(replica, &["NONSENSE"])
             .await
@@ -218,19 +218,19 @@ async fn fails_over(name: WorldName, cut: bool) {
     );
     // What is asked of the node is asked of the new master.
     let evict = DataChange::Evict(vec!["early".into()]);
-    assert_eq!(stage.world.change_data(0, &evict).await, Ok(1));
+    assert_eq!(stage.backend.change_data(0, &evict).await, Ok(1));
     assert_eq!(ask(replica, &["GET", "early"]).await, "nil");
-    stage.world.take_down().await.unwrap();
+    stage.backend.take_down().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_process_fails_over_to_what_its_replica_got() {
-    fails_over(WorldName::Process, false).await;
-    fails_over(WorldName::Process, true).await;
+    fails_over(BackendName::Process, false).await;
+    fails_over(BackendName::Process, true).await;
 }
 
 #[tokio::test]
 async fn a_container_fails_over_to_what_its_replica_got() {
-    fails_over(WorldName::Docker, false).await;
-    fails_over(WorldName::Docker, true).await;
+    fails_over(BackendName::Docker, false).await;
+    fails_over(BackendName::Docker, true).await;
 }

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use picklock_harness::clock::Clock;
-use picklock_harness::real::{Binary, World, detect};
+use picklock_harness::servers::{Binary, ServerKind, detect};
 
 use super::reexecution::in_the_role_of;
 
@@ -10,7 +10,7 @@ use super::reexecution::in_the_role_of;
 async fn an_engine_with_an_image_is_preferred() {
     let found = detect(None, None, None).await;
     assert!(
-        matches!(found.world, Some(World::Docker(_))),
+        matches!(found.backend, Some(ServerKind::Docker(_))),
         "{}",
         found.reason
     );
@@ -20,8 +20,8 @@ async fn an_engine_with_an_image_is_preferred() {
 #[tokio::test]
 async fn without_an_image_a_server_on_path_is_taken() {
     let found = detect(Some("127.0.0.1:1/no-such-redis:8"), None, None).await;
-    let expected = World::Process(Binary::find(None).unwrap());
-    assert_eq!(found.world, Some(expected));
+    let expected = ServerKind::Process(Binary::find(None).unwrap());
+    assert_eq!(found.backend, Some(expected));
     assert!(found.reason.contains("no-such-redis"), "{}", found.reason);
     assert!(!found.reason.contains('\n'), "{}", found.reason);
 }
@@ -30,7 +30,7 @@ async fn without_an_image_a_server_on_path_is_taken() {
 async fn with_neither_both_reasons_are_told() {
     let nowhere = Path::new("/nowhere/redis-server");
     let found = detect(Some("127.0.0.1:1/no-such-redis:8"), Some(nowhere), None).await;
-    assert_eq!(found.world, None);
+    assert_eq!(found.backend, None);
     assert!(found.reason.contains("no-such-redis") && found.reason.contains("/nowhere"));
 }
 

@@ -1,6 +1,6 @@
 use std::collections::{BTreeSet, HashMap};
 
-use picklock_harness::real::{DockerServers, Image, Layout, RunDir, Servers, WorldError};
+use picklock_harness::servers::{BackendError, DockerServers, Image, Layout, RunDir, Servers};
 use picklock_scenarios::Persistence;
 use testcontainers::bollard::models::PortBinding;
 use testcontainers::bollard::query_parameters::{
@@ -150,10 +150,10 @@ async fn after_a_crash(persistence: Persistence) -> String {
     ask(servers.address(0), &["SET", "lock", "mine"]).await;
     servers.crash(0).await.unwrap();
     assert!(is_refused(servers.address(0)).await);
-    assert!(matches!(servers.crash(0).await, Err(WorldError::Down(_))));
+    assert!(matches!(servers.crash(0).await, Err(BackendError::Down(_))));
     let address = servers.restart(0).await.unwrap();
     assert_eq!(servers.address(0), address);
-    assert!(matches!(servers.restart(0).await, Err(WorldError::Up(_))));
+    assert!(matches!(servers.restart(0).await, Err(BackendError::Up(_))));
     assert_eq!(
         published(&run).await[0].host_ip.as_deref(),
         Some("127.0.0.1")

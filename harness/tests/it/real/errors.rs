@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use insta::assert_snapshot;
-use picklock_harness::real::{
-    Binary, Image, Layout, ProcessServers, Reaper, ReaperError, RunDir, WorldError,
+use picklock_harness::servers::{
+    BackendError, Binary, Image, Layout, ProcessServers, Reaper, ReaperError, RunDir,
 };
 use picklock_scenarios::Persistence;
 
@@ -18,13 +18,13 @@ const LAYOUT: Layout = Layout {
 };
 
 /// The text of an error, with the run's directory left out.
-fn text(error: &WorldError, dir: &RunDir) -> String {
+fn text(error: &BackendError, dir: &RunDir) -> String {
     error
         .to_string()
         .replace(dir.path().to_str().unwrap(), "[dir]")
 }
 
-async fn start(program: &Path, dir: &RunDir, reaper: &Reaper) -> WorldError {
+async fn start(program: &Path, dir: &RunDir, reaper: &Reaper) -> BackendError {
     let binary = Binary::find(Some(program)).unwrap();
     ProcessServers::start(&binary, LAYOUT, dir.path(), reaper)
         .await
@@ -39,7 +39,7 @@ fn a_program_that_is_not_there_is_named() {
 
 #[test]
 fn without_a_program_the_message_says_what_was_looked_for() {
-    let error = WorldError::NoBinary {
+    let error = BackendError::NoBinary {
         looked_for: "`redis-server`, then `valkey-server`".into(),
     };
     assert_snapshot!(error, @"no Redis server found: looked for `redis-server`, then `valkey-server` on PATH; install one (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`), name one with `--redis-server PATH`, or choose another backend");
@@ -78,7 +78,7 @@ async fn an_image_that_cannot_be_had_is_named() {
     let error = Image::choose(Some("127.0.0.1:1/no-such-redis:8"), None)
         .await
         .unwrap_err();
-    let WorldError::NoImage { image, .. } = &error else {
+    let BackendError::NoImage { image, .. } = &error else {
         panic!("{error}");
     };
     assert_eq!(image, "127.0.0.1:1/no-such-redis:8");

@@ -1,4 +1,4 @@
-//! The real worlds, with a real `redis-server` and a real container engine. Both must be there;
+//! The server backends, with a real `redis-server` and a real container engine. Both must be there;
 //! the image comes from a registry, or from `scripts/redis-image`.
 
 mod ask;

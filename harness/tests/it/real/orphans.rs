@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use picklock_harness::real::{
+use picklock_harness::servers::{
     Binary, DockerServers, Image, Layout, ProcessIdentity, ProcessServers, RealServers, RunDir,
     Servers, parent_death_signal, sweep,
 };
@@ -38,7 +38,7 @@ const LAYOUT: Layout = Layout {
 
 /// The program of the run that is killed: starts all that a run can start, says what, and waits
 /// for its end.
-pub fn be_a_doomed_run(world: &str) {
+pub fn be_a_doomed_run(backend: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -46,7 +46,7 @@ pub fn be_a_doomed_run(world: &str) {
     runtime.block_on(async {
         let reaper = reaper();
         let dir = RunDir::create(&reaper).unwrap();
-        let (servers, run) = match world {
+        let (servers, run) = match backend {
             "docker" => {
                 let image = Image::choose(None, None).await.unwrap();
                 let started = DockerServers::start(&image, LAYOUT, dir.path(), &reaper).await;
@@ -90,8 +90,8 @@ struct Doomed {
 }
 
 impl Doomed {
-    fn start(world: &str) -> Doomed {
-        let mut program = in_the_role_of(world).spawn().unwrap();
+    fn start(backend: &str) -> Doomed {
+        let mut program = in_the_role_of(backend).spawn().unwrap();
         let output = BufReader::new(program.stdout.take().unwrap());
         let mut lines = output.lines().map_while(Result::ok);
         let line = lines.find_map(|line| line.strip_prefix("doomed ").map(str::to_owned));
@@ -199,8 +199,8 @@ async fn a_killed_run_leaves_no_container() {
 #[tokio::test]
 async fn without_the_helper_the_children_die_and_the_sweep_cleans_up() {
     let _alone = alone();
-    for world in ["process", "docker"] {
-        let mut doomed = Doomed::start(world);
+    for backend in ["process", "docker"] {
+        let mut doomed = Doomed::start(backend);
         becomes("the worker's child", async || has_sleep(&doomed.dir)).await;
         kill(doomed.reaper, Signal::KILL);
         doomed.kill();

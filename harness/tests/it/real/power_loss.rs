@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use picklock_harness::clock::Clock;
-use picklock_harness::real::Servers;
+use picklock_harness::servers::Servers;
 
 use super::ask::ask;
 

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use picklock_harness::clock::Clock;
-use picklock_harness::real::{Binary, Layout, ProcessServers, RunDir, Servers, WorldError};
+use picklock_harness::servers::{BackendError, Binary, Layout, ProcessServers, RunDir, Servers};
 use picklock_scenarios::Persistence;
 
 use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
@@ -97,10 +97,10 @@ async fn after_a_crash(persistence: Persistence) -> String {
     assert_eq!(ask(address, &["SET", "lock", "mine"]).await, "OK");
     servers.crash(0).await.unwrap();
     assert!(is_refused(address).await);
-    assert!(matches!(servers.crash(0).await, Err(WorldError::Down(_))));
-    assert!(matches!(servers.pause(0).await, Err(WorldError::Down(_))));
+    assert!(matches!(servers.crash(0).await, Err(BackendError::Down(_))));
+    assert!(matches!(servers.pause(0).await, Err(BackendError::Down(_))));
     assert_eq!(servers.restart(0).await.unwrap(), address);
-    assert!(matches!(servers.restart(0).await, Err(WorldError::Up(_))));
+    assert!(matches!(servers.restart(0).await, Err(BackendError::Up(_))));
     let kept = ask(address, &["GET", "lock"]).await;
     servers.stop().await.unwrap();
     kept

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use picklock_harness::real::{Reaper, run_reaper};
+use picklock_harness::servers::{Reaper, run_reaper};
 
 /// Names the role. Without it the "test" below is a mere entrance, and passes.
 const ROLE: &str = "PICKLOCK_TEST_ROLE";
@@ -42,7 +42,7 @@ fn entrance() {
     match std::env::var(ROLE).as_deref() {
         Ok("reaper") => run_reaper(std::io::stdin().lock(), std::io::stdout()).unwrap(),
         Ok("detect") => super::detection::say_what_is_detected(),
-        Ok(world) => super::orphans::be_a_doomed_run(world),
+        Ok(backend) => super::orphans::be_a_doomed_run(backend),
         Err(_) => {}
     }
 }

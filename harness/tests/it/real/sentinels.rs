@@ -1,7 +1,7 @@
 //! Sentinels over real servers: they know everybody, they promote by themselves, and the stale
 //! master is made a replica.
 
-use picklock_harness::real::{
+use picklock_harness::servers::{
     Binary, DockerServers, Image, Layout, ProcessServers, RunDir, Servers, master_name,
 };
 use picklock_scenarios::Persistence;

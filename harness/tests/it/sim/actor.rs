@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use picklock_harness::clock::Clock;
 use picklock_harness::history::History;
-use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_harness::sim::{LockFactory, Simulation, run};
 use picklock_impls::{Context, Grant, Lock, LockError, Node};
 use picklock_scenarios::Scenario;
 use redis::{RedisError, Value};
@@ -212,7 +212,7 @@ where
     let roles = AtomicUsize::new(0);
     let part: Arc<Part> = Arc::new(move |actor| Box::pin(part(actor)));
     let shared = Arc::clone(&seen);
-    let subject = Subject::new("player", nodes, move |nodes: Vec<Node>, _: Context| {
+    let lock = LockFactory::new("player", nodes, move |nodes: Vec<Node>, _: Context| {
         Player {
             actor: Some(Actor {
                 role: roles.fetch_add(1, Ordering::Relaxed),
@@ -226,7 +226,7 @@ where
     let plan = plan(scenario, nodes, 1);
     let history = run(Simulation {
         plan,
-        subject,
+        lock,
         log: None,
     })
     .unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use picklock_harness::check::{Property, Status};
-use picklock_harness::sim::Subject;
+use picklock_harness::sim::LockFactory;
 use picklock_harness::{Outcome, Trial};
 use picklock_impls::{Context, Deadline, Grant, Lock, LockError, Node, find};
 use rand::RngExt;
@@ -31,8 +31,8 @@ struct Quorum {
     habit: Habit,
 }
 
-fn lock(habit: Habit) -> Subject {
-    Subject::new("quorum", 5, move |nodes: Vec<Node>, context: Context| {
+fn lock(habit: Habit) -> LockFactory {
+    LockFactory::new("quorum", 5, move |nodes: Vec<Node>, context: Context| {
         Quorum {
             nodes,
             context,
@@ -150,7 +150,7 @@ impl Lock for Quorum {
 }
 
 /// No packet reaches these nodes from any worker, for good.
-fn silent(nodes: &str, lock: &Subject) -> Outcome {
+fn silent(nodes: &str, lock: &LockFactory) -> Outcome {
     let text = format!(
         r#"
         name = "silent"
@@ -169,7 +169,7 @@ fn silent(nodes: &str, lock: &Subject) -> Outcome {
         "#
     );
     let trial = Trial::of_toml(&text).unwrap().seeds(0..5);
-    trial.run_subject(lock).unwrap()
+    trial.run_lock(lock).unwrap()
 }
 
 fn progress(ran: &Outcome) -> Vec<Status> {
@@ -194,7 +194,7 @@ fn they_are_available_while_every_node_answers() {
     for habit in HABITS {
         let text = "name = \"calm\"\nsummary = \"Nothing goes wrong.\"\n[topology]\nnodes = 5";
         let trial = Trial::of_toml(text).unwrap().seeds(0..5);
-        let ran = trial.run_subject(&lock(habit)).unwrap();
+        let ran = trial.run_lock(&lock(habit)).unwrap();
         ran.assert_held(Property::Progress);
         ran.assert_held(Property::Exclusion);
     }
@@ -202,14 +202,14 @@ fn they_are_available_while_every_node_answers() {
 
 #[test]
 fn a_lock_that_needs_a_majority_is_available() {
-    let redlock = Subject::of(find("redlock").unwrap());
+    let redlock = LockFactory::of(find("redlock").unwrap());
     silent("[3, 4]", &redlock).assert_held(Property::Progress);
 }
 
 /// What the lock needs is out of reach for good, so it is not judged.
 #[test]
 fn nothing_is_demanded_without_a_majority() {
-    let redlock = Subject::of(find("redlock").unwrap());
+    let redlock = LockFactory::of(find("redlock").unwrap());
     let locks = HABITS.into_iter().map(lock).chain([redlock]);
     for lock in locks {
         let ran = silent("[2, 3, 4]", &lock);

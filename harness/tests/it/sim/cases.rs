@@ -2,13 +2,13 @@
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property, Status, Verdict};
-use picklock_harness::sim::Subject;
+use picklock_harness::sim::LockFactory;
 use picklock_impls::find;
 
 /// Runs a case with a built-in lock, and returns its verdicts on a property, one for each seed.
 fn judged(text: &str, lock: &str, property: Property) -> Vec<Verdict> {
     let trial = Trial::of_toml(text).unwrap().seeds(0..20);
-    let ran = trial.run_subject(&Subject::of(find(lock).unwrap()));
+    let ran = trial.run_lock(&LockFactory::of(find(lock).unwrap()));
     let ran = ran.unwrap();
     let verdicts = ran.runs().iter().map(|run| run.verdicts[&property].clone());
     verdicts.collect()

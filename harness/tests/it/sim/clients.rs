@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use picklock_harness::history::What;
+use picklock_harness::history::EventKind;
 
 use super::actor::{Actor, play};
 
@@ -62,7 +62,7 @@ fn a_killed_client_is_gone_with_its_tasks_and_comes_back_anew() {
     // The third client that was made is the first one's next life, with a clock of its own.
     assert!(seen.by(2).len() > 30);
     let up = |incarnation| {
-        let is_it = |what: &What| matches!(what, What::WorkerUp { worker: 0, incarnation: it } if *it == incarnation);
+        let is_it = |what: &EventKind| matches!(what, EventKind::WorkerUp { worker: 0, incarnation: it } if *it == incarnation);
         let mut events = seen.history.events.iter();
         events.find(|event| is_it(&event.what)).unwrap().at_ns
     };

@@ -2,8 +2,8 @@
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property};
-use picklock_harness::history::What;
-use picklock_harness::sim::Subject;
+use picklock_harness::history::EventKind;
+use picklock_harness::sim::LockFactory;
 use picklock_impls::find;
 
 use super::actor::{play, play_in};
@@ -38,10 +38,9 @@ fn a_leap_forward_takes_keys_and_waits_along() {
     seen.when(0, "GET lock -> nil");
     seen.when(0, "GET lock -> mine");
     assert!((500..505).contains(&seen.when(1, "BLPOP nothing 30 -> nil")));
-    let over =
-        seen.history.events.iter().filter(|event| {
-            matches!(event.what, What::FaultEnded { .. }) && event.at_ns < 501_000_000
-        });
+    let over = seen.history.events.iter().filter(|event| {
+        matches!(event.what, EventKind::FaultEnded { .. }) && event.at_ns < 501_000_000
+    });
     assert_eq!(over.count(), 1, "a leap is over at once");
 }
 
@@ -123,7 +122,7 @@ fn a_node_that_cannot_be_asked_refuses() {
     seen.when(0, "GET lock -> mine");
     assert!(seen.history.events.iter().any(|event| matches!(
         &event.what,
-        What::FaultMissed { fault, reason, .. } if fault == "clock-jump" && reason.contains("paused")
+        EventKind::FaultMissed { fault, reason, .. } if fault == "clock-jump" && reason.contains("paused")
     )));
 }
 
@@ -141,11 +140,11 @@ fn skewed(moment: &str) -> Trial {
 fn a_clock_that_is_ahead_breaks_the_lock_that_believes_it() {
     for moment in ["at = \"0ms\"", "when = { on = \"stock-read\" }"] {
         let trial = skewed(moment);
-        let ran = trial.run_subject(&Subject::of(find("getset").unwrap()));
+        let ran = trial.run_lock(&LockFactory::of(find("getset").unwrap()));
         ran.unwrap()
             .assert_violated(Property::Lease, Cause::ClockSkew);
         for sound in ["set-nx-px", "redlock"] {
-            let ran = trial.run_subject(&Subject::of(find(sound).unwrap()));
+            let ran = trial.run_lock(&LockFactory::of(find(sound).unwrap()));
             ran.unwrap().assert_held(Property::Exclusion);
         }
     }
@@ -168,7 +167,7 @@ fn a_leap_past_the_lease_gives_the_lock_away() {
         let trial = Trial::of_toml(&text).unwrap().seeds(0..20);
         let run = |lock| {
             trial
-                .run_subject(&Subject::of(find(lock).unwrap()))
+                .run_lock(&LockFactory::of(find(lock).unwrap()))
                 .unwrap()
         };
         run("set-nx-px").assert_violated(Property::Lease, Cause::ClockJump);

@@ -1,4 +1,4 @@
-//! Redis as a subject sees it through simulated connections.
+//! Redis as a lock sees it through simulated connections.
 
 use super::actor::play;
 

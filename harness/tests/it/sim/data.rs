@@ -1,8 +1,8 @@
 //! Faults of a node's data and means: keys and scripts lost, memory and connections used up.
 
 use picklock_harness::check::{Cause, Property};
-use picklock_harness::history::What;
-use picklock_harness::sim::Subject;
+use picklock_harness::history::EventKind;
+use picklock_harness::sim::LockFactory;
 use picklock_harness::{Outcome, Trial};
 use picklock_impls::find;
 
@@ -12,7 +12,7 @@ const SCRIPT: &str = "EVALSHA 930269f31393d0be681588b6ab08dccee7d6bb67 0";
 
 fn missed(seen: &Seen, why: &str) -> bool {
     seen.history.events.iter().any(
-        |event| matches!(&event.what, What::FaultMissed { reason, .. } if reason.contains(why)),
+        |event| matches!(&event.what, EventKind::FaultMissed { reason, .. } if reason.contains(why)),
     )
 }
 
@@ -230,9 +230,9 @@ fn under(fault: &str, lock: &str) -> Outcome {
          [workload]\nstock = 4\nsection = \"0.4ttl\"\n\
          [[fault]]\nwhen = {{ on = \"stock-read\", stock = 2 }}\nnodes = \"all\"\n{fault}"
     );
-    let subject = Subject::of(find(lock).unwrap());
+    let lock = LockFactory::of(find(lock).unwrap());
     let trial = Trial::of_toml(&text).unwrap().seeds(0..5);
-    trial.run_subject(&subject).unwrap()
+    trial.run_lock(&lock).unwrap()
 }
 
 #[test]

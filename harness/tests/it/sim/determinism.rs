@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use picklock_harness::check::{Status, judge};
-use picklock_harness::history::{History, What, write_history};
-use picklock_harness::sim::Subject;
-use picklock_impls::{MUTANTS, STRATEGIES, Strategy};
+use picklock_harness::history::{EventKind, History, write_history};
+use picklock_harness::sim::LockFactory;
+use picklock_impls::{BuiltInLock, LOCKS, MUTANTS};
 use picklock_scenarios::catalog;
 
 use super::{simulate, verdicts};
@@ -25,11 +25,11 @@ pub fn bytes(history: &History) -> Vec<u8> {
 }
 
 /// Which locks take part in the long run, with commas between them, instead of all.
-const LOCKS: &str = "PICKLOCK_LOCKS";
+const CHOSEN_LOCKS: &str = "PICKLOCK_LOCKS";
 
-fn locks() -> Vec<&'static Strategy> {
-    let all = STRATEGIES.iter().chain(MUTANTS);
-    match std::env::var(LOCKS) {
+fn locks() -> Vec<&'static BuiltInLock> {
+    let all = LOCKS.iter().chain(MUTANTS);
+    match std::env::var(CHOSEN_LOCKS) {
         Ok(names) => {
             let find = |name| picklock_impls::find(name).expect("PICKLOCK_LOCKS are locks");
             names.split(',').map(find).collect()
@@ -46,15 +46,15 @@ fn seeds(few: u64) -> u64 {
 }
 
 /// Every scenario with all locks, a part of the seeds on each of two threads.
-fn for_the_whole_catalog(seeds: u64, check: impl Fn(&str, &Subject, u64) + Sync) {
+fn for_the_whole_catalog(seeds: u64, check: impl Fn(&str, &LockFactory, u64) + Sync) {
     let (check, locks) = (&check, &locks());
     std::thread::scope(|scope| {
         for half in 0..2 {
             scope.spawn(move || {
                 for scenario in catalog::names() {
-                    for strategy in locks {
+                    for lock in locks {
                         for seed in (half..seeds).step_by(2) {
-                            check(scenario, &Subject::of(strategy), seed);
+                            check(scenario, &LockFactory::of(lock), seed);
                         }
                     }
                 }
@@ -66,24 +66,24 @@ fn for_the_whole_catalog(seeds: u64, check: impl Fn(&str, &Subject, u64) + Sync)
 #[test]
 fn every_cell_repeats_and_comes_out_as_expected() {
     let judged = AtomicUsize::new(0);
-    for_the_whole_catalog(seeds(2), |scenario, subject, seed| {
-        let history = simulate(scenario, subject, seed);
+    for_the_whole_catalog(seeds(2), |scenario, lock, seed| {
+        let history = simulate(scenario, lock, seed);
         // More seeds: `picklock matrix --backend sim --seeds 1000`.
-        if seed < 2 && verdicts::as_expected(scenario, subject.name(), seed, &history) {
+        if seed < 2 && verdicts::as_expected(scenario, lock.name(), seed, &history) {
             judged.fetch_add(1, Ordering::Relaxed);
         }
         let first = bytes(&history);
-        let second = bytes(&simulate(scenario, subject, seed));
+        let second = bytes(&simulate(scenario, lock, seed));
         assert!(
             first == second,
             "{} × {scenario}, seed {seed}: two runs differ\n{}",
-            subject.name(),
+            lock.name(),
             first_difference(&first, &second)
         );
     });
     let judged = judged.into_inner();
     assert!(
-        judged >= STRATEGIES.len() || std::env::var_os(LOCKS).is_some(),
+        judged >= LOCKS.len() || std::env::var_os(CHOSEN_LOCKS).is_some(),
         "the catalog expects something of too few cells: {judged}"
     );
 }
@@ -99,14 +99,14 @@ fn first_difference(one: &[u8], other: &[u8]) -> String {
 /// The figure of the issue: so many seeds of `calm`, and nobody accused.
 #[test]
 fn nobody_is_accused_while_nothing_goes_wrong() {
-    for strategy in STRATEGIES {
+    for lock in LOCKS {
         for seed in 0..seeds(60) {
-            let history = simulate("calm", &Subject::of(strategy), seed);
+            let history = simulate("calm", &LockFactory::of(lock), seed);
             for (property, verdict) in judge(&history) {
                 assert!(
                     matches!(verdict.status, Status::Held | Status::NotApplicable),
                     "{}, seed {seed}: {property} {verdict:#?}",
-                    strategy.name
+                    lock.name
                 );
             }
         }
@@ -116,8 +116,8 @@ fn nobody_is_accused_while_nothing_goes_wrong() {
 fn all_histories() -> Vec<u8> {
     let mut all = Vec::new();
     for scenario in catalog::names() {
-        for strategy in STRATEGIES {
-            all.extend(bytes(&simulate(scenario, &Subject::of(strategy), 1 << 40)));
+        for lock in LOCKS {
+            all.extend(bytes(&simulate(scenario, &LockFactory::of(lock), 1 << 40)));
         }
     }
     all
@@ -155,7 +155,7 @@ fn another_process_gives_the_same_bytes() {
 /// In which order the workers got the lock.
 fn order_of_grants(history: &History) -> Vec<usize> {
     let grants = history.events.iter().filter_map(|event| match event.what {
-        What::Granted { worker, .. } => Some(worker),
+        EventKind::Granted { worker, .. } => Some(worker),
         _ => None,
     });
     grants.collect()
@@ -163,23 +163,18 @@ fn order_of_grants(history: &History) -> Vec<usize> {
 
 #[test]
 fn another_seed_is_another_story() {
-    for strategy in STRATEGIES {
+    for lock in LOCKS {
         let orders =
-            (0..20).map(|seed| order_of_grants(&simulate("calm", &Subject::of(strategy), seed)));
+            (0..20).map(|seed| order_of_grants(&simulate("calm", &LockFactory::of(lock), seed)));
         let distinct: std::collections::BTreeSet<Vec<usize>> = orders.collect();
         let firsts: std::collections::BTreeSet<usize> =
             distinct.iter().map(|order| order[0]).collect();
-        assert!(
-            distinct.len() >= 10,
-            "{}: {}",
-            strategy.name,
-            distinct.len()
-        );
+        assert!(distinct.len() >= 10, "{}: {}", lock.name, distinct.len());
         assert_eq!(
             firsts.len(),
             3,
             "{}: every worker was first once",
-            strategy.name
+            lock.name
         );
     }
 }

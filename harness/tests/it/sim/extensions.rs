@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Property, Status};
-use picklock_harness::history::What;
+use picklock_harness::history::EventKind;
 use picklock_harness::trial::{Outcome, TrialRun};
-use picklock_impls::{Context, Grant, Lock, LockError, Node, STRATEGIES, find};
+use picklock_impls::{Context, Grant, LOCKS, Lock, LockError, Node, find};
 
-use picklock_harness::sim::Subject;
+use picklock_harness::sim::LockFactory;
 
 fn trial(workload: &str) -> Trial {
     let text =
@@ -16,13 +16,13 @@ fn trial(workload: &str) -> Trial {
     Trial::of_toml(&text).unwrap().seeds(0..3)
 }
 
-fn events(run: &TrialRun) -> impl Iterator<Item = &What> {
+fn events(run: &TrialRun) -> impl Iterator<Item = &EventKind> {
     run.history.events.iter().map(|event| &event.what)
 }
 
 fn granted(run: &TrialRun) -> usize {
     events(run)
-        .filter(|what| matches!(what, What::ExtendGranted { .. }))
+        .filter(|what| matches!(what, EventKind::ExtendGranted { .. }))
         .count()
 }
 
@@ -30,8 +30,8 @@ fn granted(run: &TrialRun) -> usize {
 #[test]
 fn every_built_in_lock_extends_as_often_as_its_holder_asks() {
     let long = trial("workers = 2\nstock = 2\nsection = \"1.7ttl\"\nextend = \"0.4ttl\"");
-    for strategy in STRATEGIES {
-        let ran = long.run_subject(&Subject::of(strategy)).unwrap();
+    for strategy in LOCKS {
+        let ran = long.run_lock(&LockFactory::of(strategy)).unwrap();
         for property in [Property::Exclusion, Property::Lease, Property::Resource] {
             ran.assert_held(property);
         }
@@ -39,7 +39,7 @@ fn every_built_in_lock_extends_as_often_as_its_holder_asks() {
             assert_eq!(granted(run), 8, "{}", strategy.name);
             assert!(!events(run).any(|what| matches!(
                 what,
-                What::ExtendRefused { .. } | What::ExtendFailed { .. }
+                EventKind::ExtendRefused { .. } | EventKind::ExtendFailed { .. }
             )));
         }
     }
@@ -49,7 +49,7 @@ fn every_built_in_lock_extends_as_often_as_its_holder_asks() {
 #[test]
 fn a_holder_that_does_not_extend_outlives_the_same_lease() {
     let long = trial("workers = 2\nstock = 2\nsection = \"1.7ttl\"");
-    let ran = long.run_subject(&Subject::of(find("set-nx-px").unwrap()));
+    let ran = long.run_lock(&LockFactory::of(find("set-nx-px").unwrap()));
     let ran = ran.unwrap();
     assert!(ran.violation(Property::Exclusion).is_some());
 }
@@ -57,19 +57,22 @@ fn a_holder_that_does_not_extend_outlives_the_same_lease() {
 #[test]
 fn a_holder_that_is_refused_stops_and_buys_nothing() {
     let ran = Trial::of("late-extend").unwrap().seeds(0..3);
-    let ran = ran.run_subject(&Subject::of(find("set-nx-px").unwrap()));
+    let ran = ran.run_lock(&LockFactory::of(find("set-nx-px").unwrap()));
     for run in ran.unwrap().runs() {
         let refused = events(run).find_map(|what| match what {
-            What::ExtendRefused { op, .. } => Some(*op),
+            EventKind::ExtendRefused { op, .. } => Some(*op),
             _ => None,
         });
         let refused = refused.expect("its extension came too late");
-        let about = |what: &&What| match what {
-            What::StockChanged { op, .. } | What::Release { op, .. } => *op == refused,
+        let about = |what: &&EventKind| match what {
+            EventKind::StockChanged { op, .. } | EventKind::Release { op, .. } => *op == refused,
             _ => false,
         };
-        let after: Vec<&What> = events(run).filter(about).collect();
-        assert!(matches!(after[..], [What::Release { .. }]), "{after:?}");
+        let after: Vec<&EventKind> = events(run).filter(about).collect();
+        assert!(
+            matches!(after[..], [EventKind::Release { .. }]),
+            "{after:?}"
+        );
     }
 }
 
@@ -133,7 +136,7 @@ fn a_lock_that_cannot_be_extended_makes_the_run_unknown() {
     let ran = answering(refuse, SHORT);
     unknown_because(&ran, "the lock cannot be extended: it never could");
     for run in ran.runs() {
-        let bought = events(run).filter(|what| matches!(what, What::StockChanged { .. }));
+        let bought = events(run).filter(|what| matches!(what, EventKind::StockChanged { .. }));
         assert_eq!(bought.count(), 4);
     }
 }
@@ -153,8 +156,8 @@ fn a_run_in_which_no_holder_comes_to_extend_is_unknown() {
 fn a_holder_whose_extension_fails_stops_and_buys_nothing() {
     let fail = || Err(LockError::Ambiguous("no answer".into()));
     for run in answering(fail, SHORT).runs() {
-        let failed = events(run).filter(|what| matches!(what, What::ExtendFailed { .. }));
+        let failed = events(run).filter(|what| matches!(what, EventKind::ExtendFailed { .. }));
         assert!(failed.count() > 2);
-        assert!(!events(run).any(|what| matches!(what, What::StockChanged { .. })));
+        assert!(!events(run).any(|what| matches!(what, EventKind::StockChanged { .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! The simulated world, from the outside.
+//! The simulated backend, from the outside.
 //!
 //! - [`actor`]: clients that play a part and write down what they saw
 //! - [`availability`]: locks that need more of their nodes than a majority
@@ -13,7 +13,7 @@
 //! - [`taking`]: moments that mean the command which takes the lock
 //! - [`wire_log`]: what is kept of what passed
 //! - [`undo`]: how faults end, and that some do not
-//! - [`trouble`]: subjects that cannot be simulated
+//! - [`trouble`]: locks that cannot be simulated
 //! - [`open_loop`]: buyers who come at a rate, whether or not anybody is free
 //! - [`properties`]: any scenario, and nobody accused who keeps its word
 //! - [`trials`]: the library's front door
@@ -44,7 +44,7 @@ mod wire_log;
 
 use picklock_harness::context::Plan;
 use picklock_harness::history::History;
-use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_harness::sim::{LockFactory, Simulation, run};
 use picklock_scenarios::{LeaseDuration, Scenario, catalog};
 
 /// The numbers of a run of a scenario.
@@ -66,19 +66,19 @@ pub fn plan(scenario: Scenario, nodes: usize, seed: u64) -> Plan {
 }
 
 /// The numbers of a run with this lock, which may need more replicas than the scenario has.
-pub fn plan_for(mut scenario: Scenario, subject: &Subject, seed: u64) -> Plan {
+pub fn plan_for(mut scenario: Scenario, lock: &LockFactory, seed: u64) -> Plan {
     let replicas = &mut scenario.topology.replicas;
-    *replicas = subject.replicas().max(*replicas);
-    plan(scenario, subject.nodes(), seed)
+    *replicas = lock.replicas().max(*replicas);
+    plan(scenario, lock.nodes(), seed)
 }
 
 /// Simulates a scenario of the catalog.
-pub fn simulate(scenario: &str, subject: &Subject, seed: u64) -> History {
-    let plan = plan_for(catalog::named(scenario).unwrap(), subject, seed);
-    let subject = subject.clone();
+pub fn simulate(scenario: &str, lock: &LockFactory, seed: u64) -> History {
+    let plan = plan_for(catalog::named(scenario).unwrap(), lock, seed);
+    let lock = lock.clone();
     run(Simulation {
         plan,
-        subject,
+        lock,
         log: None,
     })
     .unwrap()

@@ -1,6 +1,6 @@
 //! Faults of nodes: frozen, killed, and back with what their disks kept.
 
-use picklock_harness::history::What;
+use picklock_harness::history::EventKind;
 
 use super::actor::{Actor, play, play_in};
 
@@ -100,7 +100,7 @@ fn a_dead_node_cannot_be_killed_again() {
     seen.when(0, "EXISTS late -> 0");
     let missed = |fault: &str, why: &str| {
         seen.history.events.iter().any(|event| {
-            matches!(&event.what, What::FaultMissed { fault: it, reason, .. } if it == fault && reason.contains(why))
+            matches!(&event.what, EventKind::FaultMissed { fault: it, reason, .. } if it == fault && reason.contains(why))
         })
     };
     assert!(missed("crash-node", "node 0 is down"));

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use picklock_harness::check::{Property, Status, judge};
-use picklock_harness::history::{EndReason, History, What};
+use picklock_harness::history::{EndReason, EventKind, History};
 use picklock_harness::latency::{ASKED, of_history};
-use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_harness::sim::{LockFactory, Simulation, run};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
@@ -14,11 +14,11 @@ use super::plan_for;
 fn simulate(text: &str, lock: &str, seed: u64) -> History {
     let strategy = find(lock).unwrap();
     let scenario = Scenario::parse(text, "open.toml").unwrap_or_else(|error| panic!("{error}"));
-    let subject = Subject::of(strategy);
-    let plan = plan_for(scenario, &subject, seed);
+    let lock = LockFactory::of(strategy);
+    let plan = plan_for(scenario, &lock, seed);
     run(Simulation {
         plan,
-        subject,
+        lock,
         log: None,
     })
     .unwrap()
@@ -48,7 +48,7 @@ pub fn account(history: &History) -> Option<Account> {
     let mut asking = std::collections::HashMap::new();
     for event in &history.events {
         match event.what {
-            What::Acquire {
+            EventKind::Acquire {
                 op,
                 intended_ns: Some(intended_ns),
                 ..
@@ -62,8 +62,8 @@ pub fn account(history: &History) -> Option<Account> {
                 );
                 asking.insert(op, intended_ns);
             }
-            What::Granted { op, .. } => account.served.extend(asking.get(&op)),
-            What::Arrivals { came, unserved } => {
+            EventKind::Granted { op, .. } => account.served.extend(asking.get(&op)),
+            EventKind::Arrivals { came, unserved } => {
                 open = true;
                 (account.came, account.unserved) = (came, unserved);
             }
@@ -76,7 +76,7 @@ pub fn account(history: &History) -> Option<Account> {
 
 fn end(history: &History) -> (EndReason, i64) {
     let ends = history.events.iter().find_map(|event| match &event.what {
-        What::End { reason, sold, .. } => Some((*reason, sold.iter().sum())),
+        EventKind::End { reason, sold, .. } => Some((*reason, sold.iter().sum())),
         _ => None,
     });
     ends.unwrap()
@@ -85,7 +85,7 @@ fn end(history: &History) -> (EndReason, i64) {
 fn refused(history: &History) -> usize {
     let events = history.events.iter();
     events
-        .filter(|event| matches!(event.what, What::Refused { .. }))
+        .filter(|event| matches!(event.what, EventKind::Refused { .. }))
         .count()
 }
 
@@ -186,7 +186,7 @@ fn an_idle_worker_that_dies_and_comes_back_serves_again() {
     let account = account(&history).unwrap();
     assert_eq!((account.served.len(), account.unserved), (20, 0));
     let back_ns = history.events.iter().find_map(|event| match event.what {
-        What::WorkerUp {
+        EventKind::WorkerUp {
             worker: 1,
             incarnation: 1,
         } => Some(event.at_ns),
@@ -196,12 +196,13 @@ fn an_idle_worker_that_dies_and_comes_back_serves_again() {
     let back_ms = back_ns.unwrap() / 1_000_000;
     assert!((850..900).contains(&back_ms), "{back_ms} ms");
     let mut later = history.events.iter().rev();
-    assert!(later.any(|event| matches!(event.what, What::Granted { worker: 1, .. })));
+    assert!(later.any(|event| matches!(event.what, EventKind::Granted { worker: 1, .. })));
     assert!(!somebody_died_by_himself(&history));
 }
 
 fn somebody_died_by_himself(history: &History) -> bool {
-    let by_itself = |what: &What| matches!(what, What::WorkerDown { by_fault, .. } if !by_fault);
+    let by_itself =
+        |what: &EventKind| matches!(what, EventKind::WorkerDown { by_fault, .. } if !by_fault);
     history.events.iter().any(|event| by_itself(&event.what))
 }
 
@@ -215,9 +216,10 @@ fn a_worker_that_dies_and_comes_back_while_its_buyer_thinks_is_not_accused() {
     let history = simulate(&text, "set-nx-px", 1);
     assert!(!somebody_died_by_himself(&history));
     let mut events = history.events.iter();
-    let back = events.find(|event| matches!(event.what, What::WorkerUp { incarnation: 1, .. }));
+    let back =
+        events.find(|event| matches!(event.what, EventKind::WorkerUp { incarnation: 1, .. }));
     assert!(back.is_some());
-    assert!(events.any(|event| matches!(event.what, What::Granted { worker: 1, .. })));
+    assert!(events.any(|event| matches!(event.what, EventKind::Granted { worker: 1, .. })));
 }
 
 #[test]

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Property, Status, judge};
-use picklock_harness::history::{Event, History, What, read_history};
-use picklock_harness::sim::{Simulation, Subject, run};
-use picklock_impls::{MUTANTS, STRATEGIES, find};
+use picklock_harness::history::{Event, EventKind, History, read_history};
+use picklock_harness::sim::{LockFactory, Simulation, run};
+use picklock_impls::{LOCKS, MUTANTS, find};
 use picklock_scenarios::{Persistence, Scenario, arbitrary};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestError, TestRunner};
@@ -17,11 +17,11 @@ use super::plan_for;
 
 fn simulate(scenario: &Scenario, lock: &str, seed: u64) -> History {
     let strategy = find(lock).unwrap();
-    let subject = Subject::of(strategy);
-    let plan = plan_for(scenario.clone(), &subject, seed);
+    let lock = LockFactory::of(strategy);
+    let plan = plan_for(scenario.clone(), &lock, seed);
     run(Simulation {
         plan,
-        subject,
+        lock,
         log: None,
     })
     .unwrap_or_else(|error| panic!("{error}\n{scenario:#?}"))
@@ -29,7 +29,7 @@ fn simulate(scenario: &Scenario, lock: &str, seed: u64) -> History {
 
 /// A scenario and the lock that it is for.
 fn cell() -> impl Strategy<Value = (Scenario, &'static str)> {
-    let all = STRATEGIES.iter().chain(MUTANTS);
+    let all = LOCKS.iter().chain(MUTANTS);
     let all: Vec<(&str, usize)> = all.map(|lock| (lock.name, lock.nodes)).collect();
     proptest::sample::select(all).prop_flat_map(|(name, nodes)| {
         arbitrary::scenario(nodes, 3).prop_map(move |scenario| (scenario, name))
@@ -163,7 +163,7 @@ fn a_quorum_that_lets_go_slowly_takes_nothing_away() {
         nodes = [4]
     "#;
     let trial = Trial::of_toml(text).unwrap().seeds(0..20);
-    let ran = trial.run_subject(&Subject::of(find("redlock").unwrap()));
+    let ran = trial.run_lock(&LockFactory::of(find("redlock").unwrap()));
     let ran = ran.unwrap();
     ran.assert_held(Property::Ownership);
     ran.assert_held(Property::Lease);
@@ -188,7 +188,7 @@ fn a_grant_that_is_worth_nothing_proves_nothing_about_its_age() {
         for = "1036ms"
     "#;
     let trial = Trial::of_toml(text).unwrap().seeds(0..60);
-    let ran = trial.run_subject(&Subject::of(find("set-nx-px").unwrap()));
+    let ran = trial.run_lock(&LockFactory::of(find("set-nx-px").unwrap()));
     ran.unwrap().assert_never_violated(Property::Ownership);
 }
 
@@ -217,7 +217,7 @@ fn a_probe_that_loses_its_own_lease_says_nothing() {
     let run = |seed| simulate(&scenario, "watchdog-outlives-unlock", seed);
     let asks_for_key_1 = |history: &History| {
         let mut events = history.events.iter();
-        events.any(|event| matches!(event.what, What::Acquire { key: 1, .. }))
+        events.any(|event| matches!(event.what, EventKind::Acquire { key: 1, .. }))
     };
     let history = (0..32).map(run).find(asks_for_key_1).unwrap();
     let read = read_history(bytes(&history).as_slice());
@@ -228,13 +228,13 @@ fn a_probe_that_loses_its_own_lease_says_nothing() {
         read.as_ref().err()
     );
     let told = |event: &Event| match event.what {
-        What::Lost { worker, .. } | What::Extended { worker, .. } => worker == 1,
+        EventKind::Lost { worker, .. } | EventKind::Extended { worker, .. } => worker == 1,
         _ => false,
     };
     assert!(!history.events.iter().any(told), "{history:#?}");
     // Long enough for the renewal.
     let waited = history.events.iter().filter_map(|event| match event.what {
-        What::Probe {
+        EventKind::Probe {
             granted: true,
             waited_ms,
             ..

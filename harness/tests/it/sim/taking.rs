@@ -1,7 +1,7 @@
 //! Moments that mean the command which takes the lock, however the lock goes about it.
 
-use picklock_harness::history::{KeyChange, What};
-use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_harness::history::{EventKind, KeyChange};
+use picklock_harness::sim::{LockFactory, Simulation, run};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
@@ -98,22 +98,22 @@ when = { on = "reply", worker = 1, takes = true }
 min_grants = 2
 "#;
     let scenario = Scenario::parse(scenario, "takeover.toml").unwrap();
-    let subject = Subject::of(find("getset").unwrap());
-    let plan = plan_for(scenario, &subject, 1);
+    let lock = LockFactory::of(find("getset").unwrap());
+    let plan = plan_for(scenario, &lock, 1);
     let simulation = Simulation {
         plan,
-        subject,
+        lock,
         log: None,
     };
     let history = run(simulation).unwrap();
     let mut last = None;
     for event in &history.events {
         match &event.what {
-            What::KeyChanged {
+            EventKind::KeyChanged {
                 why: KeyChange::Command(command),
                 ..
             } => last = Some((command.worker, command.command.to_string())),
-            What::FaultBegan { workers, .. } if *workers == [1] => {
+            EventKind::FaultBegan { workers, .. } if *workers == [1] => {
                 assert_eq!(last, Some((1, "GETSET".to_owned())));
                 return;
             }

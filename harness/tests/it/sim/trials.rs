@@ -1,12 +1,12 @@
 //! The library's own front door.
 
 use picklock_harness::check::{Cause, Property};
-use picklock_harness::sim::Subject;
+use picklock_harness::sim::LockFactory;
 use picklock_harness::{Trial, TrialError};
 use picklock_impls::find;
 
-fn strategy(name: &str) -> Subject {
-    Subject::of(find(name).unwrap())
+fn strategy(name: &str) -> LockFactory {
+    LockFactory::of(find(name).unwrap())
 }
 
 /// What a failed assertion says.
@@ -17,14 +17,14 @@ fn complaint(assert: impl FnOnce() + std::panic::UnwindSafe) -> String {
 
 #[test]
 fn what_the_catalog_expects_can_be_asserted() {
-    for name in picklock_scenarios::catalog::names_in(&[picklock_scenarios::WorldName::Sim]) {
+    for name in picklock_scenarios::catalog::names_in(&[picklock_scenarios::BackendName::Sim]) {
         let scenario = picklock_scenarios::catalog::named(name).unwrap();
         // Some are about a quorum.
         if scenario.check_for(1).is_err() {
             continue;
         }
         let trial = Trial::of(name).unwrap().seeds(0..3);
-        let ran = trial.run_subject(&strategy("set-nx-px")).unwrap();
+        let ran = trial.run_lock(&strategy("set-nx-px")).unwrap();
         assert_eq!(ran.runs().len(), 3);
         ran.assert_as_expected();
     }
@@ -33,7 +33,7 @@ fn what_the_catalog_expects_can_be_asserted() {
 #[test]
 fn a_failed_assertion_tells_the_story_and_how_to_see_it_again() {
     let trial = Trial::of("gc-pause").unwrap().seeds([7, 8]);
-    let ran = trial.run_subject(&strategy("setnx-expire")).unwrap();
+    let ran = trial.run_lock(&strategy("setnx-expire")).unwrap();
     ran.assert_violated(Property::Ownership, Cause::StolenRelease);
     let text = complaint(|| ran.assert_held(Property::Ownership));
     assert!(text.starts_with("`setnx-expire` in `gc-pause`: ownership should be held, which fails in 2 of 2 runs\n\nseed 7: ownership violated (stolen-release)\n  "), "{text}");
@@ -48,7 +48,7 @@ fn a_failed_assertion_tells_the_story_and_how_to_see_it_again() {
 #[test]
 fn silence_is_no_success() {
     let trial = Trial::of("calm").unwrap().workers(1).seeds(0..1);
-    let ran = trial.run_subject(&strategy("set-nx-px")).unwrap();
+    let ran = trial.run_lock(&strategy("set-nx-px")).unwrap();
     let text = complaint(|| ran.assert_held(Property::Exclusion));
     assert!(text.contains("no two workers ever competed"), "{text}");
     let text = complaint(|| ran.assert_held(Property::Fencing));
@@ -66,9 +66,9 @@ fn mistakes_are_errors_with_words() {
         Trial::of_toml("name = \"x\"\nsummary = \"y\"\n[workload]\nworkers = 0").unwrap_err();
     assert!(error.to_string().contains("0 workers"), "{error}");
     let trial = Trial::of("calm").unwrap();
-    let none = trial.clone().seeds([]).run_subject(&strategy("redlock"));
+    let none = trial.clone().seeds([]).run_lock(&strategy("redlock"));
     assert!(matches!(none.unwrap_err(), TrialError::NoSeeds));
-    let none = trial.workers(0).run_subject(&strategy("redlock"));
+    let none = trial.workers(0).run_lock(&strategy("redlock"));
     assert!(matches!(none.unwrap_err(), TrialError::Scenario(_)));
 }
 
@@ -76,7 +76,7 @@ fn mistakes_are_errors_with_words() {
 async fn it_works_inside_a_runtime() {
     let trial = Trial::of("calm").unwrap().seeds(0..2);
     trial
-        .run_subject(&strategy("redlock"))
+        .run_lock(&strategy("redlock"))
         .unwrap()
         .assert_held(Property::Lease);
 }

@@ -1,12 +1,12 @@
-//! Subjects that cannot be simulated, or that fail: named, with their worker, and never a hang.
+//! Locks that cannot be simulated, or that fail: named, with their worker, and never a hang.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use picklock_harness::check::{Property, Status, judge};
-use picklock_harness::history::{EndReason, History, Misbehaviour, What};
-use picklock_harness::sim::{SimError, Simulation, Subject, run, run_with_patience};
+use picklock_harness::history::{EndReason, EventKind, History, Misbehaviour};
+use picklock_harness::sim::{LockFactory, SimError, Simulation, run, run_with_patience};
 use picklock_impls::{Context, Grant, Lock, LockError, Node, find};
 use picklock_scenarios::{Scenario, catalog};
 
@@ -52,7 +52,7 @@ impl Lock for Troublesome {
 /// Only worker 0 does it.
 fn troublesome(deed: Deed) -> Simulation {
     let made = AtomicUsize::new(0);
-    let subject = Subject::new("troublesome", 1, move |nodes: Vec<Node>, _: Context| {
+    let lock = LockFactory::new("troublesome", 1, move |nodes: Vec<Node>, _: Context| {
         let first = made.fetch_add(1, Ordering::Relaxed) == 0;
         Troublesome {
             redis: nodes.into_iter().next().unwrap(),
@@ -63,7 +63,7 @@ fn troublesome(deed: Deed) -> Simulation {
     scenario.workload.limit = picklock_scenarios::LeaseDuration::Ttl(20.0);
     Simulation {
         plan: plan(scenario, 1, 1),
-        subject,
+        lock,
         log: None,
     }
 }
@@ -71,7 +71,7 @@ fn troublesome(deed: Deed) -> Simulation {
 /// Why worker 0 went down by itself.
 fn last_words(history: &History) -> String {
     let downs = history.events.iter().filter_map(|event| match &event.what {
-        What::WorkerDown {
+        EventKind::WorkerDown {
             worker: 0,
             by_fault: false,
             reason,
@@ -84,7 +84,7 @@ fn last_words(history: &History) -> String {
     let end = history.events.last().unwrap();
     assert!(matches!(
         end.what,
-        What::End {
+        EventKind::End {
             reason: EndReason::Limit,
             ..
         }
@@ -127,10 +127,10 @@ impl Lock for Silent {
 /// It may use other servers, so not even what it did wrong says anything about it.
 #[test]
 fn who_sends_no_command_is_not_judged() {
-    let subject = Subject::new("silent", 1, |_: Vec<Node>, _: Context| Silent(0));
-    let history = simulate("calm", &subject, 1);
+    let lock = LockFactory::new("silent", 1, |_: Vec<Node>, _: Context| Silent(0));
+    let history = simulate("calm", &lock, 1);
     let told = history.events.iter().filter(|event| {
-        matches!(&event.what, What::GrantWithoutCommand { nodes, .. } if nodes == &["sim://node-0"])
+        matches!(&event.what, EventKind::GrantWithoutCommand { nodes, .. } if nodes == &["sim://node-0"])
     });
     assert_eq!(told.count(), history.header.workers, "each worker once");
     for (property, verdict) in judge(&history) {
@@ -161,10 +161,10 @@ fn who_waits_for_ever_is_hung() {
     let wait: Deed = |_| Box::pin(std::future::pending());
     let history = run(troublesome(wait)).unwrap();
     assert_eq!(last_words(&history), "killed because it hung");
-    let hung = |what: &What| {
+    let hung = |what: &EventKind| {
         matches!(
             what,
-            What::Misbehaved {
+            EventKind::Misbehaved {
                 worker: 0,
                 kind: Misbehaviour::Hung,
                 ..
@@ -187,7 +187,7 @@ fn who_really_sleeps_is_refused() {
         Box::pin(async {
             #[expect(
                 clippy::disallowed_methods,
-                reason = "a subject that does it is what is looked for"
+                reason = "a lock that does it is what is looked for"
             )]
             std::thread::sleep(Duration::from_millis(250));
         })
@@ -236,7 +236,12 @@ fn work_hard(_: &mut Node) -> futures_util::future::LocalBoxFuture<'_, ()> {
 fn who_works_hard_on_a_busy_machine_is_not_accused() {
     let _load = Load::begin();
     let history = run(troublesome(work_hard)).unwrap();
-    let accused = |what: &What| matches!(what, What::WorkerDown { .. } | What::Misbehaved { .. });
+    let accused = |what: &EventKind| {
+        matches!(
+            what,
+            EventKind::WorkerDown { .. } | EventKind::Misbehaved { .. }
+        )
+    };
     let accused = history.events.iter().find(|event| accused(&event.what));
     assert!(accused.is_none(), "{accused:?}");
 }
@@ -260,7 +265,7 @@ fn who_loops_without_giving_way_is_an_error_and_no_hang() {
         matches!(error, SimError::Stuck { worker: 0, .. }),
         "{error:?}"
     );
-    insta::assert_snapshot!(error, @"stuck: worker 0 has not given way for 0.3 s of real time; a subject that loops or blocks without ever reaching an `.await` cannot be simulated");
+    insta::assert_snapshot!(error, @"stuck: worker 0 has not given way for 0.3 s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated");
 }
 
 #[test]
@@ -270,7 +275,7 @@ fn the_limit_ends_a_run_that_makes_no_progress() {
     let end = history.events.last().unwrap();
     assert!(matches!(
         end.what,
-        What::End {
+        EventKind::End {
             reason: EndReason::Limit,
             ..
         }
@@ -310,27 +315,27 @@ fn a_command_that_the_model_does_not_know_makes_the_run_unknown() {
 /// A dead lock's client that probes is dead as well: nothing is known about progress.
 #[test]
 fn a_lock_that_always_panics_is_no_success() {
-    let subject = Subject::new("panics", 1, |nodes: Vec<Node>, _: Context| Troublesome {
+    let lock = LockFactory::new("panics", 1, |nodes: Vec<Node>, _: Context| Troublesome {
         redis: nodes.into_iter().next().unwrap(),
         deed: Some(|_| Box::pin(async { panic!("always") })),
     });
-    let history = simulate("calm", &subject, 1);
+    let history = simulate("calm", &lock, 1);
     for (property, verdict) in judge(&history) {
         assert_ne!(verdict.status, Status::Held, "{property}");
     }
 }
 
-/// A world in which a fault never strikes says so.
+/// A backend in which a fault never strikes says so.
 #[test]
 fn a_fault_that_never_struck_is_no_success() {
     let text = "name = \"never\"\nsummary = \"Its moment does not come.\"\n\
                 [[fault]]\nkind = \"cut\"\nwhen = { on = \"request\", command = \"FLUSHALL\" }";
     let scenario = Scenario::parse(text, "the test").unwrap();
-    let subject = Subject::of(find("set-nx-px").unwrap());
+    let lock = LockFactory::of(find("set-nx-px").unwrap());
     let plan = plan(scenario, 1, 1);
     let history = run(Simulation {
         plan,
-        subject,
+        lock,
         log: None,
     })
     .unwrap();

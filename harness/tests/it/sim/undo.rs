@@ -1,8 +1,8 @@
 //! What a fault has done is undone, however it ends; and a fault that never ends has no end.
 
 use picklock_harness::check::{Property, Status, Verdict, judge};
-use picklock_harness::history::{History, What};
-use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_harness::history::{EventKind, History};
+use picklock_harness::sim::{LockFactory, Simulation, run};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
@@ -112,10 +112,10 @@ for = "0.5ttl"
 
 fn simulate(text: &str) -> History {
     let scenario = Scenario::parse(text, "undo.toml").unwrap();
-    let subject = Subject::of(find("set-nx-px").unwrap());
+    let lock = LockFactory::of(find("set-nx-px").unwrap());
     run(Simulation {
         plan: plan(scenario, 1, 2),
-        subject,
+        lock,
         log: None,
     })
     .unwrap()
@@ -124,19 +124,19 @@ fn simulate(text: &str) -> History {
 /// When each fault of this kind began and ended, nanoseconds.
 fn spans(history: &History, kind: &str) -> Vec<(u64, Option<u64>)> {
     let began = history.events.iter().filter_map(|event| match &event.what {
-        What::FaultBegan { id, fault, .. } if fault == kind => Some((event.at_ns, *id)),
+        EventKind::FaultBegan { id, fault, .. } if fault == kind => Some((event.at_ns, *id)),
         _ => None,
     });
     let end_of = |id: u32| {
         let mut events = history.events.iter();
-        let end = events.find(|event| event.what == What::FaultEnded { id });
+        let end = events.find(|event| event.what == EventKind::FaultEnded { id });
         end.map(|event| event.at_ns)
     };
     began.map(|(at_ns, id)| (at_ns, end_of(id))).collect()
 }
 
 fn missed(history: &History, kind: &str) -> usize {
-    let of_it = |what: &What| matches!(what, What::FaultMissed { fault, optional: true, .. } if fault == kind);
+    let of_it = |what: &EventKind| matches!(what, EventKind::FaultMissed { fault, optional: true, .. } if fault == kind);
     let events = history.events.iter();
     events.filter(|event| of_it(&event.what)).count()
 }
@@ -155,7 +155,7 @@ fn a_worker_that_was_frozen_in_vain_continues_at_once() {
     assert_eq!(missed(&history, "pause-client"), 1);
     let later = history.events.iter().filter(|event| event.at_ns > began_ns);
     let grants = |event: &&picklock_harness::history::Event| {
-        matches!(event.what, What::Granted { worker: 0, .. })
+        matches!(event.what, EventKind::Granted { worker: 0, .. })
     };
     assert!(later.filter(grants).count() > 0, "worker 0 stays frozen");
     assert_eq!(progress(&history).status, Status::Held);
@@ -198,7 +198,7 @@ fn a_worker_that_was_killed_in_vain_is_started_again() {
     let restarted = history.events.iter().any(|event| {
         matches!(
             event.what,
-            What::WorkerUp {
+            EventKind::WorkerUp {
                 worker: 0,
                 incarnation: 1
             }
@@ -226,11 +226,11 @@ fn a_fault_that_never_ends_has_no_end_and_excuses_the_lock() {
 fn what_a_network_holds_back_for_good_never_arrives() {
     let history = super::simulate(
         "partition-minority",
-        &Subject::of(find("redlock").unwrap()),
+        &LockFactory::of(find("redlock").unwrap()),
         1,
     );
     assert!(matches!(spans(&history, "partition")[..], [(_, None)]));
-    let on_the_far_side = |what: &What| matches!(what, What::KeyLeft { node: 3 | 4, .. });
+    let on_the_far_side = |what: &EventKind| matches!(what, EventKind::KeyLeft { node: 3 | 4, .. });
     assert!(
         !history
             .events
@@ -239,13 +239,13 @@ fn what_a_network_holds_back_for_good_never_arrives() {
     );
 }
 
-/// The world says before the run what it cannot do.
+/// The backend says before the run what it cannot do.
 #[test]
-fn what_the_world_cannot_do_is_said_when_the_run_begins() {
+fn what_the_backend_cannot_do_is_said_when_the_run_begins() {
     let text = r#"
 name = "no-sentinels"
 summary = "A failover by Sentinels, which the simulation does not have."
-worlds = ["process"]
+backends = ["process"]
 [topology]
 replicas = 1
 sentinels = 3
@@ -260,12 +260,12 @@ for = "1s"
         .events
         .iter()
         .filter_map(|event| match &event.what {
-            What::FaultMissed { fault, reason, .. } if fault == "sentinel-failover" => {
+            EventKind::FaultMissed { fault, reason, .. } if fault == "sentinel-failover" => {
                 Some((event.at_ns, reason.as_str()))
             }
             _ => None,
         })
         .collect();
-    let expected = "the sim world cannot do this: the simulation has no Sentinels";
+    let expected = "the sim backend cannot do this: the simulation has no Sentinels";
     assert_eq!(reasons, [(0, expected)]);
 }

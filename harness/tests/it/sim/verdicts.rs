@@ -4,15 +4,15 @@
 
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::History;
-use picklock_impls::{STRATEGIES, find};
-use picklock_scenarios::{Expectation, WorldName, catalog};
+use picklock_impls::{LOCKS, find};
+use picklock_scenarios::{BackendName, Expectation, catalog};
 
 /// True where the catalog expects something of this lock in the simulation: it expects nothing of
 /// mutants, nor of a scenario with a number of nodes that the lock does not have.
 fn is_expected(scenario: &str, lock: &str) -> bool {
     let nodes = find(lock).unwrap().nodes;
-    STRATEGIES.iter().any(|strategy| strategy.name == lock)
-        && catalog::names_in(&[WorldName::Sim]).contains(&scenario)
+    LOCKS.iter().any(|strategy| strategy.name == lock)
+        && catalog::names_in(&[BackendName::Sim]).contains(&scenario)
         && catalog::named(scenario).unwrap().check_for(nodes).is_ok()
 }
 

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use picklock_harness::history::{History, What};
-use picklock_harness::sim::{Simulation, Subject, run};
+use picklock_harness::history::{EventKind, History};
+use picklock_harness::sim::{LockFactory, Simulation, run};
 use picklock_harness::wire::{FORMAT, LogEntry, Outcome, WireLog};
 use picklock_impls::find;
 use picklock_scenarios::{Direction, Phase, catalog};
@@ -12,12 +12,12 @@ use picklock_scenarios::{Direction, Phase, catalog};
 use super::determinism::bytes;
 use super::{plan_for, simulate};
 
-fn logged(scenario: &str, subject: &Subject, seed: u64) -> (History, WireLog) {
-    let plan = plan_for(catalog::named(scenario).unwrap(), subject, seed);
+fn logged(scenario: &str, lock: &LockFactory, seed: u64) -> (History, WireLog) {
+    let plan = plan_for(catalog::named(scenario).unwrap(), lock, seed);
     let log = WireLog::new(&plan.keys);
     let simulation = Simulation {
         plan,
-        subject: subject.clone(),
+        lock: lock.clone(),
         log: Some(log.clone()),
     };
     (run(simulation).unwrap(), log)
@@ -29,8 +29,8 @@ fn text(log: &WireLog) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn subject(name: &str) -> Subject {
-    Subject::of(find(name).unwrap())
+fn lock(name: &str) -> LockFactory {
+    LockFactory::of(find(name).unwrap())
 }
 
 #[test]
@@ -40,11 +40,11 @@ fn the_log_repeats_to_the_byte_and_the_history_does_not_know_of_it() {
     let harder = ["node-restart", "partition-holder", "master-failover"]
         .map(|scenario| ["redlock", "lock-take", "replicated"].map(|name| (scenario, name)));
     for (scenario, name) in everywhere.chain(harder.into_iter().flatten()) {
-        let subject = subject(name);
-        let (history, log) = logged(scenario, &subject, 7);
-        let (_, again) = logged(scenario, &subject, 7);
+        let lock = lock(name);
+        let (history, log) = logged(scenario, &lock, 7);
+        let (_, again) = logged(scenario, &lock, 7);
         assert!(text(&log) == text(&again), "{name} × {scenario}");
-        let without = simulate(scenario, &subject, 7);
+        let without = simulate(scenario, &lock, 7);
         assert!(bytes(&history) == bytes(&without), "{name} × {scenario}");
     }
 }
@@ -52,7 +52,7 @@ fn the_log_repeats_to_the_byte_and_the_history_does_not_know_of_it() {
 /// Every attempt that was granted has asked for the lock by its key before, and was answered.
 #[test]
 fn every_grant_has_its_commands_in_the_log() {
-    let (history, log) = logged("flash-sale-20", &subject("set-nx-px"), 3);
+    let (history, log) = logged("flash-sale-20", &lock("set-nx-px"), 3);
     let text = text(&log);
     assert!(text.starts_with(&format!("{{\"format\":\"{FORMAT}\"")));
     let mut answered: HashMap<u64, u64> = HashMap::new();
@@ -69,7 +69,7 @@ fn every_grant_has_its_commands_in_the_log() {
     }
     let mut grants = 0;
     for event in &history.events {
-        if let What::Granted { op, .. } = event.what {
+        if let EventKind::Granted { op, .. } = event.what {
             let answered_ns = answered[&op];
             assert!(answered_ns <= event.at_ns, "attempt {op}");
             grants += 1;
@@ -88,13 +88,14 @@ fn outcomes(entries: &[LogEntry], of: impl Fn(&LogEntry) -> bool) -> Vec<(Outcom
 
 #[test]
 fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
-    let (_, log) = logged("lost-reply", &subject("set-nx-px"), 3);
+    let (_, log) = logged("lost-reply", &lock("set-nx-px"), 3);
     let first_reply = |entry: &LogEntry| entry.direction == Direction::Reply && entry.op == 1;
     let first = outcomes(&log.entries(), first_reply);
     assert_eq!(first[0], (Outcome::Dropped, false));
 
-    let (history, log) = logged("network-delay", &subject("set-nx-px"), 3);
-    let began = |what: &What| matches!(what, What::FaultBegan { fault, .. } if fault == "delay");
+    let (history, log) = logged("network-delay", &lock("set-nx-px"), 3);
+    let began =
+        |what: &EventKind| matches!(what, EventKind::FaultBegan { fault, .. } if fault == "delay");
     assert!(history.events.iter().any(|event| began(&event.what)));
     let late = |entry: &LogEntry| entry.outcome == Outcome::Delayed;
     let waited = |entry: &&LogEntry| entry.sent_ns.unwrap_or(0) - entry.at_ns > 250_000;
@@ -107,7 +108,7 @@ fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
     );
     assert!(entries.iter().any(late));
 
-    let (_, log) = logged("node-restart", &subject("set-nx-px"), 3);
+    let (_, log) = logged("node-restart", &lock("set-nx-px"), 3);
     let lost = |entry: &LogEntry| entry.outcome == Outcome::Unreachable;
     let lost = outcomes(&log.entries(), lost);
     assert!(
@@ -115,7 +116,7 @@ fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
         "{lost:?}"
     );
 
-    let (_, log) = logged("partition-holder", &subject("set-nx-px"), 3);
+    let (_, log) = logged("partition-holder", &lock("set-nx-px"), 3);
     let apart = |entry: &LogEntry| matches!(entry.outcome, Outcome::Cut | Outcome::Held);
     assert!(!outcomes(&log.entries(), apart).is_empty());
 }
@@ -123,7 +124,7 @@ fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
 /// The numbers are those of the protocol's own writer.
 #[test]
 fn the_size_of_a_command_is_what_a_client_would_send() {
-    let (_, log) = logged("calm", &subject("redlock"), 3);
+    let (_, log) = logged("calm", &lock("redlock"), 3);
     let entries = log.entries();
     let sets = entries.iter().filter(|entry| entry.command == "SET");
     let mut seen = 0;

@@ -1,6 +1,6 @@
 //! stateright's linearizability tester on the same kind of history: a lock as a register.
 
-use picklock_verdicts::history::{History, What};
+use picklock_verdicts::history::{EventKind, History};
 use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
 
 use crate::sold::sold;
@@ -82,13 +82,13 @@ fn tester(history: &History) -> LinearizabilityTester<usize, Lock> {
     let mut tester = LinearizabilityTester::new(Lock::default());
     for event in &history.events {
         let taken = match event.what {
-            What::Acquire { worker, op, .. } => {
+            EventKind::Acquire { worker, op, .. } => {
                 tester.on_invoke(worker, Operation::Acquire(op)).map(drop)
             }
-            What::Release { worker, op } => {
+            EventKind::Release { worker, op } => {
                 tester.on_invoke(worker, Operation::Release(op)).map(drop)
             }
-            What::Granted { worker, .. } | What::Released { worker, .. } => {
+            EventKind::Granted { worker, .. } | EventKind::Released { worker, .. } => {
                 tester.on_return(worker, true).map(drop)
             }
             _ => Ok(()),

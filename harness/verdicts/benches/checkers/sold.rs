@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use picklock_scenarios::Update;
-use picklock_verdicts::history::{EndReason, Event, FORMAT, Header, History, What};
+use picklock_verdicts::history::{EndReason, Event, EventKind, FORMAT, Header, History};
 use rand::RngExt;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -69,12 +69,12 @@ pub fn sold(purchases: usize, workers: usize, keys: usize) -> History {
 
 impl Queue {
     /// The next thing that the holder does.
-    fn next(&mut self, worker: usize, op: u64, key: u32, at_ns: u64) -> What {
+    fn next(&mut self, worker: usize, op: u64, key: u32, at_ns: u64) -> EventKind {
         self.step += 1;
         match self.step {
             1 => {
                 self.fence += 1;
-                What::Granted {
+                EventKind::Granted {
                     worker,
                     op,
                     token: format!("{op:040x}"),
@@ -83,7 +83,7 @@ impl Queue {
                     elapsed_ms: Some(1),
                 }
             }
-            2 => What::StockRead {
+            2 => EventKind::StockRead {
                 worker,
                 op,
                 key,
@@ -91,7 +91,7 @@ impl Queue {
             },
             3 => {
                 self.stock -= 1;
-                What::StockChanged {
+                EventKind::StockChanged {
                     worker,
                     op,
                     key,
@@ -99,10 +99,10 @@ impl Queue {
                     to: self.stock,
                 }
             }
-            4 => What::Release { worker, op },
+            4 => EventKind::Release { worker, op },
             _ => {
                 self.step = 0;
-                What::Released {
+                EventKind::Released {
                     worker,
                     op,
                     released: Some(true),
@@ -116,7 +116,7 @@ impl Queue {
 fn asked(at_ns: u64, worker: usize, op: u64, key: usize) -> Event {
     Event {
         at_ns,
-        what: What::Acquire {
+        what: EventKind::Acquire {
             worker,
             op,
             key: key as u32,
@@ -129,14 +129,14 @@ fn asked(at_ns: u64, worker: usize, op: u64, key: usize) -> Event {
 
 fn finish(events: &mut Vec<Event>, at_ns: u64, keys: usize, start: i64) {
     for key in 0..keys as u32 {
-        let what = What::Probe {
+        let what = EventKind::Probe {
             key,
             granted: true,
             waited_ms: 1,
         };
         events.push(Event { at_ns, what });
     }
-    let what = What::End {
+    let what = EventKind::End {
         reason: EndReason::SoldOut,
         stock_left: vec![0; keys],
         sold: vec![start; keys],
@@ -148,8 +148,8 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
     Header {
         format: FORMAT.to_owned(),
         scenario: "bench".into(),
-        subject: "bench".into(),
-        backend: picklock_scenarios::WorldName::Sim,
+        lock: "bench".into(),
+        backend: picklock_scenarios::BackendName::Sim,
         seed: 1,
         workers,
         nodes: 5,
@@ -168,30 +168,30 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
 /// The same history, but one waiter in its middle is granted the lock too early.
 pub fn with_an_overlap(mut history: History) -> History {
     let middle = history.events.len() / 2;
-    let is_release = |event: &Event| matches!(event.what, What::Release { .. });
+    let is_release = |event: &Event| matches!(event.what, EventKind::Release { .. });
     let release = (middle..).find(|index| is_release(&history.events[*index]));
     let release = release.expect("every hold is released");
-    let What::Release { worker, op } = history.events[release].what else {
+    let EventKind::Release { worker, op } = history.events[release].what else {
         unreachable!("it was looked for");
     };
     // The holder releases later than it did: after the next grant of the same key.
-    let key_of = |what: &What| match what {
-        What::StockRead { op: of, key, .. } if *of == op => Some(*key),
+    let key_of = |what: &EventKind| match what {
+        EventKind::StockRead { op: of, key, .. } if *of == op => Some(*key),
         _ => None,
     };
     let mut events = history.events.iter();
     let key = events
         .find_map(|event| key_of(&event.what))
         .expect("it read");
-    let next_read = |event: &Event| matches!(event.what, What::StockRead { op: of, key: k, .. } if of != op && k == key);
+    let next_read = |event: &Event| matches!(event.what, EventKind::StockRead { op: of, key: k, .. } if of != op && k == key);
     let after = (release..).find(|index| next_read(&history.events[*index]));
     let after = after.expect("somebody buys after it");
     history
         .events
-        .retain_mut(|event| !matches!(event.what, What::Released { op: of, .. } if of == op));
+        .retain_mut(|event| !matches!(event.what, EventKind::Released { op: of, .. } if of == op));
     let late = Event {
         at_ns: history.events[after].at_ns,
-        what: What::Release { worker, op },
+        what: EventKind::Release { worker, op },
     };
     history.events.insert(after, late);
     history.events.remove(release);

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use picklock_scenarios::Phase;
 
 use crate::custody::{Account, SpanEnd, ValueSpan};
-use crate::history::{Header, History, KeyCommand, KeyName, What};
+use crate::history::{EventKind, Header, History, KeyCommand, KeyName};
 
 use super::finding::Stall;
 use super::verdict::Cause;
@@ -99,7 +99,7 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
     let mut asked = HashMap::new();
     for event in &history.events {
         match event.what {
-            What::Acquire { op, key, .. } => {
+            EventKind::Acquire { op, key, .. } => {
                 let in_doubt = false;
                 asked.insert(
                     op,
@@ -109,7 +109,7 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
                     },
                 );
             }
-            What::AcquireFailed {
+            EventKind::AcquireFailed {
                 op,
                 definite: false,
                 ..

@@ -59,7 +59,7 @@ fn of_overlap(evidence: &Evidence<'_>, first: &Hold, second: &Hold) -> Cause {
     let Some(account) = evidence.custody() else {
         return bare_cause::of_overlap(evidence, first, second, outlived);
     };
-    // If a subject does not say how long its lease runs, it may have been longer than is known. Then
+    // If a lock does not say how long its lease runs, it may have been longer than is known. Then
     // the servers decide.
     if outlived {
         return Cause::OutlivedLease;

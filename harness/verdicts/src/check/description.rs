@@ -19,4 +19,4 @@ pub struct Description {
 }
 
 /// What `not-applicable` means where there is nothing more to say.
-pub(super) const DOES_NOT_APPLY: &str = "does not apply to this subject";
+pub(super) const DOES_NOT_APPLY: &str = "does not apply to this lock";

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::history::What;
+use crate::history::EventKind;
 
 use super::evidence::Evidence;
 use super::finding::WrongStock;
@@ -39,10 +39,10 @@ fn overtaken(evidence: &Evidence<'_>, of_key: u32, until_ns: u64) -> Vec<(u64, u
     let events = evidence.history.events.iter();
     for event in events.take_while(|event| event.at_ns <= until_ns) {
         match event.what {
-            What::StockRead { op, key, .. } if key == of_key => {
+            EventKind::StockRead { op, key, .. } if key == of_key => {
                 seen.insert(op, sales.len());
             }
-            What::StockChanged { op, key, .. } if key == of_key => {
+            EventKind::StockChanged { op, key, .. } if key == of_key => {
                 let since = seen.remove(&op).map_or(&[][..], |seen| &sales[seen..]);
                 overtaken.extend(since.iter().map(|other| (*other, op)));
                 sales.push(op);
@@ -59,10 +59,10 @@ pub(super) fn is_interleaved(evidence: &Evidence<'_>, of_key: u32) -> bool {
     let mut overtaken: HashSet<u64> = HashSet::new();
     for event in &evidence.history.events {
         match event.what {
-            What::StockRead { op, key, .. } if key == of_key => {
+            EventKind::StockRead { op, key, .. } if key == of_key => {
                 readers.insert(op);
             }
-            What::StockChanged { op, key, .. } if key == of_key => {
+            EventKind::StockChanged { op, key, .. } if key == of_key => {
                 if overtaken.contains(&op) {
                     return true;
                 }

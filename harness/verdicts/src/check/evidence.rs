@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use picklock_scenarios::Phase;
 
 use crate::custody::Account;
-use crate::history::{History, What};
+use crate::history::{EventKind, History};
 use crate::timeline::{FaultSpan, Hold, Timeline, forgets};
 
 use super::finding::{ForeignRelease, StaleToken};
@@ -50,7 +50,7 @@ impl<'a> Evidence<'a> {
     pub fn worker_of(&self, attempt: u64) -> Option<usize> {
         let mut events = self.history.events.iter();
         events.find_map(|event| match event.what {
-            What::Acquire { worker, op, .. } if op == attempt => Some(worker),
+            EventKind::Acquire { worker, op, .. } if op == attempt => Some(worker),
             _ => None,
         })
     }
@@ -104,7 +104,7 @@ impl<'a> Evidence<'a> {
 
     /// True if the lease had expired before the grant arrived.
     ///
-    /// A subject that reports no lease, and itself waits for the lock, is often granted it later
+    /// A lock that reports no lease, and itself waits for the lock, is often granted it later
     /// than `acquire + ttl` with a fresh lease. Its grant counts as late only if a fault delayed
     /// this worker while it was asking.
     pub fn arrived_late(&self, hold: &Hold) -> bool {

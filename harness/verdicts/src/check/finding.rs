@@ -151,7 +151,7 @@ pub enum Judgement {
     },
     /// The history does not decide it, for this reason.
     Unknown(String),
-    /// The property does not apply to this subject.
+    /// The property does not apply to this lock.
     NotApplicable,
 }
 

@@ -3,7 +3,7 @@
 use picklock_scenarios::Property;
 
 use crate::custody::KeyTable;
-use crate::history::{History, What};
+use crate::history::{EventKind, History};
 
 use super::cause::cause;
 use super::evidence::Evidence;
@@ -38,7 +38,7 @@ fn check(history: &History) -> (Vec<(Property, Judgement)>, Insufficiency) {
             checkers.step(event.at_ns, attempt, step);
         });
         // Every second event is a changed key, and nothing else asks for those.
-        if matches!(event.what, What::KeyChanged { .. }) {
+        if matches!(event.what, EventKind::KeyChanged { .. }) {
             if let Some(keys) = &mut keys {
                 keys.event(event, |update| checkers.key_changed(event.at_ns, &update));
             }

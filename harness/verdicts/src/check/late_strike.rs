@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{Event, What};
+use crate::history::{Event, EventKind};
 use crate::timeline::{Attempt, Step, ms};
 
 /// How the reason begins.
@@ -59,10 +59,10 @@ impl LateStrikes {
     /// Something else happened.
     pub(super) fn event(&mut self, event: &Event) {
         match &event.what {
-            What::FaultBegan { id, detail, .. } if self.faults.len() < NAMED => {
+            EventKind::FaultBegan { id, detail, .. } if self.faults.len() < NAMED => {
                 self.faults.insert(*id, detail.clone());
             }
-            What::FaultStruck { id, took_ms } => {
+            EventKind::FaultStruck { id, took_ms } => {
                 for hold in self.holds.values_mut() {
                     let held_ns = event.at_ns.saturating_sub(hold.begun_ns);
                     hold.waited_ns = hold.waited_ns.saturating_add(ms(*took_ms).min(held_ns));

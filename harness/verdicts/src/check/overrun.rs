@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{Event, What};
+use crate::history::{Event, EventKind};
 use crate::timeline::{Attempt, Step, ms};
 
 /// How the reason begins.
@@ -63,7 +63,7 @@ impl Overruns {
     /// Something else happened.
     pub(super) fn event(&mut self, event: &Event) {
         match &event.what {
-            What::FaultBegan {
+            EventKind::FaultBegan {
                 id, detail, nodes, ..
             } if !nodes.is_empty() && self.faults.len() < WATCHED => {
                 self.serial += 1;
@@ -75,12 +75,12 @@ impl Overruns {
                 };
                 self.faults.insert(*id, fault);
             }
-            What::FaultOverran { id, late_ms } => {
+            EventKind::FaultOverran { id, late_ms } => {
                 if let Some(fault) = self.faults.remove(id) {
                     self.overran(&fault, event.at_ns, *late_ms);
                 }
             }
-            What::FaultEnded { id } => {
+            EventKind::FaultEnded { id } => {
                 self.faults.remove(id);
             }
             _ => {}

@@ -14,7 +14,7 @@
 //! meanwhile shows that it does not.
 
 use crate::custody::{KeyUpdate, NodesUsed};
-use crate::history::{Header, What};
+use crate::history::{EventKind, Header};
 use crate::timeline::{Attempt, Step, strikes_once};
 
 /// The fault under which what a worker has sent still arrives, later.
@@ -78,9 +78,9 @@ impl Reach {
     }
 
     /// An event of the history. True if a fault began or ended.
-    pub(super) fn event(&mut self, at_ns: u64, what: &What) -> bool {
+    pub(super) fn event(&mut self, at_ns: u64, what: &EventKind) -> bool {
         match what {
-            What::FaultBegan {
+            EventKind::FaultBegan {
                 id,
                 fault,
                 workers,
@@ -97,7 +97,7 @@ impl Reach {
                     });
                 }
             }
-            What::FaultEnded { id } => self.obstacles.retain(|fault| fault.id != *id),
+            EventKind::FaultEnded { id } => self.obstacles.retain(|fault| fault.id != *id),
             _ => return false,
         }
         self.changed_ns = Some(at_ns);

@@ -7,7 +7,7 @@
 use super::late_strike::STRUCK_LATE;
 use super::overrun;
 use super::verdict::{Status, Verdicts};
-use crate::history::{Event, Header, What};
+use crate::history::{Event, EventKind, Header};
 use crate::timeline::{Attempt, Step, ms};
 
 /// How the reason begins.
@@ -93,12 +93,12 @@ impl Standstill {
     /// Something else happened.
     pub(super) fn event(&mut self, event: &Event) {
         match &event.what {
-            What::FaultBegan { id, .. } => self.faults.push(*id),
-            What::FaultEnded { id } => {
+            EventKind::FaultBegan { id, .. } => self.faults.push(*id),
+            EventKind::FaultEnded { id } => {
                 self.faults.retain(|on| on != id);
                 self.faulty_until_ns = Some(event.at_ns);
             }
-            What::Stalled { late_ms } => self.stalled(event.at_ns, *late_ms),
+            EventKind::Stalled { late_ms } => self.stalled(event.at_ns, *late_ms),
             _ => {}
         }
     }
@@ -151,12 +151,12 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    fn event(at_ns: u64, what: What) -> Event {
+    fn event(at_ns: u64, what: EventKind) -> Event {
         Event { at_ns, what }
     }
 
-    fn began(id: u32) -> What {
-        What::FaultBegan {
+    fn began(id: u32) -> EventKind {
+        EventKind::FaultBegan {
             id,
             fault: "pause-client".into(),
             detail: String::new(),
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn a_stall_that_touches_a_fault_counts_and_another_does_not() {
-        let stalled = |at_ns| event(at_ns, What::Stalled { late_ms: 500 });
-        let ended = |at_ns| event(at_ns, What::FaultEnded { id: 1 });
+        let stalled = |at_ns| event(at_ns, EventKind::Stalled { late_ms: 500 });
+        let ended = |at_ns| event(at_ns, EventKind::FaultEnded { id: 1 });
         let on = after(&[event(S, began(1)), stalled(2 * S), ended(3 * S)]).unwrap();
         assert!(
             on.contains("stood still for 500 ms until 2.000 s, while a fault was on:"),
@@ -186,7 +186,7 @@ mod tests {
         let began_and_ended_in_it = [event(S, began(1)), ended(S), stalled(S + S / 4)];
         assert!(after(&began_and_ended_in_it).is_some());
         assert_eq!(after(&[stalled(S)]), None);
-        let short = event(2 * S, What::Stalled { late_ms: 99 });
+        let short = event(2 * S, EventKind::Stalled { late_ms: 99 });
         assert_eq!(after(&[event(S, began(1)), short]), None);
         assert_eq!(after(&[event(S, began(1)), ended(S), stalled(2 * S)]), None);
     }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn stalls_are_counted() {
         let events: Vec<Event> = std::iter::once(event(0, began(1)))
-            .chain((1..4).map(|s| event(s * S, What::Stalled { late_ms: 100 * s })))
+            .chain((1..4).map(|s| event(s * S, EventKind::Stalled { late_ms: 100 * s })))
             .collect();
         let reason = after(&events).unwrap();
         assert!(reason.contains("for 100 ms until 1.000 s"), "{reason}");

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::history::{EndReason, Event, Header, LAST_LOOK, What};
+use crate::history::{EndReason, Event, EventKind, Header, LAST_LOOK};
 use crate::timeline::{Attempt, Step};
 
 use super::late_strike::LateStrikes;
@@ -95,39 +95,39 @@ impl Sufficiency {
         self.overruns.event(event);
         self.late_strikes.event(event);
         match &event.what {
-            What::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => self
+            EventKind::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => self
                 .reasons
                 .push(format!("the {LAST_LOOK} after the run failed: {reason}")),
-            What::FaultMissed {
+            EventKind::FaultMissed {
                 fault,
                 reason,
                 optional: false,
             } => self
                 .reasons
                 .push(format!("the fault `{fault}` never struck: {reason}")),
-            What::NodeLost { node, reason } => self
+            EventKind::NodeLost { node, reason } => self
                 .reasons
                 .push(format!("node {node} failed on its own: {reason}")),
-            What::FaultEscaped {
+            EventKind::FaultEscaped {
                 worker,
                 node,
                 came_ns,
                 ..
             } => self.reasons.push(escaped(*worker, *node, *came_ns)),
-            What::Shortage { reason } => self
+            EventKind::Shortage { reason } => self
                 .reasons
                 .push(format!("the harness itself ran short: {reason}")),
-            What::GrantWithoutCommand { worker, nodes, .. } => {
+            EventKind::GrantWithoutCommand { worker, nodes, .. } => {
                 self.void.get_or_insert_with(|| uses_others(*worker, nodes));
             }
-            What::WorkerDown {
+            EventKind::WorkerDown {
                 worker,
                 by_fault: false,
                 ..
             } => {
                 self.dead.insert(*worker);
             }
-            What::End {
+            EventKind::End {
                 reason: EndReason::Interrupted,
                 ..
             } => self.reasons.push("the run was interrupted".into()),
@@ -208,7 +208,7 @@ mod tests {
         let mut sufficiency = Sufficiency::new(&history.header);
         (sufficiency.grants, sufficiency.competed) = (u64::MAX, true);
         for worker in 0..dead {
-            let what = What::WorkerDown {
+            let what = EventKind::WorkerDown {
                 worker,
                 by_fault,
                 reason: "killed".into(),

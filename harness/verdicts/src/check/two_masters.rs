@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::history::{Event, What};
+use crate::history::{Event, EventKind};
 use crate::timeline::leaves_two_masters;
 
 /// When nodes had two masters.
@@ -22,10 +22,10 @@ impl TwoMasters {
     /// An event of the history.
     pub(super) fn event(&mut self, event: &Event) {
         match &event.what {
-            What::FaultBegan { id, fault, .. } if leaves_two_masters(fault) => {
+            EventKind::FaultBegan { id, fault, .. } if leaves_two_masters(fault) => {
                 self.began(*id, event)
             }
-            What::FaultEnded { id } if self.on.remove(id) && self.on.is_empty() => {
+            EventKind::FaultEnded { id } if self.on.remove(id) && self.on.is_empty() => {
                 if let Some((_, to_ns)) = self.times.last_mut() {
                     *to_ns = event.at_ns;
                 }

@@ -20,7 +20,7 @@ pub enum Status {
     Violated,
     /// Could not be decided.
     Unknown,
-    /// Does not apply to this subject (fencing without tokens).
+    /// Does not apply to this lock (fencing without tokens).
     NotApplicable,
 }
 

@@ -18,7 +18,7 @@ pub const FORMAT: &str = "picklock-custody/1";
 struct Head<'a> {
     format: &'static str,
     scenario: &'a str,
-    subject: &'a str,
+    lock: &'a str,
     seed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     look: Option<CustodyLook>,
@@ -78,7 +78,7 @@ pub fn write_custody(history: &History, mut output: impl Write) -> io::Result<()
     let head = Head {
         format: FORMAT,
         scenario: &history.header.scenario,
-        subject: &history.header.subject,
+        lock: &history.header.lock,
         seed: history.header.seed,
         look: history.header.custody_look,
     };

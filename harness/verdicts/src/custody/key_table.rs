@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::history::{Event, KeyChange, KeyCommand, KeyName, What};
+use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 /// What a key holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl KeyTable {
     /// a hold count that goes up, or a time that is refreshed, is still that attempt's, and was
     /// written by the command that wrote it first.
     pub fn event(&mut self, event: &Event, see: impl FnOnce(KeyUpdate<'_>)) {
-        let What::KeyChanged {
+        let EventKind::KeyChanged {
             node,
             key,
             value,

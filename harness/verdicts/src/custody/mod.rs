@@ -1,6 +1,6 @@
 //! Custody: for each node and key, who wrote which value with what expiry, and how it went away.
 //!
-//! It is read from the `key-changed` events of a history, so from what the servers did. A subject's
+//! It is read from the `key-changed` events of a history, so from what the servers did. A lock's
 //! own claims are no part of it. Histories without such events (`custody` is not in their header)
 //! have no account, and what needs one is decided from the driver's events, or not at all.
 //!

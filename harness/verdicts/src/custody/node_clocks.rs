@@ -1,6 +1,6 @@
 //! By how much the nodes' wall clocks were shifted, and so when an expiry is over.
 
-use crate::history::{ClockShift, Event, What};
+use crate::history::{ClockShift, Event, EventKind};
 
 /// The shifts of the nodes' clocks, in the order of time.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ impl NodeClocks {
     pub fn event(&mut self, event: &Event) {
         let just_ended = self.just_ended.take();
         match &event.what {
-            What::FaultBegan {
+            EventKind::FaultBegan {
                 id,
                 nodes,
                 clock: Some(ClockShift { by_ns, for_good }),
@@ -33,7 +33,7 @@ impl NodeClocks {
                     self.passing.push((*id, nodes.clone(), *by_ns));
                 }
             }
-            What::FaultEnded { id } => {
+            EventKind::FaultEnded { id } => {
                 self.just_ended = Some(*id);
                 self.latest = self.latest.filter(|(latest, _)| latest == id);
                 let over = self.passing.iter().position(|(passing, ..)| passing == id);
@@ -45,7 +45,7 @@ impl NodeClocks {
                 }
             }
             // The fault could not be applied, and so no clock was set.
-            What::FaultMissed { .. } => {
+            EventKind::FaultMissed { .. } => {
                 if let (Some((id, before)), Some(missed)) = (self.latest, just_ended)
                     && id == missed
                 {
@@ -103,8 +103,8 @@ mod tests {
     }
 
     /// A fault that shifts the clock of node 0.
-    fn began(by_ns: i64, for_good: bool) -> What {
-        What::FaultBegan {
+    fn began(by_ns: i64, for_good: bool) -> EventKind {
+        EventKind::FaultBegan {
             id: 3,
             fault: "clock-jump".into(),
             detail: String::new(),
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(clocks.over_ns(0, 10, 100), 110 + i64::MAX as u64);
         let mut clocks = NodeClocks::default();
         let began = began(i64::MIN, false);
-        for (at_ns, what) in [(50, began), (60, What::FaultEnded { id: 3 })] {
+        for (at_ns, what) in [(50, began), (60, EventKind::FaultEnded { id: 3 })] {
             clocks.event(&Event { at_ns, what });
         }
         assert!(clocks.leapt(0, 55, 60));
@@ -131,12 +131,12 @@ mod tests {
         for for_good in [true, false] {
             let mut clocks = NodeClocks::default();
             let began = began(90, for_good);
-            let missed = What::FaultMissed {
+            let missed = EventKind::FaultMissed {
                 fault: "clock-jump".into(),
                 reason: "node 0 is paused".into(),
                 optional: true,
             };
-            for what in [began, What::FaultEnded { id: 3 }] {
+            for what in [began, EventKind::FaultEnded { id: 3 }] {
                 clocks.event(&Event { at_ns: 50, what });
             }
             assert!(clocks.leapt(0, 50, 50), "it ended where it began");

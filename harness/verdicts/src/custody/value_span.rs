@@ -198,13 +198,13 @@ fn end_of(update: &KeyUpdate<'_>) -> SpanEnd {
 mod tests {
     use super::*;
     use crate::custody::KeyTable;
-    use crate::history::{Event, What};
+    use crate::history::{Event, EventKind};
 
     /// A value with a life of 5 ms on one key, which went away `at_ms`.
     fn end(at_ms: u64, why: KeyChange) -> (u64, SpanEnd) {
         let change = |at_ms: u64, value: Option<&str>, why: KeyChange| Event {
             at_ns: ms(at_ms),
-            what: What::KeyChanged {
+            what: EventKind::KeyChanged {
                 node: 0,
                 key: KeyName::Lock(0),
                 value: value.map(Arc::from),

@@ -16,7 +16,7 @@ pub struct Event {
     pub at_ns: u64,
     /// What it saw.
     #[serde(flatten)]
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// What the driver saw.
@@ -29,7 +29,7 @@ pub struct Event {
     missing_docs,
     reason = "worker, op and key mean the same everywhere; see above"
 )]
-pub enum What {
+pub enum EventKind {
     /// The request to acquire was sent to the worker.
     Acquire {
         worker: usize,
@@ -99,7 +99,7 @@ pub enum What {
         message: String,
         definite: bool,
     },
-    /// The subject reported that the lease is lost.
+    /// The lock reported that the lease is lost.
     Lost { worker: usize, op: u64 },
     /// The holder read the stock.
     StockRead {
@@ -126,7 +126,7 @@ pub enum What {
     },
     /// The request to release is about to be sent: the hold ends.
     Release { worker: usize, op: u64 },
-    /// The release was answered. `released`: the subject claims that it held the lock until now, or
+    /// The release was answered. `released`: the lock claims that it held the lock until now, or
     /// that it did not; null: it does not say.
     Released {
         worker: usize,
@@ -185,7 +185,7 @@ pub enum What {
     /// A fault of nodes lasted this much longer than its scenario says: a server took long to stop or
     /// to come back. Comes just before its `FaultEnded`. Less than a tenth of a lease is not told.
     FaultOverran { id: u32, late_ms: u64 },
-    /// A planned fault is not possible in this world, or its event never happened.
+    /// A planned fault is not possible in this backend, or its event never happened.
     FaultMissed {
         fault: String,
         reason: String,
@@ -257,31 +257,31 @@ fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::E
     Option::deserialize(deserializer)
 }
 
-impl What {
+impl EventKind {
     /// The worker that the event is about, if it is about one.
     pub fn worker(&self) -> Option<usize> {
         match *self {
-            What::Acquire { worker, .. }
-            | What::Granted { worker, .. }
-            | What::Refused { worker, .. }
-            | What::AcquireFailed { worker, .. }
-            | What::Extended { worker, .. }
-            | What::Extend { worker, .. }
-            | What::ExtendGranted { worker, .. }
-            | What::ExtendRefused { worker, .. }
-            | What::ExtendFailed { worker, .. }
-            | What::Lost { worker, .. }
-            | What::StockRead { worker, .. }
-            | What::StockChanged { worker, .. }
-            | What::FencedOff { worker, .. }
-            | What::Release { worker, .. }
-            | What::Released { worker, .. }
-            | What::ReleaseFailed { worker, .. }
-            | What::WorkerUp { worker, .. }
-            | What::WorkerDown { worker, .. }
-            | What::FaultEscaped { worker, .. }
-            | What::GrantWithoutCommand { worker, .. }
-            | What::Misbehaved { worker, .. } => Some(worker),
+            EventKind::Acquire { worker, .. }
+            | EventKind::Granted { worker, .. }
+            | EventKind::Refused { worker, .. }
+            | EventKind::AcquireFailed { worker, .. }
+            | EventKind::Extended { worker, .. }
+            | EventKind::Extend { worker, .. }
+            | EventKind::ExtendGranted { worker, .. }
+            | EventKind::ExtendRefused { worker, .. }
+            | EventKind::ExtendFailed { worker, .. }
+            | EventKind::Lost { worker, .. }
+            | EventKind::StockRead { worker, .. }
+            | EventKind::StockChanged { worker, .. }
+            | EventKind::FencedOff { worker, .. }
+            | EventKind::Release { worker, .. }
+            | EventKind::Released { worker, .. }
+            | EventKind::ReleaseFailed { worker, .. }
+            | EventKind::WorkerUp { worker, .. }
+            | EventKind::WorkerDown { worker, .. }
+            | EventKind::FaultEscaped { worker, .. }
+            | EventKind::GrantWithoutCommand { worker, .. }
+            | EventKind::Misbehaved { worker, .. } => Some(worker),
             _ => None,
         }
     }
@@ -289,12 +289,12 @@ impl What {
     /// The key that the event names, by its position in the header.
     pub fn key(&self) -> Option<u32> {
         match *self {
-            What::Acquire { key, .. }
-            | What::StockRead { key, .. }
-            | What::StockChanged { key, .. }
-            | What::FencedOff { key, .. }
-            | What::Probe { key, .. }
-            | What::KeyLeft { key, .. } => Some(key),
+            EventKind::Acquire { key, .. }
+            | EventKind::StockRead { key, .. }
+            | EventKind::StockChanged { key, .. }
+            | EventKind::FencedOff { key, .. }
+            | EventKind::Probe { key, .. }
+            | EventKind::KeyLeft { key, .. } => Some(key),
             _ => None,
         }
     }

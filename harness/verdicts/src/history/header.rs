@@ -1,6 +1,6 @@
 //! The first line of a history: what a checker must know besides the events.
 
-use picklock_scenarios::{Update, WorldName};
+use picklock_scenarios::{BackendName, Update};
 use serde::{Deserialize, Serialize};
 
 /// Format and version of a history file; the `format` key of its first line.
@@ -13,10 +13,10 @@ pub struct Header {
     pub format: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Name of the subject.
-    pub subject: String,
-    /// Name of the world.
-    pub backend: WorldName,
+    /// Name of the lock.
+    pub lock: String,
+    /// Name of the backend.
+    pub backend: BackendName,
     /// Seed of the run.
     pub seed: u64,
     /// How many workers.

@@ -1,6 +1,6 @@
 //! Changes of the servers' keys: what a history knows of the custody of a lock.
 //!
-//! They come from what the servers did, never from what a subject claims: in the simulation from
+//! They come from what the servers did, never from what a lock claims: in the simulation from
 //! the nodes themselves, on real servers from what each server reports.
 
 use std::sync::Arc;

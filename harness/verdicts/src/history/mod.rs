@@ -9,7 +9,7 @@ mod key_change;
 #[cfg(test)]
 mod reading;
 
-pub use event::{ClockShift, EndReason, Event, LAST_LOOK, Misbehaviour, What};
+pub use event::{ClockShift, EndReason, Event, EventKind, LAST_LOOK, Misbehaviour};
 pub use file::{HistoryError, read_history, write_history};
 pub use header::{CustodyLook, FORMAT, Header};
 pub use key_change::{KeyChange, KeyCommand, KeyName};

@@ -5,14 +5,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::any_event::{KEYS, WORKERS, any_event};
-use super::{Event, FORMAT, Header, History, HistoryError, What, read_history, write_history};
+use super::{Event, EventKind, FORMAT, Header, History, HistoryError, read_history, write_history};
 
 fn header() -> Header {
     Header {
         format: FORMAT.into(),
         scenario: "any \"quoted\" name\n".into(),
-        subject: "s".into(),
-        backend: picklock_scenarios::WorldName::Sim,
+        lock: "s".into(),
+        backend: picklock_scenarios::BackendName::Sim,
         seed: u64::MAX,
         workers: WORKERS,
         nodes: 5,
@@ -161,11 +161,11 @@ fn a_line_that_is_too_long_is_refused() {
 fn inconsistent_lines_are_named() {
     let refused = |at_ns, worker| Event {
         at_ns,
-        what: What::Refused { worker, op: 1 },
+        what: EventKind::Refused { worker, op: 1 },
     };
     let key = |key| Event {
         at_ns: 5,
-        what: What::Probe {
+        what: EventKind::Probe {
             key,
             granted: true,
             waited_ms: 0,

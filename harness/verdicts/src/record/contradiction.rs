@@ -10,7 +10,7 @@ impl MatrixRecord {
     /// than runs. `None`: nothing.
     pub fn contradiction(&self) -> Option<String> {
         let about = |cell: &Cell, what: String| {
-            let names = [cell.subject.name.as_str(), cell.scenario.as_str()];
+            let names = [cell.lock.name.as_str(), cell.scenario.as_str()];
             format!("the cell of {} has {what}", names.join(" under "))
         };
         self.cells

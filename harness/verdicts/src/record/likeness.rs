@@ -1,6 +1,6 @@
 //! Which built-in lock a lock without expectations behaves like.
 
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use serde::{Deserialize, Serialize};
 
 /// A lock that is not built in, compared with those that are.
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Likeness {
     /// Name of the lock.
     #[serde(rename = "impl")]
-    pub subject: String,
-    /// Name of the world.
-    pub backend: WorldName,
+    pub lock: String,
+    /// Name of the backend.
+    pub backend: BackendName,
     /// The built-in lock whose expected results are closest to what came out. Left out, as `standard`, if
     /// no built-in lock uses as many nodes and replicas: then nothing was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]

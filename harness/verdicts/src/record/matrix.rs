@@ -1,6 +1,6 @@
-//! The matrix record: subjects × scenarios × worlds, their verdicts, and what was expected.
+//! The matrix record: locks × scenarios × backends, their verdicts, and what was expected.
 
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -35,10 +35,10 @@ pub struct MatrixRecord {
     /// the byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
-    /// By world, scenario and subject, in the order of the tables.
+    /// By backend, scenario and lock, in the order of the tables.
     pub cells: Vec<Cell>,
     /// Cells that were left out because they make no sense: a program of the user in the
-    /// simulation, or a scenario in a world that it is not made for. These are not failures.
+    /// simulation, or a scenario in a backend that it is not made for. These are not failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedCell>,
     /// Which built-in lock each lock that is not built in behaves like.
@@ -51,23 +51,23 @@ pub struct MatrixRecord {
 /// A cell that was left out, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedCell {
-    /// Name of the subject.
+    /// Name of the lock.
     #[serde(rename = "impl")]
-    pub subject: String,
+    pub lock: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Name of the world.
-    pub backend: WorldName,
+    /// Name of the backend.
+    pub backend: BackendName,
     /// Why it was left out, in words.
     pub reason: String,
 }
 
-/// One subject under one scenario in one world, run once or many times.
+/// One lock under one scenario in one backend, run once or many times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The subject.
+    /// The lock.
     #[serde(rename = "impl")]
-    pub subject: Subject,
+    pub lock: Subject,
     /// Its options, from `--impl-option`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
@@ -77,8 +77,8 @@ pub struct Cell {
     pub summary: String,
     /// Hash of the scenario's content, so that a baseline can tell when the scenario has changed.
     pub scenario_hash: String,
-    /// Name of the world.
-    pub backend: WorldName,
+    /// Name of the backend.
+    pub backend: BackendName,
     /// The servers of the runs: what they say of themselves. Left out if no run got as far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis: Option<Redis>,
@@ -95,7 +95,7 @@ pub struct Cell {
     pub verdicts: Verdicts,
     /// Results of all runs, by property.
     pub tally: BTreeMap<Property, Tally>,
-    /// What the scenario expects of this subject, by property: `held`, `violated`,
+    /// What the scenario expects of this lock, by property: `held`, `violated`,
     /// `violated: CAUSE` or `any`.
     pub expected: BTreeMap<Property, String>,
     /// Verdicts that differ from what is expected.
@@ -196,7 +196,7 @@ fn read_causes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, u6
         .collect())
 }
 
-/// A property whose verdict is not what the scenario expects of the subject.
+/// A property whose verdict is not what the scenario expects of the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surprise {
     /// The property.
@@ -220,7 +220,7 @@ impl Cell {
         self.surprises.iter().any(Surprise::is_judged)
     }
 
-    /// True if the scenario expects something of the subject. Otherwise the cell is shown, but not
+    /// True if the scenario expects something of the lock. Otherwise the cell is shown, but not
     /// judged.
     pub fn is_bound(&self) -> bool {
         self.expected.values().any(|expected| expected != "any")
@@ -228,7 +228,7 @@ impl Cell {
 }
 
 impl Surprise {
-    /// False if the property could not be judged, which is no evidence against the subject.
+    /// False if the property could not be judged, which is no evidence against the lock.
     pub fn is_judged(&self) -> bool {
         self.got != Status::Unknown.word()
     }

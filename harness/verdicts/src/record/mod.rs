@@ -1,7 +1,7 @@
 //! The documents that runs produce, for reports, comparisons and the gate.
 //!
 //! - [`run`](self): one run, `picklock-run/1`
-//! - [`matrix`](self): many cells of subject, scenario and world, `picklock-matrix/1`
+//! - [`matrix`](self): many cells of lock, scenario and backend, `picklock-matrix/1`
 //! - [`likeness`](self): which built-in lock a lock behaves like, in the document of a matrix
 //! - [`repro`](self): everything needed to repeat a run, `picklock-repro/1`
 
@@ -14,6 +14,6 @@ mod scenario_hash;
 
 pub use likeness::Likeness;
 pub use matrix::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally};
-pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproOverrides, ReproSubject};
+pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;

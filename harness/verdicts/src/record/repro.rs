@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_scenarios::{LeaseDuration, Scenario, WorldName};
+use picklock_scenarios::{BackendName, LeaseDuration, Scenario};
 use serde::de::{Deserializer, Error as _, Unexpected};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -20,15 +20,15 @@ pub struct Repro {
     pub format: String,
     /// Version of picklock that ran it.
     pub picklock: String,
-    /// The world in which it ran.
-    pub backend: WorldName,
+    /// The backend in which it ran.
+    pub backend: BackendName,
     /// Seed of the run. Written as text if it exceeds the integers of TOML.
     #[serde(serialize_with = "write_seed", deserialize_with = "read_seed")]
     pub seed: u64,
     /// The scenario as given by the user: a name of the catalog, or a path.
     pub scenario_given: String,
     /// The lock.
-    pub subject: ReproSubject,
+    pub lock: ReproLock,
     /// The overrides of the command line.
     #[serde(default, skip_serializing_if = "ReproOverrides::is_empty")]
     pub overrides: ReproOverrides,
@@ -41,7 +41,7 @@ pub struct Repro {
 /// The lock of a repro.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ReproSubject {
+pub struct ReproLock {
     /// As given after `--impl`: a built-in lock, or `exec:` and the command of its adapter.
     pub name: String,
     /// The label that the user gave the program.
@@ -66,7 +66,7 @@ pub struct ReproSubject {
     pub environment: BTreeMap<String, String>,
 }
 
-/// The overrides of the command line, for the scenario and for the world.
+/// The overrides of the command line, for the scenario and for the backend.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReproOverrides {

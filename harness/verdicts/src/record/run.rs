@@ -1,6 +1,6 @@
 //! The run record: the document that a run produces, and the only one that reports read.
 
-use picklock_scenarios::WorldName;
+use picklock_scenarios::BackendName;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -19,16 +19,16 @@ pub struct RunRecord {
     pub format: String,
     /// Version of picklock that made it.
     pub picklock: String,
-    /// The subject.
+    /// The lock.
     #[serde(rename = "impl")]
-    pub subject: Subject,
+    pub lock: Subject,
     /// Name of the scenario.
     pub scenario: String,
     /// The scenario's own summary.
     pub summary: String,
-    /// Name of the world.
-    pub backend: WorldName,
-    /// Why that world.
+    /// Name of the backend.
+    pub backend: BackendName,
+    /// Why that backend.
     pub backend_reason: String,
     /// Seed of the run.
     pub seed: u64,
@@ -66,7 +66,7 @@ pub struct RunRecord {
 pub struct Subject {
     /// As given to `--impl`, or as the adapter names itself.
     pub name: String,
-    /// The adapter's own, or picklock's for built-in subjects.
+    /// The adapter's own, or picklock's for built-in locks.
     pub version: String,
 }
 

@@ -20,7 +20,7 @@ pub struct Attempt {
     pub intended_ns: Option<u64>,
     /// The lease time that was asked for.
     pub ttl_ns: u64,
-    /// For how long the subject may have tried.
+    /// For how long the lock may have tried.
     pub wait_ns: u64,
     /// When the grant arrived, if it has.
     pub begin_ns: Option<u64>,
@@ -33,7 +33,7 @@ pub struct Attempt {
     pub(super) longest_told_ns: u64,
     /// The longest expiry that was written for it; 0: none was.
     pub(super) longest_written_ns: u64,
-    /// True when the deadline is the subject's own word.
+    /// True when the deadline is the lock's own word.
     pub told: bool,
     /// A value was written to a server for it.
     pub(super) taken: bool,
@@ -75,14 +75,14 @@ pub enum Step {
     LeaseMoved {
         /// The deadline until now.
         was_ns: u64,
-        /// Between which times the subject said so.
+        /// Between which times the lock said so.
         said_ns: (u64, u64),
     },
     /// Its hold ended.
     Ended(HoldEnd),
     /// Its release was answered; the attempt is over.
     Answered {
-        /// What the subject claims; `None`: nothing, or the release ended in an error.
+        /// What the lock claims; `None`: nothing, or the release ended in an error.
         released: Option<bool>,
         /// The release ended in an error.
         failed: bool,

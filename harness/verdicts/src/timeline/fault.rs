@@ -2,7 +2,7 @@
 
 use picklock_scenarios::{Cause, FaultKind};
 
-use crate::history::{ClockShift, History, What};
+use crate::history::{ClockShift, EventKind, History};
 
 /// A fault as the history tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
     let mut just_ended: Option<usize> = None;
     for event in &history.events {
         match &event.what {
-            What::FaultBegan {
+            EventKind::FaultBegan {
                 id,
                 fault,
                 detail,
@@ -90,19 +90,19 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                     escaped: Vec::new(),
                 });
             }
-            What::FaultEnded { id } => {
+            EventKind::FaultEnded { id } => {
                 just_ended = ids.iter().rposition(|known| known == id);
                 if let Some(index) = just_ended {
                     spans[index].ended_ns = Some(event.at_ns);
                 }
                 continue;
             }
-            What::FaultEscaped { id, worker, .. } => {
+            EventKind::FaultEscaped { id, worker, .. } => {
                 if let Some(index) = ids.iter().rposition(|known| known == id) {
                     spans[index].escaped.push(*worker);
                 }
             }
-            What::FaultMissed { fault, .. } => {
+            EventKind::FaultMissed { fault, .. } => {
                 if let Some(index) = just_ended.filter(|index| spans[*index].fault == fault) {
                     spans[index].missed = true;
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::fault::FaultSpan;
-use crate::history::{History, What};
+use crate::history::{EventKind, History};
 
 /// The kind of fault that freezes workers, as histories call it.
 const PAUSE_CLIENT: &str = "pause-client";
@@ -49,7 +49,7 @@ pub(super) fn frozen(
 fn deaths(history: &History) -> BTreeMap<usize, Vec<u64>> {
     let mut deaths: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for event in &history.events {
-        if let What::WorkerDown { worker, .. } = event.what {
+        if let EventKind::WorkerDown { worker, .. } = event.what {
             deaths.entry(worker).or_default().push(event.at_ns);
         }
     }

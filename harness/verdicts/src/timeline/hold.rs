@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::history::{Event, History, What};
+use crate::history::{Event, EventKind, History};
 
 use super::attempt::{Attempt, HoldEnd, Step};
 use super::lease::{Lease, Leases, overlap};
@@ -35,9 +35,9 @@ pub struct Hold {
     pub leases: Vec<Lease>,
     /// The stretches in which it may have run; they contain `leases`.
     pub possible_leases: Vec<Lease>,
-    /// True when the deadline is the subject's own word, not computed from the TTL.
+    /// True when the deadline is the lock's own word, not computed from the TTL.
     pub told: bool,
-    /// True when the subject itself may have waited for the lock.
+    /// True when the lock itself may have waited for the lock.
     pub could_wait: bool,
     /// The token of the grant.
     pub token: String,
@@ -63,7 +63,7 @@ pub struct LeasePhase {
 pub enum LeaseState {
     /// The client may believe that it holds.
     Running,
-    /// The lease may be over: the subject did not say enough to tell.
+    /// The lease may be over: the lock did not say enough to tell.
     PerhapsOver,
     /// The lease is over.
     Over,
@@ -176,7 +176,7 @@ impl Reader {
     fn step(&mut self, event: &Event, attempt: &Attempt, step: Step) {
         if step == Step::Begun {
             let token = match &event.what {
-                What::Granted { token, .. } => token.clone(),
+                EventKind::Granted { token, .. } => token.clone(),
                 _ => String::new(),
             };
             let opened = (self.holds.len(), Leases::default());

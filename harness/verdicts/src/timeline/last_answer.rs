@@ -1,4 +1,4 @@
-//! How old a report can be, if the subject does not say.
+//! How old a report can be, if the lock does not say.
 //!
 //! A worker writes one message after the other, so no report is older than the message before it.
 //! The driver reads what is there at once. So a message that was not there when an earlier one was

@@ -1,13 +1,13 @@
 //! When a lease ends. This is the only place where that is computed.
 //!
-//! A subject that reports how long its client may believe that it holds (`valid_ms`) did so
+//! A lock that reports how long its client may believe that it holds (`valid_ms`) did so
 //! `elapsed_ms` after it had read the request, and it read the request after the driver had sent
 //! it. So the lease runs until `acquire + elapsed + valid`, which is never later than what the
 //! client believes. (`granted + valid` would be too late where the worker was frozen between
-//! computing the time and writing the line.) No report is younger than its arrival: a subject that
+//! computing the time and writing the line.) No report is younger than its arrival: a lock that
 //! claims so has counted `elapsed_ms` wrongly.
 //!
-//! What a subject leaves out is bounded by the driver's clock. The end is then known only as a
+//! What a lock leaves out is bounded by the driver's clock. The end is then known only as a
 //! span, from [`LeaseDeadline::earliest_ns`] to [`LeaseDeadline::latest_ns`]:
 //!
 //! - a report without `elapsed_ms` is no older than the answer before it (see `last_answer.rs`) and
@@ -35,7 +35,7 @@ pub(super) struct LeaseDeadline {
     pub(super) earliest_ns: u64,
     /// And no longer than until here.
     pub(super) latest_ns: u64,
-    /// Between which times the subject said so.
+    /// Between which times the lock said so.
     pub(super) said_ns: (u64, u64),
 }
 
@@ -46,12 +46,12 @@ pub(super) struct Report {
     pub(super) arrived_ns: u64,
     /// How long the client may believe that it holds.
     pub(super) valid_ms: u64,
-    /// How long after reading the request (to acquire, or to extend) the subject said so.
+    /// How long after reading the request (to acquire, or to extend) the lock said so.
     pub(super) elapsed_ms: Option<u64>,
 }
 
 impl LeaseDeadline {
-    /// What a subject reported. `since_ns`: when the request was sent that it counts `elapsed_ms`
+    /// What a lock reported. `since_ns`: when the request was sent that it counts `elapsed_ms`
     /// from; without `elapsed_ms`, the earliest time at which it can have reported.
     pub(super) fn reported(since_ns: u64, report: Report) -> Self {
         let valid_ns = ms(report.valid_ms);
@@ -79,7 +79,7 @@ impl LeaseDeadline {
         }
     }
 
-    /// After the subject said that the lease is lost.
+    /// After the lock said that the lease is lost.
     pub(super) fn lost(self, at_ns: u64) -> Self {
         LeaseDeadline {
             earliest_ns: self.earliest_ns.min(at_ns),

@@ -1,12 +1,12 @@
 //! The timeline of small histories, times in milliseconds.
 
-use crate::history::{Event, History, What, read_history};
+use crate::history::{Event, EventKind, History, read_history};
 
 use super::{LeaseState, OperationKind, Outcome, Timeline};
 
 const MS: u64 = 1_000_000;
 
-fn history(events: Vec<(u64, What)>) -> History {
+fn history(events: Vec<(u64, EventKind)>) -> History {
     let header = concat!(
         r#"{"format":"picklock-history/1","scenario":"s","subject":"s","backend":"sim","#,
         r#""seed":1,"workers":2,"nodes":1,"keys":["a"],"ttl_ms":100,"stock_start":3,"#,
@@ -22,8 +22,8 @@ fn history(events: Vec<(u64, What)>) -> History {
     }
 }
 
-fn acquire(worker: usize, op: u64) -> What {
-    What::Acquire {
+fn acquire(worker: usize, op: u64) -> EventKind {
+    EventKind::Acquire {
         worker,
         op,
         key: 0,
@@ -33,8 +33,8 @@ fn acquire(worker: usize, op: u64) -> What {
     }
 }
 
-fn granted(valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> What {
-    What::Granted {
+fn granted(valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> EventKind {
+    EventKind::Granted {
         worker: 0,
         op: 1,
         token: String::new(),
@@ -44,8 +44,8 @@ fn granted(valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> What {
     }
 }
 
-fn extended(valid_ms: u64, elapsed_ms: Option<u64>) -> What {
-    What::Extended {
+fn extended(valid_ms: u64, elapsed_ms: Option<u64>) -> EventKind {
+    EventKind::Extended {
         worker: 0,
         op: 1,
         valid_ms,
@@ -53,18 +53,18 @@ fn extended(valid_ms: u64, elapsed_ms: Option<u64>) -> What {
     }
 }
 
-fn down(worker: usize) -> What {
-    What::WorkerDown {
+fn down(worker: usize) -> EventKind {
+    EventKind::WorkerDown {
         worker,
         by_fault: true,
         reason: String::new(),
     }
 }
 
-const RELEASE: What = What::Release { worker: 0, op: 1 };
+const RELEASE: EventKind = EventKind::Release { worker: 0, op: 1 };
 
 /// The phases of the first hold: from, until, state.
-fn phases(events: Vec<(u64, What)>) -> Vec<(u64, u64, LeaseState)> {
+fn phases(events: Vec<(u64, EventKind)>) -> Vec<(u64, u64, LeaseState)> {
     let history = history(events);
     let timeline = Timeline::of(&history);
     let phases = timeline.holds()[0].lease_phases();
@@ -133,14 +133,14 @@ fn an_extension_that_does_not_say_since_when_leaves_the_end_open() {
     assert_eq!(found, expected);
 }
 
-const EXTEND: What = What::Extend {
+const EXTEND: EventKind = EventKind::Extend {
     worker: 0,
     op: 1,
     ttl_ms: 100,
 };
 
-fn extend_granted(valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> What {
-    What::ExtendGranted {
+fn extend_granted(valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> EventKind {
+    EventKind::ExtendGranted {
         worker: 0,
         op: 1,
         token: String::new(),
@@ -183,8 +183,8 @@ fn an_extension_without_a_report_lasts_one_ttl_from_its_request() {
 #[test]
 fn a_refused_extension_ends_the_lease_and_a_failed_one_does_not() {
     let (worker, op) = (0, 1);
-    let refused = What::ExtendRefused { worker, op };
-    let failed = What::ExtendFailed {
+    let refused = EventKind::ExtendRefused { worker, op };
+    let failed = EventKind::ExtendFailed {
         worker,
         op,
         message: "no answer".into(),
@@ -214,7 +214,7 @@ fn a_lost_lease_is_over_at_once() {
     let found = phases(vec![
         (0, acquire(0, 1)),
         (0, granted(Some(100), Some(0))),
-        (40, What::Lost { worker: 0, op: 1 }),
+        (40, EventKind::Lost { worker: 0, op: 1 }),
         (50, RELEASE),
     ]);
     assert_eq!(found, expected);
@@ -231,7 +231,7 @@ fn requests_end_with_their_answer_their_worker_or_the_history() {
         // This answer comes too late.
         (
             40,
-            What::Released {
+            EventKind::Released {
                 worker: 0,
                 op: 1,
                 released: Some(true),
@@ -257,7 +257,7 @@ fn requests_end_with_their_answer_their_worker_or_the_history() {
 
 #[test]
 fn a_freeze_ends_with_its_fault_or_its_worker() {
-    let pause = |id| What::FaultBegan {
+    let pause = |id| EventKind::FaultBegan {
         id,
         fault: "pause-client".into(),
         detail: String::new(),
@@ -268,9 +268,9 @@ fn a_freeze_ends_with_its_fault_or_its_worker() {
     let history = history(vec![
         (10, pause(0)),
         (20, pause(1)),
-        (30, What::FaultEnded { id: 0 }),
+        (30, EventKind::FaultEnded { id: 0 }),
         (40, down(1)),
-        (60, What::FaultEnded { id: 1 }),
+        (60, EventKind::FaultEnded { id: 1 }),
     ]);
     let timeline = Timeline::of(&history);
     assert_eq!(timeline.frozen()[&0], [(10 * MS, 60 * MS)]);

@@ -10,7 +10,7 @@
 
 use picklock_scenarios::Phase;
 
-use crate::history::{Event, KeyChange, KeyCommand, KeyName, What};
+use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 use super::attempt::{Attempt, Denial, HoldEnd, Step};
 use super::fault::{forgets, spoils_clocks};
@@ -41,12 +41,12 @@ impl AttemptTracker {
     pub fn event(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
         let at_ns = event.at_ns;
         match &event.what {
-            What::Acquire { .. } => self.asked(event, see),
-            What::Granted { .. } => self.granted(event, see),
-            What::Refused { worker, op } => {
+            EventKind::Acquire { .. } => self.asked(event, see),
+            EventKind::Granted { .. } => self.granted(event, see),
+            EventKind::Refused { worker, op } => {
                 self.denied(*worker, *op, Denial::Refused, see);
             }
-            What::AcquireFailed {
+            EventKind::AcquireFailed {
                 worker,
                 op,
                 definite,
@@ -55,12 +55,12 @@ impl AttemptTracker {
                 let definite = *definite;
                 self.denied(*worker, *op, Denial::Failed { definite }, see);
             }
-            What::Release { worker, op } => {
+            EventKind::Release { worker, op } => {
                 if let Some(attempt) = self.find(*worker, *op) {
                     end(attempt, at_ns, HoldEnd::Released, &mut see);
                 }
             }
-            What::Released {
+            EventKind::Released {
                 worker,
                 op,
                 released,
@@ -75,7 +75,7 @@ impl AttemptTracker {
                 },
                 see,
             ),
-            What::ReleaseFailed { worker, op, .. } => {
+            EventKind::ReleaseFailed { worker, op, .. } => {
                 let failed = Step::Answered {
                     released: None,
                     failed: true,
@@ -83,15 +83,15 @@ impl AttemptTracker {
                 };
                 self.answered(at_ns, (*worker, *op), failed, see);
             }
-            What::WorkerDown { worker, .. } => {
+            EventKind::WorkerDown { worker, .. } => {
                 self.down(at_ns, *worker, see);
                 return false;
             }
-            What::FaultBegan { fault, .. } => {
+            EventKind::FaultBegan { fault, .. } => {
                 self.fault(at_ns, fault);
                 return false;
             }
-            What::KeyChanged {
+            EventKind::KeyChanged {
                 key,
                 value: Some(_),
                 ttl_ms,
@@ -108,11 +108,11 @@ impl AttemptTracker {
         true
     }
 
-    /// What the subject says about the lease of a hold. False if the event is about something else.
+    /// What the lock says about the lease of a hold. False if the event is about something else.
     fn lease_event(&mut self, event: &Event, see: impl FnMut(&Attempt, Step)) -> bool {
         let at_ns = event.at_ns;
         match &event.what {
-            What::Extended {
+            EventKind::Extended {
                 worker,
                 op,
                 valid_ms,
@@ -120,12 +120,12 @@ impl AttemptTracker {
             } => self.move_lease(at_ns, (*worker, *op), see, |attempt| {
                 attempt.reported(at_ns, *valid_ms, *elapsed_ms)
             }),
-            What::Extend { worker, op, .. } => {
+            EventKind::Extend { worker, op, .. } => {
                 if let Some(attempt) = self.find(*worker, *op) {
                     (attempt.extend_ns, attempt.extend_written_ns) = (Some(at_ns), 0);
                 }
             }
-            What::ExtendGranted {
+            EventKind::ExtendGranted {
                 worker,
                 op,
                 valid_ms,
@@ -136,18 +136,18 @@ impl AttemptTracker {
                 let extended = attempt.extended(at_ns, *valid_ms, *elapsed_ms);
                 extended.unwrap_or(deadline)
             }),
-            What::ExtendFailed { worker, op, .. } => {
+            EventKind::ExtendFailed { worker, op, .. } => {
                 if let Some(attempt) = self.find(*worker, *op) {
                     attempt.extend_ns = None;
                 }
             }
-            What::ExtendRefused { worker, op } => {
+            EventKind::ExtendRefused { worker, op } => {
                 self.move_lease(at_ns, (*worker, *op), see, |attempt| {
                     attempt.extend_ns = None;
                     attempt.deadline().lost(at_ns)
                 });
             }
-            What::Lost { worker, op } => {
+            EventKind::Lost { worker, op } => {
                 self.move_lease(at_ns, (*worker, *op), see, |attempt| {
                     attempt.deadline().lost(at_ns)
                 });
@@ -170,7 +170,7 @@ impl AttemptTracker {
     }
 
     fn asked(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) {
-        let What::Acquire {
+        let EventKind::Acquire {
             worker,
             op,
             key,
@@ -192,7 +192,7 @@ impl AttemptTracker {
     }
 
     fn granted(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) {
-        let What::Granted {
+        let EventKind::Granted {
             worker,
             op,
             fence,

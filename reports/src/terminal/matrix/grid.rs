@@ -12,8 +12,8 @@ const GAP: usize = 2;
 /// The table; `None` if neither orientation fits the width.
 pub(super) fn fitting(cells: &[&Cell], width: usize) -> Option<Vec<Line>> {
     let scenario = |cell: &Cell| cell.scenario.clone();
-    let subject = |cell: &Cell| cell.subject.name.clone();
-    grid(cells, width, scenario, subject).or_else(|| grid(cells, width, subject, scenario))
+    let lock = |cell: &Cell| cell.lock.name.clone();
+    grid(cells, width, scenario, lock).or_else(|| grid(cells, width, lock, scenario))
 }
 
 fn grid(

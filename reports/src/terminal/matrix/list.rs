@@ -13,7 +13,7 @@ use crate::matrix::CellOutcome;
 const WIDEST_NAME: usize = 28;
 
 pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
-    let names = cells.iter().map(|cell| columns(&cell.subject.name));
+    let names = cells.iter().map(|cell| columns(&cell.lock.name));
     let column = 2 + names.max().unwrap_or(0).min(WIDEST_NAME) + 2;
     let mut lines = Vec::new();
     for scenario in distinct(cells.iter().map(|cell| cell.scenario.as_str())) {
@@ -29,7 +29,7 @@ fn row(cell: &Cell, column: usize, width: usize) -> Vec<Line> {
     let (sign, style) = sign(cell);
     let mut line = Line::new()
         .plain("  ")
-        .plain(&cell.subject.name)
+        .plain(&cell.lock.name)
         .plain("  ")
         .pad_to(column)
         .styled(style, sign)

@@ -1,4 +1,4 @@
-//! The matrix for a terminal: a table for each world, then the results that are not as expected,
+//! The matrix for a terminal: a table for each backend, then the results that are not as expected,
 //! the worst first.
 
 mod cell;
@@ -26,13 +26,13 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
         return join(vec![summary::outcome(record, width)]);
     }
     let mut parts = vec![summary::title(record, width)];
-    let worlds = distinct(record.cells.iter().map(|cell| cell.backend.word()));
-    for world in &worlds {
-        let of_world = |cell: &&Cell| cell.backend.word() == *world;
-        let cells: Vec<&Cell> = record.cells.iter().filter(of_world).collect();
+    let backends = distinct(record.cells.iter().map(|cell| cell.backend.word()));
+    for backend in &backends {
+        let of_backend = |cell: &&Cell| cell.backend.word() == *backend;
+        let cells: Vec<&Cell> = record.cells.iter().filter(of_backend).collect();
         let mut lines = Vec::new();
-        if worlds.len() > 1 {
-            lines.push(Line::new().styled(STRONG, world));
+        if backends.len() > 1 {
+            lines.push(Line::new().styled(STRONG, backend));
         }
         lines.extend(grid::fitting(&cells, width).unwrap_or_else(|| list::lines(&cells, width)));
         parts.push(lines);

@@ -58,8 +58,5 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
 }
 
 fn name(cell: &Cell) -> String {
-    format!(
-        "{} × {} × {}",
-        cell.subject.name, cell.scenario, cell.backend
-    )
+    format!("{} × {} × {}", cell.lock.name, cell.scenario, cell.backend)
 }

@@ -13,9 +13,9 @@ const SKIPPED: usize = 8;
 
 pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
-    let subjects = distinct(cells.iter().map(|cell| cell.subject.name.as_str())).len();
+    let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str())).len();
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str())).len();
-    let worlds = distinct(cells.iter().map(|cell| cell.backend.word()));
+    let backends = distinct(cells.iter().map(|cell| cell.backend.word()));
     let runs = match record.seeds {
         0 => "no runs".to_owned(),
         1 => format!("one run each, seed {}", record.seed),
@@ -27,11 +27,11 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
     };
     let text = format!(
         "{} × {} × {}",
-        count(subjects, "lock"),
+        count(locks, "lock"),
         count(scenarios, "scenario"),
-        match worlds.as_slice() {
+        match backends.as_slice() {
             [one] => (*one).to_owned(),
-            several => count(several.len(), "world"),
+            several => count(several.len(), "backend"),
         }
     );
     let line = Line::new().styled(STRONG, &text);
@@ -58,8 +58,8 @@ pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
     for one in &record.skipped {
         let key = |cell: &SkippedCell| (cell.scenario.clone(), cell.backend, cell.reason.clone());
         match groups.iter_mut().find(|(first, _)| key(first) == key(one)) {
-            Some((_, subjects)) => subjects.push(&one.subject),
-            None => groups.push((one, vec![&one.subject])),
+            Some((_, locks)) => locks.push(&one.lock),
+            None => groups.push((one, vec![&one.lock])),
         }
     }
     let mut lines = Vec::new();
@@ -68,10 +68,10 @@ pub(super) fn skipped(record: &MatrixRecord, width: usize) -> Vec<Line> {
     }
     let text = format!("Skipped ({})", count(record.skipped.len(), "cell"));
     lines.push(Line::new().styled(FAINT, &text));
-    for (one, subjects) in groups.iter().take(SKIPPED) {
+    for (one, locks) in groups.iter().take(SKIPPED) {
         let text = format!(
             "  {} × {} × {}: {}",
-            subjects.join(", "),
+            locks.join(", "),
             one.scenario,
             one.backend,
             one.reason
@@ -123,11 +123,11 @@ pub(super) fn likeness(record: &MatrixRecord, width: usize) -> Vec<Line> {
         .any(|cell| cell.backend != record.cells[0].backend);
     let mut lines = Vec::new();
     for one in &record.likeness {
-        let world = match several {
+        let backend = match several {
             true => format!(" ({})", one.backend),
             false => String::new(),
         };
-        let text = format!("{}{world}", likeness_in_words(one));
+        let text = format!("{}{backend}", likeness_in_words(one));
         lines.extend(Line::new().plain(&text).wrap(width, 2));
     }
     lines

@@ -29,10 +29,7 @@ pub(super) fn parts(record: &MatrixRecord, width: usize) -> Vec<Vec<Line>> {
 
 fn part(cell: &Cell, width: usize) -> Vec<Line> {
     let (sign, style) = super::cell::sign(cell);
-    let title = format!(
-        "{} × {} × {}",
-        cell.subject.name, cell.scenario, cell.backend
-    );
+    let title = format!("{} × {} × {}", cell.lock.name, cell.scenario, cell.backend);
     let head = Line::new().styled(style, sign).plain(" ");
     let mut lines = head.styled(STRONG, &title).wrap(width, 2);
     if let Some(error) = &cell.error {

@@ -1,6 +1,6 @@
 //! Histories made up for a page: long ones, and hostile ones.
 
-use picklock_verdicts::history::{Event, History, What, read_history};
+use picklock_verdicts::history::{Event, EventKind, History, read_history};
 
 /// The header of a history with so many workers.
 pub fn header(workers: usize) -> String {
@@ -35,7 +35,7 @@ fn purchase(op: u64) -> [Event; 6] {
         _ => 1_700_000 + op * 104_729 % 500_000,
     };
     let left = 199_999 - op as i64;
-    let asked = What::Acquire {
+    let asked = EventKind::Acquire {
         worker,
         op,
         key: 0,
@@ -43,7 +43,7 @@ fn purchase(op: u64) -> [Event; 6] {
         wait_ms: 0,
         intended_ns: None,
     };
-    let granted = What::Granted {
+    let granted = EventKind::Granted {
         worker,
         op,
         token: format!("token-of-attempt-{op:08}"),
@@ -51,20 +51,20 @@ fn purchase(op: u64) -> [Event; 6] {
         valid_ms: Some(1_000),
         elapsed_ms: Some(0),
     };
-    let read = What::StockRead {
+    let read = EventKind::StockRead {
         worker,
         op,
         key: 0,
         stock: left + 1,
     };
-    let sold = What::StockChanged {
+    let sold = EventKind::StockChanged {
         worker,
         op,
         key: 0,
         from: left + 1,
         to: left,
     };
-    let released = What::Released {
+    let released = EventKind::Released {
         worker,
         op,
         released: Some(true),
@@ -75,7 +75,7 @@ fn purchase(op: u64) -> [Event; 6] {
         (granted_ns, granted),
         (granted_ns + 100_000, read),
         (granted_ns + 900_000, sold),
-        (granted_ns + held_ns, What::Release { worker, op }),
+        (granted_ns + held_ns, EventKind::Release { worker, op }),
         (granted_ns + held_ns + 250_000, released),
     ]
     .map(|(at_ns, what)| Event { at_ns, what })

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use picklock_harness::Trial;
-use picklock_harness::sim::Subject;
+use picklock_harness::sim::LockFactory;
 use picklock_impls::find;
 use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_verdicts::assemble::{About, assemble};
@@ -15,11 +15,11 @@ use picklock_verdicts::record::{
 };
 
 /// A matrix of real runs in the simulation.
-pub fn matrix(subjects: &[&str], scenarios: &[&str], seeds: u64) -> ReportInput {
+pub fn matrix(locks: &[&str], scenarios: &[&str], seeds: u64) -> ReportInput {
     let mut material = nothing(seeds);
     for scenario in scenarios {
-        for subject in subjects {
-            let (cell, evidence) = cell(subject, scenario, seeds);
+        for lock in locks {
+            let (cell, evidence) = cell(lock, scenario, seeds);
             material.matrix.cells.push(cell);
             material.evidence.extend(evidence);
         }
@@ -52,12 +52,12 @@ pub fn nothing(seeds: u64) -> ReportInput {
 }
 
 /// A cell, and the run that it shows.
-pub fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
+pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
     let trial = Trial::of(scenario)
         .expect("a scenario of the catalog")
         .seeds(1..=seeds);
     let expect = &trial.scenario().expect;
-    let expected = expect.get(subject).or_else(|| expect.get("*"));
+    let expected = expect.get(lock).or_else(|| expect.get("*"));
     let expected: BTreeMap<Property, String> = expected
         .into_iter()
         .flat_map(|expected| {
@@ -67,13 +67,13 @@ pub fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence
             })
         })
         .collect();
-    let outcome = match trial.run_subject(&Subject::of(find(subject).expect("a built-in lock"))) {
+    let outcome = match trial.run_lock(&LockFactory::of(find(lock).expect("a built-in lock"))) {
         Ok(outcome) => outcome,
         Err(error) => {
             let history = super::histories::long(0);
             let record = record(&history, Verdicts::new(), "");
             let mut cell = of_record(&record, "", expected);
-            (cell.subject.name, cell.scenario) = (subject.into(), scenario.into());
+            (cell.lock.name, cell.scenario) = (lock.into(), scenario.into());
             cell.error = Some(error.to_string());
             return (cell, None);
         }
@@ -88,7 +88,7 @@ pub fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence
         run.verdicts.clone(),
         &trial.scenario().summary,
     );
-    let run_dir = format!("cells/{subject}/{scenario}/sim");
+    let run_dir = format!("cells/{lock}/{scenario}/sim");
     let mut cell = of_record(&record, &run_dir, expected);
     cell.runs = seeds;
     cell.tally = tally(outcome.runs().iter().map(|run| &run.verdicts));
@@ -106,7 +106,7 @@ pub fn cell(subject: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence
 pub fn record(history: &History, verdicts: Verdicts, summary: &str) -> RunRecord {
     let about = About {
         picklock: "0.1.0".into(),
-        subject_version: "0.1.0".into(),
+        lock_version: "0.1.0".into(),
         summary: summary.into(),
         backend_reason: "asked for with --backend".into(),
         redis: Redis {
@@ -116,7 +116,7 @@ pub fn record(history: &History, verdicts: Verdicts, summary: &str) -> RunRecord
         latency: latency::of_history(history),
         reproduce: format!(
             "picklock scenario {} --impl {} --backend sim --seed {}",
-            history.header.scenario, history.header.subject, history.header.seed
+            history.header.scenario, history.header.lock, history.header.seed
         ),
         ..About::default()
     };
@@ -126,7 +126,7 @@ pub fn record(history: &History, verdicts: Verdicts, summary: &str) -> RunRecord
 /// The cell of one run.
 pub fn of_record(record: &RunRecord, run_dir: &str, expected: BTreeMap<Property, String>) -> Cell {
     Cell {
-        subject: record.subject.clone(),
+        lock: record.lock.clone(),
         options: BTreeMap::new(),
         scenario: record.scenario.clone(),
         summary: record.summary.clone(),

@@ -35,13 +35,13 @@ pub fn custody(history: &History) -> Vec<Value> {
 /// The lanes have exactly the values of the custody: where, whose, from when to when, why ended.
 #[test]
 fn the_data_of_the_lanes_is_the_custody() {
-    for (subject, scenario) in [
+    for (lock, scenario) in [
         ("redlock", "quorum-erosion"),
         ("get-then-del", "stale-delete"),
         ("fenced", "gc-pause"),
         ("watchdog", "slow-section"),
     ] {
-        let input = runs::matrix(&[subject], &[scenario], 1);
+        let input = runs::matrix(&[lock], &[scenario], 1);
         let mut wanted = custody(input.evidence[0].history.as_ref().unwrap());
         let track = track(&page(&input).unwrap());
         let texts = &track["values"]["texts"];
@@ -67,8 +67,8 @@ fn the_data_of_the_lanes_is_the_custody() {
                 assert!(stays || line["end"] == end, "{line}");
             }
         }
-        assert!(drawn > 3, "{subject} in {scenario}");
-        assert_eq!(wanted, Vec::<Value>::new(), "{subject} in {scenario}");
+        assert!(drawn > 3, "{lock} in {scenario}");
+        assert_eq!(wanted, Vec::<Value>::new(), "{lock} in {scenario}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_reports::html::page;
 use picklock_verdicts::check::{Property, judge};
-use picklock_verdicts::history::What;
+use picklock_verdicts::history::EventKind;
 use picklock_verdicts::record::Tally;
 
 use super::{histories, runs};
@@ -107,20 +107,20 @@ fn a_cell_without_history_shows_the_latencies_that_it_kept() {
     assert!(!broken.contains("<polyline"));
 }
 
-/// A subject that tries every way out of a page.
+/// A lock that tries every way out of a page.
 #[test]
 fn words_of_strangers_stay_words() {
     let attack = "</script><!--<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u{2028}\
                   \u{202e}🔓&amp;";
     let mut history = histories::long(40);
     history.header.keys = vec![attack.into()];
-    history.header.subject = attack.into();
+    history.header.lock = attack.into();
     for event in &mut history.events {
-        if let What::Granted { token, .. } = &mut event.what {
+        if let EventKind::Granted { token, .. } = &mut event.what {
             *token = attack.into();
         }
     }
-    let fault = What::FaultBegan {
+    let fault = EventKind::FaultBegan {
         id: 1,
         fault: attack.into(),
         detail: attack.into(),
@@ -172,7 +172,7 @@ fn words_of_strangers_stay_words() {
 fn a_name_of_ten_thousand_characters_is_cut_and_whole_on_hover() {
     let long = "looong🔒 ".repeat(1_250);
     let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
-    material.matrix.cells[0].subject.name = long.clone();
+    material.matrix.cells[0].lock.name = long.clone();
     let page = page(&material).unwrap();
     assert!(page.contains(&format!("title=\"{long}\"")));
     assert!(!page.contains(&format!(">{long}<")));

@@ -11,7 +11,7 @@ use super::claims::only_node;
 use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
 use super::pairs::{Hold, holds, overlapping, words};
 use crate::check::{Cause, Property};
-use crate::history::{Event, History, KeyChange, KeyCommand, What};
+use crate::history::{Event, EventKind, History, KeyChange, KeyCommand};
 
 /// All causes that the first violation may have: several pairs may have met at that time.
 pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTreeSet<Cause> {
@@ -203,7 +203,7 @@ fn lapsed(earlier: &Hold, later: &Hold) -> bool {
 /// A clock of the node was set at any time.
 fn was_set(events: &[Event], node: usize) -> bool {
     events.iter().any(|event| {
-        matches!(&event.what, What::FaultBegan { nodes, clock: Some(_), .. } if nodes.contains(&node))
+        matches!(&event.what, EventKind::FaultBegan { nodes, clock: Some(_), .. } if nodes.contains(&node))
     })
 }
 

@@ -5,7 +5,7 @@ use picklock_scenarios::Phase;
 
 use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
 use super::pairs::{asked, words};
-use crate::history::{Event, History, KeyName, What};
+use crate::history::{Event, EventKind, History, KeyName};
 
 const MS: u64 = 1_000_000;
 const SLACK_NS: u64 = 2 * MS;
@@ -14,7 +14,7 @@ const SLACK_NS: u64 = 2 * MS;
 pub(super) fn only_node(events: &[Event], lock: u32) -> Option<usize> {
     let mut only = None;
     for (index, event) in events.iter().enumerate() {
-        let What::Granted { op, .. } = event.what else {
+        let EventKind::Granted { op, .. } = event.what else {
             continue;
         };
         if asked(events, op).is_none_or(|(_, key, _)| key != lock) {
@@ -95,7 +95,7 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
     let mut found: Vec<u64> = Vec::new();
     for (index, event) in events.iter().enumerate() {
         match event.what {
-            What::Granted { worker, op, .. } => {
+            EventKind::Granted { worker, op, .. } => {
                 // A lock that keeps its value has nothing to write; another lock's, or one that is over,
                 // is not it.
                 let there = there(events, index, worker, op);
@@ -110,10 +110,10 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
                 };
                 found.extend(untrue.iter().filter(|untrue| **untrue).map(|_| event.at_ns));
             }
-            What::Extended { op, .. } if moved(events, index, op) => {
+            EventKind::Extended { op, .. } if moved(events, index, op) => {
                 found.extend(too_long(events, index, op, nodes).then_some(event.at_ns));
             }
-            What::Released {
+            EventKind::Released {
                 op,
                 released: Some(true),
                 ..
@@ -207,7 +207,7 @@ fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     };
     let mut own = own(events, index, op);
     let worker = events.iter().find_map(|event| match event.what {
-        What::Acquire { worker, op: o, .. } if o == op => Some(worker),
+        EventKind::Acquire { worker, op: o, .. } if o == op => Some(worker),
         _ => None,
     });
     if !wrote(events, index, op) {
@@ -245,7 +245,7 @@ fn shared(events: &[Event], index: usize, op: u64) -> bool {
     let lock_of = |op: u64| asked(events, op).map_or(0, |asked| asked.1);
     let first_user = |place: Place<'_>| {
         let uses = |grant: &usize| match events[*grant].what {
-            What::Granted { op, .. } => {
+            EventKind::Granted { op, .. } => {
                 let own = own(events, *grant, op);
                 own.iter()
                     .any(|own| own.place == place)

@@ -1,6 +1,6 @@
 //! What a key holds, looked up by going back through the events.
 
-use crate::history::{Event, KeyChange, KeyCommand, KeyName, What};
+use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 const MS: u64 = 1_000_000;
 
@@ -22,7 +22,7 @@ pub(super) struct Content<'a> {
 
 pub(super) fn change(event: &Event) -> Option<(Place<'_>, Option<&str>, Option<i64>, &KeyChange)> {
     match &event.what {
-        What::KeyChanged {
+        EventKind::KeyChanged {
             node,
             key,
             value,
@@ -105,7 +105,7 @@ pub(super) fn over_ns(events: &[Event], place: Place<'_>, before: usize) -> (u64
             return (now_ms * MS, leapt && now_ms < from_ms + ttl_ms as u64);
         }
         for event in &events[set + 1..before] {
-            if let What::FaultBegan {
+            if let EventKind::FaultBegan {
                 nodes,
                 clock: Some(shift),
                 ..

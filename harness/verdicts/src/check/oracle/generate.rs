@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::history::{Event, FORMAT, Header, History, What};
+use crate::history::{Event, EventKind, FORMAT, Header, History};
 
 const WORKERS: usize = 4;
 const TTL_MS: u64 = 5;
@@ -102,8 +102,8 @@ pub(super) fn header(keys: u32, nodes: usize) -> Header {
     Header {
         format: FORMAT.into(),
         scenario: "generated".into(),
-        subject: "none".into(),
-        backend: picklock_scenarios::WorldName::Sim,
+        lock: "none".into(),
+        backend: picklock_scenarios::BackendName::Sim,
         seed: 0,
         workers: WORKERS,
         nodes,
@@ -120,7 +120,7 @@ pub(super) fn header(keys: u32, nodes: usize) -> Header {
 }
 
 impl Player {
-    fn push(&mut self, what: What) {
+    fn push(&mut self, what: EventKind) {
         self.events.push(Event {
             at_ns: self.now_ns,
             what,
@@ -141,9 +141,9 @@ impl Player {
             State::Holding { op, asked_ns } => {
                 match what % 8 {
                     0 if !self.complete() => self.extend(worker, op, asked_ns, how),
-                    1 if !self.complete() => self.push(What::Lost { worker, op }),
+                    1 if !self.complete() => self.push(EventKind::Lost { worker, op }),
                     _ => {
-                        self.push(What::Release { worker, op });
+                        self.push(EventKind::Release { worker, op });
                         let since_ns = self.now_ns;
                         return State::Releasing { op, since_ns };
                     }
@@ -157,7 +157,7 @@ impl Player {
     fn ask(&mut self, worker: usize, how: u8) -> State {
         let op = self.next_op;
         self.next_op += 1;
-        self.push(What::Acquire {
+        self.push(EventKind::Acquire {
             worker,
             op,
             key: u32::from(how) % self.keys,
@@ -174,8 +174,8 @@ impl Player {
 
     fn answer(&mut self, worker: usize, op: u64, asked_ns: u64, what: u8, how: u8) -> State {
         match what % 8 {
-            0 => self.push(What::Refused { worker, op }),
-            1 | 2 if !self.complete() => self.push(What::AcquireFailed {
+            0 => self.push(EventKind::Refused { worker, op }),
+            1 | 2 if !self.complete() => self.push(EventKind::AcquireFailed {
                 worker,
                 op,
                 message: "timeout".into(),
@@ -198,7 +198,7 @@ impl Player {
             _ => fence + 1,
         };
         let taken_ms = (self.now_ns - asked_ns) / MS;
-        self.push(What::Granted {
+        self.push(EventKind::Granted {
             worker,
             op,
             token: format!("token-{op}"),
@@ -210,7 +210,7 @@ impl Player {
 
     fn extend(&mut self, worker: usize, op: u64, asked_ns: u64, how: u8) {
         let elapsed_ms = (self.now_ns - asked_ns) / MS;
-        self.push(What::Extended {
+        self.push(EventKind::Extended {
             worker,
             op,
             valid_ms: u64::from(how) % 7,
@@ -220,7 +220,7 @@ impl Player {
 
     fn released(&mut self, worker: usize, op: u64, sent_ns: u64, what: u8, how: u8) -> State {
         if !self.complete() && what.is_multiple_of(8) {
-            self.push(What::ReleaseFailed {
+            self.push(EventKind::ReleaseFailed {
                 worker,
                 op,
                 message: "timeout".into(),
@@ -229,7 +229,7 @@ impl Player {
             return State::Idle;
         }
         let span_ms = (self.now_ns - sent_ns) / MS + 1;
-        self.push(What::Released {
+        self.push(EventKind::Released {
             worker,
             op,
             released: match (self.complete(), what % 8) {
@@ -250,7 +250,7 @@ impl Player {
         }
         match how % 8 {
             0 => {
-                self.push(What::FaultBegan {
+                self.push(EventKind::FaultBegan {
                     id: u32::from(how),
                     fault: "failover".into(),
                     detail: "failover of node 0".into(),
@@ -261,11 +261,11 @@ impl Player {
                 state
             }
             1 => {
-                self.push(What::FaultEnded { id: u32::from(how) });
+                self.push(EventKind::FaultEnded { id: u32::from(how) });
                 state
             }
             _ => {
-                self.push(What::WorkerDown {
+                self.push(EventKind::WorkerDown {
                     worker,
                     by_fault: true,
                     reason: "killed".into(),
@@ -279,12 +279,12 @@ impl Player {
     fn partition(&mut self, how: u8) {
         let id = u32::from(how % 2);
         if how & 32 != 0 {
-            return self.push(What::FaultEnded { id });
+            return self.push(EventKind::FaultEnded { id });
         }
         let some = |bits: u8, of: usize| (0..of).filter(|one| bits >> one & 1 == 1).collect();
         // What a worker sends under a delay arrives, later; under a partition it does not.
         let kind = ["partition", "delay"][usize::from(how >> 1 & 1)];
-        self.push(What::FaultBegan {
+        self.push(EventKind::FaultBegan {
             id,
             fault: kind.into(),
             detail: kind.into(),
@@ -299,16 +299,16 @@ impl Player {
         self.now_ns += MS;
         match state {
             State::Holding { op, .. } => {
-                self.push(What::Release { worker, op });
+                self.push(EventKind::Release { worker, op });
                 self.wind_up(worker, State::Releasing { op, since_ns: 0 });
             }
-            State::Releasing { op, .. } => self.push(What::Released {
+            State::Releasing { op, .. } => self.push(EventKind::Released {
                 worker,
                 op,
                 released: Some(true),
                 last_command_ns: None,
             }),
-            State::Asking { op, .. } => self.push(What::Refused { worker, op }),
+            State::Asking { op, .. } => self.push(EventKind::Refused { worker, op }),
             State::Idle => {}
         }
     }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use picklock_scenarios::Phase;
 
 use super::generate::header;
-use crate::history::{ClockShift, Event, History, KeyChange, KeyCommand, KeyName, What};
+use crate::history::{ClockShift, Event, EventKind, History, KeyChange, KeyCommand, KeyName};
 
 const WORKERS: usize = 3;
 const TTL_MS: u64 = 40;
@@ -76,7 +76,7 @@ impl Player {
         }
     }
 
-    fn push(&mut self, what: What) {
+    fn push(&mut self, what: EventKind) {
         let at_ns = self.now_ms * MS;
         self.events.push(Event { at_ns, what });
     }
@@ -109,7 +109,7 @@ impl Player {
             lock => KeyName::Lock(lock as u32),
         };
         let over_ms = to.as_ref().and_then(|stored| stored.over_ms);
-        self.push(What::KeyChanged {
+        self.push(EventKind::KeyChanged {
             node,
             key: name,
             value: to.as_ref().map(|stored| stored.value.as_str().into()),
@@ -132,7 +132,7 @@ impl Player {
                 let op = self.next_op;
                 self.next_op += 1;
                 self.lock_of[worker] = usize::from(how) % self.locks as usize;
-                self.push(What::Acquire {
+                self.push(EventKind::Acquire {
                     worker,
                     op,
                     key: u32::from(how) % self.locks,
@@ -144,12 +144,12 @@ impl Player {
                 return;
             }
             State::Asking if what < 20 => {
-                self.push(What::Refused { worker, op });
+                self.push(EventKind::Refused { worker, op });
                 State::Idle
             }
             State::Asking => {
                 self.take(worker, how);
-                self.push(What::Granted {
+                self.push(EventKind::Granted {
                     worker,
                     op,
                     token: format!("t{op}"),
@@ -161,7 +161,7 @@ impl Player {
             }
             State::Holding if what < 90 => {
                 let elapsed_ms = self.now_ms - asked_ms;
-                self.push(What::Extended {
+                self.push(EventKind::Extended {
                     worker,
                     op,
                     valid_ms: [38, 40, 43, 90][usize::from(how % 4)],
@@ -170,11 +170,11 @@ impl Player {
                 State::Holding
             }
             State::Holding => {
-                self.push(What::Release { worker, op });
+                self.push(EventKind::Release { worker, op });
                 State::Releasing
             }
             State::Releasing => {
-                self.push(What::Released {
+                self.push(EventKind::Released {
                     worker,
                     op,
                     released: Some(what < 120),
@@ -255,7 +255,7 @@ impl Player {
             4 => KeyChange::Found,
             5 => return self.leap(node, i64::from(how / 8) * 3 - 30),
             _ => {
-                self.push(What::WorkerDown {
+                self.push(EventKind::WorkerDown {
                     worker,
                     by_fault: true,
                     reason: "killed".into(),
@@ -276,7 +276,7 @@ impl Player {
             by_ns: by_ms * MS as i64,
             for_good: true,
         };
-        self.push(What::FaultBegan {
+        self.push(EventKind::FaultBegan {
             id: 1000 + self.events.len() as u32,
             fault: "clock-jump".into(),
             detail: "clock-jump".into(),

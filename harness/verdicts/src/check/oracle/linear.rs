@@ -21,7 +21,7 @@
 //!   than the next begins, and letting every operation take effect at that end of its hold explains
 //!   the history. Hence, for such histories, exclusion is violated exactly if no order exists.
 
-use crate::history::{History, What};
+use crate::history::{EventKind, History};
 
 #[derive(Debug, Clone, Copy)]
 struct Operation {
@@ -49,7 +49,7 @@ fn operations(history: &History, of_key: u32) -> Vec<Operation> {
     let mut attempts: Vec<u64> = Vec::new();
     for event in &history.events {
         match event.what {
-            What::Acquire { op, key, .. } if key == of_key => {
+            EventKind::Acquire { op, key, .. } if key == of_key => {
                 attempts.push(op);
                 operations.push(Operation {
                     attempt: op,
@@ -58,19 +58,19 @@ fn operations(history: &History, of_key: u32) -> Vec<Operation> {
                     returned_ns: None,
                 });
             }
-            What::Release { op, .. } if attempts.contains(&op) => operations.push(Operation {
+            EventKind::Release { op, .. } if attempts.contains(&op) => operations.push(Operation {
                 attempt: op,
                 acquires: false,
                 called_ns: event.at_ns,
                 returned_ns: None,
             }),
-            What::Granted { op, .. } => returned(&mut operations, op, true, event.at_ns),
-            What::Released {
+            EventKind::Granted { op, .. } => returned(&mut operations, op, true, event.at_ns),
+            EventKind::Released {
                 op,
                 released: Some(true),
                 ..
             } => returned(&mut operations, op, false, event.at_ns),
-            What::Refused { op, .. } => operations.retain(|operation| operation.attempt != op),
+            EventKind::Refused { op, .. } => operations.retain(|operation| operation.attempt != op),
             _ => {}
         }
     }

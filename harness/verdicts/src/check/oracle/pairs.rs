@@ -1,7 +1,7 @@
 //! Every pair of holds, by the definitions and nothing else. Quadratic, and shares no code with
 //! the checkers: holds are gathered by scanning the whole history for each attempt.
 
-use crate::history::{Event, History, What};
+use crate::history::{Event, EventKind, History};
 
 const MS: u64 = 1_000_000;
 
@@ -46,7 +46,7 @@ pub(super) fn holds(history: &History) -> Vec<Hold> {
 }
 
 fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
-    let What::Granted {
+    let EventKind::Granted {
         worker,
         op,
         fence,
@@ -63,8 +63,8 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
     let end_ns = later
         .iter()
         .find_map(|event| match event.what {
-            What::Release { op: ended, .. } if ended == op => Some(event.at_ns),
-            What::WorkerDown { worker: down, .. } if down == worker => Some(event.at_ns),
+            EventKind::Release { op: ended, .. } if ended == op => Some(event.at_ns),
+            EventKind::WorkerDown { worker: down, .. } if down == worker => Some(event.at_ns),
             _ => None,
         })
         .unwrap_or(events.last()?.at_ns);
@@ -91,7 +91,7 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         leases: stretches(&words, end_ns, |word| (word.said_ns.1, word.until_ns.0)),
         possible_leases: stretches(&words, end_ns, |word| (word.said_ns.0, word.until_ns.1)),
         claimed_ns: later.iter().find_map(|event| match event.what {
-            What::Released {
+            EventKind::Released {
                 op: released_op,
                 released: Some(true),
                 last_command_ns,
@@ -100,7 +100,7 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
             _ => None,
         }),
         forgotten: events[..index].iter().any(|event| {
-            event.at_ns >= acquire_ns && matches!(event.what, What::FaultBegan { .. })
+            event.at_ns >= acquire_ns && matches!(event.what, EventKind::FaultBegan { .. })
         }),
     })
 }
@@ -108,7 +108,7 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
 /// When the attempt asked for which key, and for how long.
 pub(super) fn asked(events: &[Event], of: u64) -> Option<(u64, u32, u64)> {
     events.iter().find_map(|event| match event.what {
-        What::Acquire {
+        EventKind::Acquire {
             op, key, ttl_ms, ..
         } if op == of => Some((event.at_ns, key, ttl_ms)),
         _ => None,
@@ -125,19 +125,19 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
     let mut reports: Vec<(u64, u64)> = Vec::new();
     for event in events {
         let (valid_ms, elapsed_ms) = match event.what {
-            What::Granted {
+            EventKind::Granted {
                 op,
                 valid_ms,
                 elapsed_ms,
                 ..
             } if op == of => (valid_ms, elapsed_ms),
-            What::Extended {
+            EventKind::Extended {
                 op,
                 valid_ms,
                 elapsed_ms,
                 ..
             } if op == of => (Some(valid_ms), elapsed_ms),
-            What::Lost { op, .. } if op == of => {
+            EventKind::Lost { op, .. } if op == of => {
                 let at_ns = event.at_ns;
                 let (early, late) = words.last().map_or((at_ns, at_ns), |word| word.until_ns);
                 words.push(Word {

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use super::pairs::{asked, words};
-use crate::history::{Event, History, What};
+use crate::history::{Event, EventKind, History};
 
 /// How many times a lock was wanted for longer than the bound by workers that reached what the lock
 /// needs, while no client could hold it, and was not granted.
@@ -44,7 +44,7 @@ fn last_fault_ns(past: &[Event]) -> Option<u64> {
 fn is_fault(event: &Event) -> bool {
     matches!(
         event.what,
-        What::FaultBegan { .. } | What::FaultEnded { .. }
+        EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. }
     )
 }
 
@@ -66,7 +66,7 @@ fn is_late(past: &[Event], nodes: usize, worker: usize) -> bool {
 /// True if a fault of this kind is on that strikes the worker.
 fn is_struck(past: &[Event], worker: usize, kind: impl Fn(&[usize], &str) -> bool) -> bool {
     past.iter().enumerate().any(|(index, event)| {
-        let What::FaultBegan {
+        let EventKind::FaultBegan {
             id,
             fault,
             workers,
@@ -77,7 +77,7 @@ fn is_struck(past: &[Event], worker: usize, kind: impl Fn(&[usize], &str) -> boo
             return false;
         };
         let over =
-            |event: &Event| matches!(event.what, What::FaultEnded { id: ended } if ended == *id);
+            |event: &Event| matches!(event.what, EventKind::FaultEnded { id: ended } if ended == *id);
         kind(nodes, fault)
             && (workers.is_empty() || workers.contains(&worker))
             && !past[index..].iter().any(over)
@@ -86,7 +86,7 @@ fn is_struck(past: &[Event], worker: usize, kind: impl Fn(&[usize], &str) -> boo
 
 fn ops(past: &[Event], of_key: u32) -> Vec<u64> {
     let asked = past.iter().filter_map(|event| match event.what {
-        What::Acquire { op, key, .. } if key == of_key => Some(op),
+        EventKind::Acquire { op, key, .. } if key == of_key => Some(op),
         _ => None,
     });
     asked.collect()
@@ -95,7 +95,7 @@ fn ops(past: &[Event], of_key: u32) -> Vec<u64> {
 fn grants(past: &[Event], key: u32) -> usize {
     let ops = ops(past, key);
     let granted =
-        |event: &&Event| matches!(event.what, What::Granted { op, .. } if ops.contains(&op));
+        |event: &&Event| matches!(event.what, EventKind::Granted { op, .. } if ops.contains(&op));
     past.iter().filter(granted).count()
 }
 
@@ -110,10 +110,10 @@ fn free_since(history: &History, past: &[Event], key: u32) -> Option<u64> {
 
 /// Until when an attempt may have the lock. `None`: it is not known.
 fn left_until(history: &History, past: &[Event], key: u32, op: u64) -> Option<u64> {
-    let asked_at = past
-        .iter()
-        .position(|event| matches!(event.what, What::Acquire { op: asked, .. } if asked == op))?;
-    let What::Acquire { worker: of, .. } = past[asked_at].what else {
+    let asked_at = past.iter().position(
+        |event| matches!(event.what, EventKind::Acquire { op: asked, .. } if asked == op),
+    )?;
+    let EventKind::Acquire { worker: of, .. } = past[asked_at].what else {
         return None;
     };
     let (_, _, ttl_ms) = asked(past, op)?;
@@ -126,9 +126,9 @@ fn left_until(history: &History, past: &[Event], key: u32, op: u64) -> Option<u6
     for (index, event) in past.iter().enumerate().skip(asked_at) {
         let lease_over_ns = event.at_ns + longest_ns;
         match event.what {
-            What::Granted { op: o, .. } if o == op => granted = true,
-            What::Refused { op: o, .. } if o == op => return Some(0),
-            What::AcquireFailed {
+            EventKind::Granted { op: o, .. } if o == op => granted = true,
+            EventKind::Refused { op: o, .. } if o == op => return Some(0),
+            EventKind::AcquireFailed {
                 op: o, definite, ..
             } if o == op => {
                 let again = || {
@@ -147,8 +147,8 @@ fn left_until(history: &History, past: &[Event], key: u32, op: u64) -> Option<u6
                     lease_over_ns
                 });
             }
-            What::Release { op: o, .. } if o == op => release_ns = Some(event.at_ns),
-            What::Released {
+            EventKind::Release { op: o, .. } if o == op => release_ns = Some(event.at_ns),
+            EventKind::Released {
                 op: o, released, ..
             } if o == op => {
                 // Who does not say that it is free may have left it.
@@ -160,8 +160,8 @@ fn left_until(history: &History, past: &[Event], key: u32, op: u64) -> Option<u6
                 };
                 return Some(released.map_or(lease_over_ns, |_| free_ns));
             }
-            What::ReleaseFailed { op: o, .. } if o == op => return Some(lease_over_ns),
-            What::WorkerDown { worker, .. } if worker == of => return Some(lease_over_ns),
+            EventKind::ReleaseFailed { op: o, .. } if o == op => return Some(lease_over_ns),
+            EventKind::WorkerDown { worker, .. } if worker == of => return Some(lease_over_ns),
             _ => {}
         }
     }
@@ -175,19 +175,19 @@ fn left_until(history: &History, past: &[Event], key: u32, op: u64) -> Option<u6
 /// A grant of the key, or a fault: doubts before it do not count any more.
 fn breaks(past: &[Event], index: usize, key: u32) -> bool {
     match past[index].what {
-        What::Granted { op, .. } => ops(past, key).contains(&op),
-        What::FaultBegan { .. } | What::FaultEnded { .. } => true,
+        EventKind::Granted { op, .. } => ops(past, key).contains(&op),
+        EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. } => true,
         _ => false,
     }
 }
 
 fn is_of(past: &[Event], index: usize, key: u32) -> bool {
-    matches!(past[index].what, What::AcquireFailed { op, .. } if ops(past, key).contains(&op))
+    matches!(past[index].what, EventKind::AcquireFailed { op, .. } if ops(past, key).contains(&op))
 }
 
 /// An attempt that ended in doubt although nothing kept its worker from the nodes.
 fn is_own_doubt(history: &History, past: &[Event], index: usize) -> bool {
-    let What::AcquireFailed {
+    let EventKind::AcquireFailed {
         op,
         worker,
         definite: false,
@@ -212,20 +212,20 @@ fn wanted_since(history: &History, past: &[Event], of_key: u32) -> Option<u64> {
     let (mut since_ns, mut denied_ns) = (None, None);
     for (index, event) in past.iter().enumerate() {
         match event.what {
-            What::Acquire { worker, key, .. } if key == of_key && reached(worker) => {
+            EventKind::Acquire { worker, key, .. } if key == of_key && reached(worker) => {
                 let soon = denied_ns.is_some_and(|denied: u64| event.at_ns - denied <= patience_ns);
                 if asking.is_empty() && !soon {
                     since_ns = Some(event.at_ns);
                 }
                 asking.push(worker);
             }
-            What::Refused { worker, .. } | What::AcquireFailed { worker, .. }
+            EventKind::Refused { worker, .. } | EventKind::AcquireFailed { worker, .. }
                 if asking.contains(&worker) =>
             {
                 asking.retain(|other| *other != worker);
                 denied_ns = Some(event.at_ns);
             }
-            What::Granted { worker, .. } | What::WorkerDown { worker, .. }
+            EventKind::Granted { worker, .. } | EventKind::WorkerDown { worker, .. }
                 if asking.contains(&worker) =>
             {
                 asking.retain(|other| *other != worker);

@@ -4,11 +4,11 @@
 use picklock_scenarios::Phase;
 
 use super::contents::{change, command, content, is_lock};
-use crate::history::{Event, History, What};
+use crate::history::{Event, EventKind, History};
 
 /// The event that granted the lock to an attempt, or the end of the history.
 fn grant_of(events: &[Event], of: u64) -> Option<usize> {
-    let grant = |event: &Event| matches!(event.what, What::Granted { op, .. } if op == of);
+    let grant = |event: &Event| matches!(event.what, EventKind::Granted { op, .. } if op == of);
     events.iter().position(grant)
 }
 

@@ -119,7 +119,7 @@ impl Checker for Fencing {
         severity: 4,
         held: "tokens increased with every hold",
         violated: "a token did not increase",
-        not_applicable: "the subject has no fencing tokens",
+        not_applicable: "the lock has no fencing tokens",
         page: include_str!("../../../../../docs/explain/fencing.md"),
     };
 

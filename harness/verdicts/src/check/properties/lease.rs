@@ -8,7 +8,7 @@
 //! does not count. A client that was let in during the gap, and left before the extension, met no
 //! running lease. The message `lost` ends the lease when it arrives; the holder knew no later.
 //!
-//! Where the subject does not say enough, it is only known when a lease certainly ran, and when it
+//! Where the lock does not say enough, it is only known when a lease certainly ran, and when it
 //! may have run. Two leases that certainly ran at the same time prove a violation. If two may have
 //! done so, the history does not decide it.
 //!
@@ -41,7 +41,7 @@ struct HeldLease {
     ttl_ns: u64,
     /// The earliest end of its lease that it reported after the grant.
     kept_ns: u64,
-    /// The subject said how long its lease runs.
+    /// The lock said how long its lease runs.
     told: bool,
     leases: Leases,
 }

@@ -35,7 +35,7 @@ use crate::check::outstanding::Outstanding;
 use crate::check::reach::Reach;
 use crate::check::waiters::Waiters;
 use crate::custody::KeyUpdate;
-use crate::history::{Event, Header, Misbehaviour, What};
+use crate::history::{Event, EventKind, Header, Misbehaviour};
 use crate::timeline::{Attempt, Step, is_rounded_up, ms, spoils_clocks};
 
 #[derive(Debug, Clone, Default)]
@@ -369,7 +369,7 @@ impl Checker for Progress {
         self.latest_ns = at_ns;
         if matches!(
             event.what,
-            What::FaultBegan { .. } | What::FaultEnded { .. }
+            EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. }
         ) {
             self.look_at_all(at_ns);
         }
@@ -384,12 +384,12 @@ impl Checker for Progress {
             self.waiters.begin_anew(at_ns, reaches);
         }
         match &event.what {
-            What::WorkerDown { worker, .. } => self.waiters.forget(*worker),
-            What::Misbehaved { worker, kind, .. } if *kind != Misbehaviour::Hung => {
+            EventKind::WorkerDown { worker, .. } => self.waiters.forget(*worker),
+            EventKind::Misbehaved { worker, kind, .. } if *kind != Misbehaviour::Hung => {
                 self.waiters.forget(*worker);
             }
-            What::FaultBegan { fault, .. } => self.clocks_spoilt |= spoils_clocks(fault),
-            What::Probe {
+            EventKind::FaultBegan { fault, .. } => self.clocks_spoilt |= spoils_clocks(fault),
+            EventKind::Probe {
                 key,
                 granted,
                 waited_ms,
@@ -397,7 +397,7 @@ impl Checker for Progress {
                 self.run_over(at_ns.saturating_sub(ms(*waited_ms)));
                 self.probed(at_ns, *key, *granted, *waited_ms);
             }
-            What::KeyLeft { key, ttl_ms, .. } => {
+            EventKind::KeyLeft { key, ttl_ms, .. } => {
                 self.run_over(at_ns);
                 if let Some(state) = self.keys.get_mut(*key as usize) {
                     state.left = true;
@@ -406,15 +406,15 @@ impl Checker for Progress {
                     }
                 }
             }
-            What::NodeLost { node, reason } => {
+            EventKind::NodeLost { node, reason } => {
                 self.lost_node
                     .get_or_insert_with(|| format!("node {node} failed on its own: {reason}"));
             }
-            What::FaultEscaped { .. } => self.escaped = true,
-            What::Stalled { late_ms } => self
+            EventKind::FaultEscaped { .. } => self.escaped = true,
+            EventKind::Stalled { late_ms } => self
                 .machine_stalls
                 .push((at_ns.saturating_sub(ms(*late_ms)), at_ns)),
-            What::End { .. } => self.run_over(at_ns),
+            EventKind::End { .. } => self.run_over(at_ns),
             _ => {}
         }
     }

@@ -18,7 +18,7 @@ use picklock_scenarios::Property;
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, WrongStock};
-use crate::history::{Event, Header, What};
+use crate::history::{Event, EventKind, Header};
 
 #[derive(Debug, Clone, Copy)]
 struct Stock {
@@ -155,13 +155,13 @@ impl Checker for Resource {
     fn event(&mut self, event: &Event) {
         self.latest_ns = event.at_ns;
         match &event.what {
-            What::StockRead { op, key, stock, .. } => {
+            EventKind::StockRead { op, key, stock, .. } => {
                 self.seen(event.at_ns, *op, *key, *stock);
             }
-            What::StockChanged {
+            EventKind::StockChanged {
                 op, key, from, to, ..
             } => self.changed(event.at_ns, *op, *key, *from, *to),
-            What::End {
+            EventKind::End {
                 stock_left, sold, ..
             } => {
                 for (key, (sold, left)) in sold.iter().zip(stock_left).enumerate() {

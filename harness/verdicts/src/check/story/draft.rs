@@ -3,7 +3,7 @@
 use crate::check::evidence::Evidence;
 use crate::check::finding::ForeignRelease;
 use crate::check::verdict::STORY_LINES;
-use crate::history::What;
+use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
 use super::sentence::{Weight, clock, length, lock, op_of, sentence};
@@ -29,7 +29,7 @@ impl Draft {
             {
                 self.tell(event.at_ns, weight, text);
             }
-            let ends = matches!(&event.what, What::WorkerDown { .. });
+            let ends = matches!(&event.what, EventKind::WorkerDown { .. });
             if event.at_ns > to_ns && !ends {
                 break;
             }

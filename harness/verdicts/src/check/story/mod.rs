@@ -7,7 +7,7 @@ mod custody;
 mod draft;
 mod sentence;
 
-use crate::history::What;
+use crate::history::EventKind;
 
 use super::double_sale::overlapping_sellers;
 use super::evidence::Evidence;
@@ -218,7 +218,7 @@ fn of_stall(evidence: &Evidence<'_>, stall: &Stall) -> Draft {
 fn tell_aftermath(draft: &mut Draft, evidence: &Evidence<'_>, stall: &Stall) {
     for event in &evidence.history.events {
         match event.what {
-            What::KeyLeft {
+            EventKind::KeyLeft {
                 node,
                 key,
                 ttl_ms: -1,
@@ -227,7 +227,7 @@ fn tell_aftermath(draft: &mut Draft, evidence: &Evidence<'_>, stall: &Stall) {
                     format!("after the run the key was still on node {node}, without expiry");
                 draft.tell(event.at_ns, Weight::Plot, text);
             }
-            What::Probe {
+            EventKind::Probe {
                 key,
                 granted: false,
                 waited_ms,

@@ -1,6 +1,6 @@
 //! Events as sentences.
 
-use crate::history::{Header, What};
+use crate::history::{EventKind, Header};
 
 /// How important a sentence is. If there are too many, the least important ones are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,9 +56,9 @@ fn named(header: &Header, key: u32, what: &str) -> String {
 
 /// What an event says about an attempt. Grants are left out: how they are told depends on the other
 /// holders.
-pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)> {
+pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, String)> {
     let (weight, text) = match what {
-        What::StockRead {
+        EventKind::StockRead {
             worker, key, stock, ..
         } => (
             if *stock < 0 {
@@ -68,7 +68,7 @@ pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)>
             },
             format!("worker {worker} read {} {stock}", bare_stock(header, *key)),
         ),
-        What::StockChanged {
+        EventKind::StockChanged {
             worker,
             key,
             from,
@@ -89,7 +89,7 @@ pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)>
             };
             (weight, text)
         }
-        What::FencedOff {
+        EventKind::FencedOff {
             worker,
             fence,
             highest,
@@ -106,15 +106,15 @@ pub(super) fn sentence(header: &Header, what: &What) -> Option<(Weight, String)>
 }
 
 /// What an event says about the lease of a hold.
-fn of_lease(what: &What) -> Option<(Weight, String)> {
+fn of_lease(what: &EventKind) -> Option<(Weight, String)> {
     let (weight, text) = match what {
-        What::Extended {
+        EventKind::Extended {
             worker, valid_ms, ..
         } => (
             Weight::Background,
             format!("worker {worker} said that its lease was extended by {valid_ms} ms"),
         ),
-        What::ExtendGranted {
+        EventKind::ExtendGranted {
             worker,
             valid_ms: Some(valid_ms),
             ..
@@ -122,15 +122,15 @@ fn of_lease(what: &What) -> Option<(Weight, String)> {
             Weight::Background,
             format!("worker {worker} extended its lease, by its own account by {valid_ms} ms"),
         ),
-        What::ExtendGranted { worker, .. } => (
+        EventKind::ExtendGranted { worker, .. } => (
             Weight::Background,
             format!("worker {worker} extended its lease"),
         ),
-        What::ExtendRefused { worker, .. } => (
+        EventKind::ExtendRefused { worker, .. } => (
             Weight::Reason,
             format!("worker {worker} was refused an extension: the lock was no longer its own"),
         ),
-        What::Lost { worker, .. } => (
+        EventKind::Lost { worker, .. } => (
             Weight::Reason,
             format!("worker {worker} said that its lease was lost"),
         ),
@@ -140,13 +140,13 @@ fn of_lease(what: &What) -> Option<(Weight, String)> {
 }
 
 /// What an event says about the end of an attempt.
-fn answer(what: &What) -> Option<(Weight, String)> {
+fn answer(what: &EventKind) -> Option<(Weight, String)> {
     let (weight, text) = match what {
-        What::Release { worker, .. } => (
+        EventKind::Release { worker, .. } => (
             Weight::Detail,
             format!("worker {worker} was told to release"),
         ),
-        What::Released {
+        EventKind::Released {
             worker, released, ..
         } => (
             Weight::Detail,
@@ -156,19 +156,19 @@ fn answer(what: &What) -> Option<(Weight, String)> {
                 None => format!("worker {worker} did not say whether it had released the lock"),
             },
         ),
-        What::ReleaseFailed {
+        EventKind::ReleaseFailed {
             worker, message, ..
         } => (
             Weight::Detail,
             format!("the release of worker {worker} failed: {message}"),
         ),
-        What::ExtendFailed {
+        EventKind::ExtendFailed {
             worker, message, ..
         } => (
             Weight::Reason,
             format!("the extension of worker {worker} failed: {message}"),
         ),
-        What::AcquireFailed {
+        EventKind::AcquireFailed {
             worker, message, ..
         } => (
             Weight::Reason,
@@ -184,24 +184,24 @@ fn bare_stock(header: &Header, key: u32) -> String {
 }
 
 /// The operation that an event is about.
-pub(super) fn op_of(what: &What) -> Option<u64> {
+pub(super) fn op_of(what: &EventKind) -> Option<u64> {
     match *what {
-        What::Acquire { op, .. }
-        | What::Granted { op, .. }
-        | What::Refused { op, .. }
-        | What::AcquireFailed { op, .. }
-        | What::Extended { op, .. }
-        | What::Extend { op, .. }
-        | What::ExtendGranted { op, .. }
-        | What::ExtendRefused { op, .. }
-        | What::ExtendFailed { op, .. }
-        | What::Lost { op, .. }
-        | What::StockRead { op, .. }
-        | What::StockChanged { op, .. }
-        | What::FencedOff { op, .. }
-        | What::Release { op, .. }
-        | What::Released { op, .. }
-        | What::ReleaseFailed { op, .. } => Some(op),
+        EventKind::Acquire { op, .. }
+        | EventKind::Granted { op, .. }
+        | EventKind::Refused { op, .. }
+        | EventKind::AcquireFailed { op, .. }
+        | EventKind::Extended { op, .. }
+        | EventKind::Extend { op, .. }
+        | EventKind::ExtendGranted { op, .. }
+        | EventKind::ExtendRefused { op, .. }
+        | EventKind::ExtendFailed { op, .. }
+        | EventKind::Lost { op, .. }
+        | EventKind::StockRead { op, .. }
+        | EventKind::StockChanged { op, .. }
+        | EventKind::FencedOff { op, .. }
+        | EventKind::Release { op, .. }
+        | EventKind::Released { op, .. }
+        | EventKind::ReleaseFailed { op, .. } => Some(op),
         _ => None,
     }
 }

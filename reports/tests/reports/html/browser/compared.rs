@@ -45,9 +45,9 @@ fn set(material: &mut ReportInput, index: usize, property: Property, verdict: Ve
 /// Before: some real runs. After: one lock broke, an expected violation does not show any more,
 /// another has another cause, one was mended; one cell is slower, one faster; one came, one went.
 fn before_and_after() -> (ReportInput, ReportInput) {
-    let subjects = ["set-nx-px", "fenced", "redlock"];
+    let locks = ["set-nx-px", "fenced", "redlock"];
     let scenarios = ["calm", "gc-pause", "slow-section"];
-    let mut before = runs::matrix(&subjects, &scenarios, 3);
+    let mut before = runs::matrix(&locks, &scenarios, 3);
     let mut after = before.clone();
     for index in 0..before.matrix.cells.len() {
         time(&mut before, index, 900 + 40 * index as u64, 1_000);
@@ -128,7 +128,7 @@ fn words_of_strangers_stay_words() {
         (matrix.picklock, matrix.reproduce) = (attack.into(), attack.into());
         material.skipped = vec![attack.into()];
         for cell in &mut matrix.cells {
-            cell.subject.name = attack.into();
+            cell.lock.name = attack.into();
             cell.scenario = format!("{}{attack}", cell.scenario);
             cell.reproduce = attack.into();
             cell.expected.values_mut().for_each(|wanted| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use picklock_reports::html::page;
 use picklock_reports::wire_log::{Busy, Message, Way, WireLog};
 use picklock_verdicts::check::Property;
-use picklock_verdicts::history::What;
+use picklock_verdicts::history::EventKind;
 
 use super::super::{histories, runs};
 use super::Sheet;
@@ -90,7 +90,7 @@ fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
     let cells = &matrix.matrix.cells;
     let index = cells
         .iter()
-        .position(|cell| cell.subject.name == "set-nx-px" && cell.scenario == "gc-pause")
+        .position(|cell| cell.lock.name == "set-nx-px" && cell.scenario == "gc-pause")
         .unwrap();
     from_the_cell_to_its_evidence(&sheet, index);
     zoom_and_pan(&sheet);
@@ -290,7 +290,7 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
     let history = material.evidence[0].history.as_ref().expect("a history");
     let mut messages = Vec::new();
     for event in &history.events {
-        let What::Acquire { worker, op, .. } = event.what else {
+        let EventKind::Acquire { worker, op, .. } = event.what else {
             continue;
         };
         for (way, later_ns) in [(Way::Request, 0), (Way::Reply, 300_000)] {
@@ -384,7 +384,7 @@ fn heard_in(sheet: &Sheet, lane: &str) -> String {
 /// A wrong clock stands with its number in the lane of its owner.
 #[test]
 fn a_clock_that_is_off_says_by_how_much() {
-    for (subject, scenario, lane, said) in [
+    for (lock, scenario, lane, said) in [
         (
             "getset",
             "clock-skew",
@@ -393,7 +393,7 @@ fn a_clock_that_is_off_says_by_how_much() {
         ),
         ("set-nx-px", "clock-jump", "node 0", "wall clock +"),
     ] {
-        let page = page(&runs::matrix(&[subject], &[scenario], 1)).unwrap();
+        let page = page(&runs::matrix(&[lock], &[scenario], 1)).unwrap();
         let file = written(&format!("{scenario}.html"), &page);
         let sheet = Sheet::open(&file, 1280, 900);
         sheet.prefer("light");

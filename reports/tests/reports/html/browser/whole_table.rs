@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use picklock_impls::STRATEGIES;
+use picklock_impls::LOCKS;
 use picklock_reports::html::page;
 use picklock_reports::report_input::ReportInput;
-use picklock_scenarios::{WorldName, catalog};
+use picklock_scenarios::{BackendName, catalog};
 
 use super::super::runs;
 use super::Sheet;
@@ -21,8 +21,8 @@ fn whole_table() -> ReportInput {
     for scenario in catalog::names() {
         let known = catalog::named(scenario).expect("a scenario of the catalog");
         let least = known.topology.min_nodes.unwrap_or(0);
-        for strategy in STRATEGIES.iter().filter(|one| one.nodes >= least) {
-            if known.runs_in(WorldName::Sim) {
+        for strategy in LOCKS.iter().filter(|one| one.nodes >= least) {
+            if known.runs_in(BackendName::Sim) {
                 let (cell, evidence) = runs::cell(strategy.name, scenario, 1);
                 material.matrix.cells.push(cell);
                 material.evidence.extend(evidence);

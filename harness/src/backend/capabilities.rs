@@ -1,0 +1,54 @@
+//! What a backend can do, declared before the buyers begin.
+
+use std::collections::BTreeMap;
+
+use picklock_scenarios::{BackendName, Capability, FaultPlan};
+
+use super::Refusal;
+
+/// What a backend can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    backend: BackendName,
+    /// What it cannot do, and why not.
+    lacking: BTreeMap<Capability, String>,
+}
+
+impl Capabilities {
+    /// What a backend of this name can do at best.
+    pub fn of(backend: BackendName) -> Self {
+        let mut capabilities = Capabilities {
+            backend,
+            lacking: BTreeMap::new(),
+        };
+        if backend == BackendName::Sim {
+            capabilities.lacks(Capability::Sentinels, "the simulation has no Sentinels");
+        }
+        capabilities
+    }
+
+    /// The backend cannot do this. The first reason counts.
+    pub fn lacks(&mut self, capability: Capability, why: impl Into<String>) {
+        self.lacking.entry(capability).or_insert(why.into());
+    }
+
+    /// Whether the backend can apply a fault.
+    ///
+    /// # Errors
+    /// [`Refusal::Unable`] names the first thing that it lacks.
+    pub fn offer(&self, fault: &FaultPlan) -> Result<(), Refusal> {
+        let lacking = |need| self.lacking.get(&need);
+        match fault.needs().into_iter().find_map(lacking) {
+            None => Ok(()),
+            Some(why) => Err(Refusal::Unable {
+                backend: self.backend,
+                what: why.clone(),
+            }),
+        }
+    }
+
+    /// True in a backend whose machine may stop everything for a while. Virtual time cannot.
+    pub fn can_stall(&self) -> bool {
+        self.backend != BackendName::Sim
+    }
+}

@@ -1,0 +1,40 @@
+//! The links between workers and nodes.
+
+use std::future::Future;
+
+use picklock_scenarios::Phase;
+
+use crate::wire::{Escape, ImposedId, LinkFault};
+
+/// Faults of links, and what links have seen.
+pub trait Links {
+    /// Puts a fault on links.
+    fn impose(&self, fault: LinkFault) -> ImposedId;
+    /// Takes it off again.
+    fn lift(&self, id: ImposedId);
+    /// How many frames it has struck so far.
+    fn struck(&self, id: ImposedId) -> u64;
+    /// Resets the open connections of links.
+    fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>);
+
+    /// Tells the links which operation the worker carries out.
+    fn set_phase(&self, worker: usize, op: u64, phase: Phase);
+    /// When the worker's last command of this operation that names the lock's key was forwarded to
+    /// a node; `None`: none was. With several nodes, the node whose last command was the earliest
+    /// counts: a quorum may have let the lock go while the command to another node still waited.
+    fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
+    /// True when anything has come from the worker on a link to a node.
+    fn has_spoken(&self, worker: usize) -> bool;
+
+    /// From now on nothing may come from this worker: it was frozen or killed. A backend in which a
+    /// worker is frozen and killed by definition need not look.
+    fn begin_silence(&self, _worker: usize) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
+    /// What has come from the worker since its silence began; `None`: nothing.
+    fn escape(&self, _worker: usize) -> Option<Escape> {
+        None
+    }
+    /// The worker may speak again.
+    fn end_silence(&self, _worker: usize) {}
+}

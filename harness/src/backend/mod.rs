@@ -1,0 +1,64 @@
+//! What a backend can do. Driver and nemesis know a backend only through these traits, so they are
+//! the same in every backend.
+//!
+//! One trait for each thing that a backend is made of, with the faults that it offers. What a backend
+//! lacks is in its [`Capabilities`], which it declares before the buyers begin.
+
+mod capabilities;
+mod clocks;
+mod custody;
+mod data;
+mod links;
+mod nodes;
+mod probe;
+mod refusal;
+mod replication;
+mod sentinels;
+mod stock_server;
+mod workers;
+
+use std::future::Future;
+
+use picklock_scenarios::BackendName;
+
+pub use capabilities::Capabilities;
+pub use clocks::Clocks;
+pub use custody::Custody;
+pub(crate) use data::keys_to_evict;
+pub use data::{Data, DataChange};
+pub use links::Links;
+pub use nodes::Nodes;
+pub use probe::Probe;
+pub use refusal::Refusal;
+pub use replication::Replication;
+pub use sentinels::Sentinels;
+pub use stock_server::StockServer;
+pub use workers::{Session, Workers};
+
+/// One backend: workers, nodes, and the links between them.
+pub trait Backend:
+    Workers
+    + Links
+    + Nodes
+    + Replication
+    + Sentinels
+    + Clocks
+    + Data
+    + Custody
+    + StockServer
+    + Probe
+    + 'static
+{
+    /// Which backend it is.
+    fn name(&self) -> BackendName;
+
+    /// What it can do in this run. It is asked when the workers have been started, and before the
+    /// first of them takes the lock: it may try things out that leave no trace.
+    fn capabilities(&self) -> impl Future<Output = Capabilities>;
+
+    /// What the harness itself could not do since this was last asked, in words, because it ran out
+    /// of file descriptors, processes or memory. A simulation does not run out of anything.
+    fn take_shortages(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,76 @@
+//! Wall clocks of servers and worker processes.
+
+use super::{ServerBackend, failed};
+use crate::backend::{Clocks, Refusal};
+use crate::servers::{BackendError, Servers};
+
+/// A trial shift, in nanoseconds: large enough that a slow answer cannot hide it, and small enough
+/// that no replica considers its master dead.
+const TRIAL_NS: i64 = 10_000_000_000;
+
+impl Clocks for ServerBackend {
+    async fn set_node_clock(&self, node: usize, off_ns: i64) -> Result<(), Refusal> {
+        // Only the first replica is ever promoted.
+        let replica = self.promoted.borrow().contains_key(&node).then_some(0);
+        let servers = self.servers()?;
+        let set = servers.set_clock_off(node, replica, off_ns).await;
+        set.map_err(failed)
+    }
+
+    async fn set_worker_clock(&self, worker: usize, off_ns: i64) -> Result<(), Refusal> {
+        if let Some(wall_clock) = self.wall_clock(worker)? {
+            wall_clock.set_off(off_ns).map_err(failed)?;
+        }
+        // A restarted worker may be another program.
+        match self.why_fixed(worker) {
+            Some(why) => Err(Refusal::Failed(why)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ServerBackend {
+    /// Why the nodes' clocks cannot be shifted; `None`: they can. Each is shifted for a moment,
+    /// unless the servers were started without the means for it.
+    pub(super) async fn why_node_clocks_are_fixed(&self) -> Option<String> {
+        let servers = self.servers().ok()?;
+        for node in 0..self.nodes {
+            let shifted = servers.set_clock_off(node, None, TRIAL_NS).await;
+            let back = servers.set_clock_off(node, None, 0).await;
+            if let Err(error) = shifted.and(back) {
+                return Some(error.to_string());
+            }
+        }
+        None
+    }
+
+    /// Why the workers' clocks cannot be shifted; `None`: they can.
+    pub(super) fn why_worker_clocks_are_fixed(&self) -> Option<String> {
+        let running: Vec<usize> = self.workers.borrow().keys().copied().collect();
+        running
+            .into_iter()
+            .find_map(|worker| self.why_fixed(worker))
+    }
+
+    /// Why the worker's clock cannot be shifted; `None`: it can.
+    fn why_fixed(&self, worker: usize) -> Option<String> {
+        if self.command.image.is_some() {
+            return Some(format!(
+                "the wall clock of worker {worker} cannot be shifted: it runs in a container"
+            ));
+        }
+        let wall_clock = match self.wall_clock(worker) {
+            Ok(Some(wall_clock)) => wall_clock,
+            Ok(None) => {
+                return Some(BackendError::FixedClock(format!("worker {worker}")).to_string());
+            }
+            Err(refusal) => return Some(refusal.to_string()),
+        };
+        let leader = self.workers.borrow().get(&worker)?.control.pid();
+        (!wall_clock.is_loaded_by(leader)).then(|| {
+            format!(
+                "the wall clock of worker {worker} cannot be shifted: its program has not loaded the library that would do it, as static programs do not"
+            )
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! The account of the keys on real servers: one observer for each node.
+
+use std::rc::Rc;
+
+use super::ServerBackend;
+use super::key_observer::ObservedNode;
+use crate::account::ends_of;
+use crate::backend::{Custody, Refusal};
+use crate::clock::Clock;
+use crate::history::{CustodyLook, Event, EventKind};
+use crate::model::ServerVersion;
+use crate::servers::{BackendError, ServerAddress, Servers};
+
+impl Custody for ServerBackend {
+    async fn key_changes(&self) -> Result<Vec<Event>, String> {
+        let observed = self.observed.borrow().clone();
+        if observed.is_empty() {
+            return Err("the servers are not observed".into());
+        }
+        let mut events = Vec::new();
+        let mut look = CustodyLook::default();
+        for (number, node) in observed.iter().enumerate() {
+            let is_confirmed = node.compare().await;
+            let (records, gap) = node.take();
+            if let Some(gap) = gap {
+                return Err(format!("node {number}: {gap}"));
+            }
+            let ends = ends_of(&records);
+            look.ends += ends;
+            look.confirmed += if is_confirmed { ends } else { 0 };
+            events.extend(records.into_iter().map(|record| Event {
+                at_ns: record.at_ns,
+                what: EventKind::KeyChanged {
+                    node: number,
+                    key: record.key,
+                    value: record.value,
+                    ttl_ms: record.ttl_ms,
+                    why: record.why,
+                },
+            }));
+        }
+        // Stable: what happens to one node at one time stays in its order.
+        events.sort_by_key(|event| event.at_ns);
+        self.look.set(Some(look));
+        Ok(events)
+    }
+
+    async fn custody_look(&self) -> Option<CustodyLook> {
+        self.look.get()
+    }
+
+    async fn keys_of(&self, node: usize, locks: &[String]) -> Vec<Vec<String>> {
+        let Some(observer) = self.observer(node) else {
+            return Vec::new();
+        };
+        observer.settle().await;
+        locks.iter().map(|lock| observer.keys_of(lock)).collect()
+    }
+}
+
+impl ServerBackend {
+    /// Listens to the nodes' servers from now on. Call it before the first worker starts.
+    ///
+    /// # Errors
+    /// A server does not answer, or does not report what it executes.
+    pub async fn observe(
+        &self,
+        replicas: usize,
+        locks: &[String],
+        clock: &Clock,
+    ) -> Result<(), BackendError> {
+        let Ok(servers) = self.servers() else {
+            return Ok(());
+        };
+        self.wire.keep_requests();
+        let locks: Rc<[String]> = Rc::from(locks);
+        let told = servers.server();
+        let version = ServerVersion::nearest(&told.server, &told.version);
+        let mut observed = Vec::new();
+        for node in 0..self.nodes {
+            let master = servers.address(node);
+            let replicas = (0..replicas).map(|replica| servers.replica_address(node, replica));
+            let all = std::iter::once(master).chain(replicas).collect();
+            let (locks, wire) = (Rc::clone(&locks), self.wire.clone());
+            let begun = ObservedNode::begin(node, version, all, locks, wire, clock.clone()).await;
+            match begun {
+                Ok(begun) => observed.push(begun),
+                Err(source) => {
+                    return Err(BackendError::NotReporting {
+                        address: master,
+                        source,
+                        condition: servers.condition(node).await,
+                    });
+                }
+            }
+        }
+        self.tell_what_takes(&observed);
+        *self.observed.borrow_mut() = observed;
+        Ok(())
+    }
+
+    /// The observer of a node, if it has one.
+    pub(super) fn observer(&self, node: usize) -> Option<Rc<ObservedNode>> {
+        self.observed.borrow().get(node).cloned()
+    }
+
+    /// A node's first server has started again.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub(super) async fn observe_again(
+        &self,
+        node: usize,
+        address: ServerAddress,
+    ) -> Result<(), Refusal> {
+        let Some(observer) = self.observer(node) else {
+            return Ok(());
+        };
+        let listening = observer.restarted(0, address).await;
+        listening.map_err(|error| {
+            Refusal::Failed(format!("the restarted server of node {node}: {error}"))
+        })
+    }
+}

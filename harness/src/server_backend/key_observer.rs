@@ -1,0 +1,427 @@
+//! Listens to what the servers execute, and keeps the account of their keys.
+//!
+//! Each server is told on a connection of its own, which no fault touches, to report what it executes
+//! (MONITOR) and which keys expire (keyspace notifications). A second connection sends marks: when
+//! a mark comes back in the report, everything before it has been read.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::ops::Range;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::stored_keys::{self, Look, Stored};
+use crate::account::{KeyRecord, MonitorStream, NodeReplay, Senders, SentBy, ServerReport, Told};
+use crate::clock::Clock;
+use crate::model::ServerVersion;
+use crate::servers::ServerAddress;
+use crate::wire::Wire;
+
+/// A server that does not answer within this time is frozen or gone.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// A server that is about to be killed is asked for so long to tell everything first.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// What a mark begins with.
+const MARK: &str = "picklock-mark-";
+
+/// The account of one node.
+pub(super) struct ObservedNode {
+    node: usize,
+    replay: RefCell<NodeReplay>,
+    servers: Vec<ObservedServer>,
+    wire: Wire,
+    clock: Clock,
+}
+
+/// One of a node's servers.
+struct ObservedServer {
+    address: Cell<ServerAddress>,
+    /// The highest mark that has come back.
+    marked: Rc<Marks>,
+    /// The connection that sends marks, and how many it has sent; `None` while the server is down.
+    marker: tokio::sync::Mutex<Option<Marker>>,
+    /// The task that reads the report.
+    reader: RefCell<Option<JoinHandle<()>>>,
+    /// Why the report is not complete, if it is not.
+    gap: RefCell<Option<String>>,
+}
+
+struct Marker {
+    writer: OwnedWriteHalf,
+    // Its answers are of no interest, and must be read all the same.
+    _drain: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Marks {
+    sent: Cell<u64>,
+    seen: Cell<u64>,
+    changed: Notify,
+}
+
+impl ObservedNode {
+    /// Begins to listen to the servers of a node, which all have this version; the first is its master.
+    ///
+    /// # Errors
+    /// A server does not answer, or refuses.
+    pub(super) async fn begin(
+        node: usize,
+        version: ServerVersion,
+        servers: Vec<ServerAddress>,
+        locks: Rc<[String]>,
+        wire: Wire,
+        clock: Clock,
+    ) -> io::Result<Rc<Self>> {
+        let count = servers.len();
+        let observed = |address| ObservedServer {
+            address: Cell::new(address),
+            marked: Rc::default(),
+            marker: tokio::sync::Mutex::default(),
+            reader: RefCell::default(),
+            gap: RefCell::default(),
+        };
+        let node = Rc::new(ObservedNode {
+            node,
+            replay: RefCell::new(NodeReplay::new(version, count, locks)),
+            servers: servers.into_iter().map(observed).collect(),
+            wire,
+            clock,
+        });
+        for server in 0..count {
+            node.listen(server).await?;
+        }
+        Ok(node)
+    }
+
+    /// A server has started again, perhaps at another address, and no client can reach it yet.
+    ///
+    /// # Errors
+    /// It does not answer, or refuses.
+    pub(super) async fn restarted(
+        self: &Rc<Self>,
+        server: usize,
+        address: ServerAddress,
+    ) -> io::Result<()> {
+        self.ended(server).await;
+        self.servers[server].address.set(address);
+        self.listen(server).await?;
+        let Stored { keys, wall_us } = stored_keys::read(address).await?;
+        let at_ns = self.clock.now_ns();
+        self.replay
+            .borrow_mut()
+            .restarted(server, &keys, wall_us, at_ns);
+        Ok(())
+    }
+
+    /// The node's master is about to be killed, and is sent nothing more. A server answers a client before
+    /// it tells us of the command, and one that dies in between leaves the command untold.
+    pub(super) async fn master_dies(self: &Rc<Self>) {
+        let master = self.replay.borrow().master();
+        let told = async {
+            // Of what a server reads in one turn, the mark may come first.
+            self.catch_up(master).await;
+            self.catch_up(master).await;
+        };
+        let _ = timeout(LAST_WORDS, told).await;
+    }
+
+    /// The node's master is gone: what it has said before is read to the end. A promotion that came first
+    /// would take what is still unread for that of a server that is no master.
+    pub(super) async fn master_died(self: &Rc<Self>) {
+        let master = self.replay.borrow().master();
+        self.ended(master).await;
+    }
+
+    /// A server has been promoted, and no client has reached it since.
+    pub(super) async fn promoted(self: &Rc<Self>, server: usize) {
+        self.catch_up(server).await;
+        let at_ns = self.clock.now_ns();
+        self.replay.borrow_mut().promote(server, at_ns);
+    }
+
+    /// Waits until everything that the node's servers have executed by now is in the account. A server
+    /// that is frozen or gone is not waited for long.
+    pub(super) async fn settle(self: &Rc<Self>) {
+        for server in 0..self.servers.len() {
+            self.catch_up(server).await;
+        }
+    }
+
+    /// True if a command of this connection, up to the one with this number, took a lock and was not
+    /// asked about before. `None`: the account does not know.
+    pub(super) async fn took(self: &Rc<Self>, conn: u64, number: u64) -> Option<bool> {
+        self.settle().await;
+        let mut replay = self.replay.borrow_mut();
+        let observed = &self.servers[replay.master()];
+        let ended = (observed.reader.borrow().as_ref()).is_none_or(JoinHandle::is_finished);
+        let knows = !ended && observed.gap.borrow().is_none();
+        knows.then(|| replay.took(conn, number))
+    }
+
+    /// Compares the account with what the node's master has. True: it has answered, and they are the same.
+    pub(super) async fn compare(self: &Rc<Self>) -> bool {
+        self.settle().await;
+        for server in 0..self.servers.len() {
+            self.must_not_have_broken_off(server).await;
+        }
+        // An account that has a gap is not compared: what it lacks may be too long to be read.
+        if self
+            .servers
+            .iter()
+            .any(|server| server.gap.borrow().is_some())
+        {
+            return false;
+        }
+        let master = self.replay.borrow().master();
+        let address = self.servers[master].address.get();
+        let Stored { keys, wall_us } = match stored_keys::look(address).await {
+            Look::Keys(stored) => stored,
+            Look::Gone | Look::Frozen | Look::Failed(_) => return false,
+        };
+        // What was executed before the look.
+        self.settle().await;
+        let differing = self.replay.borrow_mut().difference(&keys, wall_us);
+        if let Some(difference) = &differing {
+            self.gap(master, difference);
+        }
+        differing.is_none()
+    }
+
+    /// The changes of the node's keys, and why the account has a gap, if it has one.
+    pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<String>) {
+        let mut gaps = self
+            .servers
+            .iter()
+            .map(|server| server.gap.borrow().clone());
+        let gap = gaps.find_map(|gap| gap);
+        (self.replay.borrow_mut().take(), gap)
+    }
+
+    /// The names of the keys that hold this lock.
+    pub(super) fn keys_of(&self, lock: &str) -> Vec<String> {
+        self.replay.borrow().watch().keys_of(lock)
+    }
+
+    /// A server that answers, and whose report has ended, has closed the connection: Sentinels make the
+    /// servers do that in a failover. What it has executed since is not known.
+    async fn must_not_have_broken_off(&self, server: usize) {
+        let observed = &self.servers[server];
+        let ended = (observed.reader.borrow().as_ref()).is_none_or(JoinHandle::is_finished);
+        if !ended {
+            return;
+        }
+        match stored_keys::look(observed.address.get()).await {
+            Look::Gone => self.must_have_told_all(server),
+            Look::Keys(_) | Look::Frozen => self.gap(server, "a server has ended its report"),
+            Look::Failed(why) => {
+                let reason = format!("a server has ended its report, and its keys: {why}");
+                self.gap(server, &reason);
+            }
+        }
+    }
+
+    async fn listen(self: &Rc<Self>, server: usize) -> io::Result<()> {
+        let observed = &self.servers[server];
+        let address = observed.address.get();
+        let (reader, writer) = told_to_report(address).await?;
+        let marks = &observed.marked;
+        marks.seen.set(marks.sent.get());
+        let node = Rc::clone(self);
+        let reading = tokio::task::spawn_local(async move {
+            // The server hears nothing more, but a closed half would end the connection.
+            let _writer = writer;
+            node.read(server, reader).await;
+        });
+        *observed.reader.borrow_mut() = Some(reading);
+        let (mut answers, writer) = connected(address).await?.into_split();
+        let drain = tokio::task::spawn_local(async move {
+            let mut nothing = [0; 512];
+            while answers
+                .read(&mut nothing)
+                .await
+                .is_ok_and(|count| count > 0)
+            {}
+        });
+        *observed.marker.lock().await = Some(Marker {
+            writer,
+            _drain: drain,
+        });
+        Ok(())
+    }
+
+    /// The server is gone: what it has said before is read to the end.
+    async fn ended(self: &Rc<Self>, server: usize) {
+        let observed = &self.servers[server];
+        observed.marker.lock().await.take();
+        let reader = observed.reader.borrow_mut().take();
+        if let Some(reader) = reader
+            && timeout(ANSWER, reader).await.is_err()
+        {
+            self.gap(server, "the report of a server that is gone does not end");
+        }
+        self.must_have_told_all(server);
+    }
+
+    /// A server has died. The wire has seen its replies, so it knows what the server has not told.
+    fn must_have_told_all(&self, server: usize) {
+        if server == self.replay.borrow().master() && self.wire.has_untold(self.node) {
+            self.gap(
+                server,
+                "a server died before it had told all that it had executed",
+            );
+        }
+    }
+
+    /// Sends a mark, and waits until it comes back.
+    async fn catch_up(self: &Rc<Self>, server: usize) {
+        let observed = &self.servers[server];
+        let marks = Rc::clone(&observed.marked);
+        let mark = marks.sent.get() + 1;
+        marks.sent.set(mark);
+        let sent = async {
+            let mut marker = observed.marker.lock().await;
+            let Some(marker) = marker.as_mut() else {
+                return false;
+            };
+            let word = format!("{MARK}{mark}");
+            let length = word.len();
+            let echo = format!("*2\r\n$4\r\nECHO\r\n${length}\r\n{word}\r\n");
+            marker.writer.write_all(echo.as_bytes()).await.is_ok()
+        };
+        if !sent.await {
+            return;
+        }
+        let seen = async {
+            loop {
+                let changed = marks.changed.notified();
+                if marks.seen.get() >= mark {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        // A server that is frozen now executes nothing.
+        let _ = timeout(ANSWER, seen).await;
+    }
+
+    fn gap(&self, server: usize, reason: &str) {
+        self.servers[server]
+            .gap
+            .borrow_mut()
+            .get_or_insert_with(|| reason.to_owned());
+    }
+
+    async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
+        let mut report = ServerReport::of(server);
+        let mut chunk = vec![0; 1 << 16];
+        loop {
+            let count = reader.read(&mut chunk).await.unwrap_or(0);
+            if count == 0 {
+                break;
+            }
+            let marks = &self.servers[server].marked;
+            let told = report.read(
+                &chunk[..count],
+                self.clock.now_ns(),
+                &mut self.replay.borrow_mut(),
+                &self.wire,
+                |word| marks.echoed(word),
+            );
+            if let Err(line) = told {
+                self.gap(server, &format!("a line of MONITOR that is none: {line}"));
+                break;
+            }
+        }
+        // Nobody has to wait for what will not be read.
+        self.servers[server].marked.seen.set(u64::MAX);
+        self.servers[server].marked.changed.notify_waiters();
+    }
+}
+
+impl Marks {
+    /// A word has come back in the report.
+    fn echoed(&self, word: &[u8]) {
+        let mark = std::str::from_utf8(word).ok();
+        let mark = mark.and_then(|word| word.strip_prefix(MARK)?.parse().ok());
+        if let Some(mark) = mark {
+            self.seen.set(self.seen.get().max(mark));
+            self.changed.notify_waiters();
+        }
+    }
+}
+
+/// The wire knows what it has forwarded.
+impl Senders for Wire {
+    fn introduced(&self, word: &[u8]) -> Option<u64> {
+        Wire::introduced(word)
+    }
+
+    fn claim(&self, conn: u64, words: &[Vec<u8>]) -> Option<SentBy> {
+        let request = self.executed(conn, words)?;
+        Some(SentBy {
+            worker: request.link.worker,
+            op: request.op,
+            phase: request.phase,
+            number: request.number,
+            replied_ns: request.replied_ns,
+            closed_before: request.closed_before,
+        })
+    }
+
+    fn closed(&self, numbers: Range<usize>) -> Vec<u64> {
+        self.closed(numbers)
+    }
+}
+
+/// A connection to a server that answers.
+async fn connected(address: ServerAddress) -> io::Result<TcpStream> {
+    let connected = timeout(ANSWER, address.connect()).await;
+    connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}
+
+/// A connection on which the server reports from now on.
+async fn told_to_report(address: ServerAddress) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+    let (mut reader, mut writer) = connected(address).await?.into_split();
+    // RESP3, because a connection may do both only there.
+    let commands = "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n\
+        *4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$22\r\nnotify-keyspace-events\r\n$3\r\nExe\r\n\
+        *3\r\n$10\r\nPSUBSCRIBE\r\n$22\r\n__keyevent@*__:expired\r\n$22\r\n__keyevent@*__:evicted\r\n\
+        *1\r\n$7\r\nMONITOR\r\n";
+    writer.write_all(commands.as_bytes()).await?;
+    let mut stream = MonitorStream::default();
+    let mut answers = Vec::new();
+    let set_up = async {
+        // CONFIG SET and MONITOR are answered in lines; the others in frames.
+        while answers.len() < 2 {
+            // One byte at a time: what follows belongs to the report.
+            let mut byte = [0];
+            reader.read_exact(&mut byte).await?;
+            stream.feed(&byte);
+            while let Some(told) = stream.next_told().map_err(io::Error::other)? {
+                answers.push(told);
+            }
+        }
+        Ok::<(), io::Error>(())
+    };
+    timeout(ANSWER, set_up)
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    match answers
+        .iter()
+        .all(|told| *told == Told::Answer("OK".into()))
+    {
+        true => Ok((reader, writer)),
+        false => Err(io::Error::other(format!(
+            "the server at {address} does not report what it executes: {answers:?}"
+        ))),
+    }
+}

@@ -1,0 +1,302 @@
+//! The server backends: Redis servers, the wire and worker processes, put together. There is one file
+//! for each trait of a backend.
+
+mod clocks;
+mod custody;
+mod data;
+mod key_observer;
+mod links;
+mod nodes;
+mod probe;
+mod replication;
+mod sentinels;
+mod shortage;
+mod stored_keys;
+mod taking;
+mod workers;
+
+pub use workers::ProcessSession;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use futures_util::future::join_all;
+use picklock_scenarios::{BackendName, Capability};
+
+use self::data::Administrator;
+use self::key_observer::ObservedNode;
+use self::sentinels::NO_SENTINELS;
+use crate::adapter::control::WorkerControl;
+use crate::adapter::worker_command::WorkerCommand;
+use crate::backend::{Backend, Capabilities, Refusal};
+use crate::history::CustodyLook;
+use crate::servers::{
+    BackendError, RealServers, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock,
+    WallClockShim, WorkerContainer, WorkerContainers, master_name,
+};
+use crate::wire::{LinkId, SentinelAddresses, Wire};
+
+/// How many times an aborted task is given a chance to end.
+const YIELDS: usize = 1000;
+
+/// A worker process that is running.
+struct RunningWorker {
+    control: WorkerControl,
+    /// Its container, if it lives in one. `control` then is that of what carries its streams.
+    container: Option<WorkerContainer>,
+    // Dropped when the processes are gone: only then may the reaper forget them.
+    _registrations: [Registration; 2],
+}
+
+/// Redis servers, the wire, and worker processes.
+pub struct ServerBackend {
+    name: BackendName,
+    servers: RefCell<Option<Rc<RealServers>>>,
+    nodes: usize,
+    wire: Wire,
+    command: WorkerCommand,
+    /// Where workers in containers come from; `None`: they are processes of this machine.
+    containers: RefCell<Option<Rc<WorkerContainers>>>,
+    logs: PathBuf,
+    reaper: Reaper,
+    workers: RefCell<HashMap<usize, RunningWorker>>,
+    /// Nodes whose replica was promoted, and where it listens.
+    promoted: RefCell<HashMap<usize, ServerAddress>>,
+    /// The URLs of each worker's links: a restarted worker gets the same.
+    urls: RefCell<HashMap<usize, Vec<String>>>,
+    /// Nodes whose replication link was cut.
+    unreplicated: RefCell<HashSet<usize>>,
+    clock_shim: Option<WallClockShim>,
+    /// The workers' wall clocks, if they can be shifted.
+    worker_clocks: RefCell<HashMap<usize, Rc<ShiftedWallClock>>>,
+    /// The connection to the store, once it is open.
+    store: RefCell<Option<redis::aio::MultiplexedConnection>>,
+    administrator: Administrator,
+    /// Who listens to each node's servers; empty before [`ServerBackend::observe`].
+    observed: RefCell<Vec<Rc<ObservedNode>>>,
+    /// What the look at the keys has confirmed, once the account was taken.
+    look: Cell<Option<CustodyLook>>,
+}
+
+/// The parts of a server backend.
+pub struct Parts {
+    /// Which backend it is.
+    pub name: BackendName,
+    /// The servers, started.
+    pub servers: RealServers,
+    /// How many independent nodes there are.
+    pub nodes: usize,
+    /// The wire, with the run's clock and watcher.
+    pub wire: Wire,
+    /// What starts each worker.
+    pub command: WorkerCommand,
+    /// Where workers in containers come from.
+    pub containers: Option<WorkerContainers>,
+    /// Where workers' logs go.
+    pub logs: PathBuf,
+    /// The helper that cleans up.
+    pub reaper: Reaper,
+    /// The library that shifts the workers' wall clocks, if the run needs it and this machine
+    /// supports it.
+    pub clock_shim: Option<WallClockShim>,
+}
+
+impl ServerBackend {
+    /// Makes a backend from its parts.
+    pub fn new(parts: Parts) -> Self {
+        if let Some(password) = parts.servers.password() {
+            parts.wire.log_in(&password.text());
+        }
+        ServerBackend {
+            name: parts.name,
+            servers: RefCell::new(Some(Rc::new(parts.servers))),
+            nodes: parts.nodes,
+            wire: parts.wire,
+            command: parts.command,
+            containers: RefCell::new(parts.containers.map(Rc::new)),
+            logs: parts.logs,
+            reaper: parts.reaper,
+            workers: RefCell::default(),
+            promoted: RefCell::default(),
+            urls: RefCell::default(),
+            unreplicated: RefCell::default(),
+            clock_shim: parts.clock_shim,
+            worker_clocks: RefCell::default(),
+            store: RefCell::default(),
+            administrator: Administrator::default(),
+            observed: RefCell::default(),
+            look: Cell::default(),
+        }
+    }
+
+    /// Ends workers, wire and servers.
+    ///
+    /// # Errors
+    /// A server could not be ended. Everything else is ended nevertheless.
+    pub async fn take_down(&self) -> Result<(), BackendError> {
+        self.end_workers().await;
+        self.end_containers().await;
+        self.wire.close().await;
+        let Some(mut servers) = self.servers.take() else {
+            return Ok(());
+        };
+        // A fault that was aborted at the end of the run releases the servers only when the runtime
+        // next polls it.
+        for _ in 0..YIELDS {
+            match Rc::try_unwrap(servers) {
+                Ok(alone) => return alone.stop().await,
+                Err(shared) => servers = shared,
+            }
+            tokio::task::yield_now().await;
+        }
+        Err(BackendError::Down(
+            "the servers are still in use; the reaper ends them".into(),
+        ))
+    }
+
+    fn servers(&self) -> Result<Rc<RealServers>, Refusal> {
+        let servers = self.servers.borrow().clone();
+        servers.ok_or_else(|| Refusal::Failed("the servers are taken down".into()))
+    }
+
+    /// Where the node's master listens now.
+    fn address(&self, node: usize) -> Result<ServerAddress, Refusal> {
+        match self.promoted.borrow().get(&node) {
+            Some(promoted) => Ok(*promoted),
+            None => Ok(self.servers()?.address(node)),
+        }
+    }
+
+    /// Opens the worker's links, and returns the URLs of the nodes for it.
+    async fn open_links(&self, worker: usize) -> Result<Vec<String>, Refusal> {
+        let servers = self.servers()?;
+        let mut book = Vec::new();
+        let mut urls = Vec::new();
+        for node in 0..self.nodes {
+            let link = LinkId { worker, node };
+            // Workers ask the Sentinels for the master: the first link leads to the first server.
+            let upstream = match servers.watch() {
+                Some(_) => servers.address(node),
+                None => self.address(node)?,
+            };
+            let address = self
+                .wire
+                .open(link, upstream.socket())
+                .await
+                .map_err(failed)?;
+            urls.push(format!("redis://{address}"));
+            let Some(watch) = servers.watch() else {
+                continue;
+            };
+            let mut links = vec![address];
+            for replica in 1..watch.servers(node).len() {
+                let upstream = servers.replica_address(node, replica - 1);
+                let opened = self
+                    .wire
+                    .open_server(link, replica, upstream.socket())
+                    .await;
+                links.push(opened.map_err(failed)?);
+            }
+            book.extend(watch.servers(node).iter().copied().zip(links));
+        }
+        let Some(watch) = servers.watch() else {
+            return Ok(urls);
+        };
+        let sentinels = watch.listening().iter().zip(watch.announced());
+        let sentinels: Vec<SentinelAddresses> = sentinels
+            .map(|(listening, announced)| SentinelAddresses {
+                listening: listening.socket(),
+                announced: *announced,
+            })
+            .collect();
+        let opened = self.wire.open_sentinels(worker, &sentinels, &book).await;
+        let hosts: Vec<String> = opened
+            .map_err(failed)?
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let url = |node| format!("redis+sentinel://{}/{}", hosts.join(","), master_name(node));
+        Ok((0..self.nodes).map(url).collect())
+    }
+
+    /// Kills all workers, with all that they started. Where it is cancelled, they are still known.
+    async fn end_workers(&self) {
+        let running: BTreeSet<usize> = self.workers.borrow().keys().copied().collect();
+        let (controls, containers): (Vec<_>, Vec<_>) = running
+            .iter()
+            .filter_map(|worker| self.running(*worker).ok())
+            .unzip();
+        let contained = containers.iter().flatten();
+        // One that cannot be removed now is tried again when the backend is taken down, and by the reaper.
+        join_all(contained.map(WorkerContainer::remove)).await;
+        WorkerControl::kill_all(&controls).await;
+        let mut workers = self.workers.borrow_mut();
+        workers.retain(|worker, _| !running.contains(worker));
+    }
+
+    /// Removes what is left of the workers' containers.
+    async fn end_containers(&self) {
+        let containers = self.containers.take().and_then(Rc::into_inner);
+        if let Some(containers) = containers {
+            containers.end().await;
+        }
+    }
+
+    fn running(&self, worker: usize) -> Result<(WorkerControl, Option<WorkerContainer>), Refusal> {
+        self.workers
+            .borrow()
+            .get(&worker)
+            .map(|running| (running.control.clone(), running.container.clone()))
+            .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
+    }
+}
+
+impl ServerBackend {
+    /// The worker's wall clock; `None` if it cannot be shifted.
+    fn wall_clock(&self, worker: usize) -> Result<Option<Rc<ShiftedWallClock>>, Refusal> {
+        let Some(shim) = &self.clock_shim else {
+            return Ok(None);
+        };
+        let mut clocks = self.worker_clocks.borrow_mut();
+        if let Some(wall_clock) = clocks.get(&worker) {
+            return Ok(Some(Rc::clone(wall_clock)));
+        }
+        let wall_clock = shim.clock(&format!("worker-{worker}")).map_err(failed)?;
+        let wall_clock = Rc::new(wall_clock);
+        clocks.insert(worker, Rc::clone(&wall_clock));
+        Ok(Some(wall_clock))
+    }
+}
+
+impl Backend for ServerBackend {
+    fn name(&self) -> BackendName {
+        self.name
+    }
+
+    async fn capabilities(&self) -> Capabilities {
+        let mut capabilities = Capabilities::of(self.name);
+        let Ok(servers) = self.servers() else {
+            return capabilities;
+        };
+        if servers.watch().is_none() {
+            capabilities.lacks(Capability::Sentinels, NO_SENTINELS);
+        }
+        if let Some(why) = self.why_worker_clocks_are_fixed() {
+            capabilities.lacks(Capability::WorkerClocks, why);
+        }
+        if let Some(why) = self.why_node_clocks_are_fixed().await {
+            capabilities.lacks(Capability::NodeClocks, why);
+        }
+        capabilities
+    }
+
+    fn take_shortages(&self) -> Vec<String> {
+        self.wire.take_shortages()
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Refusal {
+    Refusal::Failed(error.to_string())
+}

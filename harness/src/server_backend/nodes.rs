@@ -1,0 +1,54 @@
+//! Nodes as processes or containers.
+
+use picklock_scenarios::Direction;
+
+use super::{ServerBackend, failed};
+use crate::backend::{Nodes, Refusal};
+use crate::servers::Servers;
+use crate::wire::{Effect, LinkFault};
+
+impl Nodes for ServerBackend {
+    async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
+        self.servers()?.pause(node).await.map_err(failed)
+    }
+
+    async fn resume_node(&self, node: usize) -> Result<(), Refusal> {
+        self.servers()?.resume(node).await.map_err(failed)
+    }
+
+    async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
+        self.kill_master(node).await?;
+        // Nobody reaches it before its observer does.
+        self.wire.close_node(node);
+        Ok(())
+    }
+
+    async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
+        let address = self.servers()?.restart(node).await.map_err(failed)?;
+        self.observe_again(node, address).await?;
+        self.wire.redirect(node, address.socket()).map_err(failed)
+    }
+}
+
+impl ServerBackend {
+    /// Kills the node's master, after it has told everything that it has executed. Requests wait meanwhile,
+    /// and are lost with it: one that it carried out after its last words would be in no account.
+    ///
+    /// # Errors
+    /// It cannot be killed.
+    pub(super) async fn kill_master(&self, node: usize) -> Result<(), Refusal> {
+        let servers = self.servers()?;
+        let Some(observer) = self.observer(node) else {
+            return servers.crash(node).await.map_err(failed);
+        };
+        let held = self.wire.impose(LinkFault {
+            nodes: Some(vec![node]),
+            direction: Some(Direction::Request),
+            ..LinkFault::everywhere(Effect::Hold)
+        });
+        observer.master_dies().await;
+        let killed = servers.crash(node).await.map_err(failed);
+        self.wire.lift(held);
+        killed
+    }
+}

@@ -1,0 +1,71 @@
+//! The server that keeps the stock, and the examination of the nodes after the run.
+
+use std::time::Duration;
+
+use super::{ServerBackend, failed};
+use crate::backend::{Probe, Refusal, StockServer};
+use crate::servers::Servers;
+
+/// A server that does not answer within this time counts as silent.
+const ANSWER: Duration = Duration::from_secs(1);
+
+impl StockServer for ServerBackend {
+    async fn ask_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
+        let open = self.store.borrow().clone();
+        let mut store = match open {
+            Some(store) => store,
+            None => {
+                // It is the server after the last node. The wire has no link to it.
+                let address = self.servers()?.address(self.nodes);
+                let client = address.client().map_err(failed)?;
+                let opened = client.get_multiplexed_async_connection().await;
+                let opened = opened.map_err(|error| {
+                    self.note_if_short("the server of the stock cannot be asked", &error);
+                    failed(error)
+                })?;
+                self.store.borrow_mut().get_or_insert(opened).clone()
+            }
+        };
+        let mut words = redis::Cmd::new();
+        words.arg(command);
+        let asked = words.query_async(&mut store);
+        match tokio::time::timeout(ANSWER, asked).await {
+            Ok(answer) => answer.map_err(failed),
+            Err(_) => Err(Refusal::Failed("no answer in time".into())),
+        }
+    }
+}
+
+impl Probe for ServerBackend {
+    async fn why_lost(&self, node: usize) -> Option<String> {
+        let address = self.address(node).ok()?;
+        let ask = async {
+            let client = address.client()?;
+            let mut connection = client.get_multiplexed_async_connection().await?;
+            redis::cmd("PING").query_async::<()>(&mut connection).await
+        };
+        let error = ask.await.err()?;
+        self.note_if_short(&format!("node {node} cannot be asked"), &error);
+        Some(format!("it does not answer any more: {error}"))
+    }
+
+    async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
+        let address = self.address(node).ok()?;
+        let look = async {
+            let client = address.client()?;
+            let mut connection = client.get_multiplexed_async_connection().await?;
+            let mut ask = redis::cmd("PTTL");
+            ask.arg(key).query_async(&mut connection).await
+        };
+        let left: redis::RedisResult<i64> = tokio::time::timeout(ANSWER, look).await.ok()?;
+        match left {
+            // −2: there is no such key.
+            Ok(left) => (left != -2).then_some(left),
+            Err(error) => {
+                let what = format!("the keys of node {node} cannot be looked at");
+                self.note_if_short(&what, &error);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Replication: cutting it, waiting for it, and ending it with a failover. Commands go directly to
+//! the servers.
+
+use std::time::Duration;
+
+use super::{ServerBackend, failed};
+use crate::backend::{Refusal, Replication};
+use crate::servers::{ServerAddress, Servers};
+
+/// A server that does not answer within this time counts as silent.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// How often a replica is asked how far it has come.
+const ASK_AGAIN: Duration = Duration::from_millis(2);
+
+impl Replication for ServerBackend {
+    async fn cut_replication(&self, node: usize) -> Result<(), Refusal> {
+        let replica = self.servers()?.replica_address(node, 0);
+        self.unreplicated.borrow_mut().insert(node);
+        cut(replica).await
+    }
+
+    async fn fail_over(&self, node: usize) -> Result<(), Refusal> {
+        let servers = self.servers()?;
+        let replica = servers.replica_address(node, 0);
+        let is_cut = self.unreplicated.borrow().contains(&node);
+        if !is_cut {
+            caught_up(servers.address(node), replica).await?;
+        }
+        let observer = self.observer(node);
+        self.kill_master(node).await?;
+        if let Some(observer) = &observer {
+            observer.master_died().await;
+        }
+        promote(replica).await?;
+        if let Some(observer) = observer {
+            // The observer counts the master as the first server.
+            observer.promoted(1).await;
+        }
+        self.promoted.borrow_mut().insert(node, replica);
+        self.wire.redirect(node, replica.socket()).map_err(failed)
+    }
+}
+
+/// Separates a replica from its master. It keeps its data, and follows a server that does not
+/// exist.
+///
+/// # Errors
+/// The replica does not answer, or refuses.
+async fn cut(replica: ServerAddress) -> Result<(), Refusal> {
+    // Port 1 of the replica's own machine: nothing listens there.
+    tell(replica, &["REPLICAOF", "127.0.0.1", "1"]).await
+}
+
+/// Makes a replica a master.
+///
+/// # Errors
+/// The replica does not answer, or refuses.
+async fn promote(replica: ServerAddress) -> Result<(), Refusal> {
+    tell(replica, &["REPLICAOF", "NO", "ONE"]).await
+}
+
+/// Waits until the replica has everything that its master had when this was called.
+///
+/// # Errors
+/// One of them does not answer, or the replica does not catch up in time.
+async fn caught_up(master: ServerAddress, replica: ServerAddress) -> Result<(), Refusal> {
+    let wanted = offset(master, "master_repl_offset").await?;
+    let catching_up = async {
+        loop {
+            if offset(replica, "slave_repl_offset").await? >= wanted {
+                return Ok(());
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    };
+    bounded(replica, catching_up).await
+}
+
+/// True when the server says that it is a replica.
+pub(super) async fn follows(server: ServerAddress) -> bool {
+    let asking = async {
+        let mut connection = connect(server).await?;
+        let role: redis::RedisResult<Vec<redis::Value>> =
+            redis::cmd("ROLE").query_async(&mut connection).await;
+        role.map_err(|error| refused(server, &error))
+    };
+    let role = bounded(server, asking).await.unwrap_or_default();
+    let word = role.first().map(redis::from_redis_value_ref::<String>);
+    word.is_some_and(|word| word.is_ok_and(|word| word == "slave"))
+}
+
+async fn tell(server: ServerAddress, words: &[&str]) -> Result<(), Refusal> {
+    bounded(server, async {
+        let mut connection = connect(server).await?;
+        let mut command = redis::Cmd::new();
+        command.arg(words);
+        let told: redis::RedisResult<()> = command.query_async(&mut connection).await;
+        told.map_err(|error| refused(server, &error))
+    })
+    .await
+}
+
+/// A number from `INFO replication`.
+async fn offset(server: ServerAddress, field: &str) -> Result<u64, Refusal> {
+    bounded(server, async {
+        let mut connection = connect(server).await?;
+        let mut command = redis::Cmd::new();
+        command.arg("INFO").arg("replication");
+        let info: redis::RedisResult<String> = command.query_async(&mut connection).await;
+        let info = info.map_err(|error| refused(server, &error))?;
+        let mut fields = info.lines().filter_map(|line| line.split_once(':'));
+        let found = fields.find(|(name, _)| *name == field);
+        found
+            .and_then(|(_, value)| value.trim().parse().ok())
+            .ok_or_else(|| Refusal::Failed(format!("the server at {server} does not tell {field}")))
+    })
+    .await
+}
+
+async fn connect(server: ServerAddress) -> Result<redis::aio::MultiplexedConnection, Refusal> {
+    let client = server.client().map_err(|error| refused(server, &error))?;
+    let connected = client.get_multiplexed_async_connection().await;
+    connected.map_err(|error| refused(server, &error))
+}
+
+async fn bounded<T>(
+    server: ServerAddress,
+    asking: impl Future<Output = Result<T, Refusal>>,
+) -> Result<T, Refusal> {
+    let answered = tokio::time::timeout(ANSWER, asking).await;
+    answered.unwrap_or_else(|_| {
+        Err(Refusal::Failed(format!(
+            "the server at {server} did not answer within {ANSWER:?}"
+        )))
+    })
+}
+
+fn refused(server: ServerAddress, error: &redis::RedisError) -> Refusal {
+    Refusal::Failed(format!("the server at {server}: {error}"))
+}

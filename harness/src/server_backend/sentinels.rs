@@ -1,0 +1,38 @@
+//! The Sentinels of a run, if it has any.
+
+use std::time::Duration;
+
+use super::replication::follows;
+use super::{ServerBackend, failed};
+use crate::backend::{Refusal, Sentinels};
+use crate::servers::Servers;
+
+/// Why a run cannot be failed over by Sentinels.
+pub(super) const NO_SENTINELS: &str = "the scenario has no Sentinels";
+
+/// How often a stale master is asked whether it follows another.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
+
+impl Sentinels for ServerBackend {
+    async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal> {
+        let servers = self.servers()?;
+        let Some(watch) = servers.watch() else {
+            return Err(Refusal::Failed(NO_SENTINELS.into()));
+        };
+        let server = watch.promoted(node).await.map_err(failed)?;
+        let address = servers.replica_address(node, server - 1);
+        self.promoted.borrow_mut().insert(node, address);
+        let [old, new] = [0, server].map(|server| watch.servers(node)[server]);
+        Ok(format!(
+            "the Sentinels made {new} its master in place of {old}"
+        ))
+    }
+
+    async fn demoted_by_sentinels(&self, node: usize) {
+        let Ok(servers) = self.servers() else { return };
+        // A server that does not answer is no replica yet.
+        while !follows(servers.address(node)).await {
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    }
+}

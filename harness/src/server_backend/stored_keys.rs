@@ -1,0 +1,89 @@
+//! What a server has after a start: all its keys, read at once.
+
+use std::io;
+use std::time::Duration;
+
+use redis::Value;
+use tokio::net::TcpStream;
+
+use crate::account::{StoredKey, StoredValue};
+use crate::servers::ServerAddress;
+use crate::wire::is_shortage;
+
+/// A server that does not answer within this time is frozen or gone.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// Name, type, remaining life, and value.
+type Row = (Vec<u8>, String, i64, Vec<Value>);
+
+/// What was read.
+pub(super) struct Stored {
+    pub(super) keys: Vec<StoredKey>,
+    /// What the server's wall clock showed: microseconds since the Unix epoch.
+    pub(super) wall_us: i64,
+}
+
+/// What came of a look at a server's keys.
+pub(super) enum Look {
+    /// It has these.
+    Keys(Stored),
+    /// It is not there.
+    Gone,
+    /// It is there, and does not answer.
+    Frozen,
+    /// It refuses, or we could not ask: why, in words.
+    Failed(String),
+}
+
+/// Looks at what a server has.
+pub(super) async fn look(address: ServerAddress) -> Look {
+    let error = match read(address).await {
+        Ok(stored) => return Look::Keys(stored),
+        Err(error) => error,
+    };
+    if error.kind() == io::ErrorKind::TimedOut {
+        return Look::Frozen;
+    }
+    // The error does not say whether there is a server.
+    match TcpStream::connect(address.socket()).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Look::Gone,
+        Err(error) if is_shortage(&error) => {
+            Look::Failed(format!("the observer ran short: {error}"))
+        }
+        _ => Look::Failed(error.to_string()),
+    }
+}
+
+/// Reads what a server has.
+///
+/// # Errors
+/// It does not answer, or refuses.
+pub(super) async fn read(address: ServerAddress) -> io::Result<Stored> {
+    let asked = async {
+        let client = address.client()?;
+        let mut connection = client.get_multiplexed_async_connection().await?;
+        let mut script = redis::cmd("EVAL");
+        script.arg(StoredKey::READ_ALL).arg(0);
+        script.query_async(&mut connection).await
+    };
+    let asked = tokio::time::timeout(ANSWER, asked).await;
+    let read: redis::RedisResult<((i64, i64), Vec<Row>)> =
+        asked.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
+    let ((seconds, micros), all) = read.map_err(io::Error::other)?;
+    let wall_us = seconds.saturating_mul(1_000_000).saturating_add(micros);
+    let keys = all
+        .into_iter()
+        .map(|(name, kind, ttl_ms, value)| StoredKey {
+            name,
+            value: StoredValue::of(&kind, value.iter().map(bytes).collect()),
+            ttl_ms,
+        });
+    Ok(Stored {
+        keys: keys.collect(),
+        wall_us,
+    })
+}
+
+fn bytes(value: &Value) -> Vec<u8> {
+    redis::from_redis_value_ref(value).unwrap_or_default()
+}

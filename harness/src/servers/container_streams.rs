@@ -1,0 +1,89 @@
+//! Carries the standard streams of a worker's container: a process of its own does it, so that a worker in
+//! a container looks to the driver like any other.
+
+use std::pin::Pin;
+
+use futures_util::{Stream, StreamExt};
+use testcontainers::bollard::Docker;
+use testcontainers::bollard::container::{AttachContainerResults, LogOutput};
+use testcontainers::bollard::errors::Error;
+use testcontainers::bollard::query_parameters::{
+    AttachContainerOptionsBuilder, StartContainerOptions, WaitContainerOptions,
+};
+use tokio::io::{AsyncWrite, AsyncWriteExt, copy, stderr, stdin, stdout};
+
+use super::BackendError;
+use super::engine::{self, refused};
+
+type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
+
+/// Starts the container and copies its streams from and to those of this process, until the container
+/// ends. Returns the status that it exited with.
+///
+/// # Errors
+/// The engine does not answer, or refuses.
+pub async fn carry_streams(name: &str) -> Result<u8, BackendError> {
+    let engine = engine::connect().await?;
+    let options = AttachContainerOptionsBuilder::new()
+        .stdin(true)
+        .stdout(true)
+        .stderr(true)
+        .stream(true)
+        .build();
+    let failed = |doing| refused(name, doing);
+    // Before it starts: its first words must not be lost.
+    let attached = engine.attach_container(name, Some(options)).await;
+    let AttachContainerResults { output, input } =
+        attached.map_err(failed("attach to the container"))?;
+    let started = engine.start_container(name, None::<StartContainerOptions>);
+    started.await.map_err(failed("start the container"))?;
+    tokio::select! {
+        // Only the end of the output counts. Input that ends is passed on.
+        () = copy_output(output) => {}
+        () = copy_input(input) => {}
+    }
+    Ok(exit_status(&engine, name).await)
+}
+
+async fn copy_output(mut output: Output) {
+    let (mut out, mut err) = (stdout(), stderr());
+    while let Some(Ok(frame)) = output.next().await {
+        let written = match frame {
+            LogOutput::StdErr { message } => match err.write_all(&message).await {
+                Ok(()) => err.flush().await,
+                error => error,
+            },
+            LogOutput::StdOut { message }
+            | LogOutput::StdIn { message }
+            | LogOutput::Console { message } => match out.write_all(&message).await {
+                Ok(()) => out.flush().await,
+                error => error,
+            },
+        };
+        // Nobody reads any more.
+        if written.is_err() {
+            return;
+        }
+    }
+}
+
+/// Never ends: an adapter may answer after its input has ended.
+async fn copy_input(mut input: Pin<Box<dyn AsyncWrite + Send>>) {
+    // One that does not read any more is seen at the end of its output.
+    let _ = copy(&mut stdin(), &mut input).await;
+    let _ = input.shutdown().await;
+    std::future::pending().await
+}
+
+/// A container that is gone was killed.
+async fn exit_status(engine: &Docker, name: &str) -> u8 {
+    const KILLED: u8 = 137;
+    let mut waiting = engine.wait_container(name, None::<WaitContainerOptions>);
+    match waiting.next().await {
+        Some(Ok(ended)) => u8::try_from(ended.status_code).unwrap_or(u8::MAX),
+        Some(Err(Error::DockerContainerWaitError { code, .. })) => {
+            u8::try_from(code).unwrap_or(u8::MAX)
+        }
+        Some(Err(_)) | None => KILLED,
+    }
+}

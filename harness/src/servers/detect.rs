@@ -1,0 +1,85 @@
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::{BackendError, Binary, Image};
+use crate::named_server::NamedServer;
+
+/// A server backend that this machine supports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerKind {
+    /// Containers of this image.
+    Docker(Image),
+    /// Processes of this program.
+    Process(Binary),
+}
+
+/// Which server backend this machine supports, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detection {
+    /// The preferred server backend; `None`: this machine supports none.
+    pub backend: Option<ServerKind>,
+    /// Why that one, in one line.
+    pub reason: String,
+}
+
+/// An engine that answers the first request may still hang on the second.
+const DOCKER_PATIENCE: Duration = Duration::from_millis(1900);
+
+/// Looks for a container engine with a Redis image that is present or can be pulled, then for a
+/// server program. `image`, `binary` and `named` are the choices of the user, if any. Takes less
+/// than two seconds,
+/// even if the engine or the registry does not answer.
+pub async fn detect(
+    image: Option<&str>,
+    binary: Option<&Path>,
+    named: Option<NamedServer>,
+) -> Detection {
+    let no_docker = match timeout(DOCKER_PATIENCE, Image::choose(image, named)).await {
+        Ok(Ok(image)) => {
+            let reason = format!("a container engine answers; {}", image.reason());
+            return Detection {
+                backend: Some(ServerKind::Docker(image)),
+                reason,
+            };
+        }
+        Ok(Err(error)) => in_short(&error),
+        Err(_) => "the container engine hangs".to_owned(),
+    };
+    match Binary::choose(binary, named) {
+        Ok(binary) => Detection {
+            reason: format!("{}; not docker: {no_docker}", binary.reason()),
+            backend: Some(ServerKind::Process(binary)),
+        },
+        Err(error) => Detection {
+            backend: None,
+            reason: format!("not docker: {no_docker}; not process: {}", in_short(&error)),
+        },
+    }
+}
+
+/// The error without the advice, which does not apply if another backend is supported.
+fn in_short(error: &BackendError) -> String {
+    let text = match error {
+        BackendError::Engine(why) => format!("no container engine answers ({why})"),
+        BackendError::NoImage { image, why } => format!("{image} cannot be pulled ({why})"),
+        BackendError::NoDefaultImage {
+            official,
+            local,
+            why,
+        } => {
+            format!(
+                "{official} cannot be pulled ({why}), and scripts/redis-image has not built {local}"
+            )
+        }
+        BackendError::NoBinary { .. } => "no Redis or Valkey server on PATH".to_owned(),
+        BackendError::CannotRun {
+            program, source, ..
+        } => {
+            format!("cannot run {} ({source})", program.display())
+        }
+        other => other.to_string(),
+    };
+    text.replace('\n', " ")
+}

@@ -1,0 +1,96 @@
+//! Requests to the container engine, apart from those of single containers.
+
+use std::time::Duration;
+
+use testcontainers::bollard::Docker;
+use testcontainers::bollard::errors::Error;
+use testcontainers::bollard::query_parameters::RemoveContainerOptionsBuilder;
+use tokio::time::timeout;
+
+use super::BackendError;
+
+/// Label with the run's id.
+pub(super) const RUN_LABEL: &str = "picklock.run";
+
+/// Label with the [`ProcessIdentity`] of the process that owns the run.
+pub(super) const OWNER_LABEL: &str = "picklock.owner";
+
+/// A local engine answers within milliseconds. `detect` takes at most two seconds in all, so this
+/// must be shorter.
+const ANSWER_PATIENCE: Duration = Duration::from_millis(700);
+
+/// The engine, if it answers.
+pub(super) async fn connect() -> Result<Docker, BackendError> {
+    let asked = async {
+        let engine = testcontainers::core::client::docker_client_instance()
+            .await
+            .map_err(|e| e.to_string())?;
+        engine.ping().await.map_err(|e| sentence(&e))?;
+        Ok(engine)
+    };
+    timeout(ANSWER_PATIENCE, asked)
+        .await
+        .unwrap_or_else(|_| Err(format!("no answer within {ANSWER_PATIENCE:?}")))
+        .map_err(BackendError::Engine)
+}
+
+/// An error with its causes: the texts of the engine client leave out the cause.
+pub(super) fn sentence(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+/// True if the engine runs without root. Then its containers' host network is not this machine's.
+pub(super) async fn is_rootless(engine: &Docker) -> bool {
+    let options = engine.info().await.map(|info| info.security_options);
+    let options = options.unwrap_or_default();
+    options.iter().flatten().any(|it| it.contains("rootless"))
+}
+
+/// The user that a server must run as so that this process may change its files; `None` for the user
+/// that the image chooses. Root may change every file. In a rootless engine the root of a container is
+/// the user of the engine.
+pub(super) async fn user_of_our_files(engine: &Docker) -> Option<String> {
+    let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
+    if user.is_root() {
+        return None;
+    }
+    (!is_rootless(engine).await).then(|| format!("{}:{}", user.as_raw(), group.as_raw()))
+}
+
+/// Kills a container if it is up, and removes it with its volumes. One that is gone already, or is being
+/// removed, is no error.
+pub(super) async fn remove_container(engine: &Docker, id: &str) -> Result<(), Error> {
+    let options = RemoveContainerOptionsBuilder::new()
+        .force(true)
+        .v(true)
+        .build();
+    match engine.remove_container(id, Some(options)).await {
+        Err(Error::DockerResponseServerError {
+            status_code: 404 | 409,
+            ..
+        }) => Ok(()),
+        other => other,
+    }
+}
+
+/// The engine refused what was asked of a container. `name`: which one, or what it is for.
+pub(super) fn refused(
+    name: &str,
+    doing: &'static str,
+) -> impl FnOnce(Error) -> BackendError + use<> {
+    let node = name.to_owned();
+    move |source| BackendError::Refused {
+        node,
+        doing,
+        source: Box::new(source),
+    }
+}

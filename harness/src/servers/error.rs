@@ -1,0 +1,247 @@
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use testcontainers::TestcontainersError;
+use testcontainers::bollard;
+
+use super::ServerAddress;
+use super::program_fault::ProgramFault;
+use super::reaper::ReaperError;
+use crate::named_server::NamedServer;
+
+/// Why servers could not be started, or a fault could not be applied to one or undone.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// No server on PATH.
+    #[error(
+        "no Redis server found: looked for {looked_for} on PATH; install one (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`), name one with `--redis-server PATH`, or choose another backend"
+    )]
+    NoBinary {
+        /// The names that were tried.
+        looked_for: String,
+    },
+    /// The server that was chosen by name is not there.
+    #[error("{server} is not here: there is no {}; `scripts/servers {server}` brings it into target/servers, and PICKLOCK_SERVERS names another directory", path.display())]
+    NoNamedServer {
+        /// The server.
+        server: NamedServer,
+        /// Where its program would be.
+        path: PathBuf,
+    },
+    /// The program could not be run.
+    #[error("cannot run {}: {source}{}; `--redis-server` wants the path of a `redis-server` or `valkey-server`", program.display(), why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default())]
+    CannotRun {
+        /// The program.
+        program: PathBuf,
+        /// What its file says about that.
+        why: Option<ProgramFault>,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A server ended before it was ready.
+    #[error("{node}: {} ended at start ({status}); {log}", program.display())]
+    DiedAtStart {
+        /// Which server.
+        node: String,
+        /// The program.
+        program: PathBuf,
+        /// How it ended.
+        status: String,
+        /// The end of its log.
+        log: String,
+    },
+    /// A server did not get ready.
+    #[error("{node} did not get ready within {after:?}; {log}")]
+    NotReady {
+        /// Which server.
+        node: String,
+        /// The time limit.
+        after: Duration,
+        /// The end of its log.
+        log: String,
+    },
+    /// The run opens more files and connections than this process may have.
+    #[error(
+        "this process may have at most {limit} open files and connections, and a run with {workers} workers and {nodes} nodes needs at least {need}; raise the limit (`ulimit -n`, as far as `ulimit -Hn` allows), or choose fewer workers or nodes"
+    )]
+    TooFewDescriptors {
+        /// The limit.
+        limit: u64,
+        /// How many are needed, those that are open already included.
+        need: u64,
+        /// Workers of the run.
+        workers: usize,
+        /// Nodes of the run.
+        nodes: usize,
+    },
+    /// The node is down, so it cannot be frozen, thawed or killed.
+    #[error("{0} is down")]
+    Down(String),
+    /// The node is up, so it cannot be restarted.
+    #[error("{0} is up; only a killed node can be restarted")]
+    Up(String),
+    /// The servers were started without the library that shifts their clocks.
+    #[error(
+        "the wall clock of {0} cannot be shifted: that needs Linux on x86_64 or aarch64, and a temporary directory without blanks and colons in its path"
+    )]
+    FixedClock(String),
+    /// The shift of a server's clock has no effect.
+    #[error(
+        "the wall clock of {0} was shifted, and the server does not see it: is it a static program, or are its files on a file system without `exec`?"
+    )]
+    ClockNotShifted(String),
+    /// A replica's link to its master did not come up.
+    #[error("the replica at {replica} did not reach its master within {after:?}: {seen}")]
+    NotReplicating {
+        /// The replica.
+        replica: ServerAddress,
+        /// The time limit.
+        after: Duration,
+        /// Its last state.
+        seen: String,
+    },
+    /// The Sentinels did not find each other and the servers.
+    #[error("the Sentinels did not find each other and all servers within {after:?}: {seen}")]
+    NotWatching {
+        /// The time limit.
+        after: Duration,
+        /// The last state of one of them.
+        seen: String,
+    },
+    /// The Sentinels did not promote a replica.
+    #[error(
+        "the Sentinels did not fail over node {node} within {after:?}: {seen}; `--out` keeps their logs"
+    )]
+    NotPromoted {
+        /// The node.
+        node: usize,
+        /// The time limit.
+        after: Duration,
+        /// Their last state.
+        seen: String,
+    },
+    /// A server did not answer as Redis does.
+    #[error("the server at {address} did not answer {question}: {source}")]
+    Unanswered {
+        /// The server.
+        address: ServerAddress,
+        /// The command.
+        question: &'static str,
+        /// The error of the client.
+        source: redis::RedisError,
+    },
+    /// A server does not report what it executes.
+    #[error(
+        "the server at {address} does not report what it executes (MONITOR): {source}; {condition}"
+    )]
+    NotReporting {
+        /// The server.
+        address: ServerAddress,
+        /// Why not.
+        source: io::Error,
+        /// How the server is, with the end of its log.
+        condition: String,
+    },
+    /// No container engine.
+    #[error(
+        "no container engine answers ({0}); start Docker, point DOCKER_HOST at one, or choose `--backend process`"
+    )]
+    Engine(String),
+    /// The image is neither present nor can it be pulled.
+    #[error("the image {image} is not here and cannot be pulled: {why}")]
+    NoImage {
+        /// Its reference.
+        image: String,
+        /// The error of the engine.
+        why: String,
+    },
+    /// The image of the lock under test is not present.
+    #[error(
+        "the image {image} of the lock is not here: build it, or fetch it with `docker pull {image}`"
+    )]
+    NoLockImage {
+        /// Its reference.
+        image: String,
+    },
+    /// Workers in containers cannot reach the wire.
+    #[error(
+        "this container engine runs without root, and its containers do not reach the loopback interface of this machine: a lock in a container needs an engine that runs as root"
+    )]
+    RootlessEngine,
+    /// The server that was chosen by name has no image.
+    #[error("{server} has no image here: `scripts/redis-image {server}` builds {}, without a registry", server.image())]
+    NoNamedImage {
+        /// The server.
+        server: NamedServer,
+    },
+    /// None of the default images is present or can be pulled.
+    #[error(
+        "no Redis image: {official} is not here and cannot be pulled ({why}), and there is no {local}; `scripts/redis-image` builds that one without a registry, `--image REF` names another"
+    )]
+    NoDefaultImage {
+        /// The official image.
+        official: &'static str,
+        /// The image that the script builds.
+        local: &'static str,
+        /// The error of the engine.
+        why: String,
+    },
+    /// A container could not be handled.
+    #[error("{node}: cannot {doing}: {source}")]
+    Container {
+        /// Which server.
+        node: String,
+        /// What was tried.
+        doing: &'static str,
+        /// What went wrong.
+        source: Box<TestcontainersError>,
+    },
+    /// The engine refused.
+    #[error("{node}: the container engine cannot {doing}: {source}")]
+    Refused {
+        /// Which server.
+        node: String,
+        /// What was tried.
+        doing: &'static str,
+        /// The error of the engine.
+        source: Box<bollard::errors::Error>,
+    },
+    /// The engine gave a container no address.
+    #[error("{0}: the container engine gave it no address in a network of its own")]
+    NoNetwork(String),
+    /// The clean-up helper failed.
+    #[error(transparent)]
+    Reaper(#[from] ReaperError),
+    /// The operating system refused.
+    #[error("cannot {doing}: {source}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+/// Adds what was tried to an error of the system.
+pub(super) fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> BackendError {
+    let doing = doing.into();
+    move |source| BackendError::Io { doing, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who judges knows the error by its words.
+    #[test]
+    fn a_failover_that_did_not_come_is_known_to_the_checkers() {
+        let error = BackendError::NotPromoted {
+            node: 0,
+            after: Duration::from_secs(20),
+            seen: "they name the old master".into(),
+        };
+        let said = error.to_string();
+        assert!(said.contains(crate::check::NO_FAILOVER), "{said}");
+    }
+}

@@ -1,0 +1,276 @@
+//! Redis Sentinels: their configuration, and the commands that the backend sends to them.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use redis::aio::MultiplexedConnection;
+use redis::{RedisResult, cmd};
+use tokio::time::timeout;
+
+use super::{BackendError, Password, ServerAddress, server_queries};
+
+/// After this time without an answer, the first Sentinel considers a master down. Redis's default
+/// is 30 s; nothing else about Sentinel's own timing is changed, so a failover takes one to three
+/// seconds and a stale master is left alone for at least eight.
+const DOWN_AFTER: Duration = Duration::from_millis(400);
+
+/// Each Sentinel notices this much later than the one before. If all noticed at once, each would
+/// vote for itself, and an election without a winner is repeated only much later.
+const STAGGER: Duration = Duration::from_millis(250);
+
+/// A failed failover is repeated after twice this time. It is also how long Sentinels tolerate a
+/// replica that does not follow the master they know, as after `cut-replication`.
+const FAILOVER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long Sentinels may take to find each other and all servers.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long Sentinels may take to promote a replica: a failed election is repeated only after a
+/// minute, and by then all leases have expired.
+const PROMOTION_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Pause between two requests.
+const POLL: Duration = Duration::from_millis(10);
+
+/// The name by which the Sentinels know a node.
+pub fn master_name(node: usize) -> String {
+    format!("picklock-{node}")
+}
+
+/// The configuration of one Sentinel out of `sentinels`: it watches the first server of each node.
+pub(super) fn configuration(
+    servers: &[Vec<SocketAddr>],
+    number: usize,
+    sentinels: usize,
+    password: Option<Password>,
+) -> String {
+    let quorum = sentinels / 2 + 1;
+    let down_after = (0..number).fold(DOWN_AFTER, |after, _| after + STAGGER);
+    let mut text = String::new();
+    let masters = servers.iter().filter_map(|node| node.first());
+    for (node, master) in masters.enumerate() {
+        let name = master_name(node);
+        let (ip, port) = (master.ip(), master.port());
+        text.push_str(&format!(
+            "sentinel monitor {name} {ip} {port} {quorum}\n\
+             sentinel down-after-milliseconds {name} {}\n\
+             sentinel failover-timeout {name} {}\n\
+             sentinel parallel-syncs {name} 1\n",
+            down_after.as_millis(),
+            FAILOVER_TIMEOUT.as_millis(),
+        ));
+        if let Some(password) = password {
+            text.push_str(&format!("sentinel auth-pass {name} {}\n", password.text()));
+        }
+    }
+    if let Some(password) = password {
+        // Sentinels give it to each other, too.
+        text.push_str(&format!("requirepass {}\n", password.text()));
+    }
+    // A Sentinel in a container gets its clients from other addresses than loopback. The password keeps
+    // others out.
+    text.push_str("protected-mode no\n");
+    text
+}
+
+/// The Sentinels of a run, and the addresses that they announce.
+#[derive(Debug)]
+pub struct Watch {
+    listening: Vec<ServerAddress>,
+    announced: Vec<SocketAddr>,
+    servers: Vec<Vec<SocketAddr>>,
+}
+
+impl Watch {
+    /// Waits until every Sentinel knows all others and all servers; `None` without Sentinels.
+    /// `listening`: where they are on loopback; `announced`: where they find each other;
+    /// `servers`: where they find each node's servers, the master first.
+    pub(super) async fn begin(
+        listening: Vec<ServerAddress>,
+        announced: Vec<SocketAddr>,
+        servers: Vec<Vec<SocketAddr>>,
+    ) -> Result<Option<Watch>, BackendError> {
+        if listening.is_empty() {
+            return Ok(None);
+        }
+        let watch = Watch {
+            listening,
+            announced,
+            servers,
+        };
+        watch.introduce().await?;
+        let mut seen = String::new();
+        let known = async {
+            while let Some(missing) = watch.missing().await? {
+                seen = missing;
+                tokio::time::sleep(POLL).await;
+            }
+            Ok(())
+        };
+        match timeout(START_PATIENCE, known).await {
+            Ok(known) => known.map(|()| Some(watch)),
+            Err(_) => Err(BackendError::NotWatching {
+                after: START_PATIENCE,
+                seen,
+            }),
+        }
+    }
+
+    /// Where the Sentinels listen, on loopback.
+    pub fn listening(&self) -> &[ServerAddress] {
+        &self.listening
+    }
+
+    /// Where the Sentinels say that they are, in the same order.
+    pub fn announced(&self) -> &[SocketAddr] {
+        &self.announced
+    }
+
+    /// Where the Sentinels say that the servers of a node are: its first master, then its
+    /// replicas.
+    pub fn servers(&self, node: usize) -> &[SocketAddr] {
+        &self.servers[node]
+    }
+
+    /// Waits until all Sentinels name a replica of the node as its master, and returns which one:
+    /// its number among the [servers](Watch::servers).
+    ///
+    /// # Errors
+    /// They do not do so in time, or do not answer.
+    pub async fn promoted(&self, node: usize) -> Result<usize, BackendError> {
+        let name = master_name(node);
+        let mut seen = String::new();
+        let promoted = async {
+            loop {
+                let asked = self.listening.iter().map(|at| master(*at, &name));
+                let named = try_join_all(asked).await?;
+                let number = |at: &SocketAddr| self.servers[node].iter().position(|one| one == at);
+                if let Some(server) = named.first().and_then(number)
+                    && server > 0
+                    && named.iter().all(|other| *other == named[0])
+                {
+                    return Ok(server);
+                }
+                seen = format!("they name {named:?} as its master");
+                tokio::time::sleep(POLL).await;
+            }
+        };
+        match timeout(PROMOTION_PATIENCE, promoted).await {
+            Ok(promoted) => promoted,
+            Err(_) => Err(BackendError::NotPromoted {
+                node,
+                after: PROMOTION_PATIENCE,
+                seen,
+            }),
+        }
+    }
+
+    /// Introduces every Sentinel to every other, with the message that they would send themselves,
+    /// but only every two seconds.
+    async fn introduce(&self) -> Result<(), BackendError> {
+        let identities = try_join_all(self.listening.iter().map(|at| identity(*at))).await?;
+        for (to, listening) in self.listening.iter().enumerate() {
+            let mut connection = server_queries::connection(*listening, "PUBLISH").await?;
+            let others = identities.iter().zip(&self.announced).enumerate();
+            for (_, (identity, at)) in others.filter(|(other, _)| *other != to) {
+                let masters = self.servers.iter().filter_map(|node| node.first());
+                for (node, master) in masters.enumerate() {
+                    let greeting = format!(
+                        "{},{},{identity},0,{},{},{},0",
+                        at.ip(),
+                        at.port(),
+                        master_name(node),
+                        master.ip(),
+                        master.port()
+                    );
+                    let greet = cmd("PUBLISH")
+                        .arg("__sentinel__:hello")
+                        .arg(greeting)
+                        .to_owned();
+                    let greeted: RedisResult<()> = greet.query_async(&mut connection).await;
+                    greeted.map_err(server_queries::unanswered(*listening, "PUBLISH"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What one of the Sentinels does not know yet.
+    async fn missing(&self) -> Result<Option<String>, BackendError> {
+        for (number, listening) in self.listening.iter().enumerate() {
+            let mut connection = server_queries::connection(*listening, "SENTINEL MASTER").await?;
+            for (node, servers) in self.servers.iter().enumerate() {
+                let ready = ready(&mut connection, node, self.listening.len(), servers.len());
+                let ready = ready
+                    .await
+                    .map_err(server_queries::unanswered(*listening, "SENTINEL MASTER"))?;
+                if let Err(reason) = ready {
+                    return Ok(Some(format!("Sentinel {number}: {reason}")));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a Sentinel could fail over this node now.
+async fn ready(
+    connection: &mut MultiplexedConnection,
+    node: usize,
+    sentinels: usize,
+    servers: usize,
+) -> RedisResult<Result<(), String>> {
+    let name = master_name(node);
+    let ask = |what: &str| cmd("SENTINEL").arg(what).arg(&name).to_owned();
+    let master: HashMap<String, String> = ask("MASTER").query_async(connection).await?;
+    let replicas: Vec<HashMap<String, String>> = ask("REPLICAS").query_async(connection).await?;
+    let field = |of: &HashMap<String, String>, field: &str| -> String {
+        of.get(field).cloned().unwrap_or_default()
+    };
+    let others = field(&master, "num-other-sentinels");
+    if field(&master, "flags") != "master" || others != (sentinels - 1).to_string() {
+        return Ok(Err(format!(
+            "{name} is `{}`, watched by {others} others",
+            field(&master, "flags")
+        )));
+    }
+    // A replica that it has heard of but not yet heard from is `s_down` or `disconnected`.
+    let heard = replicas.iter().filter(|replica| {
+        field(replica, "flags") == "slave" && field(replica, "master-link-status") == "ok"
+    });
+    let heard = heard.count();
+    Ok(if heard + 1 == servers {
+        Ok(())
+    } else {
+        Err(format!("{name} has {heard} of {} replicas", servers - 1))
+    })
+}
+
+async fn identity(sentinel: ServerAddress) -> Result<String, BackendError> {
+    let mut connection = server_queries::connection(sentinel, "SENTINEL MYID").await?;
+    let identity = cmd("SENTINEL")
+        .arg("MYID")
+        .query_async(&mut connection)
+        .await;
+    identity.map_err(server_queries::unanswered(sentinel, "SENTINEL MYID"))
+}
+
+/// Where a Sentinel says that the master is.
+async fn master(sentinel: ServerAddress, name: &str) -> Result<SocketAddr, BackendError> {
+    const QUESTION: &str = "SENTINEL GET-MASTER-ADDR-BY-NAME";
+    let mut connection = server_queries::connection(sentinel, QUESTION).await?;
+    let asked: RedisResult<(String, u16)> = cmd("SENTINEL")
+        .arg("GET-MASTER-ADDR-BY-NAME")
+        .arg(name)
+        .query_async(&mut connection)
+        .await;
+    let (ip, port) = asked.map_err(server_queries::unanswered(sentinel, QUESTION))?;
+    let ip = ip.parse().map_err(|_| {
+        let what = format!("`{ip}` is no address");
+        let error = redis::RedisError::from(std::io::Error::other(what));
+        server_queries::unanswered(sentinel, QUESTION)(error)
+    })?;
+    Ok(SocketAddr::new(ip, port))
+}

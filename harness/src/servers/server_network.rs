@@ -1,0 +1,120 @@
+//! The network of a run's servers in containers. No other container is on it, so what runs on the same
+//! engine does not reach them, and no server of another run gets the address of one that was killed.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use testcontainers::bollard::Docker;
+use testcontainers::bollard::models::{Network, NetworkCreateRequest};
+use testcontainers::bollard::query_parameters::ListNetworksOptionsBuilder;
+
+use super::engine::{OWNER_LABEL, RUN_LABEL, refused};
+use super::{BackendError, ProcessIdentity};
+use crate::clock::wall_clock;
+
+/// Label with the time at which the network was made, in seconds since the Unix epoch.
+const MADE_LABEL: &str = "picklock.made";
+
+/// What was tried, with what helps where the engine has no addresses left. Docker has some for thirty networks,
+/// unless its `default-address-pools` say more.
+const MAKING: &str = "make a network for the run (fewer `--jobs` need fewer, `docker network prune` removes unused ones)";
+
+/// Makes the network of a run, and returns its name.
+///
+/// # Errors
+/// The engine refuses.
+pub(super) async fn create(
+    engine: &Docker,
+    run: &str,
+    owner: &str,
+) -> Result<String, BackendError> {
+    let name = format!("picklock-{run}");
+    let labels = [
+        (RUN_LABEL, run.to_owned()),
+        (OWNER_LABEL, owner.to_owned()),
+        (MADE_LABEL, wall_clock().as_secs().to_string()),
+    ];
+    let labels = labels.map(|(label, value)| (label.to_owned(), value));
+    let request = NetworkCreateRequest {
+        name: name.clone(),
+        labels: Some(HashMap::from(labels)),
+        ..NetworkCreateRequest::default()
+    };
+    let created = engine.create_network(request).await;
+    created.map_err(refused(&name, MAKING))?;
+    Ok(name)
+}
+
+/// Removes the networks with this label. True if none is left.
+pub(super) async fn remove(engine: &Docker, label: &str) -> bool {
+    let Ok(found) = labelled(engine, label).await else {
+        return false;
+    };
+    let removals = found.iter().map(|network| remove_one(engine, network));
+    join_all(removals).await.into_iter().all(|removed| removed)
+}
+
+/// Removes the networks of dead owners. One that still has containers stays.
+pub(super) async fn sweep(engine: &Docker) {
+    let found = labelled(engine, OWNER_LABEL).await.unwrap_or_default();
+    let orphans = found.iter().filter(|network| is_orphan(network));
+    join_all(orphans.map(|network| remove_one(engine, network))).await;
+}
+
+async fn labelled(
+    engine: &Docker,
+    label: &str,
+) -> Result<Vec<Network>, testcontainers::bollard::errors::Error> {
+    let filters = HashMap::from([("label", vec![label])]);
+    let options = ListNetworksOptionsBuilder::new().filters(&filters).build();
+    engine.list_networks(Some(options)).await
+}
+
+/// True if it is gone. The engine refuses while containers are on it.
+async fn remove_one(engine: &Docker, network: &Network) -> bool {
+    let Some(id) = network.id.as_deref() else {
+        return false;
+    };
+    engine.remove_network(id).await.is_ok()
+}
+
+fn is_orphan(network: &Network) -> bool {
+    let label = |name| network.labels.as_ref()?.get(name);
+    let owner = label(OWNER_LABEL).and_then(|text| text.parse::<ProcessIdentity>().ok());
+    let made_at = label(MADE_LABEL).and_then(|text| text.parse().ok());
+    owner.is_some_and(|owner| owner.is_gone(Duration::from_secs(made_at.unwrap_or(u64::MAX))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(owner: &str, made_at: &str) -> Network {
+        let labels = [(OWNER_LABEL, owner), (MADE_LABEL, made_at)];
+        let labels = labels.map(|(label, value)| (label.to_owned(), value.to_owned()));
+        Network {
+            labels: Some(HashMap::from(labels)),
+            ..Network::default()
+        }
+    }
+
+    #[test]
+    fn the_network_of_a_dead_owner_is_an_orphan_and_no_other() {
+        let here = ProcessIdentity::this_process().unwrap().to_string();
+        let (_, rest) = here.split_once(':').unwrap();
+        let now = wall_clock().as_secs().to_string();
+        // No process id is as high as this one.
+        let dead = format!("{}:{rest}", i32::MAX);
+        assert!(is_orphan(&network(&dead, &now)));
+        assert!(!is_orphan(&network(&here, &now)));
+        assert!(!is_orphan(&network("somebody", &now)));
+        let elsewhere = format!("{}:1:another boot:1", i32::MAX);
+        assert!(!is_orphan(&network(&elsewhere, &now)));
+        assert!(!is_orphan(&network(&elsewhere, "no number")));
+        assert!(
+            is_orphan(&network(&elsewhere, "1")),
+            "made before this boot"
+        );
+    }
+}

@@ -1,0 +1,217 @@
+//! Commands that the backend sends to a server directly, not through the wire.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisError, RedisResult};
+use tokio::time::timeout;
+
+use super::{BackendError, Password, ServerAddress};
+use crate::clock::wall_clock;
+use crate::record;
+
+/// A server on loopback that is not frozen answers in less than a millisecond.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a replica may take to load its master's (empty) data set.
+const LINK_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a restarted server may take to load its data.
+const LOADING_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Pause between two requests to a server that is not ready.
+const POLL: Duration = Duration::from_millis(5);
+
+async fn connect(address: ServerAddress) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(ANSWER_PATIENCE))
+        .set_response_timeout(Some(ANSWER_PATIENCE));
+    address
+        .client()?
+        .get_multiplexed_async_connection_with_config(&config)
+        .await
+}
+
+/// A connection for requests such as this one.
+pub(super) async fn connection(
+    address: ServerAddress,
+    question: &'static str,
+) -> Result<MultiplexedConnection, BackendError> {
+    connect(address)
+        .await
+        .map_err(unanswered(address, question))
+}
+
+pub(super) fn unanswered(
+    address: ServerAddress,
+    question: &'static str,
+) -> impl FnOnce(RedisError) -> BackendError {
+    move |source| BackendError::Unanswered {
+        address,
+        question,
+        source,
+    }
+}
+
+/// Asks for name and version. Valkey calls itself Redis for compatibility, and gives its real name
+/// in another field.
+pub(super) async fn identify(address: ServerAddress) -> Result<record::Redis, BackendError> {
+    let asked = async {
+        let mut connection = connect(address).await?;
+        let info: String = redis::cmd("INFO")
+            .arg("server")
+            .query_async(&mut connection)
+            .await?;
+        Ok(info)
+    };
+    let info = asked.await.map_err(unanswered(address, "INFO server"))?;
+    Ok(name_and_version(&info))
+}
+
+fn name_and_version(info: &str) -> record::Redis {
+    let field = |name: &str| {
+        let mut fields = info.lines().filter_map(|line| line.trim().split_once(':'));
+        fields
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value.to_owned())
+    };
+    match (field("server_name"), field("valkey_version")) {
+        (_, Some(version)) => record::Redis {
+            server: "valkey".into(),
+            version,
+        },
+        (name, None) => record::Redis {
+            server: name.unwrap_or_else(|| "redis".into()),
+            version: field("redis_version").unwrap_or_else(|| "unknown".into()),
+        },
+    }
+}
+
+/// Makes one server the replica of another, and waits until the link is up and the first
+/// synchronisation done. `master` is its address as the replica sees it.
+pub(super) async fn follow(replica: ServerAddress, master: SocketAddr) -> Result<(), BackendError> {
+    let mut connection = connect(replica)
+        .await
+        .map_err(unanswered(replica, "REPLICAOF"))?;
+    let () = redis::cmd("REPLICAOF")
+        .arg(master.ip().to_string())
+        .arg(master.port())
+        .query_async(&mut connection)
+        .await
+        .map_err(unanswered(replica, "REPLICAOF"))?;
+    let mut seen = String::new();
+    let linked = async {
+        loop {
+            seen = link_state(&mut connection).await?;
+            if seen == "connected" {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    match timeout(LINK_PATIENCE, linked).await {
+        Ok(result) => result.map_err(unanswered(replica, "ROLE")),
+        Err(_) => Err(BackendError::NotReplicating {
+            replica,
+            after: LINK_PATIENCE,
+            seen,
+        }),
+    }
+}
+
+/// From now on the server gives this name and password to the master that it follows.
+pub(super) async fn follow_as(
+    server: ServerAddress,
+    user: &str,
+    password: Password,
+) -> Result<(), BackendError> {
+    const QUESTION: &str = "CONFIG SET masterauth";
+    let mut connection = connection(server, QUESTION).await?;
+    let password = password.text();
+    // Redis before 7.0 sets one at a time.
+    for (name, value) in [("masteruser", user), ("masterauth", &password)] {
+        let mut command = redis::cmd("CONFIG");
+        command.arg("SET").arg(name).arg(value);
+        let set: RedisResult<()> = command.query_async(&mut connection).await;
+        set.map_err(unanswered(server, QUESTION))?;
+    }
+    Ok(())
+}
+
+/// True while the server follows a master, linked or not; false after its promotion.
+pub(super) async fn is_replica(address: ServerAddress) -> Result<bool, BackendError> {
+    let asked = async { link_state(&mut connect(address).await?).await };
+    let state = asked.await.map_err(unanswered(address, "ROLE"))?;
+    Ok(state != "master")
+}
+
+/// `master`, or the state of a replica's link, which becomes `connected`.
+async fn link_state(connection: &mut MultiplexedConnection) -> RedisResult<String> {
+    let role: Vec<redis::Value> = redis::cmd("ROLE").query_async(connection).await?;
+    let word = |at: usize| -> RedisResult<String> {
+        Ok(match role.get(at) {
+            Some(value) => redis::from_redis_value_ref(value)?,
+            None => String::new(),
+        })
+    };
+    match word(0)?.as_str() {
+        "slave" => word(3),
+        other => Ok(other.to_owned()),
+    }
+}
+
+/// By how many nanoseconds the server's wall clock is ahead of ours. The error is up to half the
+/// time that the answer takes.
+pub(super) async fn lead_of_wall_clock(address: ServerAddress) -> Result<i64, BackendError> {
+    let asked = async {
+        let mut connection = connect(address).await?;
+        let before = wall_clock();
+        let (seconds, micros): (u64, u64) = redis::cmd("TIME").query_async(&mut connection).await?;
+        let theirs = Duration::from_secs(seconds) + Duration::from_micros(micros);
+        Ok((theirs, (before + wall_clock()) / 2))
+    };
+    let (theirs, ours) = asked.await.map_err(unanswered(address, "TIME"))?;
+    let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    Ok(nanos(theirs).saturating_sub(nanos(ours)))
+}
+
+/// Waits until the server answers PING; a proxy may accept connections before there is a server
+/// behind it, and a server that loads its data refuses every command.
+pub(super) async fn await_answer(node: &str, address: ServerAddress) -> Result<(), BackendError> {
+    let answered = async {
+        while ping(address).await.is_err() {
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    timeout(LOADING_PATIENCE, answered)
+        .await
+        .map_err(|_| BackendError::NotReady {
+            node: node.to_owned(),
+            after: LOADING_PATIENCE,
+            log: "it does not answer PING".to_owned(),
+        })
+}
+
+async fn ping(address: ServerAddress) -> RedisResult<()> {
+    let mut connection = connect(address).await?;
+    redis::cmd("PING").query_async(&mut connection).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn valkey_is_recognised_behind_its_redis_version() {
+        let redis =
+            name_and_version("# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n");
+        assert_eq!((&*redis.server, &*redis.version), ("redis", "7.0.15"));
+        let valkey = name_and_version(
+            "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n",
+        );
+        assert_eq!((&*valkey.server, &*valkey.version), ("valkey", "8.0.1"));
+        let silent = name_and_version("");
+        assert_eq!((&*silent.server, &*silent.version), ("redis", "unknown"));
+    }
+}

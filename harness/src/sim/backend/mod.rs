@@ -1,0 +1,179 @@
+//! Hosts, network and nodes put together as a backend: one file for each thing that it is made of.
+
+mod clocks;
+mod custody;
+mod data;
+mod links;
+mod nodes;
+mod probe;
+mod workers;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use picklock_impls::{Context, DynLock, Node as Connection};
+use picklock_scenarios::{BackendName, Persistence};
+use rand::rngs::StdRng;
+
+use crate::account::KeyWatch;
+use crate::adapter::serve::Init;
+use crate::backend::{Backend, Capabilities, Refusal, Sentinels};
+use crate::clock::Clock;
+use crate::entropy;
+use crate::lock_factory::LockFactory;
+use crate::model::ServerVersion;
+use crate::sim::connection::SimConnection;
+use crate::sim::host::Host;
+use crate::sim::network::{Network, Wiring};
+use crate::sim::node::Node;
+use crate::sim::subscription::subscribe;
+use crate::sim::told_account::{Reading, ToldAccount};
+use crate::sim::turn_monitor::TurnMonitor;
+use crate::sim::wall_clock::SimWallClock;
+use crate::wire::{Interceptor, LinkId, SentRequests, WireLog};
+
+/// What a simulated backend is made of.
+pub(in crate::sim) struct Parts {
+    pub(in crate::sim) version: ServerVersion,
+    pub(in crate::sim) lock: LockFactory,
+    pub(in crate::sim) nodes: usize,
+    /// Whether there is one more server, which keeps the stock.
+    pub(in crate::sim) store: bool,
+    pub(in crate::sim) replicas: usize,
+    pub(in crate::sim) persistence: Persistence,
+    pub(in crate::sim) keys: Vec<String>,
+    pub(in crate::sim) seed: u64,
+    pub(in crate::sim) run_clock: Clock,
+    pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
+    pub(in crate::sim) log: Option<WireLog>,
+    pub(in crate::sim) monitor: TurnMonitor,
+    /// How the nodes' reports are read, if the account is also made from them.
+    pub(in crate::sim) reading: Option<Reading>,
+}
+
+/// The simulated backend. Its network must be carried by a task: [`SimBackend::network`].
+pub struct SimBackend {
+    lock: LockFactory,
+    nodes: usize,
+    clock: Clock,
+    monitor: TurnMonitor,
+    network: Rc<Network>,
+    hosts: RefCell<BTreeMap<usize, Host>>,
+    /// Draws what a worker does first when it wakes.
+    wakings: RefCell<StdRng>,
+    walls: RefCell<BTreeMap<usize, SimWallClock>>,
+}
+
+impl SimBackend {
+    pub(in crate::sim) fn new(parts: Parts) -> Self {
+        let clock = Clock::start();
+        let locks: Rc<[String]> = Rc::from(parts.keys.as_slice());
+        let reading = parts.reading.map(|reading| Rc::new(RefCell::new(reading)));
+        let sent = reading.is_some().then(Rc::<SentRequests>::default);
+        let node = |number: usize| {
+            let mut node = Node::new(parts.version, parts.replicas, parts.persistence, &clock);
+            // The server of the stock has no locks.
+            if number < parts.nodes {
+                node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
+                if let (Some(sent), Some(reading)) = (&sent, &reading) {
+                    let (locks, sent, reading) = (locks.clone(), sent.clone(), reading.clone());
+                    node.make_told_account(|servers| {
+                        ToldAccount::new(parts.version, servers, locks, sent, reading)
+                    });
+                }
+            }
+            node
+        };
+        let wakings = entropy::stream(parts.seed, "wakings", 0);
+        let network = Network::new(Wiring {
+            nodes: (0..parts.nodes + usize::from(parts.store))
+                .map(node)
+                .collect(),
+            keys: parts.keys,
+            seed: parts.seed,
+            interceptor: parts.interceptor,
+            clock: clock.clone(),
+            run_clock: parts.run_clock,
+            log: parts.log,
+            sent: sent.clone(),
+        });
+        SimBackend {
+            lock: parts.lock,
+            nodes: parts.nodes,
+            clock,
+            monitor: parts.monitor,
+            network,
+            hosts: RefCell::default(),
+            wakings: RefCell::new(wakings),
+            walls: RefCell::default(),
+        }
+    }
+
+    pub(in crate::sim) fn network(&self) -> Rc<Network> {
+        Rc::clone(&self.network)
+    }
+
+    fn host<T>(&self, worker: usize, act: impl FnOnce(&Host) -> T) -> Result<T, Refusal> {
+        let hosts = self.hosts.borrow();
+        let host = hosts.get(&worker);
+        host.map(act)
+            .ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
+    }
+
+    /// The wall clock of the worker's machine.
+    fn wall(&self, worker: usize) -> SimWallClock {
+        let mut walls = self.walls.borrow_mut();
+        let wall = walls
+            .entry(worker)
+            .or_insert_with(|| SimWallClock::new(&self.clock));
+        wall.clone()
+    }
+
+    fn client(&self, worker: usize, init: &Init) -> Result<Box<dyn DynLock>, String> {
+        let nodes = (0..self.nodes).map(|node| {
+            let link = LinkId { worker, node };
+            let endpoint = self.network.endpoint;
+            let (timeout, clock) = (init.timeout, self.clock.clone());
+            let open = move || SimConnection::new(endpoint, link, timeout, clock.clone());
+            Connection::opening(open.clone())
+                .with_subscriptions(move |channel| Box::pin(subscribe(open(), channel)))
+        });
+        let options = self.lock.read_options(&init.options);
+        let context = Context {
+            wall_clock: Rc::new(self.wall(worker)),
+            entropy: entropy::stream(init.seed, "lock", 0),
+            options: options.map_err(|error| format!("option {}: {error}", error.name()))?,
+        };
+        Ok(self.lock.client(nodes.collect(), context))
+    }
+}
+
+/// As with a real server: a dead one cannot be paused, resumed or killed.
+fn must_be_up(it: &Node, node: usize) -> Result<(), Refusal> {
+    if it.up {
+        return Ok(());
+    }
+    Err(Refusal::Failed(format!("node {node} is down")))
+}
+
+impl Backend for Rc<SimBackend> {
+    fn name(&self) -> BackendName {
+        BackendName::Sim
+    }
+
+    async fn capabilities(&self) -> Capabilities {
+        Capabilities::of(BackendName::Sim)
+    }
+}
+
+/// A simulation without Sentinels declares that, and is not asked.
+impl Sentinels for Rc<SimBackend> {
+    async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal> {
+        let what = format!("there are no Sentinels that could fail over node {node}");
+        Err(Refusal::Failed(what))
+    }
+
+    async fn demoted_by_sentinels(&self, _node: usize) {}
+}

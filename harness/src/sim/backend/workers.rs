@@ -1,0 +1,86 @@
+//! Simulated workers.
+
+use std::rc::Rc;
+
+use rand::RngExt;
+
+use super::SimBackend;
+use crate::adapter::local_channel::{Receiver, Sender, local_channel};
+use crate::adapter::message::Request;
+use crate::adapter::process::WorkerOutput;
+use crate::adapter::serve::{Init, answer_messages};
+use crate::backend::{Refusal, Session, Workers};
+use crate::sim::host::{First, Host, HostContext};
+
+/// The driver's connection to a simulated worker.
+pub struct SimSession {
+    requests: Sender<Request>,
+    heard: Receiver<WorkerOutput>,
+}
+
+impl Session for SimSession {
+    async fn send(&mut self, request: Request) -> Result<(), Refusal> {
+        let sent = self.requests.send(request);
+        sent.map_err(|_| Refusal::Failed("the worker is gone".into()))
+    }
+
+    async fn next(&mut self) -> WorkerOutput {
+        match self.heard.next().await {
+            Some(heard) => heard,
+            None => WorkerOutput::Exited("killed".into()),
+        }
+    }
+}
+
+impl Workers for Rc<SimBackend> {
+    type Session = SimSession;
+
+    async fn start_worker(
+        &self,
+        worker: usize,
+        _incarnation: u32,
+    ) -> Result<(SimSession, Vec<String>), Refusal> {
+        let (requests, inbox) = local_channel();
+        let (outbox, heard) = local_channel();
+        let backend = Rc::clone(self);
+        let build = move |init: Init| async move { backend.client(worker, &init) };
+        let work = |said: Sender<WorkerOutput>| async move {
+            answer_messages(inbox, build, |one| {
+                said.send(WorkerOutput::Message(one)).is_ok()
+            })
+            .await;
+            "ended with its driver".to_owned()
+        };
+        let around = HostContext {
+            clock: self.clock.clone(),
+            monitor: self.monitor.clone(),
+            endpoint: self.network.endpoint,
+        };
+        let host = Host::start(worker, around, outbox, work);
+        self.hosts.borrow_mut().insert(worker, host);
+        let urls = (0..self.nodes).map(|node| format!("sim://node-{node}"));
+        Ok((SimSession { requests, heard }, urls.collect()))
+    }
+
+    async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
+        self.host(worker, Host::freeze)
+    }
+
+    async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
+        let first = match self.wakings.borrow_mut().random() {
+            true => First::Work,
+            false => First::Background,
+        };
+        self.host(worker, |host| host.thaw(first))
+    }
+
+    async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
+        // Its connections are closed by being dropped with it.
+        self.hosts.borrow_mut().remove(&worker);
+        Ok(())
+    }
+
+    async fn kill_all_workers(&self) {
+        while self.hosts.borrow_mut().pop_first().is_some() {}
+    }
+}

@@ -1,0 +1,75 @@
+//! `get-then-del`: a token that is compared in the client.
+//!
+//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `GET key`, and if it holds the token,
+//! `PEXPIRE key ms`. Release: `GET key`, and if it holds the token, `DEL key`.
+//!
+//! **From.** Articles that add a token to `setnx-expire`, so that no client deletes another's lock,
+//! but compare it in the program. ShedLock and csredis did so for years.
+//!
+//! **Promises.** A late release finds another client's token and does nothing.
+//!
+//! **Does not survive.**
+//! - A pause between the `GET` and the `DEL`, during which the lease expires and another client
+//!   takes the lock: the `DEL` deletes it (S4). The `PEXPIRE` then extends another client's lease.
+//! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
+
+use std::time::Duration;
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::patience::RETRY;
+use crate::stopwatch::Stopwatch;
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "get-then-del",
+    summary: "SET NX PX; releases by GET, a comparison in the client, and DEL",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(GetThenDel(SetNxPx::new(nodes, context))),
+};
+
+struct GetThenDel(SetNxPx);
+
+impl GetThenDel {
+    async fn is_ours(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let found: Option<String> = self.0.redis.ask(redis::Cmd::get(key)).await?;
+        Ok(found.as_ref() == Some(&grant.token))
+    }
+}
+
+impl DelegatingLock for GetThenDel {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        if !self.is_ours(key, grant).await? {
+            return Ok(None);
+        }
+        let asked = Stopwatch::start();
+        let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());
+        let there: bool = self.0.redis.ask(command).await?;
+        Ok(there.then(|| lease.extended(grant, asked)))
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        if !self.is_ours(key, grant).await? {
+            return Ok(false);
+        }
+        let deleted: u64 = self.0.redis.ask(redis::Cmd::del(key)).await?;
+        Ok(deleted == 1)
+    }
+}

@@ -1,0 +1,90 @@
+//! `lock-take`: extends and releases by a transaction that fails if the key has changed.
+//!
+//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `WATCH key`, `GET key`, and if it holds
+//! the token, `MULTI`, `PEXPIRE key ms`, `EXEC` in one batch; else `UNWATCH`. Release: the same
+//! with `DEL key`. If `EXEC` answers nil, the key has changed since the `WATCH`: it was no longer
+//! ours.
+//!
+//! **From.** StackExchange.Redis: `LockTake`, `LockExtend`, `LockRelease` with its
+//! `Condition.StringEqual`.
+//!
+//! **Promises.** What `set-nx-px` does, without scripts. From Redis 6.0.9 on, a key that expires
+//! between `WATCH` and `EXEC` counts as changed.
+//!
+//! **Does not survive.**
+//! - Anything that affects the connection: a broken connection loses its `WATCH`, and a client that
+//!   reconnects between `GET` and `MULTI` deletes without any condition (S4, S14). A second user
+//!   of the same connection would end the `WATCH` with a transaction of its own.
+//! - A call that is cancelled half-way leaves its `WATCH`. The next transaction on the connection
+//!   may then fail because of a key that it does not name. Each call begins with its own `WATCH`
+//!   and ends with `EXEC` or `UNWATCH`, so such a failure is only one unnecessary refusal.
+//! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
+
+use std::time::Duration;
+
+use redis::Cmd;
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::patience::RETRY;
+use crate::stopwatch::Stopwatch;
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "lock-take",
+    summary: "SET NX PX; extends and releases by WATCH, GET, MULTI, EXEC",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(LockTake(SetNxPx::new(nodes, context))),
+};
+
+struct LockTake(SetNxPx);
+
+impl LockTake {
+    /// Executes `change` if the key holds the token and still does at that time. True: it did, and
+    /// `change` answered 1.
+    async fn if_ours(&mut self, key: &str, token: &str, change: Cmd) -> Result<bool, LockError> {
+        let mut watch = redis::cmd("WATCH");
+        watch.arg(key);
+        self.0.redis.ask::<()>(watch).await?;
+        let found: Option<String> = self.0.redis.ask(Cmd::get(key)).await?;
+        if found.as_deref() != Some(token) {
+            self.0.redis.ask::<()>(redis::cmd("UNWATCH")).await?;
+            return Ok(false);
+        }
+        let mut transaction = redis::pipe();
+        transaction.atomic().add_command(change);
+        // Nil: another client changed the key meanwhile, and nothing was done.
+        let done: Option<(u64,)> = transaction.query_async(self.0.redis.connection()?).await?;
+        Ok(done == Some((1,)))
+    }
+}
+
+impl DelegatingLock for LockTake {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        let prolong = Cmd::pexpire(key, lease.millis().cast_signed());
+        let extended = self.if_ours(key, &grant.token, prolong).await?;
+        Ok(extended.then(|| lease.extended(grant, asked)))
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        self.if_ours(key, &grant.token, Cmd::del(key)).await
+    }
+}

@@ -1,0 +1,190 @@
+//! `pubsub`: a lock that counts holds in a hash, and whose release is published to those who wait.
+//!
+//! **Commands.** Acquire: `take_or_ttl.lua` (`EXISTS`, `HEXISTS`, `HINCRBY key client 1`,
+//! `PEXPIRE key ms`; `PTTL` if another client has it). If the key is taken: `SUBSCRIBE key:released`
+//! on a connection of its own, the script again, and then a sleep until a message comes, or until the
+//! time that the `PTTL` told is over; then the script again. The subscription ends with its connection
+//! when the wait is over. Release: `release_and_publish.lua` (`HINCRBY key client -1`, and after the
+//! last hold `DEL` and `PUBLISH`). Extend: `extend_hold.lua`.
+//!
+//! **From.** Redisson's `RLock` (`RedissonLock.tryLock(waitTime, leaseTime, unit)`). As there, a client
+//! has one name for all its acquisitions, and its watchdog does not renew a lease whose length the
+//! caller has given. Redisson shares one connection between many subscriptions and ends them by
+//! `UNSUBSCRIBE`.
+//!
+//! **Promises.** One holder at a time while Redis keeps the key and no client outlives its lease. A
+//! holder may take the lock again; it is free after as many releases. A waiter comes in at once after a
+//! release, without polling. A holder that dies publishes nothing, but a waiter looks by itself when
+//! the lease is over (L8: redisson#5761).
+//!
+//! **Does not survive.**
+//! - A reply that is lost: the client asks again, finds its own name, and has two holds of which it
+//!   knows one. Its release counts the other one down, and like Redisson's `unlock()` returns without
+//!   an error. The lock stays taken until the lease that began then is over, or the same client comes
+//!   back (S11: redisson#7367). The same happens after a release that did not arrive.
+//! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
+//! - A server without memory: it refuses `HINCRBY` also where that releases.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use redis::Script;
+
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::single_node::SingleNode;
+use crate::stopwatch::{Deadline, Stopwatch};
+use crate::subscription::Subscription;
+use crate::token::random_token;
+use crate::{BuiltInLock, Context, Node};
+
+/// Takes the lock, or tells how long its holder's lease lasts.
+static TAKE_OR_TTL: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("take_or_ttl.lua")));
+
+/// Counts one hold less, and publishes the end of the last one.
+static RELEASE_AND_PUBLISH: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("release_and_publish.lua")));
+
+/// Extends the lease of a holder.
+static EXTEND_HOLD: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("extend_hold.lua")));
+
+/// The lease of holds that are left over, for a client that has taken no lock yet: Redisson's
+/// `lockWatchdogTimeout`.
+const DEFAULT_LEASE_MS: u64 = 30_000;
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "pubsub",
+    summary: "holds counted in a hash; waiters subscribe until a release in Lua is published",
+    nodes: 1,
+    replicas: 0,
+    options: &[],
+    build: |nodes, context| Box::new(PubSub::new(nodes, context)),
+};
+
+struct PubSub {
+    redis: SingleNode,
+    /// The same for all acquisitions: that is how the server knows a holder that comes again.
+    name: String,
+    /// Of the last acquisition.
+    lease_ms: u64,
+}
+
+/// What an attempt has found.
+enum Attempt {
+    Taken(Grant),
+    /// Another client has the lock, for so long. `None`: its key never expires.
+    Held(Option<Duration>),
+}
+
+fn channel(key: &str) -> String {
+    format!("{key}:released")
+}
+
+impl PubSub {
+    fn new(nodes: Vec<Node>, mut context: Context) -> Self {
+        PubSub {
+            redis: SingleNode::first_of(nodes),
+            name: random_token(&mut context.entropy),
+            lease_ms: DEFAULT_LEASE_MS,
+        }
+    }
+
+    async fn attempt(&mut self, key: &str, lease: Lease) -> Result<Attempt, LockError> {
+        let asked = Stopwatch::start();
+        let held: Option<i64> = TAKE_OR_TTL
+            .key(key)
+            .arg(&self.name)
+            .arg(lease.millis())
+            .invoke_async(self.redis.connection()?)
+            .await?;
+        Ok(match held {
+            None => Attempt::Taken(lease.grant(&self.name, asked)),
+            Some(left) => Attempt::Held(u64::try_from(left).ok().map(Duration::from_millis)),
+        })
+    }
+
+    /// Attempts until `until`, each after a message or the end of the holder's lease.
+    async fn attempts(
+        &mut self,
+        key: &str,
+        lease: Lease,
+        until: Deadline,
+    ) -> Result<Option<Grant>, LockError> {
+        let mut subscription = None;
+        loop {
+            let held_for = match self.attempt(key, lease).await? {
+                Attempt::Taken(grant) => return Ok(Some(grant)),
+                Attempt::Held(held_for) => held_for,
+            };
+            if until.left().is_zero() {
+                return Ok(None);
+            }
+            subscription = match subscription {
+                // What was published before the subscription is not heard, so the lock is tried again.
+                None => Some(self.redis.connection()?.subscribe(&channel(key)).await?),
+                Some(subscribed) => released(subscribed, held_for, until).await,
+            };
+        }
+    }
+}
+
+/// Sleeps until a message comes, the holder's lease is over, or the wait is. Returns the subscription,
+/// unless it broke: then the caller needs another one.
+async fn released(
+    mut subscription: Box<dyn Subscription>,
+    held_for: Option<Duration>,
+    until: Deadline,
+) -> Option<Box<dyn Subscription>> {
+    let left = until.left();
+    let sleep = held_for.map_or(left, |held_for| held_for.min(left));
+    let heard = tokio::time::timeout(sleep, subscription.message()).await;
+    (!matches!(heard, Ok(Err(_)))).then_some(subscription)
+}
+
+impl Lock for PubSub {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let until = Deadline::after(wait);
+        let grant = self.attempts(key, lease, until).await?;
+        if grant.is_some() {
+            self.lease_ms = lease.millis();
+        }
+        Ok(grant)
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        let extended: bool = EXTEND_HOLD
+            .key(key)
+            .arg(&grant.token)
+            .arg(lease.millis())
+            .invoke_async(self.redis.connection()?)
+            .await?;
+        Ok(extended.then(|| lease.extended(grant, asked)))
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let left: Option<u64> = RELEASE_AND_PUBLISH
+            .key(key)
+            .key(channel(key))
+            .arg(&grant.token)
+            .arg(self.lease_ms)
+            .invoke_async(self.redis.connection()?)
+            .await?;
+        Ok(left.is_some())
+    }
+}

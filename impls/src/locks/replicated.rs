@@ -1,0 +1,166 @@
+//! `replicated`: `set-nx-px` whose grant counts only once replicas have it too.
+//!
+//! **Commands.** Acquire: `SET key token NX PX ms`, and if that took the key, `WAIT replicas
+//! timeout`. If fewer replicas than requested acknowledge in time, `compare_and_delete.lua` gives
+//! the key back, and the attempt counts as refused. Extend: `compare_and_pexpire.lua` and `WAIT`.
+//! Release: `compare_and_delete.lua`, without waiting.
+//!
+//! **From.** redis.io, the page of `WAIT`: "WAIT does not make Redis a strongly consistent store
+//! […] In the context of Sentinel or Redis Cluster failover, WAIT improves the server backend data
+//! safety"; Redisson waits for its replicas in the same way.
+//!
+//! **Promises.** What `set-nx-px` does. The lock also survives a failover to a replica that
+//! acknowledged. It needs at least one replica for each node, and by default waits for one.
+//!
+//! **Does not survive.**
+//! - Failover to a replica that did not acknowledge: one of two answered, the other was promoted
+//!   (S7). Only waiting for all of them helps, and then one lost replica blocks all clients.
+//! - A connection that breaks between `SET` and `WAIT`: `WAIT` covers the writes of its own
+//!   connection, and a new one has none to wait for (S7).
+//! - A failover after a release that had not been replicated: no client gets the lock until its
+//!   lease has expired.
+//! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
+//! - Loss of the key on all servers: restart, a clock jump, eviction (S8 to S10).
+
+use std::time::Duration;
+
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, Lock, LockError};
+use crate::delegating_lock::DelegatingLock;
+use crate::lease::Lease;
+use crate::lease_duration::LeaseDuration;
+use crate::locks::set_nx_px::{SetNxPx, set_nx_px};
+use crate::options::{OptionKind, OptionSpec, OptionValue};
+use crate::patience::{RETRY_DELAY, RETRY_JITTER};
+use crate::stopwatch::Stopwatch;
+use crate::token::random_token;
+use crate::{BuiltInLock, Context};
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "replicated",
+    summary: "set-nx-px that WAITs for replicas, and gives the key back if too few have it",
+    nodes: 1,
+    replicas: 1,
+    options: &[&RETRY_DELAY, &RETRY_JITTER, &REPLICAS, &WAIT_TIMEOUT],
+    build: |nodes, context| Box::new(Replicated(SetNxPx::new(nodes, context))),
+};
+
+const REPLICAS: OptionSpec = OptionSpec {
+    name: "replicas",
+    meaning: "how many replicas must have acknowledged before a grant counts",
+    kind: OptionKind::Whole(0, 8),
+    default: OptionValue::Whole(1),
+};
+
+/// `WAIT` takes 0 as "for ever", so the minimum is one millisecond.
+const WAIT_TIMEOUT: OptionSpec = OptionSpec {
+    name: "wait_timeout",
+    meaning: "how long WAIT may take, in whole milliseconds",
+    kind: OptionKind::Duration { zero: false },
+    default: OptionValue::Duration(LeaseDuration::Ttl(0.1)),
+};
+
+struct Replicated(SetNxPx);
+
+/// The replicas' acknowledgements.
+struct Acknowledged {
+    by: u64,
+    wanted: u64,
+}
+
+impl Acknowledged {
+    fn is_enough(&self) -> bool {
+        self.by >= self.wanted
+    }
+}
+
+impl Replicated {
+    /// Waits for the writes of this connection.
+    async fn acknowledged(&mut self, ttl: Duration) -> Result<Acknowledged, LockError> {
+        let options = &self.0.context.options;
+        let wanted = options.whole(&REPLICAS);
+        let timeout_ms = options.duration(&WAIT_TIMEOUT, ttl).as_millis().max(1);
+        let mut wait = redis::cmd("WAIT");
+        wait.arg(wanted).arg(timeout_ms.to_string());
+        // The key has been written, so no failure from here on is definite.
+        let by = self
+            .0
+            .redis
+            .ask(wait)
+            .await
+            .map_err(|error| LockError::Ambiguous(error.to_string()))?;
+        Ok(Acknowledged { by, wanted })
+    }
+}
+
+impl Attempts for Replicated {
+    fn context(&mut self) -> &mut Context {
+        &mut self.0.context
+    }
+
+    /// A new one for each attempt: an earlier attempt may have left its key behind.
+    fn name(&mut self) -> String {
+        String::new()
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        _name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let token = random_token(&mut self.0.context.entropy);
+        let asked = Stopwatch::start();
+        let taken: bool = self.0.redis.ask(set_nx_px(key, &token, lease)).await?;
+        if !taken {
+            return Ok(None);
+        }
+        let enough = self.acknowledged(lease.duration()).await?.is_enough();
+        let grant = lease.grant(token, asked);
+        if !enough {
+            Lock::release(&mut self.0, key, &grant)
+                .await
+                .map_err(|error| LockError::Ambiguous(error.to_string()))?;
+        }
+        Ok(enough.then_some(grant))
+    }
+}
+
+impl DelegatingLock for Replicated {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.0
+    }
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        attempts::acquire(self, key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        if Lock::extend(&mut self.0, key, grant, ttl).await?.is_none() {
+            return Ok(None);
+        }
+        let said = self.acknowledged(ttl).await?;
+        if !said.is_enough() {
+            // It is still ours, but for how long depends on which server will be asked.
+            return Err(LockError::Ambiguous(format!(
+                "{} of {} replicas have the extension",
+                said.by, said.wanted
+            )));
+        }
+        Ok(Some(lease.extended(grant, asked)))
+    }
+}

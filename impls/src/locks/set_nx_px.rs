@@ -1,0 +1,155 @@
+//! `set-nx-px`: the correct single-node lock.
+//!
+//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `compare_and_pexpire.lua`. Release:
+//! `compare_and_delete.lua`. Scripts go as `EVALSHA`. If the server does not know them
+//! (`NOSCRIPT`), `SCRIPT LOAD` follows, and `EVALSHA` again.
+//!
+//! **From.** redis.io, "Distributed Locks with Redis", "Correct Implementation with a Single
+//! Instance".
+//!
+//! **Promises.** One holder at a time while Redis keeps the key and no client outlives its lease.
+//! Only the holder releases and extends. Extending never re-creates a lost lock.
+//!
+//! **Does not survive.**
+//! - A holder that is slower than its lease (S1). The client is told how long its lease is valid,
+//!   but the lock itself does not check: a grant whose reply arrives after the lease has expired is
+//!   passed on (S5, Kleppmann's K1 and K4).
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use redis::{Cmd, Script};
+
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::patience::RETRY;
+use crate::single_node::SingleNode;
+use crate::stopwatch::{Deadline, Stopwatch};
+use crate::{BuiltInLock, Context, Node};
+
+/// Deletes the key if it holds the token.
+pub(crate) static COMPARE_AND_DELETE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("compare_and_delete.lua")));
+
+/// Gives the key a new time to live if it holds the token.
+pub(crate) static COMPARE_AND_PEXPIRE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("compare_and_pexpire.lua")));
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "set-nx-px",
+    summary: "SET NX PX with a random token; compare-and-delete in Lua",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(SetNxPx::new(nodes, context)),
+};
+
+/// The command that takes a free lock.
+pub(crate) fn set_nx_px(key: &str, token: &str, lease: Lease) -> Cmd {
+    let mut set = Cmd::with_capacity(6, 32 + key.len() + token.len());
+    set.arg("SET").arg(key).arg(token);
+    set.arg("NX").arg("PX").arg(lease.millis());
+    set
+}
+
+pub(crate) struct SetNxPx {
+    pub(crate) redis: SingleNode,
+    pub(crate) context: Context,
+}
+
+/// Extends a lease, any number of times.
+pub(crate) struct Extension {
+    redis: SingleNode,
+    key: String,
+    token: String,
+    lease: Lease,
+}
+
+impl Extension {
+    /// Until when the lease is valid now. `None`: the lock was no longer ours.
+    pub(crate) async fn ask(&mut self) -> Result<Option<Deadline>, LockError> {
+        let asked = Stopwatch::start();
+        let extended: bool = COMPARE_AND_PEXPIRE
+            .key(&self.key)
+            .arg(&self.token)
+            .arg(self.lease.millis())
+            .invoke_async(self.redis.connection()?)
+            .await?;
+        Ok(extended.then(|| self.lease.until(asked)))
+    }
+}
+
+impl SetNxPx {
+    pub(crate) fn new(nodes: Vec<Node>, context: Context) -> Self {
+        SetNxPx {
+            redis: SingleNode::first_of(nodes),
+            context,
+        }
+    }
+
+    /// The extension of a lease, on a connection of its own, for a background task.
+    pub(crate) fn extension(&self, key: &str, token: &str, lease: Lease) -> Extension {
+        Extension {
+            redis: self.redis.apart(),
+            key: key.to_owned(),
+            token: token.to_owned(),
+            lease,
+        }
+    }
+}
+
+impl Attempts for SetNxPx {
+    fn context(&mut self) -> &mut Context {
+        &mut self.context
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let asked = Stopwatch::start();
+        let taken: bool = self.redis.ask(set_nx_px(key, name, lease)).await?;
+        Ok(taken.then(|| lease.grant(name, asked)))
+    }
+}
+
+impl Lock for SetNxPx {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        attempts::acquire(self, key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        let extended = COMPARE_AND_PEXPIRE
+            .key(key)
+            .arg(&grant.token)
+            .arg(lease.millis())
+            .invoke_async::<bool>(self.redis.connection()?)
+            .await?;
+        Ok(extended.then(|| lease.extended(grant, asked)))
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let deleted: bool = COMPARE_AND_DELETE
+            .key(key)
+            .arg(&grant.token)
+            .invoke_async(self.redis.connection()?)
+            .await?;
+        Ok(deleted)
+    }
+}

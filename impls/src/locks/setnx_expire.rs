@@ -1,0 +1,112 @@
+//! `setnx-expire`: the lock of the early articles, which takes two commands to acquire.
+//!
+//! **Commands.** Acquire: `SETNX key token`, and if that took the key, as a second command,
+//! `EXPIRE key seconds` (`PEXPIRE key ms` if the lease is not a whole number of seconds; the
+//! articles only use seconds). Extend: `EXPIRE`/`PEXPIRE`. Release: `DEL key`.
+//!
+//! **From.** Countless articles from before Redis 2.6.12 (2013), which introduced `SET … NX PX`.
+//! The `finally { del(key) }` at the end is theirs too. They have no extension. The one here works
+//! like their release, and checks no token.
+//!
+//! **Promises.** One holder at a time while nothing goes wrong.
+//!
+//! **Does not survive.**
+//! - A crash, or a lost reply, between the two commands: the key never expires (L1).
+//! - A holder that is slower than its lease: its `DEL` deletes any lock that it finds (S1, S4).
+//! - Loss of the key: failover, restart, eviction (S7, S8, S10).
+
+use std::time::Duration;
+
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, Lock, LockError};
+use crate::lease::Lease;
+use crate::patience::RETRY;
+use crate::single_node::SingleNode;
+use crate::stopwatch::Stopwatch;
+use crate::{BuiltInLock, Context, Node};
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "setnx-expire",
+    summary: "SETNX, then EXPIRE as a second command; releases with a plain DEL",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(SetnxExpire::new(nodes, context)),
+};
+
+struct SetnxExpire {
+    redis: SingleNode,
+    context: Context,
+}
+
+impl SetnxExpire {
+    fn new(nodes: Vec<Node>, context: Context) -> Self {
+        SetnxExpire {
+            redis: SingleNode::first_of(nodes),
+            context,
+        }
+    }
+
+    /// Gives the key its time to live. True: the key exists.
+    async fn expire(&mut self, key: &str, lease: Lease) -> Result<bool, LockError> {
+        let command = match lease.whole_seconds() {
+            Some(seconds) => redis::Cmd::expire(key, seconds.cast_signed()),
+            None => redis::Cmd::pexpire(key, lease.millis().cast_signed()),
+        };
+        self.redis.ask(command).await
+    }
+}
+
+impl Attempts for SetnxExpire {
+    fn context(&mut self) -> &mut Context {
+        &mut self.context
+    }
+
+    async fn attempt(
+        &mut self,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let asked = Stopwatch::start();
+        let taken: bool = self.redis.ask(redis::Cmd::set_nx(key, name)).await?;
+        if !taken {
+            return Ok(None);
+        }
+        // The key is ours already, so a failure from here on leaves something behind: even if
+        // Redis itself refuses the EXPIRE, the failure is not definite. The articles overlook that
+        // EXPIRE may answer "no such key".
+        self.expire(key, lease)
+            .await
+            .map_err(|error| LockError::Ambiguous(error.to_string()))?;
+        Ok(Some(lease.grant(name, asked)))
+    }
+}
+
+impl Lock for SetnxExpire {
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        attempts::acquire(self, key, ttl, wait).await
+    }
+
+    async fn extend(
+        &mut self,
+        key: &str,
+        grant: &Grant,
+        ttl: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        let there = self.expire(key, lease).await?;
+        Ok(there.then(|| lease.extended(grant, asked)))
+    }
+
+    async fn release(&mut self, key: &str, _grant: &Grant) -> Result<bool, LockError> {
+        let deleted: u64 = self.redis.ask(redis::Cmd::del(key)).await?;
+        Ok(deleted == 1)
+    }
+}

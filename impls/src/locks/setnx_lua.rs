@@ -1,0 +1,60 @@
+//! `setnx-lua`: SETNX and its time to live in one script.
+//!
+//! **Commands.** Acquire: `setnx_pexpire.lua`. Extend: `compare_and_pexpire.lua`. Release:
+//! `compare_and_delete.lua`. All go as `EVALSHA`. If the server does not know them (`NOSCRIPT`),
+//! `SCRIPT LOAD` follows, and `EVALSHA` again.
+//!
+//! **From.** Articles that repair `setnx-expire` with a script (`SETNX` and `SETEX` or `EXPIRE`).
+//!
+//! **Promises.** What `set-nx-px` does: a script runs as one step, so a client cannot die between
+//! the two commands.
+//!
+//! **Does not survive.** What `set-nx-px` does not:
+//! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
+
+use std::sync::LazyLock;
+
+use redis::Script;
+
+use crate::BuiltInLock;
+use crate::contract::{Grant, LockError};
+use crate::lease::Lease;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::own_attempt::{Attempt, OwnAttempt};
+use crate::patience::RETRY;
+use crate::stopwatch::Stopwatch;
+
+/// Takes the key if it is free, and gives it a time to live.
+static SETNX_PEXPIRE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("setnx_pexpire.lua")));
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "setnx-lua",
+    summary: "SETNX and PEXPIRE in one script; compare-and-delete in Lua",
+    nodes: 1,
+    replicas: 0,
+    options: RETRY,
+    build: |nodes, context| Box::new(OwnAttempt::<SetnxLua>::new(nodes, context)),
+};
+
+/// Extends and releases like `set-nx-px`.
+struct SetnxLua;
+
+impl Attempt for SetnxLua {
+    async fn attempt(
+        original: &mut SetNxPx,
+        key: &str,
+        name: &str,
+        lease: Lease,
+    ) -> Result<Option<Grant>, LockError> {
+        let asked = Stopwatch::start();
+        let taken: bool = SETNX_PEXPIRE
+            .key(key)
+            .arg(name)
+            .arg(lease.millis())
+            .invoke_async(original.redis.connection()?)
+            .await?;
+        Ok(taken.then(|| lease.grant(name, asked)))
+    }
+}

@@ -1,0 +1,167 @@
+//! `signal-list`: `set-nx-px` whose release wakes a waiter by an element in a list.
+//!
+//! **Commands.** Acquire: `SET key token NX PX ms`. If the key is taken: `BLPOP key:signal seconds`,
+//! and `SET` again as soon as there is a signal, or when the client has slept for `sleep` (one lease).
+//! No `BLPOP` lasts longer than `nap`, so several can follow each other without a `SET` between them.
+//! Release: `delete_and_signal.lua`, which compares, empties the list, pushes one signal that is
+//! forgotten after a second, and deletes the key. Extend: `compare_and_pexpire.lua`.
+//!
+//! **From.** python-redis-lock by Ionel Cristian Mărieș (`redis_lock`): its keys are `lock:NAME` and
+//! `lock-signal:NAME`, its `signal_expire` is 1000 ms. Its waiter calls `BLPOP` once, for the time that
+//! is left of its wait or for `expire`, and looks at the key again after it. That works because
+//! redis-py waits for a reply for ever unless its user sets `socket_timeout`. The clients here always
+//! have such a limit, so the sleep is cut into naps.
+//!
+//! **Promises.** What `set-nx-px` does. A waiter comes in at once after a release, without polling. A
+//! holder that dies sends no signal, but a waiter looks by itself a lease after it last looked: by then
+//! the dead holder's key has expired (L8: redisson#5761, python-redis-lock#71).
+//!
+//! **Does not survive.**
+//! - What `set-nx-px` does not survive.
+//! - One signal wakes one waiter. If that one is frozen, dead or cut off, the signal is lost, and the
+//!   others sleep on for up to a lease although the lock is free.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use redis::Script;
+
+use crate::attempts::Attempts;
+use crate::contract::{Grant, LockError};
+use crate::delegating_lock::DelegatingLock;
+use crate::lease::Lease;
+use crate::lease_duration::LeaseDuration;
+use crate::locks::set_nx_px::SetNxPx;
+use crate::options::{OptionKind, OptionSpec, OptionValue};
+use crate::stopwatch::Deadline;
+use crate::{BuiltInLock, Context, Node};
+
+/// Deletes the key if it holds the token, and wakes a waiter.
+static DELETE_AND_SIGNAL: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("delete_and_signal.lua")));
+
+/// A waiter that looks again a lease after it failed to take the key finds the same holder only if that
+/// one has extended its lock.
+const SLEEP: OptionSpec = OptionSpec {
+    name: "sleep",
+    meaning: "longest sleep of a waiter that gets no signal",
+    kind: OptionKind::Duration { zero: false },
+    default: OptionValue::Duration(LeaseDuration::Ttl(1.0)),
+};
+
+/// Shorter than the time for which a client waits for a reply, or the client takes a quiet list for a
+/// dead server. An idle Redis looks for expired waits only ten times a second, so that a `BLPOP` may
+/// last a tenth of a second longer.
+pub(crate) const NAP: OptionSpec = OptionSpec {
+    name: "nap",
+    meaning: "longest BLPOP; keep it below the client's command timeout",
+    kind: OptionKind::Duration { zero: false },
+    default: OptionValue::Duration(LeaseDuration::Ttl(0.05)),
+};
+
+/// Milliseconds after which a signal that no waiter takes is forgotten: python-redis-lock's default.
+const SIGNAL_EXPIRY_MS: u64 = 1000;
+
+/// Redis counts the timeout of `BLPOP` in milliseconds, and one of 0 means for ever. Redis 6.2 rounds
+/// 0.001 down to that.
+const SHORTEST_NAP: Duration = Duration::from_millis(2);
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "signal-list",
+    summary: "SET NX PX; waiters sleep in BLPOP until a release in Lua pushes a signal",
+    nodes: 1,
+    replicas: 0,
+    options: &[&SLEEP, &NAP],
+    build: |nodes, context| Box::new(SignalList::new(nodes, context, Wakes::BySignalOrTime)),
+};
+
+/// What ends the sleep of a waiter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wakes {
+    /// A signal, or the end of `sleep`.
+    BySignalOrTime,
+    /// Only a signal: a mutant.
+    BySignal,
+}
+
+pub(crate) struct SignalList {
+    lock: SetNxPx,
+    wakes: Wakes,
+}
+
+fn signal(key: &str) -> String {
+    format!("{key}:signal")
+}
+
+impl SignalList {
+    pub(crate) fn new(nodes: Vec<Node>, context: Context, wakes: Wakes) -> Self {
+        SignalList {
+            lock: SetNxPx::new(nodes, context),
+            wakes,
+        }
+    }
+
+    /// Sleeps until a signal comes, or the time has come to look at the key without one. False: do not
+    /// look.
+    async fn sleep(&mut self, key: &str, ttl: Duration, left: Duration) -> Result<bool, LockError> {
+        let options = &self.lock.context.options;
+        let longest_nap = options.duration(&NAP, ttl);
+        let sleep = match self.wakes {
+            Wakes::BySignalOrTime => options.duration(&SLEEP, ttl).min(left),
+            Wakes::BySignal => left,
+        };
+        let until = Deadline::after(sleep);
+        loop {
+            let left = until.left();
+            if left.is_zero() {
+                return Ok(self.wakes == Wakes::BySignalOrTime);
+            }
+            let nap = left.min(longest_nap).max(SHORTEST_NAP);
+            let wait = redis::Cmd::blpop(signal(key), nap.as_secs_f64());
+            let woken: Option<(String, String)> = self.lock.redis.ask(wait).await?;
+            if woken.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+impl DelegatingLock for SignalList {
+    type Original = SetNxPx;
+
+    fn original(&mut self) -> &mut SetNxPx {
+        &mut self.lock
+    }
+
+    async fn acquire(
+        &mut self,
+        key: &str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        let lease = Lease::new(ttl)?;
+        let until = Deadline::after(wait);
+        let name = self.lock.name();
+        loop {
+            // The last attempt begins when the wait is over, as in python-redis-lock.
+            let left = until.left();
+            if let Some(grant) = self.lock.attempt(key, &name, lease).await? {
+                return Ok(Some(grant));
+            }
+            if left.is_zero() || !self.sleep(key, ttl, until.left()).await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let deleted: bool = DELETE_AND_SIGNAL
+            .key(key)
+            .key(signal(key))
+            .arg(&grant.token)
+            .arg(SIGNAL_EXPIRY_MS)
+            .invoke_async(self.lock.redis.connection()?)
+            .await?;
+        Ok(deleted)
+    }
+}

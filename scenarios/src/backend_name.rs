@@ -1,0 +1,86 @@
+//! The names of the backends: the only place where they are written as words.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A backend, by the name that `--backend` takes. Sorted as the words are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BackendName {
+    /// Containers.
+    Docker,
+    /// `redis-server` processes of this machine.
+    Process,
+    /// The simulation, in virtual time.
+    Sim,
+}
+
+/// No backend has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown backend `{name}`; expected one of {}", BackendName::list())]
+pub struct UnknownBackend {
+    /// The name that was given.
+    pub name: String,
+}
+
+impl BackendName {
+    /// Every backend.
+    pub const ALL: [BackendName; 3] = [BackendName::Sim, BackendName::Process, BackendName::Docker];
+
+    /// The word that scenario files, records and the command line use.
+    pub const fn word(self) -> &'static str {
+        match self {
+            BackendName::Sim => "sim",
+            BackendName::Process => "process",
+            BackendName::Docker => "docker",
+        }
+    }
+
+    /// True for backends of real Redis servers, which run in real time.
+    pub fn is_real(self) -> bool {
+        self != BackendName::Sim
+    }
+
+    fn list() -> String {
+        BackendName::ALL
+            .map(|backend| format!("`{backend}`"))
+            .join(", ")
+    }
+}
+
+impl fmt::Display for BackendName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+impl FromStr for BackendName {
+    type Err = UnknownBackend;
+
+    fn from_str(name: &str) -> Result<Self, UnknownBackend> {
+        let mut all = BackendName::ALL.into_iter();
+        all.find(|backend| backend.word() == name)
+            .ok_or_else(|| UnknownBackend {
+                name: name.to_owned(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_reads_back_and_others_are_refused_with_the_list() {
+        for backend in BackendName::ALL {
+            assert_eq!(backend.word().parse(), Ok(backend));
+        }
+        let error = "simulation".parse::<BackendName>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "unknown backend `simulation`; expected one of `sim`, `process`, `docker`"
+        );
+    }
+}

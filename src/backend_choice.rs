@@ -1,0 +1,160 @@
+//! Chooses the backend of a run, and says why.
+
+use std::path::Path;
+
+use picklock_harness::named_server::NamedServer;
+use picklock_harness::run::{BackendSetup, ServerSetup};
+use picklock_harness::servers::{BackendError, Binary, Detection, ServerKind, detect};
+use picklock_harness::spec::{RunSpec, ServerChoice};
+use picklock_scenarios::{BackendName, Scenario};
+
+use crate::exit::Failure;
+use crate::{image, lock};
+
+/// A chosen backend, with the reason in words.
+pub struct ChosenBackend {
+    /// The servers; `None` for the simulation.
+    pub servers: Option<ServerKind>,
+    /// Why this backend was chosen.
+    pub reason: String,
+}
+
+impl ChosenBackend {
+    /// Which backend it is.
+    pub fn name(&self) -> BackendName {
+        match &self.servers {
+            Some(ServerKind::Docker(_)) => BackendName::Docker,
+            Some(ServerKind::Process(_)) => BackendName::Process,
+            None => BackendName::Sim,
+        }
+    }
+
+    /// What a run in this backend needs besides its specification. `logs_commands`: a simulation
+    /// logs its commands too.
+    ///
+    /// # Errors
+    /// The lock cannot be simulated, or this program cannot start itself.
+    pub fn backend(&self, spec: &RunSpec, logs_commands: bool) -> Result<BackendSetup, Failure> {
+        let Some(servers) = &self.servers else {
+            return Ok(BackendSetup::Simulation {
+                lock: lock::in_process(&spec.lock)?,
+                logs_commands,
+            });
+        };
+        Ok(BackendSetup::Servers(ServerSetup {
+            servers: servers.clone(),
+            worker: lock::worker_command(&spec.lock)?,
+            reaper: lock::this_program()?,
+            reaper_args: vec!["reaper".into()],
+        }))
+    }
+
+    fn on(servers: ServerKind, reason: String) -> ChosenBackend {
+        ChosenBackend {
+            servers: Some(servers),
+            reason,
+        }
+    }
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The backend; `None` for the best available one.
+    pub backend: Option<BackendName>,
+    /// Which servers.
+    pub servers: &'a ServerChoice,
+    /// True if a lock of the runs can be simulated.
+    pub can_simulate: bool,
+    /// The scenario, if all runs have the same one.
+    pub scenario: Option<&'a Scenario>,
+}
+
+/// Chooses the backend that the user named, or the best available one.
+///
+/// # Errors
+/// There is no Redis, no engine, or no image. The error says what to do about it.
+pub async fn choose(wanted: Wanted<'_>) -> Result<ChosenBackend, Failure> {
+    let image = wanted.servers.image.as_deref();
+    let redis_server = wanted.servers.redis_server.as_deref();
+    let named = wanted.servers.named;
+    match wanted.backend.or_else(|| only_backend(wanted.scenario)) {
+        Some(BackendName::Process) => {
+            let binary = Binary::choose(redis_server, named).map_err(environment)?;
+            let reason = format!("requested; {}", binary.reason());
+            Ok(ChosenBackend::on(ServerKind::Process(binary), reason))
+        }
+        Some(BackendName::Docker) => {
+            let image = image::choose(image, named).await?;
+            let reason = format!("requested; {}", image.reason());
+            Ok(ChosenBackend::on(ServerKind::Docker(image), reason))
+        }
+        Some(BackendName::Sim) => Ok(ChosenBackend {
+            servers: None,
+            reason: format!("requested; virtual time, {}", modelled(named)),
+        }),
+        None => detected(wanted, image, redis_server).await,
+    }
+}
+
+/// The only server backend that the scenario allows; `None` if it allows more than one.
+fn only_backend(scenario: Option<&Scenario>) -> Option<BackendName> {
+    let scenario = scenario?;
+    let (docker, process) = (
+        scenario.runs_in(BackendName::Docker),
+        scenario.runs_in(BackendName::Process),
+    );
+    match (docker, process) {
+        (true, true) => None,
+        (true, false) => Some(BackendName::Docker),
+        (false, true) => Some(BackendName::Process),
+        (false, false) => Some(BackendName::Sim),
+    }
+}
+
+/// The best backend of this machine: real servers, else the simulation if it can run the lock.
+async fn detected(
+    wanted: Wanted<'_>,
+    image: Option<&str>,
+    redis_server: Option<&Path>,
+) -> Result<ChosenBackend, Failure> {
+    let Detection { backend, reason } = detect(image, redis_server, wanted.servers.named).await;
+    if let Some(servers) = backend {
+        return Ok(ChosenBackend::on(servers, reason));
+    }
+    let scenario = wanted.scenario;
+    if let Some(scenario) = scenario.filter(|scenario| !scenario.runs_in(BackendName::Sim)) {
+        let why = format!("the scenario {} cannot be simulated", scenario.name);
+        return Err(no_backend(&reason, &why));
+    }
+    if !wanted.can_simulate {
+        return Err(no_backend(
+            &reason,
+            "a program of your own cannot be simulated",
+        ));
+    }
+    Ok(ChosenBackend {
+        servers: None,
+        reason: format!(
+            "simulated, because no server was found; for real servers install redis-server (apt install redis-server) or start Docker: {reason}"
+        ),
+    })
+}
+
+/// What stands for the servers in a simulation.
+fn modelled(named: Option<NamedServer>) -> String {
+    match named {
+        Some(server) => format!("a model of {server}"),
+        None => "no server".to_owned(),
+    }
+}
+
+fn no_backend(reason: &str, not_simulated: &str) -> Failure {
+    Failure::Environment(format!(
+        "no backend to run in: {reason}; and {not_simulated}\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
+    ))
+}
+
+fn environment(error: BackendError) -> Failure {
+    Failure::Environment(error.to_string())
+}

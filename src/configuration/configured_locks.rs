@@ -1,0 +1,187 @@
+//! The locks that a `picklock.toml` names, for the commands that take the name of a lock.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf, absolute};
+
+use picklock_impls::find;
+use picklock_reports::configuration::{Source, Tables};
+
+use super::configured_lock::ConfiguredLock;
+use super::{DEFAULT_FILE, read, unreadable};
+use crate::exit::Failure;
+use crate::named_lock::NamedLock;
+
+/// All locks of one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfiguredLocks {
+    /// The file as typed; `None`: none was read.
+    file: Option<PathBuf>,
+    by_name: BTreeMap<String, ConfiguredLock>,
+}
+
+impl ConfiguredLocks {
+    /// The locks that these names can mean. The file is read where a name is neither that of a built-in
+    /// lock nor a program, or where the user names a file.
+    ///
+    /// # Errors
+    /// The named file cannot be read, or has a mistake.
+    pub fn for_names<'a>(
+        config: Option<&Path>,
+        names: impl IntoIterator<Item = &'a NamedLock>,
+    ) -> Result<ConfiguredLocks, Failure> {
+        let mut names = names.into_iter();
+        if config.is_none() && !names.any(needs_a_configuration) {
+            return Ok(ConfiguredLocks::default());
+        }
+        let path = config.unwrap_or(Path::new(DEFAULT_FILE));
+        match read(path) {
+            Ok(source) => ConfiguredLocks::of(&source, &Tables::read::<Failure>(&source)?, path),
+            // Then the name means nothing, which is said where it is looked up.
+            Err(error) if config.is_none() && error.kind() == ErrorKind::NotFound => {
+                Ok(ConfiguredLocks::default())
+            }
+            Err(error) => Err(unreadable(path, &error)),
+        }
+    }
+
+    /// The locks of a configuration that was read from `path`.
+    ///
+    /// # Errors
+    /// The first mistake, with its line.
+    pub fn of(source: &Source, tables: &Tables, path: &Path) -> Result<ConfiguredLocks, Failure> {
+        let path_of = absolute(path).map_err(|error| unreadable(path, &error))?;
+        let home = path_of.parent().unwrap_or(&path_of);
+        let mut by_name = BTreeMap::new();
+        for (name, table) in &tables.impls {
+            let one = ConfiguredLock::of(source, name, table, home)?;
+            by_name.insert(one.name.clone(), one);
+        }
+        Ok(ConfiguredLocks {
+            file: Some(path.to_owned()),
+            by_name,
+        })
+    }
+
+    /// The lock with this name, and the file that says so.
+    pub fn get(&self, name: &str) -> Option<(&ConfiguredLock, &Path)> {
+        Some((self.by_name.get(name)?, self.file.as_deref()?))
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
+    /// The file as typed; `None`: none was read.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+}
+
+fn needs_a_configuration(name: &NamedLock) -> bool {
+    name.label().is_none() && !name.is_program() && find(name.given()).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    fn impls(text: &str) -> Result<ConfiguredLocks, String> {
+        impls_of(Path::new("/home/me/picklock.toml"), text)
+    }
+
+    fn impls_of(path: &Path, text: &str) -> Result<ConfiguredLocks, String> {
+        let source = Source {
+            file: "some/picklock.toml".to_owned(),
+            text: text.to_owned(),
+        };
+        let tables = Tables::read::<Failure>(&source).map_err(|error| error.to_string())?;
+        ConfiguredLocks::of(&source, &tables, path).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_directory_that_no_file_can_name_is_refused() {
+        let path = Path::new(OsStr::from_bytes(b"/home/\xff/picklock.toml"));
+        for (lines, place) in [
+            ("command = \"a\"", "1:7"),
+            ("command = \"a\"\ndirectory = \"bin\"", "3:13"),
+        ] {
+            let refused = impls_of(path, &format!("[impl.mine]\n{lines}\n")).unwrap_err();
+            let at = format!("some/picklock.toml:{place}: directory: /home/\u{fffd}");
+            assert!(refused.contains(&at), "{at}\n{refused}");
+        }
+        let elsewhere = "[impl.mine]\ncommand = \"a\"\ndirectory = \"/srv/lock\"\n";
+        assert!(impls_of(path, elsewhere).is_ok());
+    }
+
+    #[test]
+    fn a_table_says_where_and_how_a_program_is_started() {
+        let text = "[impl.mine]\ncommand = \"./lock --ttl 'a b'\"\ndirectory = \"bin\"\n\
+                    environment = { A = \"1\" }\nnodes = 5\noptions = { retries = \"3\" }\n\
+                    [impl.other]\ncommand = \"python3 other.py\"\n";
+        let impls = impls(text).unwrap();
+        assert_eq!(impls.names().collect::<Vec<_>>(), ["mine", "other"]);
+        let (mine, file) = impls.get("mine").unwrap();
+        assert_eq!(file, Path::new("/home/me/picklock.toml"));
+        assert_eq!(mine.given, "exec:./lock --ttl 'a b'");
+        assert_eq!(mine.directory, Some(PathBuf::from("/home/me/bin")));
+        assert_eq!(mine.environment["A"], "1");
+        assert_eq!(mine.options["retries"], "3");
+        assert_eq!((mine.nodes, mine.replicas), (5, 0));
+        let (other, _) = impls.get("other").unwrap();
+        assert_eq!(other.directory, Some(PathBuf::from("/home/me")));
+        assert_eq!((other.nodes, other.replicas), (1, 0));
+        assert!(impls.get("third").is_none());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_where_it_stands() {
+        let mine = |lines: &str| format!("[impl.mine]\n{lines}\n");
+        for (text, place, says) in [
+            (
+                "[impl.redlock]\ncommand = \"a\"\n".into(),
+                "1:7",
+                "built-in lock",
+            ),
+            (
+                "[impl.no-lock]\ncommand = \"a\"\n".into(),
+                "1:7",
+                "built-in lock",
+            ),
+            (
+                "[impl.\"a b\"]\ncommand = \"a\"\n".into(),
+                "1:7",
+                "not a label",
+            ),
+            (mine("command = \"\""), "2:11", "names no program"),
+            (mine("command = \"'\""), "2:11", "inside a quote"),
+            (mine("command = \"exec:a\""), "2:11", "command = \"a\""),
+            (mine("comand = \"a\""), "2:1", "did you mean `command`?"),
+            (mine("command = \"a\"\nnodes = 0"), "3:9", "1 to 64"),
+            (mine("command = \"a\"\nnodes = 65"), "3:9", "1 to 64"),
+            (mine("command = \"a\"\nreplicas = 9"), "3:12", "0 to 8"),
+            (
+                mine("command = \"a\"\nenvironment = { \"A=B\" = \"1\" }"),
+                "3:17",
+                "without `=`",
+            ),
+            (
+                mine("command = \"a\"\nenvironment = { PICKLOCK_X = \"1\" }"),
+                "3:17",
+                "itself",
+            ),
+            (mine("directory = \".\""), "1:1", "missing field `command`"),
+        ] {
+            let refused = impls(&text).unwrap_err();
+            let at = format!("some/picklock.toml:{place}:");
+            assert!(
+                refused.contains(&at) && refused.contains(says),
+                "{at}\n{refused}"
+            );
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The lock under test: from the command line to a specification, and from that to its code.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use picklock_harness::adapter::command_line;
+use picklock_harness::adapter::worker_command::WorkerCommand;
+use picklock_harness::lock_factory::LockFactory;
+use picklock_harness::spec::LockSpec;
+use picklock_impls::{BuiltInLock, LOCKS, MUTANTS, OptionError, find};
+use picklock_scenarios::nearest;
+
+use crate::configuration::configured_lock::ConfiguredLock;
+use crate::configuration::configured_locks::ConfiguredLocks;
+use crate::exit::Failure;
+use crate::named_lock::{DOCKER, EXEC, NamedLock, check_image};
+
+/// The lock that `--impl` or `--name`, and `--impl-option` name. `impls`: what a name can mean that
+/// is not that of a built-in lock.
+///
+/// # Errors
+/// An unknown name, with the list and the nearest one; a command line that cannot be split; a
+/// configured lock whose directory does not exist; an option that the lock does not have, or an invalid
+/// value.
+pub fn named(
+    named: &NamedLock,
+    options: &[(String, String)],
+    impls: &ConfiguredLocks,
+) -> Result<LockSpec, Failure> {
+    let lock = spec(named, options, impls)?;
+    check_options(&lock)?;
+    Ok(lock)
+}
+
+/// A program of the user, as a table of a configuration or a repro file describes it. `options` come
+/// before those of the table, and replace them.
+///
+/// # Errors
+/// There is no such working directory; the command line cannot be split.
+pub fn configured(one: &ConfiguredLock, options: &[(String, String)]) -> Result<LockSpec, Failure> {
+    let wrong = |problem: String| Failure::Usage(format!("{}: {problem}", one.name));
+    let command = program(&one.given).map_err(wrong)?;
+    if let Some(directory) = one.directory.as_ref().filter(|it| !it.is_dir()) {
+        let problem = format!("its directory {} does not exist", directory.display());
+        return Err(wrong(problem));
+    }
+    let mut options = options.to_vec();
+    for (name, value) in &one.options {
+        if options.iter().all(|(given, _)| given != name) {
+            options.push((name.clone(), value.clone()));
+        }
+    }
+    Ok(LockSpec {
+        name: one.name.clone(),
+        typed: Some(one.given.clone()),
+        configuration: None,
+        options,
+        nodes: one.nodes,
+        replicas: one.replicas,
+        command: Some(WorkerCommand {
+            directory: one.directory.clone().filter(|_| command.image.is_none()),
+            environment: one.environment.clone(),
+            ..command
+        }),
+    })
+}
+
+/// What starts a program: `given` is `exec:COMMAND`, `docker:IMAGE`, or a command line.
+fn program(given: &str) -> Result<WorkerCommand, String> {
+    let Some(image) = given.strip_prefix(DOCKER) else {
+        let command = given.strip_prefix(EXEC).unwrap_or(given);
+        let argv = command_line::parse(command).map_err(|error| error.to_string())?;
+        return Ok(WorkerCommand::new(argv));
+    };
+    check_image(image)?;
+    // Until it is known which program carries the container's streams: see `worker_command`.
+    Ok(WorkerCommand::in_container(image, vec![given.to_owned()]))
+}
+
+fn spec(
+    named: &NamedLock,
+    options: &[(String, String)],
+    impls: &ConfiguredLocks,
+) -> Result<LockSpec, Failure> {
+    let name = named.given();
+    if named.is_program() {
+        let command = program(name).map_err(|problem| {
+            let (flag, value) = named.flag();
+            Failure::Usage(format!("--{flag} {value}: {problem}"))
+        })?;
+        return Ok(LockSpec {
+            name: named.shown().to_owned(),
+            typed: named.label().map(|_| name.to_owned()),
+            configuration: None,
+            options: options.to_vec(),
+            nodes: 1,
+            replicas: 0,
+            command: Some(command),
+        });
+    }
+    let Some(lock) = find(name) else {
+        let (one, file) = impls.get(name).ok_or_else(|| unknown(name, impls))?;
+        return Ok(LockSpec {
+            configuration: Some(file.to_owned()),
+            ..configured(one, options)?
+        });
+    };
+    Ok(LockSpec {
+        name: name.to_owned(),
+        typed: None,
+        configuration: None,
+        options: options.to_vec(),
+        nodes: lock.nodes,
+        replicas: lock.replicas,
+        command: None,
+    })
+}
+
+/// The built-in lock; `None` for a program.
+pub fn built_in(lock: &LockSpec) -> Option<&'static BuiltInLock> {
+    find(&lock.name).filter(|_| lock.is_in_process())
+}
+
+/// The code of a built-in lock for the simulation.
+///
+/// # Errors
+/// The lock is a program.
+pub fn in_process(lock: &LockSpec) -> Result<LockFactory, Failure> {
+    let built_in = built_in(lock).ok_or_else(|| {
+        let (flag, value) = NamedLock::of(lock).flag();
+        Failure::Usage(format!(
+            "--{flag} {value}: a program of your own runs in real time and cannot be simulated; choose --backend process or docker"
+        ))
+    })?;
+    Ok(LockFactory::of(built_in))
+}
+
+/// The version until the lock reports its own: Picklock's for a built-in lock.
+pub fn version(lock: &LockSpec) -> &'static str {
+    match lock.is_in_process() {
+        true => env!("CARGO_PKG_VERSION"),
+        false => "",
+    }
+}
+
+/// What starts a worker: the external program, or this one for a built-in lock.
+///
+/// # Errors
+/// The path of this program is unknown or not UTF-8.
+pub fn worker_command(lock: &LockSpec) -> Result<WorkerCommand, Failure> {
+    let contained = match &lock.command {
+        Some(command) if command.image.is_none() => return Ok(command.clone()),
+        contained => contained,
+    };
+    let program = this_program()?;
+    let program = program.to_str().ok_or_else(|| {
+        Failure::Environment(format!("the path {} is not UTF-8", program.display()))
+    })?;
+    if let Some(command) = contained {
+        return Ok(WorkerCommand {
+            argv: [program, "container-streams"].map(str::to_owned).to_vec(),
+            ..command.clone()
+        });
+    }
+    let argv = [program, "worker", "--impl", &lock.name];
+    Ok(WorkerCommand::new(argv.map(str::to_owned).to_vec()))
+}
+
+/// The path of this program.
+///
+/// # Errors
+/// The operating system does not know it.
+pub fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| {
+        Failure::Environment(format!("cannot find the path of this program: {error}"))
+    })
+}
+
+/// Checks the options against those that the lock declares. Only an external program knows its own
+/// options.
+fn check_options(lock: &LockSpec) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    for (name, value) in &lock.options {
+        let wrong = |what: String| {
+            Err(Failure::Usage(format!(
+                "--impl-option {name}={value}: {what}"
+            )))
+        };
+        if !seen.insert(name) {
+            return wrong(format!("`{name}` was given twice"));
+        }
+        let Some(built_in) = built_in(lock) else {
+            continue;
+        };
+        let Err(error) = built_in.read_options([(name.as_str(), value.as_str())]) else {
+            continue;
+        };
+        let mut text = error.to_string();
+        if let OptionError::Unknown { name, declared } = &error
+            && let Some(meant) = nearest(name, declared.iter().copied())
+        {
+            text.push_str(&format!("\n  = help: did you mean `{meant}`?"));
+        }
+        return wrong(text);
+    }
+    Ok(())
+}
+
+fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
+    let known = || LOCKS.iter().map(|lock| lock.name);
+    let all = known().chain(MUTANTS.iter().map(|mutant| mutant.name));
+    let all = all.chain(impls.names());
+    let hint = nearest(name, all)
+        .map(|meant| format!("\n  = help: did you mean `{meant}`?"))
+        .unwrap_or_default();
+    let configured: Vec<&str> = impls.names().collect();
+    let configured = match impls.file() {
+        Some(file) if !configured.is_empty() => {
+            format!(
+                "; those of {} are {}",
+                file.display(),
+                configured.join(", ")
+            )
+        }
+        Some(file) => format!("; {} has no table [impl.{name}]", file.display()),
+        None => String::new(),
+    };
+    Failure::Usage(format!(
+        "--impl {name}: no such lock; the built-in locks are {} (`picklock list impls` describes them){configured}; for any other program use `exec:COMMAND`, `docker:IMAGE`, or a table [impl.NAME] of a picklock.toml{hint}",
+        known().collect::<Vec<_>>().join(", ")
+    ))
+}

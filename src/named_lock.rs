@@ -1,0 +1,182 @@
+//! A lock as the user names it: a built-in one, one of `picklock.toml`, a program, or a program with a
+//! label.
+//!
+//! A label replaces the command of a program in reports, directory names and expectations, where a
+//! command line of many words would be hard to read.
+
+use picklock_harness::spec::LockSpec;
+use picklock_impls::find;
+
+/// The prefix of a command line that names a program.
+pub const EXEC: &str = "exec:";
+
+/// The prefix of an image, in whose containers a program runs.
+pub const DOCKER: &str = "docker:";
+
+/// The longest label, in characters: it becomes part of file names and of table columns.
+const LONGEST_LABEL: usize = 40;
+
+/// What stands after `--impl` or `--name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedLock {
+    given: String,
+    label: Option<String>,
+}
+
+impl NamedLock {
+    /// A lock without a label: the name of a built-in or of a configured one, `exec:COMMAND`, or
+    /// `docker:IMAGE`.
+    /// Whether there is such a lock is checked later.
+    pub fn plain(given: &str) -> NamedLock {
+        NamedLock {
+            given: given.to_owned(),
+            label: None,
+        }
+    }
+
+    /// A program with a label.
+    ///
+    /// # Errors
+    /// In words: `given` is not a program, or the label is not one.
+    pub fn labelled(label: &str, given: &str) -> Result<NamedLock, String> {
+        if !is_program(given) {
+            return Err(format!(
+                "only a program can have a label: expected LABEL={EXEC}COMMAND or LABEL={DOCKER}IMAGE"
+            ));
+        }
+        check_label(label)?;
+        Ok(NamedLock {
+            given: given.to_owned(),
+            label: Some(label.to_owned()),
+        })
+    }
+
+    /// Reads `LABEL=exec:COMMAND`.
+    ///
+    /// # Errors
+    /// As [`NamedLock::labelled`].
+    pub fn parse(text: &str) -> Result<NamedLock, String> {
+        match text.split_once('=') {
+            Some((label, given)) => NamedLock::labelled(label, given),
+            None => Err(format!(
+                "expected LABEL={EXEC}COMMAND or LABEL={DOCKER}IMAGE"
+            )),
+        }
+    }
+
+    /// The names that lead to this lock.
+    pub fn of(lock: &LockSpec) -> NamedLock {
+        match &lock.typed {
+            Some(typed) if lock.configuration.is_none() => NamedLock {
+                given: typed.clone(),
+                label: Some(lock.name.clone()),
+            },
+            _ => NamedLock::plain(&lock.name),
+        }
+    }
+
+    /// The name of a built-in lock or of a configured one, or `exec:COMMAND`.
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// True for a program, with or without a label.
+    pub fn is_program(&self) -> bool {
+        is_program(&self.given)
+    }
+
+    /// The label, if it has one.
+    pub fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
+    /// What it is called in reports.
+    pub fn shown(&self) -> &str {
+        self.label.as_ref().unwrap_or(&self.given)
+    }
+
+    /// The flag that names it, without its dashes, and the flag's value.
+    pub fn flag(&self) -> (&'static str, String) {
+        match &self.label {
+            Some(label) => ("name", format!("{label}={}", self.given)),
+            None => ("impl", self.given.clone()),
+        }
+    }
+}
+
+/// True if `given` says how a program is started, and not only what it is called.
+pub fn is_program(given: &str) -> bool {
+    given.starts_with(EXEC) || given.starts_with(DOCKER)
+}
+
+/// Refuses what is certainly not the reference of an image.
+///
+/// # Errors
+/// In words.
+pub fn check_image(image: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
+    match image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(format!(
+            "`{DOCKER}` needs the reference of an image, as in `{DOCKER}my-lock:1`; its program and arguments are those of the image"
+        )),
+    }
+}
+
+/// Refuses what could be taken for something else: a built-in lock, a command, a path, a flag.
+///
+/// # Errors
+/// In words.
+pub fn check_label(label: &str) -> Result<(), String> {
+    let begins_well = label.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_plain = label
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    if !begins_well || !is_plain || label.len() > LONGEST_LABEL {
+        return Err(format!(
+            "`{label}` is not a label: expected letters, digits, `.`, `_` and `-`, the first one a letter or digit, at most {LONGEST_LABEL} of them"
+        ));
+    }
+    match find(label) {
+        Some(_) => Err(format!(
+            "`{label}` is the name of a built-in lock: choose another label"
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_everything_before_the_first_equals_sign() {
+        let named = NamedLock::parse("mine=exec:python3 a.py --ttl=5").unwrap();
+        assert_eq!(
+            (named.label(), named.given(), named.shown()),
+            (Some("mine"), "exec:python3 a.py --ttl=5", "mine")
+        );
+        assert_eq!(
+            named.flag(),
+            ("name", "mine=exec:python3 a.py --ttl=5".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_could_be_taken_for_something_else_is_no_label() {
+        let longest = "x".repeat(LONGEST_LABEL);
+        assert!(NamedLock::labelled(&longest, "exec:a").is_ok());
+        let too_long = format!("{longest}x");
+        let labels = [
+            "", "-x", ".x", "a b", "a/b", "exec:a", "锁", "*", "redlock", "no-lock", &too_long,
+        ];
+        for label in labels {
+            let refused = NamedLock::labelled(label, "exec:a").unwrap_err();
+            assert!(refused.contains(&format!("`{label}`")), "{refused}");
+        }
+        for text in ["mine", "mine=redlock", "exec:python3 a.py"] {
+            let refused = NamedLock::parse(text).unwrap_err();
+            assert!(refused.contains("LABEL=exec:COMMAND"), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The backends agree: the same lock under the same scenario gets the same verdicts, simulated, on
+//! Redis processes and in containers.
+//!
+//! Needs redis-server, a Docker engine, and the image that `scripts/redis-image` builds.
+
+use std::collections::BTreeMap;
+
+use picklock_scenarios::{BackendName, catalog};
+use serde_json::Value;
+
+use super::agreement::{Compared, SEED, tables};
+use super::exclusive::Exclusive;
+use crate::running::{CHANCES, picklock};
+
+const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
+
+/// Faults that the catalog does not show, each by itself: what a backend makes of one must be what
+/// the others make of it. Name, persistence, and the fault.
+const FAULTS: [(&str, &str, &str); 12] = [
+    (
+        "lost-request",
+        "none",
+        "kind = \"drop\"\nwhen = { on = \"request\", names_key = true }\nframes = 1",
+    ),
+    (
+        "lost-reply",
+        "none",
+        "kind = \"drop\"\nwhen = { on = \"reply\", names_key = true }\nframes = 1",
+    ),
+    (
+        "killed-at-reply",
+        "none",
+        "kind = \"crash-client\"\nwhen = { on = \"reply\", names_key = true }",
+    ),
+    (
+        "frozen-at-release",
+        "none",
+        "kind = \"pause-client\"\nwhen = { on = \"reply\", names_key = true, during = \"release\" }\nfor = \"1.5ttl\"",
+    ),
+    (
+        "held-release",
+        "none",
+        "kind = \"hold\"\nwhen = { on = \"request\", names_key = true, during = \"release\" }\nframes = 1\ndirection = \"request\"\nfor = \"1.5ttl\"",
+    ),
+    (
+        "restart-empty",
+        "none",
+        "kind = \"crash-node\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"100ms\"",
+    ),
+    (
+        "restart-with-everything",
+        "aof-always",
+        "kind = \"crash-node\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"100ms\"",
+    ),
+    (
+        "node-pause",
+        "none",
+        "kind = \"pause-node\"\nwhen = { on = \"stock-read\" }\nnodes = [0]\nfor = \"0.5ttl\"",
+    ),
+    (
+        "delayed-restart",
+        "aof-always",
+        "kind = \"crash-node\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"2ttl\"",
+    ),
+    (
+        "scripts-flushed",
+        "none",
+        "kind = \"flush-scripts\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"",
+    ),
+    (
+        "memory-full",
+        "none",
+        "kind = \"exhaust\"\nwhat = \"memory\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nfor = \"0.5ttl\"",
+    ),
+    (
+        "nodes-leap-back",
+        "none",
+        "kind = \"clock-jump\"\nwhen = { on = \"stock-read\" }\nnodes = \"all\"\nby = \"-0.5ttl\"",
+    ),
+];
+
+/// The cells of a matrix with these flags. It makes a run again in which the machine stood still.
+fn cells(backend: &str, seed: u64, flags: &str) -> Vec<Value> {
+    let image = match backend {
+        "docker" => " --image picklock-redis:local",
+        _ => "",
+    };
+    let line = format!("matrix --backend {backend}{image} --seed {seed} --json --quiet {flags}");
+    let mut document = picklock(&line).run().document();
+    match document["cells"].take() {
+        Value::Array(cells) => cells,
+        other => panic!("{line}: {other}"),
+    }
+}
+
+/// What a cell of the table came to: for each property its status and cause, as one text.
+type Verdicts = BTreeMap<String, String>;
+
+fn run(scenario: &str, lock: &str, backend: &str, seed: u64) -> Verdicts {
+    let line = format!("--scenario {scenario} --impl {lock}");
+    let document = cells(backend, seed, &line).swap_remove(0);
+    let verdicts = document["verdicts"].as_object().unwrap().iter();
+    let verdicts = verdicts.map(|(property, verdict)| {
+        let word = |field: &str| verdict[field].as_str().unwrap_or_default().to_owned();
+        (
+            property.clone(),
+            format!("{} {}", word("status"), word("cause")),
+        )
+    });
+    verdicts.collect()
+}
+
+/// Each cell comes out as its scenario expects, and `backend` and the simulation say the same of every
+/// property.
+fn compare(backend: BackendName, flags: &[&str], at_least: usize) {
+    let compared = Compared::run(backend, flags);
+    let cells = compared.cells();
+    assert!(cells >= at_least, "only {cells} cells");
+    let wrong = compared.differences();
+    assert!(
+        wrong.is_empty(),
+        "{}\nthe runs are in {}",
+        wrong.join("\n"),
+        tables().display()
+    );
+}
+
+/// Two tables of one backend at a time, each with several runs, would disturb each other. But one alone
+/// leaves the processors idle at its end, where it waits for its longest runs.
+fn alone_in(backend: BackendName) -> Exclusive {
+    Exclusive::take(&format!("table-{backend}"))
+}
+
+/// With this variable set, the tests go over the whole table: every lock, every scenario, Sentinels
+/// and crowds included. That takes a quarter of an hour, and a machine that does nothing else:
+///
+/// `PICKLOCK_WHOLE_TABLE=1 cargo test --test e2e every_verdict`
+const WHOLE: &str = "PICKLOCK_WHOLE_TABLE";
+
+/// Where it is not set, so many locks stand for all.
+const SOME_LOCKS: [&str; 4] = ["set-nx-px", "redlock", "fenced", "setnx-expire"];
+
+/// The scenarios that take neither five hundred processes nor three Sentinels, which the simulation
+/// has not; tests/e2e/real/sentinels.rs sees to those.
+fn handy_scenarios() -> Vec<&'static str> {
+    let sentinels = |name: &str| catalog::named(name).is_ok_and(|it| it.topology.sentinels > 0);
+    catalog::names()
+        .filter(|name| *name != "flash-sale" && !sentinels(name))
+        .collect()
+}
+
+/// The flags that choose the cells, and how many cells there are at the least in two backends.
+fn chosen(locks: &[&'static str]) -> (Vec<&'static str>, usize) {
+    if std::env::var_os(WHOLE).is_some() {
+        return (Vec::new(), 500);
+    }
+    let mut flags = Vec::new();
+    for scenario in handy_scenarios() {
+        flags.extend(["--scenario", scenario]);
+    }
+    for lock in locks {
+        flags.extend(["--impl", lock]);
+    }
+    (flags, 40 * locks.len())
+}
+
+#[test]
+fn simulation_and_processes_agree_on_every_verdict() {
+    let _alone = alone_in(BackendName::Process);
+    let (flags, cells) = chosen(&SOME_LOCKS);
+    compare(BackendName::Process, &flags, cells);
+}
+
+#[test]
+fn simulation_and_processes_agree_on_what_each_fault_does() {
+    let _alone = alone_in(BackendName::Process);
+    let folder = tempfile::tempdir().unwrap();
+    let files = FAULTS.map(|(name, persistence, fault)| {
+        // Whose reply comes first is luck where several ask at once, and a loser's reply is no
+        // loss: only a buyer who is alone is sure to be the one who got the lock.
+        let workers = match name {
+            "lost-reply" | "killed-at-reply" => 1,
+            _ => 3,
+        };
+        // A lock that stays for ever keeps its waiters until the limit.
+        let text = format!(
+            "name = \"{name}\"\nsummary = \"One fault by itself.\"\n\
+             [topology]\npersistence = \"{persistence}\"\n\
+             [workload]\nworkers = {workers}\nstock = 4\nsection = \"0.4ttl\"\nlimit = \"10ttl\"\n\
+             [[fault]]\n{fault}\n"
+        );
+        let path = folder.path().join(format!("{name}.toml"));
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    });
+    let scenarios = files.iter().flat_map(|file| ["--scenario", file.as_str()]);
+    let locks = LOCKS.iter().flat_map(|lock| ["--impl", lock]);
+    let flags: Vec<&str> = scenarios.chain(locks).collect();
+    compare(BackendName::Process, &flags, 2 * FAULTS.len() * LOCKS.len());
+}
+
+/// What theory says of each lock (single node, quorum, clients' clocks) when a clock is wrong, and
+/// that the backends agree with it, not only with each other.
+#[test]
+fn wrong_clocks_break_those_who_believe_them() {
+    let _alone = alone_in(BackendName::Process);
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        (
+            "kind = \"clock-jump\"\nwhen = { on = \"stock-read\" }\nnodes = [0]",
+            [
+                ("set-nx-px", "violated clock-jump"),
+                ("redlock", "held "),
+                ("getset", "held "),
+            ],
+        ),
+        (
+            "kind = \"clock-skew\"\nat = \"0ms\"\nworkers = [1]",
+            [
+                ("set-nx-px", "held "),
+                ("redlock", "held "),
+                ("getset", "violated clock-skew"),
+            ],
+        ),
+    ];
+    for (number, (fault, expected)) in cases.into_iter().enumerate() {
+        // One buyer is kept away in the beginning, so that the other one takes the lock on every
+        // node; it is luck otherwise whether the loss of one node matters.
+        let text = format!(
+            "name = \"wrong-clock-{number}\"\nsummary = \"A clock is ahead.\"\n\
+             [workload]\nworkers = 2\nstock = 4\nsection = \"0.4ttl\"\n\
+             [[fault]]\nkind = \"partition\"\nat = \"0ms\"\nfor = \"0.1ttl\"\nworkers = [1]\n\
+             [[fault]]\n{fault}\nby = \"2ttl\"\n"
+        );
+        let path = folder.path().join(format!("{number}.toml"));
+        std::fs::write(&path, text).unwrap();
+        for (lock, lease) in expected {
+            for backend in ["sim", "process"] {
+                let run = |seed| run(path.to_str().unwrap(), lock, backend, seed);
+                let mut verdicts = run(SEED);
+                for seed in SEED + 1..SEED + CHANCES {
+                    let missed = verdicts["exclusion"] == "held ";
+                    if lease == "held " || !missed || backend == "sim" {
+                        break;
+                    }
+                    verdicts = run(seed);
+                }
+                for property in ["lease", "exclusion"] {
+                    assert_eq!(verdicts[property], lease, "{fault} {lock} {backend}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn simulation_and_containers_agree_on_every_verdict() {
+    let _alone = alone_in(BackendName::Docker);
+    let (flags, cells) = chosen(&["set-nx-px"]);
+    compare(BackendName::Docker, &flags, cells);
+}
+
+/// The flags of a matrix of these scenarios with these locks.
+fn cells_of<'a>(scenarios: &[&'a str], locks: &[&'a str]) -> Vec<&'a str> {
+    let scenarios = scenarios.iter().flat_map(|name| ["--scenario", *name]);
+    let locks = locks.iter().flat_map(|name| ["--impl", *name]);
+    scenarios.chain(locks).collect()
+}
+
+/// The lock that is not among [`SOME_LOCKS`], in the scenarios that even careless locks come through.
+#[test]
+fn simulation_and_processes_agree_on_getset() {
+    let _alone = alone_in(BackendName::Process);
+    let flags = cells_of(&["calm", "holder-crash", "network-delay"], &["getset"]);
+    compare(BackendName::Process, &flags, 6);
+}
+
+#[test]
+fn simulation_and_containers_agree_on_the_other_locks() {
+    let _alone = alone_in(BackendName::Docker);
+    let scenarios = ["calm", "holder-crash", "network-delay", "steady-load"];
+    let flags = cells_of(&scenarios, &["redlock", "setnx-expire", "getset"]);
+    compare(BackendName::Docker, &flags, 24);
+}
+
+/// The verdicts do not say that everything was sold: a stock that is left over is no violation.
+#[test]
+fn everything_is_sold_where_nothing_goes_wrong() {
+    let _alone = alone_in(BackendName::Process);
+    let locks = LOCKS.map(|lock| format!("--impl {lock}")).join(" ");
+    let calm = format!("--scenario calm {locks}");
+    let crowd = "--scenario flash-sale --impl set-nx-px";
+    let tables = [
+        ("sim", calm.as_str(), LOCKS.len()),
+        ("process", &calm, LOCKS.len()),
+        ("docker", &calm, LOCKS.len()),
+        ("sim", crowd, 1),
+    ];
+    for (backend, flags, count) in tables {
+        let cells = cells(backend, SEED, flags);
+        assert_eq!(cells.len(), count, "{backend} {flags}");
+        for cell in cells {
+            let counts = &cell["counts"];
+            let stock = counts["stock_start"].as_i64();
+            assert!(stock >= Some(10), "{cell:#}");
+            assert_eq!(counts["sold"], counts["stock_start"], "{cell:#}");
+            assert_eq!(counts["stock_left"], 0, "{cell:#}");
+        }
+    }
+}
