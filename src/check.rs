@@ -11,7 +11,7 @@ use picklock_reports::{run_document, terminal};
 use crate::cli::CheckArgs;
 use crate::exit::{self, Failure};
 use crate::print;
-use crate::regular_file::{self, LONGEST_HISTORY, Links};
+use crate::untrusted_file::{self, LONGEST_HISTORY, Links};
 
 /// Judges the file and prints the verdicts.
 ///
@@ -19,7 +19,7 @@ use crate::regular_file::{self, LONGEST_HISTORY, Links};
 /// The file cannot be read, or is not a history.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let name = args.history.display();
-    let file = regular_file::open(&args.history, LONGEST_HISTORY, Links::Refused)
+    let file = untrusted_file::open(&args.history, LONGEST_HISTORY, Links::Refused)
         .map_err(|error| Failure::Usage(format!("{name}: cannot open: {error}")))?;
     let history = read_history(BufReader::new(file))
         .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;

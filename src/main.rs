@@ -40,7 +40,7 @@ mod lock;
 mod matrix;
 mod named_lock;
 mod print;
-mod regular_file;
+mod reference_lock;
 mod replay;
 mod report;
 mod report_reader;
@@ -49,8 +49,8 @@ mod reproduce_command;
 mod run_directory;
 mod run_request;
 mod scenario;
-mod standard;
 mod trust;
+mod untrusted_file;
 mod worker;
 
 use std::process::ExitCode;
@@ -67,7 +67,7 @@ static ALLOCATOR: allocator::BySize = allocator::BySize;
 fn main() -> ExitCode {
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
-        Err(told) => return told_by_the_parser(&told),
+        Err(told) => return print_clap_error(&told),
     };
     let outcome = match command {
         Command::Scenario(args) => on_one_thread(scenario::run(args)),
@@ -104,7 +104,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints what the command line asked for (`--help`, `--version`), or what is wrong with it.
-fn told_by_the_parser(told: &clap::Error) -> ExitCode {
+fn print_clap_error(told: &clap::Error) -> ExitCode {
     match told.print() {
         Err(error) if !told.use_stderr() && error.kind() != std::io::ErrorKind::BrokenPipe => {
             output_is_lost(&error.to_string())

@@ -15,7 +15,7 @@ use picklock_reports::repro;
 use picklock_reports::wire_log::{self, WireLog};
 
 use crate::exit::Failure;
-use crate::regular_file::{self, LONGEST_DOCUMENT, LONGEST_HISTORY, LONGEST_TEXT, Links};
+use crate::untrusted_file::{self, LONGEST_DOCUMENT, LONGEST_HISTORY, LONGEST_TEXT, Links};
 
 const RUN: &str = "run.json";
 const MATRIX: &str = "matrix.json";
@@ -71,7 +71,7 @@ fn one(path: &Path) -> Result<ReportInput, String> {
 
 /// A file about a library, which the user named.
 fn library(path: &Path) -> Result<ReportInput, String> {
-    let text = regular_file::read(path, LONGEST_TEXT, Links::Followed);
+    let text = untrusted_file::read(path, LONGEST_TEXT, Links::Followed);
     let text = text.map_err(|error| unread(&error))?;
     let library = Library::read(&text).map_err(|error| error.to_string())?;
     Ok(of_library(library))
@@ -87,7 +87,7 @@ fn unread(error: &io::Error) -> String {
 
 /// A document, and the files beside it.
 fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
-    let text = regular_file::read(file, LONGEST_DOCUMENT, Links::Refused);
+    let text = untrusted_file::read(file, LONGEST_DOCUMENT, Links::Refused);
     let text = text.map_err(|error| unread(&error))?;
     match read(&text).map_err(|error| error.to_string())? {
         Document::Run(record) => {
@@ -110,7 +110,7 @@ fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
 /// to another run, is listed in `skipped`.
 fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<History> {
     let path = dir.join(HISTORY);
-    let file = match regular_file::open(&path, LONGEST_HISTORY, Links::Refused) {
+    let file = match untrusted_file::open(&path, LONGEST_HISTORY, Links::Refused) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
@@ -131,7 +131,7 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
 /// `skipped`.
 fn wire(dir: &Path, skipped: &mut Vec<String>) -> Option<WireLog> {
     let path = dir.join(WIRE);
-    let reason = match regular_file::read(&path, LONGEST_DOCUMENT, Links::Refused) {
+    let reason = match untrusted_file::read(&path, LONGEST_DOCUMENT, Links::Refused) {
         Ok(text) => match wire_log::read(&text) {
             Ok(log) => return Some(log),
             Err(error) => error.to_string(),
@@ -182,7 +182,7 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
         return Err("a symbolic link is on the way to it".to_owned());
     }
     let dir = dir.join(inside);
-    let text = regular_file::read(&dir.join(RUN), LONGEST_DOCUMENT, Links::Refused);
+    let text = untrusted_file::read(&dir.join(RUN), LONGEST_DOCUMENT, Links::Refused);
     let text = text.map_err(|error| unread(&error))?;
     match read(&text).map_err(|error| error.to_string())? {
         Document::Run(record) => Ok(Evidence {

@@ -19,9 +19,9 @@ use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::lock;
 use crate::named_lock::NamedLock;
-use crate::regular_file::{self, LONGEST_TEXT, Links};
+use crate::reference_lock::Claims;
 use crate::run_request::{RunRequest, load};
-use crate::standard::Claims;
+use crate::untrusted_file::{self, LONGEST_TEXT, Links};
 
 /// The repro of a run.
 pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
@@ -229,7 +229,7 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
         format: Option<toml::Value>,
     }
     let file = path.display().to_string();
-    let text = regular_file::read(path, LONGEST_TEXT, Links::Refused)
+    let text = untrusted_file::read(path, LONGEST_TEXT, Links::Refused)
         .map_err(|error| Failure::Usage(format!("{file}: cannot read the repro: {error}")))?;
     let source = Source { file, text };
     let known: Known =

@@ -13,7 +13,7 @@ use crate::cli::ScenarioArgs;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::lock;
-use crate::regular_file::{self, LONGEST_TEXT, Links};
+use crate::untrusted_file::{self, LONGEST_TEXT, Links};
 
 /// A run specification without a backend. The backend is chosen later, by what the machine offers.
 #[derive(Debug, Clone)]
@@ -131,7 +131,7 @@ pub fn load(name: &str) -> Result<Scenario, Failure> {
     if !is_path {
         return catalog::named(name).map_err(bad);
     }
-    let text = regular_file::read(Path::new(name), LONGEST_TEXT, Links::Followed)
+    let text = untrusted_file::read(Path::new(name), LONGEST_TEXT, Links::Followed)
         .map_err(|error| Failure::Usage(format!("{name}: cannot read the scenario: {error}")))?;
     Scenario::parse(&text, name).map_err(bad)
 }

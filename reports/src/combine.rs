@@ -39,7 +39,7 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         reproduce: record.reproduce.clone(),
     };
     let matrix = MatrixRecord {
-        likeness: Vec::new(),
+        similarity: Vec::new(),
         format: MATRIX_FORMAT.to_owned(),
         picklock: record.picklock.clone(),
         seed: record.seed,
@@ -148,7 +148,7 @@ pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
         });
         whole.evidence.extend(evidence);
         whole.skipped.extend(part.skipped);
-        whole.matrix.likeness.extend(part.matrix.likeness);
+        whole.matrix.similarity.extend(part.matrix.similarity);
     }
     commands.retain(|command| !command.is_empty());
     whole.matrix.reproduce = commands.join("\n");

@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use crate::exit::Failure;
 use crate::named_lock::{DOCKER, EXEC, check_image, check_label};
-use crate::standard::{self, Claims};
+use crate::reference_lock::{self, Claims};
 
 /// How many nodes a program may take its lock on: as many as a scenario may have.
 pub const NODES: RangeInclusive<usize> = 1..=Topology::MOST_NODES;
@@ -130,7 +130,7 @@ fn like(source: &Source, given: Option<&Spanned<String>>) -> Result<Option<Strin
     let Some(given) = given else {
         return Ok(None);
     };
-    match standard::named(given.get_ref()) {
+    match reference_lock::named(given.get_ref()) {
         Ok(lock) => Ok(Some(lock.name.to_owned())),
         Err(problem) => {
             let known = LOCKS.iter().map(|lock| lock.name);

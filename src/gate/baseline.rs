@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use picklock_reports::gate::{Baseline, Ran, Rules, changes};
+use picklock_reports::gate::{Baseline, GateRuns, Rules, changes};
 
 use crate::exit::Failure;
 use crate::print;
@@ -62,7 +62,7 @@ impl BaselineFile {
     pub fn update(
         &self,
         rules: &Rules,
-        ran: &Ran,
+        ran: &GateRuns,
         old: Option<Baseline>,
     ) -> Result<Option<Baseline>, Failure> {
         let name = self.path.display();

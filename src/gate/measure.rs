@@ -5,7 +5,7 @@
 //! affects both alike, and drift cancels out.
 
 use picklock_harness::record::{Cell, MatrixRecord};
-use picklock_reports::gate::{CellKey, Pair, Paired, Ran, Rules, absorb};
+use picklock_reports::gate::{CellKey, GateRuns, Pair, Paired, Rules, absorb};
 use picklock_scenarios::BackendName;
 
 use super::config::{Config, PlannedBatch};
@@ -50,8 +50,8 @@ pub async fn run(
     batches: &[PlannedBatch<'_>],
     quiet: bool,
     interrupt: &Interrupt,
-) -> Result<Option<Ran>, Failure> {
-    let mut ran = Ran::default();
+) -> Result<Option<GateRuns>, Failure> {
+    let mut ran = GateRuns::default();
     for PlannedBatch { plan, .. } in batches {
         let unpaired = |key: &CellKey| !rules.is_paired(key);
         let mut record = plan.run(unpaired, quiet, interrupt).await?;

@@ -8,7 +8,7 @@ use picklock_scenarios::Scenario;
 use super::request::MatrixRequest;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
-use crate::{lock, standard};
+use crate::{lock, reference_lock};
 
 /// A lock, and what it is held to.
 pub struct Candidate {
@@ -41,7 +41,7 @@ impl Candidate {
         let claims = configured.map(|one| one.claims).unwrap_or_default();
         Ok(Candidate {
             is_stranger: !is_known,
-            best: like.or_else(|| standard::best(nodes, spec.replicas, claims)),
+            best: like.or_else(|| reference_lock::best(nodes, spec.replicas, claims)),
             like,
             spec,
         })
@@ -61,7 +61,7 @@ impl Candidate {
         // What the scenario says of this very lock comes first.
         match self.like {
             Some(like) if !scenario.expect.contains_key(&lock.name) => {
-                standard::expected_of(scenario, like.name)
+                reference_lock::expected_of(scenario, like.name)
             }
             _ => Expected::of(scenario, &lock.name, Tables::NamedOnly),
         }
@@ -75,7 +75,7 @@ fn standard_for(
     like: &str,
 ) -> Result<&'static BuiltInLock, Failure> {
     let wrong = |problem: String| Failure::Usage(format!("like {like}: {problem}"));
-    let standard = standard::named(like).map_err(wrong)?;
+    let standard = reference_lock::named(like).map_err(wrong)?;
     if (standard.nodes, standard.replicas) != (nodes, spec.replicas) {
         let in_words = |nodes: usize, replicas: usize| {
             let plural = if nodes == 1 { "" } else { "s" };

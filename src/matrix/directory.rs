@@ -102,7 +102,7 @@ impl RunConditions {
 /// Whether a cell is already in the directory.
 pub enum StoredState {
     /// It is, and is valid.
-    Finished(Box<Cell>),
+    MatrixResult(Box<Cell>),
     /// It is, but it is outdated for this reason and must run again.
     Outdated(&'static str),
     /// It is not.
@@ -169,7 +169,12 @@ impl MatrixDirectory {
             text.ok().and_then(|text| serde_json::from_str(&text).ok());
         let found = match stored {
             Some(stored) => match difference(&stored, task, key) {
-                None => return Ok(StoredState::Finished(Box::new(updated(stored.cell, task)))),
+                None => {
+                    return Ok(StoredState::MatrixResult(Box::new(updated(
+                        stored.cell,
+                        task,
+                    ))));
+                }
                 Some(why) => StoredState::Outdated(why),
             },
             None => StoredState::Missing,

@@ -35,7 +35,7 @@ pub struct MatrixRun {
 }
 
 /// What there is at the end.
-pub struct Finished {
+pub struct MatrixResult {
     /// How many cells were planned.
     pub wanted: usize,
     /// How many of them have no run.
@@ -76,7 +76,7 @@ impl MatrixRun {
         };
         for (task, cell) in self.tasks.iter().zip(&mut self.cells) {
             match directory.find(task, &self.conditions)? {
-                StoredState::Finished(cell_of_before) => {
+                StoredState::MatrixResult(cell_of_before) => {
                     self.progress.recalled(self.seeds);
                     *cell = Some(*cell_of_before);
                 }
@@ -149,14 +149,14 @@ impl MatrixRun {
     }
 
     /// All cells in order, also those that an interrupt has cut short.
-    pub fn finish(mut self) -> Finished {
+    pub fn finish(mut self) -> MatrixResult {
         let wanted = self.cells.len();
         let whole = self.cells.iter().flatten().count();
         for (index, builder) in std::mem::take(&mut self.builders) {
             self.cells[index] = Some(builder.cell(&self.tasks[index]));
         }
         let cells: Vec<Cell> = self.cells.into_iter().flatten().collect();
-        Finished {
+        MatrixResult {
             missing: wanted - cells.len(),
             short: cells.len() - whole,
             wanted,

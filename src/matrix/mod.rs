@@ -2,7 +2,7 @@
 //!
 //! - [`cli`]: the command line
 //! - [`request`], [`selection`]: the cells
-//! - [`candidate`]: a lock, and what it is held to; [`likenesses`]: what it behaves like
+//! - [`candidate`]: a lock, and what it is held to; [`similarities`]: what it behaves like
 //! - [`simulated`], [`real`]: run the cells, many at a time
 //! - [`pieces`]: the runs of all cells, as they are needed
 //! - [`cell_builder`]: combines the runs of a cell, [`cell_latency`] their latencies
@@ -15,7 +15,6 @@ mod cell_builder;
 mod cell_latency;
 pub mod cli;
 mod directory;
-mod likenesses;
 mod matrix_run;
 mod pieces;
 mod plan;
@@ -23,6 +22,7 @@ mod progress;
 mod real;
 pub mod request;
 mod selection;
+mod similarities;
 mod simulated;
 
 use std::sync::Arc;
@@ -41,7 +41,7 @@ use crate::print;
 use crate::reproduce_command::ReproduceCommand;
 use cli::MatrixArgs;
 use directory::MatrixDirectory;
-use matrix_run::{Finished, MatrixRun};
+use matrix_run::{MatrixResult, MatrixRun};
 pub use plan::MatrixPlan;
 use request::MatrixRequest;
 pub use selection::MANY_WORKERS;
@@ -82,7 +82,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let mut finished = run.finish();
     let cells = std::mem::take(&mut finished.cells);
     let mut record = MatrixRecord {
-        likeness: selection.likenesses(&request, &cells),
+        similarity: selection.similarities(&request, &cells),
         interrupted: interrupt.is_wanted(),
         cells,
         ..empty
@@ -153,7 +153,7 @@ fn frame(
         seed: request.seed,
         seeds: request.seeds,
         processors: processors(),
-        likeness: Vec::new(),
+        similarity: Vec::new(),
         jobs: request.jobs.unwrap_or(most),
         // Cleared at the end of a complete run.
         interrupted: true,
@@ -181,7 +181,7 @@ fn announce(args: &MatrixArgs, backends: &[ChosenBackend]) {
     }
 }
 
-fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &Finished, took: &str) {
+fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took: &str) {
     if args.json {
         print::out(&format!("{}\n", matrix_json(record)));
     } else {

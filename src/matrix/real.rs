@@ -51,13 +51,13 @@ struct Work {
     interrupt: Interrupt,
     tell: UnboundedSender<RunReport>,
     /// Runs in which the machine was too slow.
-    spoiled: RefCell<Vec<Spoiled>>,
+    spoiled: RefCell<Vec<Rerun>>,
     /// Repeats in a row in which the machine was too slow again.
     fruitless: Cell<u32>,
 }
 
 /// A run in which the machine was too slow, and what came out.
-struct Spoiled {
+struct Rerun {
     index: usize,
     spec: RunSpec,
     out: Option<PathBuf>,
@@ -115,7 +115,7 @@ impl Work {
             drop(permits);
             let report = match ended {
                 Ok(Some(result)) if machine_too_slow(&result.verdicts) => {
-                    self.spoiled.borrow_mut().push(Spoiled {
+                    self.spoiled.borrow_mut().push(Rerun {
                         index,
                         spec,
                         out,
@@ -158,7 +158,7 @@ impl Work {
     }
 
     /// Makes one run again as long as the machine was too slow; `None` if the user interrupted it.
-    async fn repeated(&self, run: Spoiled) -> Result<Option<RunResult>, String> {
+    async fn repeated(&self, run: Rerun) -> Result<Option<RunResult>, String> {
         let mut result = run.result;
         for repeats in 1..=REPEATS {
             if !machine_too_slow(&result.verdicts) || self.fruitless.get() >= FRUITLESS {

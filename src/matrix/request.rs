@@ -7,7 +7,7 @@ use super::cli::MatrixArgs;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
-use crate::standard;
+use crate::reference_lock;
 
 /// Which cells to run, and how often.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +44,7 @@ impl MatrixRequest {
     pub fn of_args(args: &MatrixArgs) -> Result<MatrixRequest, Failure> {
         if let Some(like) = &args.like {
             let wrong = |problem| Failure::Usage(format!("--like {like}: {problem}"));
-            standard::named(like).map_err(wrong)?;
+            reference_lock::named(like).map_err(wrong)?;
         }
         let backends: Vec<_> = args.backends.iter().map(|it| it.backend()).collect();
         let plain = args.locks.iter().map(|name| NamedLock::plain(name));

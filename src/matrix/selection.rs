@@ -1,14 +1,14 @@
 //! The cells of a matrix: locks × scenarios × backends, without impossible ones.
 
 use picklock_harness::expectation::Expected;
-use picklock_harness::record::{Cell, Likeness, SkippedCell, scenario_hash};
+use picklock_harness::record::{Cell, Similarity, SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
 use picklock_impls::LOCKS;
 use picklock_scenarios::{BackendName, Scenario, catalog};
 
 use super::candidate::Candidate;
-use super::likenesses::likenesses;
 use super::request::MatrixRequest;
+use super::similarities::similarities;
 use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
@@ -141,9 +141,9 @@ fn or_all<T: Clone + PartialEq>(typed: &[T], all: impl Iterator<Item = T>) -> Ve
 
 impl Selection {
     /// What the locks that are not built in behave like.
-    pub fn likenesses(&self, request: &MatrixRequest, cells: &[Cell]) -> Vec<Likeness> {
+    pub fn similarities(&self, request: &MatrixRequest, cells: &[Cell]) -> Vec<Similarity> {
         let scenarios: Vec<&Scenario> = self.scenarios.iter().map(|(_, it)| it).collect();
-        likenesses(&self.locks, &scenarios, request.overrides, cells)
+        similarities(&self.locks, &scenarios, request.overrides, cells)
     }
 
     /// True if at least one of the locks can be simulated.

@@ -47,8 +47,8 @@ fn a_better_lock_than_its_standard_passes() {
     for (like, worse) in [("get-then-del", 0), ("set-nx-px", 0)] {
         let outcome = picklock(&format!("{line} --like {like}")).run().exits(0);
         let record = record(&outcome);
-        assert_eq!(record.likeness[0].standard.as_deref(), Some(like));
-        assert_eq!(record.likeness[0].worse.len(), worse);
+        assert_eq!(record.similarity[0].standard.as_deref(), Some(like));
+        assert_eq!(record.similarity[0].worse.len(), worse);
         assert!(
             record.reproduce.contains(&format!("--like {like}")),
             "{}",
@@ -116,7 +116,7 @@ fn a_profile_takes_the_place_of_the_catalog() {
         .collect();
     let quick = PROFILES.iter().find(|one| one.name == "quick").unwrap();
     assert_eq!(scenarios, [quick.scenarios, &["lost-reply"]].concat());
-    assert!(record.likeness.is_empty());
+    assert!(record.similarity.is_empty());
     let cells = "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"set-nx-px\"]\nprofile = \"quick\"\n";
     let gate = picklock("gate --quiet").env("GITHUB_ACTIONS", "");
     let gate = gate.file("picklock.toml", cells).run().exits(0);

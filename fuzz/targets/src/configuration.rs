@@ -3,7 +3,7 @@
 use picklock_harness::adapter::command_line;
 use picklock_harness::named_server::NamedServer;
 use picklock_reports::configuration::{ConfiguredRules, Source, Tables};
-use picklock_reports::gate::{CellKey, Ran, decide, terminal};
+use picklock_reports::gate::{CellKey, GateRuns, decide, terminal};
 use picklock_scenarios::{BackendName, ScenarioError};
 use picklock_verdicts::record::MatrixRecord;
 
@@ -34,7 +34,7 @@ pub fn run(input: &[u8]) {
     };
     match configured.check(cells()) {
         Ok(rules) => {
-            let ran = Ran {
+            let ran = GateRuns {
                 matrix: MatrixRecord::default(),
                 paired: Vec::new(),
             };

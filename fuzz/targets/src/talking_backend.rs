@@ -13,7 +13,7 @@ use picklock_harness::backend::{
     Backend, Capabilities, Clocks, Custody, Data, DataChange, Links, Nodes, Probe, Refusal,
     Replication, Sentinels, Session, StockServer, Workers,
 };
-use picklock_harness::history::{CustodyLook, Event};
+use picklock_harness::history::{CustodyCheck, Event};
 use picklock_harness::wire::{ImposedId, LinkFault};
 use picklock_scenarios::{BackendName, Phase};
 use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
@@ -264,7 +264,7 @@ impl Custody for TalkingBackend {
         Err("there is no node".to_owned())
     }
 
-    async fn custody_look(&self) -> Option<CustodyLook> {
+    async fn custody_check(&self) -> Option<CustodyCheck> {
         None
     }
 

@@ -16,13 +16,13 @@ pub struct Request {
     pub id: u64,
     /// What is asked.
     #[serde(flatten)]
-    pub ask: Ask,
+    pub ask: RequestKind,
 }
 
 /// What the driver asks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
-pub enum Ask {
+pub enum RequestKind {
     /// The first request: which worker it is, and where Redis is. Answered by `ready`.
     Init {
         /// [`PROTOCOL`].
@@ -68,15 +68,15 @@ pub enum Ask {
     Ping,
 }
 
-impl Ask {
+impl RequestKind {
     /// Its `op`.
     pub fn op(&self) -> &'static str {
         match self {
-            Ask::Init { .. } => "init",
-            Ask::Acquire { .. } => "acquire",
-            Ask::Extend { .. } => "extend",
-            Ask::Release { .. } => "release",
-            Ask::Ping => "ping",
+            RequestKind::Init { .. } => "init",
+            RequestKind::Acquire { .. } => "acquire",
+            RequestKind::Extend { .. } => "extend",
+            RequestKind::Release { .. } => "release",
+            RequestKind::Ping => "ping",
         }
     }
 }

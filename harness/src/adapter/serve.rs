@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
 use super::line_reader::{Line, LineReader};
 use super::local_channel::Receiver;
-use super::message::{Answer, Ask, Notification, PROTOCOL, Request, WorkerMessage};
+use super::message::{Answer, Notification, PROTOCOL, Request, RequestKind, WorkerMessage};
 use super::unsent_message::{AnswerWithoutId, UnsentMessage, failed, wrong};
 use crate::clock::Clock;
 
@@ -211,8 +211,8 @@ where
     async fn answer(&mut self, request: Request, read_at: Duration) -> UnsentMessage {
         let Request { id, ask } = request;
         match ask {
-            Ask::Ping => AnswerWithoutId(Answer::Pong).to(id),
-            Ask::Init {
+            RequestKind::Ping => AnswerWithoutId(Answer::Pong).to(id),
+            RequestKind::Init {
                 protocol,
                 worker,
                 nodes,
@@ -229,15 +229,15 @@ where
                 };
                 self.init(protocol, init).await.to(id)
             }
-            Ask::Acquire {
+            RequestKind::Acquire {
                 key,
                 ttl_ms,
                 wait_ms,
             } => self.acquire(id, read_at, &key, ttl_ms, wait_ms).await,
-            Ask::Extend { key, token, ttl_ms } => {
+            RequestKind::Extend { key, token, ttl_ms } => {
                 self.extend(id, read_at, &key, &token, ttl_ms).await
             }
-            Ask::Release { key, token } => self.release(&key, &token).await.to(id),
+            RequestKind::Release { key, token } => self.release(&key, &token).await.to(id),
         }
     }
 

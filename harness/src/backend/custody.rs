@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::history::{CustodyLook, Event};
+use crate::history::{CustodyCheck, Event};
 
 /// What the servers saw.
 pub trait Custody {
@@ -14,7 +14,7 @@ pub trait Custody {
 
     /// What a look at the servers' keys has confirmed of the account that [`Custody::key_changes`] has
     /// given; `None`: nobody has looked.
-    fn custody_look(&self) -> impl Future<Output = Option<CustodyLook>>;
+    fn custody_check(&self) -> impl Future<Output = Option<CustodyCheck>>;
 
     /// For each of these locks, the names of the keys that hold it on a node now: its own, and those
     /// that it has written under other names. Without an account none.

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use picklock_scenarios::Phase;
 
-use crate::wire::{Escape, ImposedId, LinkFault};
+use crate::wire::{FreezeLeak, ImposedId, LinkFault};
 
 /// Faults of links, and what links have seen.
 pub trait Links {
@@ -32,7 +32,7 @@ pub trait Links {
         std::future::ready(())
     }
     /// What has come from the worker since its silence began; `None`: nothing.
-    fn escape(&self, _worker: usize) -> Option<Escape> {
+    fn escape(&self, _worker: usize) -> Option<FreezeLeak> {
         None
     }
     /// The worker may speak again.

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::evidence::{EndSeen, Exchange};
 use super::finding::Problem;
 use crate::adapter::control::WorkerControl;
-use crate::adapter::message::{Ask, Notification, Request, WorkerMessage};
+use crate::adapter::message::{Notification, Request, RequestKind, WorkerMessage};
 use crate::adapter::message_shape::REQUESTS;
 use crate::adapter::process::{
     ProcessError, WorkerOutput, WorkerProcess, WorkerStdin, WorkerStdout,
@@ -116,7 +116,7 @@ impl Client {
     ///
     /// # Errors
     /// It broke the protocol.
-    pub(super) async fn init(&mut self, ask: Ask) -> Result<Exchange, Problem> {
+    pub(super) async fn init(&mut self, ask: RequestKind) -> Result<Exchange, Problem> {
         self.last_id += 1;
         let line = request_line(self.last_id, ask);
         self.exchange("init", &line, START_PATIENCE, Duration::ZERO)
@@ -127,15 +127,19 @@ impl Client {
     ///
     /// # Errors
     /// It broke the protocol.
-    pub(super) async fn ask(&mut self, ask: Ask, wait: Duration) -> Result<Exchange, Problem> {
+    pub(super) async fn ask(
+        &mut self,
+        ask: RequestKind,
+        wait: Duration,
+    ) -> Result<Exchange, Problem> {
         self.last_id += 1;
         let op = ask.op();
         let told_wait = match &ask {
-            Ask::Acquire { wait_ms, .. } => Duration::from_millis(*wait_ms),
+            RequestKind::Acquire { wait_ms, .. } => Duration::from_millis(*wait_ms),
             _ => Duration::ZERO,
         };
         let ttl_ms = match &ask {
-            Ask::Acquire { ttl_ms, .. } | Ask::Extend { ttl_ms, .. } => *ttl_ms,
+            RequestKind::Acquire { ttl_ms, .. } | RequestKind::Extend { ttl_ms, .. } => *ttl_ms,
             _ => 0,
         };
         let line = request_line(self.last_id, ask);
@@ -151,7 +155,7 @@ impl Client {
     /// It broke the protocol.
     pub(super) async fn ping_as(&mut self, id: u64) -> Result<Exchange, Problem> {
         self.last_id = self.last_id.max(id - 1);
-        self.ask(Ask::Ping, Duration::ZERO).await
+        self.ask(RequestKind::Ping, Duration::ZERO).await
     }
 
     /// Sends a request as it stands here, with an id. `op`: whose answers it may get.
@@ -363,7 +367,7 @@ impl Client {
     }
 }
 
-fn request_line(id: u64, ask: Ask) -> String {
+fn request_line(id: u64, ask: RequestKind) -> String {
     serde_json::to_string(&Request { id, ask }).unwrap_or_default()
 }
 

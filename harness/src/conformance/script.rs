@@ -24,7 +24,7 @@ pub enum Step {
     /// Start the process, and send it `init`.
     Start(Who, &'static str),
     /// Send a request, and wait for its answer.
-    Ask(Who, Say, &'static str),
+    RequestKind(Who, Say, &'static str),
     /// Send a line that is not a request. No answer is due.
     Babble(Who),
     /// Send `ping`. The process may end instead of answering.

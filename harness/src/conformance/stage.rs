@@ -15,7 +15,7 @@ use super::evidence::{Evidence, Exchange};
 use super::finding::{Judgement, Problem};
 use super::key_look;
 use super::script::{LockName, Say, Step, Who};
-use crate::adapter::message::{Answer, Ask, PROTOCOL};
+use crate::adapter::message::{Answer, PROTOCOL, RequestKind};
 use crate::clock::Clock;
 use crate::entropy;
 use crate::servers::{BackendError, ProcessServers, Reaper, Servers, WorkerContainers};
@@ -120,7 +120,7 @@ impl Stage {
                     let exchange = self.start(who).await?;
                     evidence.exchanges.insert(label, exchange);
                 }
-                Step::Ask(who, say, label) => {
+                Step::RequestKind(who, say, label) => {
                     let exchange = self.ask(who, say, evidence).await?;
                     evidence.exchanges.insert(label, exchange);
                 }
@@ -166,7 +166,7 @@ impl Stage {
 
     async fn ping_or_end(&mut self, who: Who, evidence: &mut Evidence) -> Result<(), Stop> {
         let client = self.client(who).await?;
-        let Err(problem) = client.ask(Ask::Ping, Duration::ZERO).await else {
+        let Err(problem) = client.ask(RequestKind::Ping, Duration::ZERO).await else {
             return Ok(());
         };
         let Some(how) = client.how_it_ended() else {
@@ -186,21 +186,23 @@ impl Stage {
                 lock,
                 leases,
                 wait_ms,
-            } => Ask::Acquire {
+            } => RequestKind::Acquire {
                 key: evidence.lock(lock).to_owned(),
                 ttl_ms: ttl_ms(leases),
                 wait_ms,
             },
-            Say::Extend { of, leases } => Ask::Extend {
+            Say::Extend { of, leases } => RequestKind::Extend {
                 key: evidence.lock(LockName::First).to_owned(),
                 token: token(evidence, of)?,
                 ttl_ms: ttl_ms(leases),
             },
-            Say::Release { of } => Ask::Release {
+            Say::Release { of } => RequestKind::Release {
                 key: evidence.lock(LockName::First).to_owned(),
                 token: token(evidence, of)?,
             },
-            Say::Ping | Say::PingAs(_) | Say::PingWithUnknownField | Say::UnknownOp => Ask::Ping,
+            Say::Ping | Say::PingAs(_) | Say::PingWithUnknownField | Say::UnknownOp => {
+                RequestKind::Ping
+            }
         };
         // A command to a frozen server fails after its time, and a second one may follow.
         let wait = match self.is_frozen {
@@ -242,7 +244,7 @@ impl Stage {
         let client = client.await?;
         self.clients.insert(who, client);
         let client = self.clients.get_mut(&who).ok_or(Stop::Short)?;
-        let init = Ask::Init {
+        let init = RequestKind::Init {
             protocol: PROTOCOL,
             worker,
             nodes: vec![format!("redis://{}", self.address)],
@@ -266,7 +268,10 @@ impl Stage {
     async fn settle(&mut self, evidence: &mut Evidence) -> Result<(), Stop> {
         for (who, client) in &mut self.clients {
             let fault = |problem| Stop::Fault(*who, problem);
-            client.ask(Ask::Ping, Duration::ZERO).await.map_err(fault)?;
+            client
+                .ask(RequestKind::Ping, Duration::ZERO)
+                .await
+                .map_err(fault)?;
             let events = client.take_events().map_err(fault)?;
             evidence
                 .events

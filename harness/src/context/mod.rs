@@ -3,9 +3,9 @@
 mod arrivals;
 mod cut_text;
 mod extensions;
+mod live_workers;
 mod plan;
 mod recorder;
-mod roster;
 mod run_context;
 mod start_gate;
 mod stock;
@@ -13,9 +13,9 @@ mod triggers;
 
 pub use arrivals::{Arrivals, Turn};
 pub use extensions::Extensions;
+pub use live_workers::LiveWorkers;
 pub use plan::{PART_OF_LEASE, Plan, millis};
 pub use recorder::{Listener, Recorder};
-pub use roster::Roster;
 pub use run_context::{LockIdentity, RunContext};
 pub use start_gate::StartGate;
 pub use stock::{Change, FencedOff, Stock};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::arrivals::Arrivals;
 use super::extensions::Extensions;
+use super::live_workers::LiveWorkers;
 use super::plan::Plan;
 use super::recorder::Recorder;
-use super::roster::Roster;
 use super::start_gate::StartGate;
 use super::stock::Stock;
 use super::triggers::Triggers;
@@ -27,7 +27,7 @@ pub struct RunContext<W> {
     /// What starts faults.
     pub triggers: Arc<Triggers>,
     /// Which workers are alive.
-    pub roster: Roster,
+    pub live_workers: LiveWorkers,
     /// When each worker may begin.
     pub start_gate: StartGate,
     /// The buyers that arrive, in an open loop.
@@ -79,7 +79,7 @@ impl<W> RunContext<W> {
         let workload = &plan.scenario.workload;
         let stock = Stock::new(plan.keys.len(), workload.stock, workload.update);
         Rc::new(RunContext {
-            roster: Roster::new(workload.workers),
+            live_workers: LiveWorkers::new(workload.workers),
             start_gate: StartGate::of(workload.opening),
             arrivals: Arrivals::of(workload, plan.ttl),
             extensions: Extensions::default(),

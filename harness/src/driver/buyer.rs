@@ -7,7 +7,7 @@ use picklock_scenarios::SoldOut;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::conversation::{Conversation, Silence};
+use super::worker_client::{Silence, WorkerClient};
 use crate::backend::Backend;
 use crate::context::RunContext;
 use crate::history::EventKind;
@@ -36,7 +36,7 @@ pub struct Buyer<W> {
     pub(super) worker: usize,
     /// How often the worker has been started before.
     pub(super) incarnation: u32,
-    pub(super) talk: Conversation,
+    pub(super) talk: WorkerClient,
     pub(super) entropy: StdRng,
     /// Keys that this buyer has not yet seen sold out.
     pub(super) open_keys: Vec<u32>,
@@ -74,7 +74,7 @@ impl<W: Backend> Buyer<W> {
                 Ok(()) => return,
                 Err(broken) => self.retire(broken).await,
             }
-            let Some(incarnation) = self.context.roster.revival(self.worker).await else {
+            let Some(incarnation) = self.context.live_workers.revival(self.worker).await else {
                 return;
             };
             match Buyer::start(&self.context, self.worker, incarnation).await {
@@ -122,7 +122,7 @@ impl<W: Backend> Buyer<W> {
         };
         let turn = tokio::select! {
             biased;
-            () = context.roster.death(self.worker, self.incarnation) => return Err(Broken::Struck),
+            () = context.live_workers.death(self.worker, self.incarnation) => return Err(Broken::Struck),
             turn = arrivals.turn() => turn,
         };
         // If everything is sold out, the arrival stays in the queue: it was not served.
@@ -200,7 +200,11 @@ impl<W: Backend> Buyer<W> {
     async fn retire(&self, broken: Broken) {
         // If this worker should have started first, it will never get an answer.
         self.context.start_gate.open();
-        if self.context.roster.is_over(self.worker, self.incarnation) {
+        if self
+            .context
+            .live_workers
+            .is_over(self.worker, self.incarnation)
+        {
             return;
         }
         let reason = match broken {
@@ -218,7 +222,7 @@ impl<W: Backend> Buyer<W> {
     }
 
     fn note_down(&self, reason: String) {
-        if self.context.roster.mark_down(self.worker, false) {
+        if self.context.live_workers.mark_down(self.worker, false) {
             self.context.recorder.write(EventKind::WorkerDown {
                 worker: self.worker,
                 by_fault: false,

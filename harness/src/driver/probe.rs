@@ -8,8 +8,8 @@ use std::rc::Rc;
 use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
 use tokio::time::timeout;
 
-use super::conversation::{Conversation, Silence};
-use crate::adapter::message::{Answer, Ask, PROTOCOL};
+use super::worker_client::{Silence, WorkerClient};
+use crate::adapter::message::{Answer, PROTOCOL, RequestKind};
 use crate::backend::Backend;
 use crate::context::{RunContext, millis};
 use crate::entropy;
@@ -40,7 +40,9 @@ pub async fn probe<W: Backend>(context: &Rc<RunContext<W>>) {
 /// would tell nothing, and take as long.
 fn nobody_answers<W>(context: &RunContext<W>) -> bool {
     let mut workers = 0..context.plan.scenario.workload.workers;
-    workers.all(|worker| context.roster.is_down(worker) && context.recorder.has_misbehaved(worker))
+    workers.all(|worker| {
+        context.live_workers.is_down(worker) && context.recorder.has_misbehaved(worker)
+    })
 }
 
 /// Without this look it is not known what was left behind.
@@ -55,12 +57,12 @@ fn failed<W>(context: &RunContext<W>, reason: String) {
 async fn start<W: Backend>(
     context: &Rc<RunContext<W>>,
     prober: usize,
-) -> Result<Conversation, String> {
+) -> Result<WorkerClient, String> {
     let plan = &context.plan;
     let started = context.backend.start_worker(prober, 0).await;
     let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
-    let mut talk = Conversation::begin(context, prober, session);
-    let init = Ask::Init {
+    let mut talk = WorkerClient::begin(context, prober, session);
+    let init = RequestKind::Init {
         protocol: PROTOCOL,
         worker: prober,
         nodes,
@@ -79,7 +81,7 @@ async fn start<W: Backend>(
 async fn take_once<W: Backend>(
     context: &Rc<RunContext<W>>,
     prober: usize,
-    talk: &mut Conversation,
+    talk: &mut WorkerClient,
     key: u32,
 ) {
     let plan = &context.plan;
@@ -93,7 +95,7 @@ async fn take_once<W: Backend>(
         if left.is_zero() {
             break;
         }
-        let ask = Ask::Acquire {
+        let ask = RequestKind::Acquire {
             key: name.clone(),
             ttl_ms: plan.ttl_ms(),
             wait_ms: millis(left),
@@ -118,7 +120,7 @@ async fn take_once<W: Backend>(
         waited_ms: millis(waited),
     });
     if let Some(token) = granted {
-        let ask = Ask::Release {
+        let ask = RequestKind::Release {
             key: name.clone(),
             token,
         };

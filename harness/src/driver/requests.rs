@@ -6,7 +6,7 @@ use std::time::Duration;
 use picklock_scenarios::{Phase, TriggerEvent};
 
 use super::buyer::{Broken, Buyer, GRACE, Hold, Purchase};
-use crate::adapter::message::{Answer, Ask};
+use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::context::{DriverEvent, millis};
 use crate::history::EventKind;
@@ -19,7 +19,7 @@ impl<W: Backend> Buyer<W> {
         let Purchase { key, intended_ns } = purchase;
         let wait = plan.scenario.workload.wait.resolve(plan.ttl);
         let op = context.next_op();
-        let ask = Ask::Acquire {
+        let ask = RequestKind::Acquire {
             key: plan.keys[key as usize].clone(),
             ttl_ms: plan.ttl_ms(),
             wait_ms: millis(wait),
@@ -94,7 +94,7 @@ impl<W: Backend> Buyer<W> {
         self.write(EventKind::Release { worker, op })?;
         self.event(TriggerEvent::Release, None).await;
         context.backend.set_phase(worker, op, Phase::Release);
-        let ask = Ask::Release {
+        let ask = RequestKind::Release {
             key: context.plan.keys[hold.key as usize].clone(),
             token: hold.token,
         };
@@ -129,7 +129,12 @@ impl<W: Backend> Buyer<W> {
         let context = Rc::clone(&self.context);
         let answer = self
             .talk
-            .ask(&context, hold.op, Ask::Ping, self.patience(Duration::ZERO))
+            .ask(
+                &context,
+                hold.op,
+                RequestKind::Ping,
+                self.patience(Duration::ZERO),
+            )
             .await?;
         match answer {
             Answer::Pong => Ok(()),
@@ -162,7 +167,11 @@ impl<W: Backend> Buyer<W> {
     }
 
     pub(super) fn alive(&self) -> Result<(), Broken> {
-        if self.context.roster.is_over(self.worker, self.incarnation) {
+        if self
+            .context
+            .live_workers
+            .is_over(self.worker, self.incarnation)
+        {
             return Err(Broken::Struck);
         }
         Ok(())

@@ -10,8 +10,8 @@ use futures_util::future::FusedFuture;
 use tokio::sync::{mpsc, oneshot};
 
 use super::buyer::Buyer;
-use super::orderly_end::OrderlyEnd;
 use super::probe::probe;
+use super::shutdown::Shutdown;
 use super::work::note_untested_extensions;
 use super::{stall, stock_store};
 use crate::backend::{Backend, Refusal};
@@ -39,7 +39,7 @@ pub struct Setup {
 }
 
 /// The results of a run.
-pub struct Ran {
+pub struct RunResult {
     /// What happened.
     pub history: History,
     /// The version that the lock reported.
@@ -76,14 +76,14 @@ pub async fn run<W: Backend>(
     backend: Rc<W>,
     setup: Setup,
     interrupt: impl Future<Output = ()>,
-) -> Result<Ran, RunError> {
+) -> Result<RunResult, RunError> {
     let clock = setup.clock.clone();
     let recorder = Recorder::new(clock.clone(), setup.listener);
     let context = RunContext::new(backend, setup.plan, clock.clone(), recorder, setup.triggers);
     let mut interrupt = std::pin::pin!(interrupt.fuse());
     let buyers = tokio::select! {
         biased;
-        hired = hire(&context) => hired?,
+        hired = start_workers(&context) => hired?,
         () = &mut interrupt => return Err(RunError::Interrupted),
     };
     let capabilities = context.backend.capabilities().await;
@@ -100,8 +100,8 @@ pub async fn run<W: Backend>(
     let watch = capabilities
         .can_stall()
         .then(|| tokio::task::spawn_local(stall::watch(Rc::clone(&context))));
-    let mut reason = trade(&context, buyers, interrupt.as_mut()).await;
-    let mut end = OrderlyEnd::begin(interrupt);
+    let mut reason = run_workload(&context, buyers, interrupt.as_mut()).await;
+    let mut end = Shutdown::begin(interrupt);
     if let Some(arrivals) = &context.arrivals {
         context.recorder.write(EventKind::Arrivals {
             came: arrivals.came(),
@@ -138,7 +138,7 @@ pub async fn run<W: Backend>(
     let identity = context.identity.take().unwrap_or_default();
     let lock = identity.name.filter(|_| !setup.is_labelled);
     let lock = lock.unwrap_or(setup.lock);
-    Ok(Ran {
+    Ok(RunResult {
         history: history(&context, &lock, &mut end).await,
         lock_version: identity.version,
         setup: setup_took,
@@ -150,7 +150,7 @@ pub async fn run<W: Backend>(
 async fn history<W: Backend>(
     context: &RunContext<W>,
     lock: &str,
-    end: &mut OrderlyEnd<'_, impl FusedFuture<Output = ()>>,
+    end: &mut Shutdown<'_, impl FusedFuture<Output = ()>>,
 ) -> History {
     let mut header = header(context.backend.as_ref(), &context.plan, lock);
     let mut events = context.recorder.take();
@@ -158,7 +158,7 @@ async fn history<W: Backend>(
     match changes.unwrap_or_else(|| Err("the user did not wait for it".into())) {
         Ok(changes) => {
             header.custody = true;
-            header.custody_look = context.backend.custody_look().await;
+            header.custody_check = context.backend.custody_check().await;
             events = merge(events, changes);
         }
         // Verdicts rest on what the driver saw, then, and the report says so.
@@ -228,7 +228,7 @@ fn must_be_a_backend_of_the_scenario<W: Backend>(context: &RunContext<W>) {
     });
 }
 
-async fn hire<W: Backend>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, RunError> {
+async fn start_workers<W: Backend>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, RunError> {
     let workers = 0..context.plan.scenario.workload.workers;
     let starts = workers.map(|worker| async move {
         let started = Buyer::start(context, worker, 0).await;
@@ -238,7 +238,7 @@ async fn hire<W: Backend>(context: &Rc<RunContext<W>>) -> Result<Vec<Buyer<W>>, 
 }
 
 /// Runs the buyers, and returns why they ended.
-async fn trade<W: Backend>(
+async fn run_workload<W: Backend>(
     context: &Rc<RunContext<W>>,
     buyers: Vec<Buyer<W>>,
     interrupt: impl Future<Output = ()>,
@@ -252,7 +252,7 @@ async fn trade<W: Backend>(
     // The first buyer arrives before a worker is ready to serve it.
     let mut coming = tokio::task::JoinSet::new();
     if context.arrivals.is_some() {
-        coming.spawn_local(let_them_come(Rc::clone(context)));
+        coming.spawn_local(generate_arrivals(Rc::clone(context)));
     }
     let mut trading = tokio::task::JoinSet::new();
     for buyer in buyers {
@@ -264,7 +264,7 @@ async fn trade<W: Backend>(
         _ = async { while trading.join_next().await.is_some() {} } => {
             let sold_out = context.stock.borrow().left().iter().all(|left| *left <= 0);
             let workers = context.plan.scenario.workload.workers;
-            let all_gone = (0..workers).all(|worker| context.roster.is_down(worker));
+            let all_gone = (0..workers).all(|worker| context.live_workers.is_down(worker));
             match (sold_out, all_gone) {
                 (true, _) => EndReason::SoldOut,
                 (false, true) => EndReason::NoWorkers,
@@ -276,7 +276,7 @@ async fn trade<W: Backend>(
     }
 }
 
-async fn let_them_come<W>(context: Rc<RunContext<W>>) {
+async fn generate_arrivals<W>(context: Rc<RunContext<W>>) {
     if let Some(arrivals) = &context.arrivals {
         arrivals.come(&context.clock).await;
     }
@@ -300,6 +300,6 @@ fn header<W: Backend>(backend: &W, plan: &Plan, lock: &str) -> Header {
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(plan.ttl)),
         custody: false,
-        custody_look: None,
+        custody_check: None,
     }
 }

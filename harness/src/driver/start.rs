@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::buyer::Buyer;
-use super::conversation::{Conversation, Silence};
-use crate::adapter::message::{Answer, Ask, PROTOCOL};
+use super::worker_client::{Silence, WorkerClient};
+use crate::adapter::message::{Answer, PROTOCOL, RequestKind};
 use crate::backend::{Backend, Refusal};
 use crate::context::{LockIdentity, Plan, RunContext, millis};
 use crate::entropy;
@@ -41,9 +41,9 @@ impl<W: Backend> Buyer<W> {
     ) -> Result<Self, Refusal> {
         let plan = &context.plan;
         let (session, nodes) = context.backend.start_worker(worker, incarnation).await?;
-        let mut talk = Conversation::begin(context, worker, session);
+        let mut talk = WorkerClient::begin(context, worker, session);
         let purpose = format!("worker {worker}");
-        let init = Ask::Init {
+        let init = RequestKind::Init {
             protocol: PROTOCOL,
             worker,
             nodes: nodes.clone(),

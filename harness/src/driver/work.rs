@@ -6,7 +6,7 @@ use std::time::Duration;
 use picklock_scenarios::{Phase, TriggerEvent};
 
 use super::buyer::{Broken, Buyer, Hold};
-use crate::adapter::message::{Answer, Ask};
+use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::context::RunContext;
 use crate::history::EventKind;
@@ -49,7 +49,7 @@ impl<W: Backend> Buyer<W> {
         let context = Rc::clone(&self.context);
         let (worker, op) = (self.worker, hold.op);
         let ttl_ms = context.plan.ttl_ms();
-        let ask = Ask::Extend {
+        let ask = RequestKind::Extend {
             key: context.plan.keys[hold.key as usize].clone(),
             token: hold.token.clone(),
             ttl_ms,

@@ -254,7 +254,7 @@ impl<W: Backend> Nemesis<W> {
     fn keep(&self, id: u32) {
         for step in self.ongoing.keep(id) {
             if let Undo::ReviveWorker(worker) = step {
-                self.context.roster.lose(worker);
+                self.context.live_workers.lose(worker);
             }
         }
     }

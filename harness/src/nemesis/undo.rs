@@ -20,7 +20,7 @@ impl<W: Backend> Nemesis<W> {
             Undo::ResumeNode(node) => backend.resume_node(node).await.unwrap_or_default(),
             Undo::ReviveWorker(worker) => {
                 self.silences.end(&self.context, fault, worker);
-                self.context.roster.revive(worker);
+                self.context.live_workers.revive(worker);
             }
             Undo::RestartNode(node) => {
                 if let Err(refusal) = backend.restart_node(node).await {

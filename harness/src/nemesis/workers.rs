@@ -27,7 +27,7 @@ impl<W: Backend> Nemesis<W> {
 
     /// The kill is written down before it is done: a hold must never be longer than it was.
     async fn kill(&self, fault: u32, worker: usize) -> Result<(), Refusal> {
-        if !self.context.roster.mark_down(worker, true) {
+        if !self.context.live_workers.mark_down(worker, true) {
             return Err(Refusal::Failed(format!("worker {worker} was dead already")));
         }
         self.ongoing.record(fault, Undo::ReviveWorker(worker));

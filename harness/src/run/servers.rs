@@ -17,7 +17,7 @@ use super::output::RunOutput;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::context::{Plan, Triggers, millis};
-use crate::driver::{self, OrderlyEnd, RunError, Setup};
+use crate::driver::{self, RunError, Setup, Shutdown};
 use crate::record::{Phases, Redis};
 use crate::server_backend::{Parts, ServerBackend};
 use crate::servers::{
@@ -90,7 +90,7 @@ pub(super) async fn run(
     let ran = driver::run(Rc::clone(&backend), setup, interrupt.as_mut()).await;
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
-    let down = take_down(&backend, &reaper, OrderlyEnd::begin(interrupt)).await;
+    let down = take_down(&backend, &reaper, Shutdown::begin(interrupt)).await;
     let ran = ran.map_err(|error| match wire.take_shortages().join("; ") {
         none if none.is_empty() => with_log(error, dir.path()),
         shortages => RunFailure::Shortage(shortages),
@@ -114,7 +114,7 @@ pub(super) async fn run(
 async fn take_down(
     backend: &ServerBackend,
     reaper: &Reaper,
-    mut end: OrderlyEnd<'_, impl FusedFuture<Output = ()>>,
+    mut end: Shutdown<'_, impl FusedFuture<Output = ()>>,
 ) -> Result<(), BackendError> {
     let mut taking = std::pin::pin!(backend.take_down());
     let down = end.step(taking.as_mut()).await;

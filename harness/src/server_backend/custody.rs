@@ -7,7 +7,7 @@ use super::key_observer::ObservedNode;
 use crate::account::ends_of;
 use crate::backend::{Custody, Refusal};
 use crate::clock::Clock;
-use crate::history::{CustodyLook, Event, EventKind};
+use crate::history::{CustodyCheck, Event, EventKind};
 use crate::model::ServerVersion;
 use crate::servers::{BackendError, ServerAddress, Servers};
 
@@ -18,7 +18,7 @@ impl Custody for ServerBackend {
             return Err("the servers are not observed".into());
         }
         let mut events = Vec::new();
-        let mut look = CustodyLook::default();
+        let mut look = CustodyCheck::default();
         for (number, node) in observed.iter().enumerate() {
             let is_confirmed = node.compare().await;
             let (records, gap) = node.take();
@@ -45,7 +45,7 @@ impl Custody for ServerBackend {
         Ok(events)
     }
 
-    async fn custody_look(&self) -> Option<CustodyLook> {
+    async fn custody_check(&self) -> Option<CustodyCheck> {
         self.look.get()
     }
 

@@ -4,7 +4,7 @@ use picklock_scenarios::Phase;
 
 use super::ServerBackend;
 use crate::backend::Links;
-use crate::wire::{Escape, ImposedId, LinkFault};
+use crate::wire::{FreezeLeak, ImposedId, LinkFault};
 
 impl Links for ServerBackend {
     fn impose(&self, fault: LinkFault) -> ImposedId {
@@ -43,7 +43,7 @@ impl Links for ServerBackend {
         }
     }
 
-    fn escape(&self, worker: usize) -> Option<Escape> {
+    fn escape(&self, worker: usize) -> Option<FreezeLeak> {
         self.wire.escape(worker)
     }
 

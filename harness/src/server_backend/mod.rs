@@ -9,8 +9,8 @@ mod links;
 mod nodes;
 mod probe;
 mod replication;
+mod resource_exhaustion;
 mod sentinels;
-mod shortage;
 mod stored_keys;
 mod taking;
 mod workers;
@@ -31,7 +31,7 @@ use self::sentinels::NO_SENTINELS;
 use crate::adapter::control::WorkerControl;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::backend::{Backend, Capabilities, Refusal};
-use crate::history::CustodyLook;
+use crate::history::CustodyCheck;
 use crate::servers::{
     BackendError, RealServers, Reaper, Registration, ServerAddress, Servers, ShiftedWallClock,
     WallClockShim, WorkerContainer, WorkerContainers, master_name,
@@ -77,7 +77,7 @@ pub struct ServerBackend {
     /// Who listens to each node's servers; empty before [`ServerBackend::observe`].
     observed: RefCell<Vec<Rc<ObservedNode>>>,
     /// What the look at the keys has confirmed, once the account was taken.
-    look: Cell<Option<CustodyLook>>,
+    look: Cell<Option<CustodyCheck>>,
 }
 
 /// The parts of a server backend.

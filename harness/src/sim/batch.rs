@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use super::runner::{SimError, Simulation, run_here};
-use super::turn_monitor::TurnMonitor;
+use super::watchdog::Watchdog;
 use crate::history::History;
 
 /// A turn that lasts longer than this in real time will not end. Time in which other threads kept
@@ -78,7 +78,7 @@ where
     });
     let mut ran = Vec::with_capacity(count);
     while ran.len() < count {
-        let (monitor, done) = (TurnMonitor::default(), Arc::new(Done::default()));
+        let (monitor, done) = (Watchdog::default(), Arc::new(Done::default()));
         match start(Arc::clone(&batch), monitor.clone(), Arc::clone(&done)) {
             Ok(ended) => {
                 let lost = wait(&ended, &monitor, patience);
@@ -130,7 +130,7 @@ impl<T, L> Batch<T, L> {
 /// Starts a thread that does what is left, and what closes when it ends.
 fn start<T, L>(
     batch: Arc<Batch<T, L>>,
-    monitor: TurnMonitor,
+    monitor: Watchdog,
     done: Arc<Done<T>>,
 ) -> Result<mpsc::Receiver<Infallible>, SimError>
 where
@@ -157,7 +157,7 @@ where
 
 /// Waits until there will be no more from the thread: why the run was lost that it was at, if it
 /// has not done everything.
-fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &TurnMonitor, patience: Duration) -> SimError {
+fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Duration) -> SimError {
     let look = (patience / LOOKS).max(Duration::from_millis(1));
     let (mut seen, mut looks, mut kept_waiting) = (monitor.current_turn().0, 0, Duration::ZERO);
     loop {

@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use tokio::task::{JoinHandle, LocalSet};
 
 use super::client_endpoint::ClientEndpoint;
-use super::turn_monitor::TurnMonitor;
+use super::watchdog::Watchdog;
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::process::WorkerOutput;
 use crate::clock::Clock;
@@ -43,7 +43,7 @@ struct FreezeSwitch {
 /// What a host needs from the simulation.
 pub(super) struct HostContext {
     pub(super) clock: Clock,
-    pub(super) monitor: TurnMonitor,
+    pub(super) monitor: Watchdog,
     pub(super) endpoint: ClientEndpoint,
 }
 
@@ -175,7 +175,7 @@ struct HostFuture {
     background: Arc<BackgroundWaker>,
     worker: usize,
     clock: Clock,
-    monitor: TurnMonitor,
+    monitor: Watchdog,
     endpoint: ClientEndpoint,
     /// What the worker has said in its turn. It is forwarded when the turn is over, for the reason
     /// that [`ClientEndpoint::deferring_wakeups`] gives.

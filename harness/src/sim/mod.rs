@@ -4,7 +4,7 @@
 //! - [`run_many`]: many of them, for a search
 //! - [`SimBackend`]: hosts, network and nodes combined as a [`Backend`](crate::backend::Backend)
 //! - `host`: one worker; frozen or dropped with its background tasks
-//! - `turn_monitor`: what the watching thread knows of the simulation's
+//! - `watchdog`: what the watching thread knows of the simulation's
 //! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps
 //!
 //! The path of a command, and back the path of its reply:
@@ -52,8 +52,8 @@ mod submission_queue;
 mod subscription;
 mod timer;
 mod told_account;
-mod turn_monitor;
 mod wall_clock;
+mod watchdog;
 
 pub use crate::lock_factory::LockFactory;
 pub use backend::SimBackend;

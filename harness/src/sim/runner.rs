@@ -10,7 +10,7 @@ use picklock_scenarios::StockPlace;
 use super::backend::{Parts, SimBackend};
 use super::run_budget::RunBudget;
 use super::told_account::Reading;
-use super::turn_monitor::TurnMonitor;
+use super::watchdog::Watchdog;
 use crate::clock::{self, Clock};
 use crate::context::{Plan, Triggers};
 use crate::driver::{self, RunError, Setup};
@@ -56,7 +56,7 @@ pub enum SimError {
 }
 
 /// Simulates on this thread, without a watchdog.
-pub(super) fn run_here(simulation: Simulation, monitor: TurnMonitor) -> Result<History, SimError> {
+pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<History, SimError> {
     run_read(simulation, monitor, None).map(|ran| ran.history)
 }
 
@@ -77,7 +77,7 @@ pub struct ToldRun {
 /// See [`SimError`].
 pub fn run_told(simulation: Simulation, reading: Reading) -> Result<ToldRun, SimError> {
     let running = std::thread::spawn(move || {
-        let monitor = TurnMonitor::default();
+        let monitor = Watchdog::default();
         monitor.claim_thread();
         run_read(simulation, monitor, Some(reading))
     });
@@ -87,7 +87,7 @@ pub fn run_told(simulation: Simulation, reading: Reading) -> Result<ToldRun, Sim
 
 fn run_read(
     simulation: Simulation,
-    monitor: TurnMonitor,
+    monitor: Watchdog,
     reading: Option<Reading>,
 ) -> Result<ToldRun, SimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -110,7 +110,7 @@ fn run_read(
 
 async fn play(
     simulation: Simulation,
-    monitor: TurnMonitor,
+    monitor: Watchdog,
     reading: Option<Reading>,
 ) -> Result<ToldRun, SimError> {
     let Simulation { plan, lock, log } = simulation;

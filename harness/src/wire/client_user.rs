@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
 
 use super::connection_setup::beyond_setup;
-use super::shortage::Shortages;
+use super::resource_exhaustion::Shortages;
 
 /// True for a client of our own user, on a link of this worker; another one is cut off. It may be the
 /// worker's all the same, as where the adapter is started as somebody else: then the lock is not to

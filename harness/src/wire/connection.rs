@@ -16,6 +16,7 @@ use super::command::Keys;
 use super::fault_rules::FaultRules;
 use super::frame_budget::FrameShare;
 use super::frame_meta::FrameMeta;
+use super::freeze_check::Received;
 use super::imposed_faults::FaultChanges;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
@@ -29,7 +30,6 @@ use super::proxy::Proxy;
 use super::pump::Pump;
 use super::scan::Shape;
 use super::sent_requests::introduction;
-use super::silence::Received;
 use super::taking::{Taking, may_take};
 use crate::clock::Clock;
 

@@ -17,6 +17,7 @@ use super::connection::carry;
 use super::fault::{ImposedId, LinkFault};
 use super::fault_rules::FaultRules;
 use super::frame_budget::FrameBudget;
+use super::freeze_check::{FreezeLeak, Received, Silences};
 use super::imposed_faults::ImposedFaults;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
@@ -24,9 +25,8 @@ use super::log::WireLog;
 use super::login::Login;
 use super::loopback::only_loopback;
 use super::operation::{CurrentOperation, Operation};
+use super::resource_exhaustion::Shortages;
 use super::sent_requests::SentRequests;
-use super::shortage::Shortages;
-use super::silence::{Escape, Received, Silences};
 use super::taking::{TakingQuestion, TakingQuestions};
 use crate::clock::Clock;
 use crate::entropy;
@@ -278,7 +278,7 @@ impl Wire {
     }
 
     /// What has come from the worker since its silence began; `None`: nothing.
-    pub fn escape(&self, worker: usize) -> Option<Escape> {
+    pub fn escape(&self, worker: usize) -> Option<FreezeLeak> {
         self.proxy.silences.escape(worker)
     }
 

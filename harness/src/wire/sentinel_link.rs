@@ -14,11 +14,11 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::address_rewrite::AddressMap;
+use super::freeze_check::Received;
 use super::login::{Greeting, Login};
 use super::loopback::only_loopback;
 use super::proxy::{Listening, TaskGuard, Wire};
 use super::sentinel_replies::SentinelReplies;
-use super::silence::Received;
 use crate::clock::Clock;
 
 /// How much of a client's request is read at once, bytes.

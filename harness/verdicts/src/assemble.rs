@@ -70,7 +70,7 @@ pub fn counts(history: &History) -> Counts {
     let keys = i64::try_from(history.header.keys.len()).unwrap_or(i64::MAX);
     let mut counts = Counts {
         stock_start: history.header.stock_start.saturating_mul(keys),
-        custody: history.header.custody_look,
+        custody: history.header.custody_check,
         ..Counts::default()
     };
     for event in &history.events {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell_key::CellKey;
 use super::limit::Unit;
-use super::paired::{Ran, ratios};
+use super::paired::{GateRuns, ratios};
 use super::rules::Rules;
 
 /// Format and version of a baseline.
@@ -101,7 +101,7 @@ impl Baseline {
 
     /// The next baseline after a complete run: only the metrics that limits use, so that only
     /// relevant changes show up in it.
-    pub fn of(rules: &Rules, ran: &Ran) -> Baseline {
+    pub fn of(rules: &Rules, ran: &GateRuns) -> Baseline {
         let mut cells: Vec<BaselineCell> = ran
             .matrix
             .cells
@@ -143,7 +143,7 @@ fn order(key: &CellKey) -> (BackendName, &str, &CellKey) {
     (key.backend, &key.scenario, key)
 }
 
-fn baseline_cell(rules: &Rules, ran: &Ran, cell: &Cell) -> BaselineCell {
+fn baseline_cell(rules: &Rules, ran: &GateRuns, cell: &Cell) -> BaselineCell {
     let key = CellKey::of(cell);
     let wanted = rules.limits(&key).into_iter();
     let wanted = wanted.filter(|limit| limit.mentions(Unit::Baseline));

@@ -7,8 +7,8 @@ use picklock_verdicts::record::Cell;
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;
 use super::finding::{Finding, Kind, UPDATE};
-use super::limit_check::{LimitCheck, LimitResult, Measured};
-use super::paired::Ran;
+use super::limit_check::{LimitCheck, LimitResult, Measurement};
+use super::paired::GateRuns;
 use super::rules::Rules;
 use super::verdicts::against_expectations;
 
@@ -24,7 +24,7 @@ pub struct Decision {
     /// The number of expectations that were compared with verdicts.
     pub expectations: usize,
     /// The limits that were compared with measurements.
-    pub limits: Vec<Measured>,
+    pub limits: Vec<Measurement>,
 }
 
 /// The outcome of a decision.
@@ -66,7 +66,7 @@ impl Decision {
 }
 
 /// Compares the results with the rules and the baseline.
-pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Decision {
+pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Decision {
     let mut decision = Decision {
         findings: Vec::new(),
         cells: ran.matrix.cells.len(),
@@ -100,7 +100,7 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Decision
 }
 
 /// Cells that are missing from the run or from the baseline.
-fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Vec<Finding> {
+fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Vec<Finding> {
     let there: BTreeSet<CellKey> = ran.matrix.cells.iter().map(CellKey::of).collect();
     let mut found = Vec::new();
     for key in rules.cells.iter().filter(|key| !there.contains(*key)) {
@@ -135,7 +135,7 @@ fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &Ran) -> Vec<Finding
 fn one_cell(
     rules: &Rules,
     baseline: Option<&Baseline>,
-    ran: &Ran,
+    ran: &GateRuns,
     cell: &Cell,
     decision: &mut Decision,
 ) {
@@ -174,7 +174,7 @@ fn one_cell(
     }
     for limit in limits {
         match held.check(limit) {
-            LimitResult::Measured(measured, finding) => {
+            LimitResult::Measurement(measured, finding) => {
                 decision.limits.push(*measured);
                 decision.findings.extend(finding);
             }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::decide::Decision;
 use super::finding::Finding;
-use super::limit_check::Measured;
+use super::limit_check::Measurement;
 
 /// Format and version of a decision.
 pub const GATE_FORMAT: &str = "picklock-gate/1";
@@ -18,7 +18,7 @@ struct Document<'a> {
     runs: u64,
     expectations: usize,
     findings: &'a [Finding],
-    limits: &'a [Measured],
+    limits: &'a [Measurement],
 }
 
 /// The decision as one JSON document, indented, without a newline at the end.

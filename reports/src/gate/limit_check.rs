@@ -8,14 +8,14 @@ use super::cell_key::CellKey;
 use super::finding::{Finding, Kind, UPDATE};
 use super::limit::{Limit, Op, Unit};
 use super::metric::Metric;
-use super::paired::{CONFIDENCE, Ran, quotients};
+use super::paired::{CONFIDENCE, GateRuns, quotients};
 use super::rules::Rules;
 use crate::statistics::median_interval;
 use crate::units::span_us;
 
 /// A limit that was compared with a measurement, kept or broken.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measured {
+pub struct Measurement {
     /// The cell.
     #[serde(flatten)]
     pub cell: CellKey,
@@ -40,7 +40,7 @@ pub struct Measured {
 /// The result of checking a limit.
 pub(super) enum LimitResult {
     /// It was compared with a measurement.
-    Measured(Box<Measured>, Option<Finding>),
+    Measurement(Box<Measurement>, Option<Finding>),
     /// It could not be checked.
     Unchecked(Finding),
     /// The baseline that it needs is stale or missing; another finding already says so.
@@ -51,7 +51,7 @@ pub(super) enum LimitResult {
 pub(super) struct LimitCheck<'a> {
     pub rules: &'a Rules,
     pub baseline: Option<&'a Baseline>,
-    pub ran: &'a Ran,
+    pub ran: &'a GateRuns,
     pub cell: &'a Cell,
     pub key: &'a CellKey,
     /// True if the baseline has this cell with the same scenario and number of runs.
@@ -188,7 +188,7 @@ impl LimitCheck<'_> {
             reproduce: Some(self.cell.reproduce.clone()).filter(|_| interval.is_none()),
             ..Finding::of(Kind::Limit, self.key, words.clone())
         });
-        let measured = Measured {
+        let measured = Measurement {
             cell: self.key.clone(),
             limit: limit.to_string(),
             kept,
@@ -198,7 +198,7 @@ impl LimitCheck<'_> {
             pairs: interval.map(|(_, pairs)| pairs).unwrap_or_default(),
             words,
         };
-        LimitResult::Measured(Box::new(measured), finding)
+        LimitResult::Measurement(Box::new(measured), finding)
     }
 
     fn not(&self, limit: &Limit, why: &str) -> LimitResult {

@@ -16,7 +16,7 @@ pub const FEWEST_PAIRS: usize = 6;
 
 /// The results that the gate decides about.
 #[derive(Debug, Clone, Default)]
-pub struct Ran {
+pub struct GateRuns {
     /// All cells, including those with pairs.
     pub matrix: MatrixRecord,
     /// Latencies of the cells that were compared with the control.

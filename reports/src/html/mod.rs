@@ -39,7 +39,7 @@ mod time_series;
 mod timeline_data;
 mod value_cluster;
 mod value_rows;
-mod wrong_clock;
+mod clock_offset;
 
 use askama::Template;
 

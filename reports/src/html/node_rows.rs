@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::fault_band::FaultBand;
 use super::name::sentence;
-use super::wrong_clock::Off;
+use super::clock_offset::ClockOffset;
 
 /// Further nodes have no row.
 const MOST_NODES: usize = 64;
@@ -19,7 +19,7 @@ pub(super) struct NodeRow {
     node: usize,
     spans: Vec<Span>,
     /// When its wall clock was off.
-    clock: Vec<Off>,
+    clock: Vec<ClockOffset>,
 }
 
 #[derive(Debug, Serialize)]
@@ -36,7 +36,7 @@ struct Span {
 pub(super) fn node_rows(
     timeline: &Timeline<'_>,
     faults: &[FaultBand],
-    clocks: &mut BTreeMap<usize, Vec<Off>>,
+    clocks: &mut BTreeMap<usize, Vec<ClockOffset>>,
 ) -> Vec<NodeRow> {
     let (history, end_ns) = (timeline.history(), timeline.end_ns());
     let mut nodes: Vec<NodeRow> = (0..history.header.nodes.min(MOST_NODES))

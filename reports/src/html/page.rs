@@ -8,7 +8,7 @@ use super::fact::{Fact, fact};
 use super::frame::{Count, Frame, counts};
 use super::grid::{self, BackendGrid};
 use super::name::{Name, name, sentence};
-use crate::matrix::{counts_in_words, likeness_in_words};
+use crate::matrix::{counts_in_words, similarity_in_words};
 use crate::report_input::ReportInput;
 use crate::units::span_ms;
 
@@ -178,9 +178,9 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
         "cells",
         format!("{}; {runs} runs", counts_in_words(&matrix.cells)),
     ));
-    for one in &matrix.likeness {
-        let words = format!("{} ({})", likeness_in_words(one), one.backend);
-        facts.push(fact("likeness", words));
+    for one in &matrix.similarity {
+        let words = format!("{} ({})", similarity_in_words(one), one.backend);
+        facts.push(fact("similarity", words));
     }
     let mut servers: Vec<String> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();

@@ -15,7 +15,7 @@ use super::messages::{Messages, messages};
 use super::node_rows::{NodeRow, node_rows};
 use super::time_series;
 use super::value_rows::{ValueRows, value_rows};
-use super::wrong_clock::{Off, wrong_clocks};
+use super::clock_offset::{ClockOffset, clock_offsets};
 use crate::escape::visible;
 use crate::measures::{meets, merged};
 use crate::units::span_ns;
@@ -78,7 +78,7 @@ struct LaneHead {
     frozen: Vec<(u64, u64)>,
     dead: Vec<Downtime>,
     /// When its wall clock was off.
-    clock: Vec<Off>,
+    clock: Vec<ClockOffset>,
 }
 
 /// Limits of a timeline.
@@ -126,7 +126,7 @@ pub(super) fn timeline_data(
     let columns = Columns::of(&pieces, unit_ns);
     let mut dead = downtimes(timeline);
     let faults = fault_bands(timeline);
-    let mut clocks = wrong_clocks(timeline);
+    let mut clocks = clock_offsets(timeline);
     let heads = lanes.iter().zip(&pieces);
     let heads = heads.map(|((worker, lane), pieces)| LaneHead {
         worker: *worker,

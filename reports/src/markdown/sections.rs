@@ -8,7 +8,7 @@ use picklock_verdicts::record::{Cell, Surprise};
 use super::page::Page;
 use super::quoted::{block, code, prose, shortened};
 use crate::cell_status::{self, CellStatus, failures, sign, status};
-use crate::matrix::{Conclusion, counts_in_words, likeness_in_words};
+use crate::matrix::{Conclusion, counts_in_words, similarity_in_words};
 use crate::report_input::ReportInput;
 use crate::responsibility::responsibility;
 
@@ -64,9 +64,9 @@ pub fn headline(page: &mut Page, input: &ReportInput) {
         count(CellStatus::Unknown),
     );
     page.add("headlines", &text);
-    for one in &input.matrix.likeness {
-        let line = format!("{} ({})\n\n", prose(&likeness_in_words(one)), one.backend);
-        page.add("likenesses", &line);
+    for one in &input.matrix.similarity {
+        let line = format!("{} ({})\n\n", prose(&similarity_in_words(one)), one.backend);
+        page.add("similarities", &line);
     }
 }
 

@@ -4,13 +4,13 @@
 
 mod conclusion;
 mod document;
-mod likeness;
 mod outcome;
+mod similarity;
 mod truth_table;
 
 pub use conclusion::{CellOutcome, Conclusion, cell_counts, counts_in_words};
 pub use document::matrix_json;
-pub use likeness::{Standard, likeness, likeness_in_words};
 pub(crate) use outcome::surprise_in_words;
-pub use outcome::{Badness, badness, outcome_in_words};
+pub use outcome::{Severity, outcome_in_words, severity};
+pub use similarity::{Standard, similarity, similarity_in_words};
 pub use truth_table::{BEGIN, END, replaced_between, truth_table};

@@ -55,7 +55,7 @@ pub(crate) fn surprise_in_words(surprise: &Surprise, runs: u64) -> String {
 
 /// The severity of a cell's worst surprise; the smallest value is the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Badness {
+pub enum Severity {
     /// A property was expected to hold and was violated; with the property's own severity.
     Violated(u8),
     /// A property was violated with another cause than expected, or held unexpectedly.
@@ -69,19 +69,19 @@ pub enum Badness {
 }
 
 /// The severity of a cell.
-pub fn badness(cell: &Cell) -> Badness {
+pub fn severity(cell: &Cell) -> Severity {
     let of = |surprise: &Surprise| {
         let broke = surprise.got.starts_with(Status::Violated.word())
             && surprise.expected == Status::Held.word();
         if broke {
-            Badness::Violated(describe(surprise.property).severity)
+            Severity::Violated(describe(surprise.property).severity)
         } else if surprise.is_judged() {
-            Badness::Differs
+            Severity::Differs
         } else {
-            Badness::NotJudged
+            Severity::NotJudged
         }
     };
-    let not_run = cell.error.iter().map(|_| Badness::NotRun);
+    let not_run = cell.error.iter().map(|_| Severity::NotRun);
     let all = cell.surprises.iter().map(of).chain(not_run);
-    all.min().unwrap_or(Badness::AsExpected)
+    all.min().unwrap_or(Severity::AsExpected)
 }

@@ -7,7 +7,7 @@ use picklock_verdicts::record::Cell;
 
 use super::names;
 use super::pairing::{Column, Found, Row};
-use super::results::{Likeness, compare, in_words};
+use super::results::{Similarity, compare, in_words};
 use crate::markdown::quoted::prose;
 
 /// A line of a table; without a property it is about the whole cell.
@@ -18,7 +18,7 @@ pub fn differing(text: &mut String, columns: &[Column], rows: &[Row]) -> Result 
     writeln!(text, "\n### Where the servers differ\n")?;
     let lines: Vec<Line> = rows
         .iter()
-        .flat_map(|row| properties(row, Likeness::Differs).map(move |one| (row, Some(one))))
+        .flat_map(|row| properties(row, Similarity::Differs).map(move |one| (row, Some(one))))
         .collect();
     match lines.is_empty() {
         true => writeln!(
@@ -40,7 +40,7 @@ pub fn not_compared(text: &mut String, columns: &[Column], rows: &[Row]) -> Resu
         match is_not_run || is_absent {
             true => lines.push((row, None)),
             false => {
-                let unclear = properties(row, Likeness::Unclear);
+                let unclear = properties(row, Similarity::Unclear);
                 lines.extend(unclear.map(|property| (row, Some(property))));
             }
         }
@@ -53,7 +53,7 @@ pub fn not_compared(text: &mut String, columns: &[Column], rows: &[Row]) -> Resu
 }
 
 /// The properties in which any two servers compare like this, and no two worse.
-fn properties<'a>(row: &'a Row<'a>, wanted: Likeness) -> impl Iterator<Item = Property> + 'a {
+fn properties<'a>(row: &'a Row<'a>, wanted: Similarity) -> impl Iterator<Item = Property> + 'a {
     let cells: Vec<&Cell> = row.cells().collect();
     let worst = move |property: Property| {
         let pairs = cells.iter().enumerate().flat_map(|(index, one)| {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use picklock_verdicts::record::Cell;
 
 use super::pairing::{Column, Row};
-use super::results::{Likeness, compare_cells};
+use super::results::{Similarity, compare_cells};
 use super::{differences, names};
 use crate::markdown::quoted::prose;
 use crate::matrix::CellOutcome;
@@ -149,9 +149,9 @@ fn against_first(rows: &[&Row], index: usize) -> String {
         let pair = (row.found[0].cell(), row.found[index].cell());
         match pair {
             (Some(first), Some(other)) => match compare_cells(first, other) {
-                Likeness::Same => same += 1,
-                Likeness::Differs => differ += 1,
-                Likeness::Unclear => unclear += 1,
+                Similarity::Same => same += 1,
+                Similarity::Differs => differ += 1,
+                Similarity::Unclear => unclear += 1,
             },
             _ => unclear += 1,
         }

@@ -7,7 +7,7 @@ use picklock_verdicts::record::{Cell, Tally};
 
 /// How two cells compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Likeness {
+pub enum Similarity {
     /// The same results.
     Same,
     /// On one of them it was not run, or could not be judged.
@@ -24,22 +24,22 @@ type Results<'a> = BTreeSet<(&'static str, &'a str)>;
 
 /// How this property compares. Where the scenario leaves it open on both, either result may come out on
 /// any server, and is no difference.
-pub fn compare(one: &Cell, other: &Cell, property: Property) -> Likeness {
+pub fn compare(one: &Cell, other: &Cell, property: Property) -> Similarity {
     if one.error.is_some() || other.error.is_some() {
-        return Likeness::Unclear;
+        return Similarity::Unclear;
     }
     let is_open = |cell: &Cell| cell.expected.get(&property).is_some_and(|word| word == OPEN);
     if is_open(one) && is_open(other) {
-        return Likeness::Same;
+        return Similarity::Same;
     }
     let (one, other) = (results(one, property), results(other, property));
     let (judged_one, judged_other) = (judged(&one), judged(&other));
     if one == other || (judged_one == judged_other && !judged_one.is_empty()) {
-        Likeness::Same
+        Similarity::Same
     } else if judged_one.is_empty() || judged_other.is_empty() {
-        Likeness::Unclear
+        Similarity::Unclear
     } else {
-        Likeness::Differs
+        Similarity::Differs
     }
 }
 
@@ -50,11 +50,11 @@ fn judged<'a>(results: &Results<'a>) -> Results<'a> {
 }
 
 /// How the cells compare: as their worst property does.
-pub fn compare_cells(one: &Cell, other: &Cell) -> Likeness {
+pub fn compare_cells(one: &Cell, other: &Cell) -> Similarity {
     let each = Property::ALL
         .into_iter()
         .map(|property| compare(one, other, property));
-    each.max().unwrap_or(Likeness::Same)
+    each.max().unwrap_or(Similarity::Same)
 }
 
 fn results(cell: &Cell, property: Property) -> Results<'_> {

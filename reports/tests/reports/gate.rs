@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use picklock_reports::gate::{
-    Baseline, CellKey, Decision, ExpectRule, Limit, LimitRule, Outcome, Pair, Paired, Ran, Rules,
-    Selector, absorb, annotations, changes, decide, gate_json, markdown, terminal,
+    Baseline, CellKey, Decision, ExpectRule, GateRuns, Limit, LimitRule, Outcome, Pair, Paired,
+    Rules, Selector, absorb, annotations, changes, decide, gate_json, markdown, terminal,
 };
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
 use picklock_verdicts::latency::summarize;
@@ -81,8 +81,8 @@ fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
     }
 }
 
-fn ran(cells: Vec<Cell>) -> Ran {
-    Ran {
+fn ran(cells: Vec<Cell>) -> GateRuns {
+    GateRuns {
         matrix: MatrixRecord {
             cells,
             ..MatrixRecord::default()

@@ -6,7 +6,7 @@ use picklock_reports::matrix::{matrix_json, truth_table};
 use picklock_reports::terminal;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
 use picklock_verdicts::record::{
-    Cell, Counts, Latency, Likeness, MATRIX_FORMAT, MatrixRecord, SkippedCell, Subject, Surprise,
+    Cell, Counts, Latency, MATRIX_FORMAT, MatrixRecord, Similarity, SkippedCell, Subject, Surprise,
     Tally,
 };
 
@@ -136,7 +136,7 @@ fn sample() -> MatrixRecord {
             backend: picklock_scenarios::BackendName::Sim,
             reason: "a program of your own runs in real time and cannot be simulated".into(),
         }],
-        likeness: vec![Likeness {
+        similarity: vec![Similarity {
             lock: "exec:python3 a.py".into(),
             backend: picklock_scenarios::BackendName::Sim,
             like: Some("setnx-expire".into()),

@@ -34,7 +34,7 @@ mod choice;
 mod configured_locks;
 mod contained_locks;
 mod containers;
-#[path = "../../../harness/tests/it/real/exclusive.rs"]
+#[path = "../../../harness/tests/integration/real/exclusive.rs"]
 mod exclusive;
 mod floods;
 mod gate;

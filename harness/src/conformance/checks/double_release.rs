@@ -11,9 +11,9 @@ pub(super) const CHECK: Check = Check {
     about: "does not claim to release what it released before",
     paragraph: "release",
     script: &[
-        Step::Ask(Who::One, TAKE, "grant"),
-        Step::Ask(Who::One, Say::Release { of: "grant" }, "release"),
-        Step::Ask(Who::One, Say::Release { of: "grant" }, "again"),
+        Step::RequestKind(Who::One, TAKE, "grant"),
+        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
+        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "again"),
     ],
     judge,
 };

@@ -10,7 +10,7 @@ pub(super) const CHECK: Check = Check {
     about: "exits with status 0 when its standard input ends, and leaves nothing behind",
     paragraph: "the-end",
     script: &[
-        Step::Ask(Who::One, Say::Ping, "ping"),
+        Step::RequestKind(Who::One, Say::Ping, "ping"),
         Step::EndInput(Who::One, "end"),
     ],
     judge,

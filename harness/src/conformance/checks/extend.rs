@@ -27,11 +27,11 @@ pub(super) const CHECK: Check = Check {
     paragraph: "extend",
     script: &[
         Step::LookAtKeys("before"),
-        Step::Ask(Who::One, TAKE, "grant"),
+        Step::RequestKind(Who::One, TAKE, "grant"),
         Step::Wait(0.5),
-        Step::Ask(Who::One, EXTEND, "extend"),
+        Step::RequestKind(Who::One, EXTEND, "extend"),
         Step::LookAtKeys("after"),
-        Step::Ask(Who::One, Say::Release { of: "grant" }, "release"),
+        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
     ],
     judge,
 };

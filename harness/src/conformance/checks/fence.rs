@@ -11,10 +11,10 @@ pub(super) const CHECK: Check = Check {
     about: "gives every grant a larger `fence` than the one before",
     paragraph: "granted",
     script: &[
-        Step::Ask(Who::One, TAKE, "first"),
-        Step::Ask(Who::One, Say::Release { of: "first" }, "release"),
-        Step::Ask(Who::Two, TAKE, "second"),
-        Step::Ask(
+        Step::RequestKind(Who::One, TAKE, "first"),
+        Step::RequestKind(Who::One, Say::Release { of: "first" }, "release"),
+        Step::RequestKind(Who::Two, TAKE, "second"),
+        Step::RequestKind(
             Who::Two,
             Say::Release { of: "second" },
             "release of the second",

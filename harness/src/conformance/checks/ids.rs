@@ -13,8 +13,8 @@ pub(super) const CHECK: Check = Check {
     about: "answers with the `id` of the request, also a large one",
     paragraph: "one-answer-each",
     script: &[
-        Step::Ask(Who::One, Say::PingAs(LARGE_ID), "large"),
-        Step::Ask(Who::One, Say::Ping, "next"),
+        Step::RequestKind(Who::One, Say::PingAs(LARGE_ID), "large"),
+        Step::RequestKind(Who::One, Say::Ping, "next"),
     ],
     judge,
 };

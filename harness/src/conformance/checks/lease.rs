@@ -20,9 +20,9 @@ pub(super) const CHECK: Check = Check {
     paragraph: "leases",
     script: &[
         Step::LookAtKeys("before"),
-        Step::Ask(Who::One, TAKE, "grant"),
+        Step::RequestKind(Who::One, TAKE, "grant"),
         Step::LookAtKeys("after"),
-        Step::Ask(Who::One, Say::Release { of: "grant" }, "release"),
+        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
     ],
     judge,
 };

@@ -18,11 +18,11 @@ pub(super) const CHECK: Check = Check {
     paragraph: "events",
     script: &[
         Step::LookAtKeys("before"),
-        Step::Ask(Who::One, TAKE, "grant"),
+        Step::RequestKind(Who::One, TAKE, "grant"),
         Step::RemoveKeysSince("before"),
         Step::Wait(1.2),
         Step::LookAtKeys("late"),
-        Step::Ask(Who::One, Say::Release { of: "grant" }, "release"),
+        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
     ],
     judge,
 };

@@ -9,7 +9,7 @@ pub(super) const CHECK: Check = Check {
     name: "ping",
     about: "answers `ping` with `pong`",
     paragraph: "ping",
-    script: &[Step::Ask(Who::One, Say::Ping, "ping")],
+    script: &[Step::RequestKind(Who::One, Say::Ping, "ping")],
     judge,
 };
 

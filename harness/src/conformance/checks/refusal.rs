@@ -11,9 +11,9 @@ pub(super) const CHECK: Check = Check {
     about: "answers `refused` while another client has the lock",
     paragraph: "refused",
     script: &[
-        Step::Ask(Who::One, TAKE, "grant"),
-        Step::Ask(Who::Two, TAKE, "second"),
-        Step::Ask(Who::One, Say::Release { of: "grant" }, "release"),
+        Step::RequestKind(Who::One, TAKE, "grant"),
+        Step::RequestKind(Who::Two, TAKE, "second"),
+        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
     ],
     judge,
 };

@@ -12,10 +12,10 @@ pub(super) const CHECK: Check = Check {
     about: "releases what it holds, and the next client gets it",
     paragraph: "release",
     script: &[
-        Step::Ask(Who::One, TAKE, "grant"),
-        Step::Ask(Who::One, Say::Release { of: "grant" }, "release"),
-        Step::Ask(Who::Two, TAKE, "next"),
-        Step::Ask(Who::Two, Say::Release { of: "next" }, "release of the next"),
+        Step::RequestKind(Who::One, TAKE, "grant"),
+        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
+        Step::RequestKind(Who::Two, TAKE, "next"),
+        Step::RequestKind(Who::Two, Say::Release { of: "next" }, "release of the next"),
     ],
     judge,
 };

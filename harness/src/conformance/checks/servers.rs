@@ -10,9 +10,9 @@ pub(super) const CHECK: Check = Check {
     about: "is connected to the server that it was given, and to no other",
     paragraph: "servers",
     script: &[
-        Step::Ask(Who::One, TAKE, "grant"),
+        Step::RequestKind(Who::One, TAKE, "grant"),
         Step::LookAtPeers(Who::One, "peers"),
-        Step::Ask(Who::One, Say::Release { of: "grant" }, "release"),
+        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
     ],
     judge,
 };

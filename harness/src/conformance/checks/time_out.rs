@@ -18,11 +18,11 @@ pub(super) const CHECK: Check = Check {
     paragraph: "time-outs",
     script: &[
         // So that there is a connection.
-        Step::Ask(Who::One, TAKE, "grant"),
-        Step::Ask(Who::One, Say::Release { of: "grant" }, "release"),
+        Step::RequestKind(Who::One, TAKE, "grant"),
+        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
         Step::LookAtKeys("before"),
         Step::FreezeServer,
-        Step::Ask(Who::One, TAKE_SECOND, "frozen"),
+        Step::RequestKind(Who::One, TAKE_SECOND, "frozen"),
         Step::ThawServer,
         Step::Wait(0.1),
         Step::LookAtKeys("after"),

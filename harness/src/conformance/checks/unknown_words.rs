@@ -11,8 +11,8 @@ pub(super) const CHECK: Check = Check {
     about: "ignores unknown fields, and answers an unknown `op` with `error`",
     paragraph: "versions",
     script: &[
-        Step::Ask(Who::One, Say::PingWithUnknownField, "field"),
-        Step::Ask(Who::One, Say::UnknownOp, "op"),
+        Step::RequestKind(Who::One, Say::PingWithUnknownField, "field"),
+        Step::RequestKind(Who::One, Say::UnknownOp, "op"),
     ],
     judge,
 };

@@ -19,9 +19,9 @@ pub(super) const CHECK: Check = Check {
     about: "gives up when `wait_ms` has run out",
     paragraph: "waiting",
     script: &[
-        Step::Ask(Who::One, TAKE, "grant"),
-        Step::Ask(Who::Two, TRY, "second"),
-        Step::Ask(Who::One, Say::Release { of: "grant" }, "release"),
+        Step::RequestKind(Who::One, TAKE, "grant"),
+        Step::RequestKind(Who::Two, TRY, "second"),
+        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
     ],
     judge,
 };

@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use super::SimBackend;
 use crate::backend::Custody;
-use crate::history::{CustodyLook, Event};
+use crate::history::{CustodyCheck, Event};
 
 impl Custody for Rc<SimBackend> {
     async fn key_changes(&self) -> Result<Vec<Event>, String> {
         Ok(self.network.take_key_changes())
     }
 
-    async fn custody_look(&self) -> Option<CustodyLook> {
+    async fn custody_check(&self) -> Option<CustodyCheck> {
         None
     }
 

@@ -30,8 +30,8 @@ use crate::sim::network::{Network, Wiring};
 use crate::sim::node::Node;
 use crate::sim::subscription::subscribe;
 use crate::sim::told_account::{Reading, ToldAccount};
-use crate::sim::turn_monitor::TurnMonitor;
 use crate::sim::wall_clock::SimWallClock;
+use crate::sim::watchdog::Watchdog;
 use crate::wire::{Interceptor, LinkId, SentRequests, WireLog};
 
 /// What a simulated backend is made of.
@@ -48,7 +48,7 @@ pub(in crate::sim) struct Parts {
     pub(in crate::sim) run_clock: Clock,
     pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
     pub(in crate::sim) log: Option<WireLog>,
-    pub(in crate::sim) monitor: TurnMonitor,
+    pub(in crate::sim) monitor: Watchdog,
     /// How the nodes' reports are read, if the account is also made from them.
     pub(in crate::sim) reading: Option<Reading>,
 }
@@ -58,7 +58,7 @@ pub struct SimBackend {
     lock: LockFactory,
     nodes: usize,
     clock: Clock,
-    monitor: TurnMonitor,
+    monitor: Watchdog,
     network: Rc<Network>,
     hosts: RefCell<BTreeMap<usize, Host>>,
     /// Draws what a worker does first when it wakes.

@@ -161,7 +161,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         min_grants: 2,
         progress_within_ms: 3 * TTL_MS,
         custody: false,
-        custody_look: None,
+        custody_check: None,
     }
 }
 

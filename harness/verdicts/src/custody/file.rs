@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use picklock_scenarios::Phase;
 use serde::Serialize;
 
-use crate::history::{CustodyLook, History, KeyCommand};
+use crate::history::{CustodyCheck, History, KeyCommand};
 
 use super::account::Account;
 use super::value_span::ValueSpan;
@@ -21,7 +21,7 @@ struct Head<'a> {
     lock: &'a str,
     seed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    look: Option<CustodyLook>,
+    look: Option<CustodyCheck>,
 }
 
 /// One value.
@@ -80,7 +80,7 @@ pub fn write_custody(history: &History, mut output: impl Write) -> io::Result<()
         scenario: &history.header.scenario,
         lock: &history.header.lock,
         seed: history.header.seed,
-        look: history.header.custody_look,
+        look: history.header.custody_check,
     };
     serde_json::to_writer(&mut output, &head)?;
     output.write_all(b"\n")?;

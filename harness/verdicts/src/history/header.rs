@@ -44,13 +44,13 @@ pub struct Header {
     /// What a look at the servers' keys has confirmed of that when the run was over. Left out: nobody
     /// looked, as in the simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub custody_look: Option<CustodyLook>,
+    pub custody_check: Option<CustodyCheck>,
 }
 
 /// How many values the account says have gone, and how many of those a look at their keys has confirmed:
 /// the server had what the account says, and that was not the value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CustodyLook {
+pub struct CustodyCheck {
     /// Values that have gone.
     pub ends: u64,
     /// Those that were looked for. The keys of a server that did not answer were not looked at.

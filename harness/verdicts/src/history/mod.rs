@@ -11,7 +11,7 @@ mod reading;
 
 pub use event::{ClockShift, EndReason, Event, EventKind, LAST_LOOK, Misbehaviour};
 pub use file::{HistoryError, read_history, write_history};
-pub use header::{CustodyLook, FORMAT, Header};
+pub use header::{CustodyCheck, FORMAT, Header};
 pub use key_change::{KeyChange, KeyCommand, KeyName};
 
 /// A whole history: header and events in the order in which the driver saw them.

@@ -24,7 +24,7 @@ fn header() -> Header {
         min_grants: 2,
         progress_within_ms: 3000,
         custody: false,
-        custody_look: None,
+        custody_check: None,
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::likeness::Likeness;
 use super::run::{Counts, Latency, Redis, Subject};
+use super::similarity::Similarity;
 use crate::check::{Cause, Property, Status, Verdicts};
-use crate::history::CustodyLook;
+use crate::history::CustodyCheck;
 
 /// Format and version of a matrix record.
 pub const MATRIX_FORMAT: &str = "picklock-matrix/1";
@@ -42,8 +42,8 @@ pub struct MatrixRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedCell>,
     /// Which built-in lock each lock that is not built in behaves like.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub likeness: Vec<Likeness>,
+    #[serde(default, rename = "likeness", skip_serializing_if = "Vec::is_empty")]
+    pub similarity: Vec<Similarity>,
     /// The command that repeats it.
     pub reproduce: String,
 }
@@ -143,7 +143,7 @@ pub struct CustodyTally {
 
 impl CustodyTally {
     /// Adds a run; `None`: it has no custody.
-    pub fn add(&mut self, look: Option<CustodyLook>) {
+    pub fn add(&mut self, look: Option<CustodyCheck>) {
         let look_or_none = look.unwrap_or_default();
         self.runs += 1;
         self.confirmed_runs += u64::from(look.is_some_and(|look| look.ends == look.confirmed));

@@ -2,18 +2,18 @@
 //!
 //! - [`run`](self): one run, `picklock-run/1`
 //! - [`matrix`](self): many cells of lock, scenario and backend, `picklock-matrix/1`
-//! - [`likeness`](self): which built-in lock a lock behaves like, in the document of a matrix
+//! - [`similarity`](self): which built-in lock a lock behaves like, in the document of a matrix
 //! - [`repro`](self): everything needed to repeat a run, `picklock-repro/1`
 
 mod contradiction;
-mod likeness;
 mod matrix;
 mod repro;
 mod run;
 mod scenario_hash;
+mod similarity;
 
-pub use likeness::Likeness;
 pub use matrix::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, SkippedCell, Surprise, Tally};
 pub use repro::{Outcome, REPRO_FORMAT, Repro, ReproLock, ReproOverrides};
 pub use run::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 pub use scenario_hash::scenario_hash;
+pub use similarity::Similarity;

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::check::Verdicts;
-use crate::history::CustodyLook;
+use crate::history::CustodyCheck;
 
 /// Format and version of a run record.
 pub const FORMAT: &str = "picklock-run/1";
@@ -125,7 +125,7 @@ pub struct Counts {
     /// What a look at the servers' keys has confirmed of the custody; left out: the run has none, or
     /// nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub custody: Option<CustodyLook>,
+    pub custody: Option<CustodyCheck>,
 }
 
 /// Latency of one operation, from its HdrHistogram.

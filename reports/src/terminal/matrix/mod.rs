@@ -45,7 +45,7 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     parts.push(summary::skipped(record, width));
     parts.push(summary::custody(record, width));
     parts.push(summary::repeats(record, width));
-    parts.push(summary::likeness(record, width));
+    parts.push(summary::similarity(record, width));
     parts.push(summary::outcome(record, width));
     join(parts)
 }

@@ -6,7 +6,7 @@ use picklock_verdicts::record::{CustodyTally, MatrixRecord, SkippedCell};
 use super::super::line::Line;
 use super::super::styles::{BAD, FAINT, GOOD, STRONG, WARN};
 use super::distinct::distinct;
-use crate::matrix::{CellOutcome, cell_counts, likeness_in_words};
+use crate::matrix::{CellOutcome, cell_counts, similarity_in_words};
 
 /// Reasons for skipped cells beyond this are only counted.
 const SKIPPED: usize = 8;
@@ -116,18 +116,18 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
 }
 
 /// Which built-in lock each of the others behaves like.
-pub(super) fn likeness(record: &MatrixRecord, width: usize) -> Vec<Line> {
+pub(super) fn similarity(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let several = record
         .cells
         .iter()
         .any(|cell| cell.backend != record.cells[0].backend);
     let mut lines = Vec::new();
-    for one in &record.likeness {
+    for one in &record.similarity {
         let backend = match several {
             true => format!(" ({})", one.backend),
             false => String::new(),
         };
-        let text = format!("{}{backend}", likeness_in_words(one));
+        let text = format!("{}{backend}", similarity_in_words(one));
         lines.extend(Line::new().plain(&text).wrap(width, 2));
     }
     lines

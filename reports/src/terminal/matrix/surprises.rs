@@ -6,7 +6,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 use super::super::command::see_it_again;
 use super::super::line::Line;
 use super::super::styles::{BAD, FAINT, STRONG, WARN};
-use crate::matrix::badness;
+use crate::matrix::severity;
 
 /// Further ones are only counted.
 const SHOWN: usize = 20;
@@ -18,7 +18,7 @@ const SENTENCES: usize = 5;
 pub(super) fn parts(record: &MatrixRecord, width: usize) -> Vec<Vec<Line>> {
     let otherwise = record.cells.iter().filter(|cell| !cell.is_as_expected());
     let mut cells: Vec<&Cell> = otherwise.collect();
-    cells.sort_by_key(|cell| badness(cell));
+    cells.sort_by_key(|cell| severity(cell));
     let mut parts: Vec<Vec<Line>> = cells.iter().take(SHOWN).map(|c| part(c, width)).collect();
     if cells.len() > SHOWN {
         let text = format!("and {} more (--json has them all)", cells.len() - SHOWN);

@@ -31,7 +31,7 @@ pub fn matrix(locks: &[&str], scenarios: &[&str], seeds: u64) -> ReportInput {
 pub fn nothing(seeds: u64) -> ReportInput {
     ReportInput {
         matrix: MatrixRecord {
-            likeness: Vec::new(),
+            similarity: Vec::new(),
             format: MATRIX_FORMAT.into(),
             picklock: "0.1.0".into(),
             seed: 1,

@@ -6,7 +6,7 @@
 //! directly. If a script uses anything else, even an escape in a string, the whole script goes to
 //! Lua: nothing is accepted here that is not understood completely.
 //!
-//! `tests/it/scripts.rs` checks that both ways give the same replies, including the line numbers
+//! `tests/integration/scripts.rs` checks that both ways give the same replies, including the line numbers
 //! of errors.
 
 mod read;

@@ -115,7 +115,7 @@ pub(super) fn header(keys: u32, nodes: usize) -> Header {
         min_grants: 0,
         progress_within_ms: 3 * TTL_MS,
         custody: false,
-        custody_look: None,
+        custody_check: None,
     }
 }
 

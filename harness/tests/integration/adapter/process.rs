@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use picklock_harness::adapter::message::{Answer, Ask};
+use picklock_harness::adapter::message::{Answer, RequestKind};
 use picklock_harness::adapter::process::{ProcessError, WorkerOutput, WorkerProcess};
 use picklock_harness::adapter::protocol_fault::ProtocolFault;
 
@@ -37,20 +37,20 @@ async fn a_polite_worker_answers() {
     let mut talk = Talk::with_adapter("polite.py", &[]);
     let ready = talk.answer(init(vec![])).await;
     assert!(matches!(ready, Answer::Ready { name: Some(name), .. } if name == "polite"));
-    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     assert_eq!(talk.log(), "");
 }
 
 #[tokio::test]
 async fn a_frozen_worker_stands_still_until_it_is_thawed() {
     let mut talk = Talk::with_adapter("polite.py", &[]);
-    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     let control = talk.worker.control();
     for _ in 0..3 {
         control.freeze().await.unwrap();
         // It is not about to stop: it has stopped.
         assert_eq!(state(control.pid()), Some('T'));
-        talk.send(Ask::Ping).await;
+        talk.send(RequestKind::Ping).await;
         // Time for an answer that must not come; a worker that runs would need a fraction.
         let silence = tokio::time::timeout(Duration::from_millis(100), talk.worker.next()).await;
         assert!(silence.is_err(), "{silence:?}");
@@ -62,7 +62,7 @@ async fn a_frozen_worker_stands_still_until_it_is_thawed() {
 #[tokio::test]
 async fn freezing_goes_on_while_somebody_listens() {
     let mut talk = Talk::with_adapter("polite.py", &[]);
-    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     let control = talk.worker.control();
     let mut listening = Box::pin(talk.worker.next());
     assert!(listening.as_mut().now_or_never().is_none());
@@ -76,7 +76,7 @@ async fn freezing_goes_on_while_somebody_listens() {
 #[tokio::test]
 async fn what_is_gone_cannot_be_frozen_or_thawed() {
     let mut talk = Talk::with_adapter("exit.py", &["ping"]);
-    let heard = talk.ask(Ask::Ping).await;
+    let heard = talk.ask(RequestKind::Ping).await;
     assert_eq!(heard, WorkerOutput::Exited("exited with status 3".into()));
     let control = talk.worker.control();
     for outcome in [control.freeze().await, control.thaw().await] {
@@ -127,7 +127,7 @@ async fn garbage_is_heard_and_the_talk_goes_on() {
         let text = malformed.line;
         assert!(text.starts_with(start), "{kind}: {text}");
         assert_eq!(text.chars().count(), length, "{kind}");
-        assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong, "{kind}");
+        assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong, "{kind}");
     }
 }
 
@@ -137,7 +137,7 @@ async fn one_that_hangs_is_silent_and_can_be_killed() {
     talk.answer(init(vec![])).await;
     talk.send(acquire("k", 1000)).await;
     // The next question is answered, the one before never was.
-    let id = talk.send(Ask::Ping).await;
+    let id = talk.send(RequestKind::Ping).await;
     let heard = talk.worker.next().await;
     assert!(
         matches!(&heard, WorkerOutput::Message(said) if serde_json::to_value(said).unwrap()["id"] == id),
@@ -151,7 +151,7 @@ async fn one_that_hangs_is_silent_and_can_be_killed() {
 #[tokio::test]
 async fn the_whole_group_dies_with_its_leader() {
     let mut talk = Talk::with_adapter("exit.py", &["ping", "orphan"]);
-    let heard = talk.ask(Ask::Ping).await;
+    let heard = talk.ask(RequestKind::Ping).await;
     assert_eq!(heard, WorkerOutput::Exited("exited with status 0".into()));
     let orphan: u32 = talk.logged_number().await;
     gone(orphan).await;
@@ -168,7 +168,7 @@ for line in sys.stdin: print('{\"id\":1,\"reply\":\"pong\"}', flush=True)
 #[tokio::test]
 async fn grandchildren_are_frozen_and_killed_with_the_group() {
     let mut talk = Talk::start(&["python3", "-c", WRAPPER]);
-    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     let grandchild: u32 = talk.logged_number().await;
     let control = talk.worker.control();
     assert_eq!(state(grandchild), Some('R'));
@@ -207,7 +207,7 @@ for line in sys.stdin: print('{{\"id\":1,\"reply\":\"pong\"}}', flush=True)
 async fn descendants_are_frozen_and_killed_wherever_they_went() {
     for hidden in [false, true] {
         let mut talk = Talk::start(&["python3", "-c", &daemon(hidden)]);
-        assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+        assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
         let daemon: u32 = talk.logged_number().await;
         let control = talk.worker.control();
         for _ in 0..2 {
@@ -238,7 +238,7 @@ async fn a_daemon_is_killed_after_its_worker_has_ended() {
 #[tokio::test]
 async fn dropping_all_handles_kills_the_group() {
     let mut talk = Talk::start(&["python3", "-c", WRAPPER]);
-    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     let grandchild: u32 = talk.logged_number().await;
     let leader = talk.worker.control().pid();
     drop(talk);
@@ -249,7 +249,7 @@ async fn dropping_all_handles_kills_the_group() {
 #[tokio::test]
 async fn closing_the_output_is_an_end_too() {
     let mut talk = Talk::with_adapter("exit.py", &["ping", "silent"]);
-    let heard = talk.ask(Ask::Ping).await;
+    let heard = talk.ask(RequestKind::Ping).await;
     let words = "closed its standard output, and was killed by signal 9 (SIGKILL)";
     assert_eq!(heard, WorkerOutput::Exited(words.into()));
 }

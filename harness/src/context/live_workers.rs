@@ -13,16 +13,16 @@ struct Slot {
 }
 
 /// The workers of a run.
-pub struct Roster {
+pub struct LiveWorkers {
     slots: RefCell<Vec<Slot>>,
     revived: Vec<Notify>,
     killed: Vec<Notify>,
 }
 
-impl Roster {
+impl LiveWorkers {
     /// This many workers, all up, in their first incarnation.
     pub fn new(workers: usize) -> Self {
-        Roster {
+        LiveWorkers {
             slots: RefCell::new(vec![Slot::default(); workers]),
             revived: (0..workers).map(|_| Notify::new()).collect(),
             killed: (0..workers).map(|_| Notify::new()).collect(),
@@ -67,7 +67,7 @@ impl Roster {
         self.revived[worker].notify_one();
     }
 
-    /// Lets the buyer that waits in [`Roster::revival`] start the worker again.
+    /// Lets the buyer that waits in [`LiveWorkers::revival`] start the worker again.
     pub fn revive(&self, worker: usize) {
         let mut slots = self.slots.borrow_mut();
         let slot = &mut slots[worker];

@@ -2,7 +2,7 @@
 //!
 //! Needs a Python that has redis-py: the one that `PICKLOCK_PYTHON` names, else `python3`.
 
-use picklock_harness::adapter::message::{Answer, Ask};
+use picklock_harness::adapter::message::{Answer, RequestKind};
 use redis::AsyncCommands;
 
 use crate::adapter::redis_server::RedisServer;
@@ -72,7 +72,7 @@ async fn redis_py_excludes_extends_and_releases() {
     ));
     let mut redis = server.connect().await;
     assert!(redis.pttl::<_, u64>(KEY).await.unwrap() > 20_001);
-    assert_eq!(first.answer(Ask::Ping).await, Answer::Pong);
+    assert_eq!(first.answer(RequestKind::Ping).await, Answer::Pong);
     let released = first.answer(release(KEY, &token)).await;
     assert_eq!(
         released,
@@ -211,5 +211,5 @@ async fn the_documents_example_works() {
             released: Some(true)
         }
     );
-    assert_eq!(talk.answer(Ask::Ping).await, Answer::Pong);
+    assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
 }

@@ -1,6 +1,6 @@
 //! What comes from a worker that is frozen or dead, and what was on its way before.
 
-use picklock_harness::wire::Escape;
+use picklock_harness::wire::FreezeLeak;
 
 use super::client::Client;
 use super::node::Stage;
@@ -47,7 +47,10 @@ async fn the_first_command_after_an_answer_is_an_escape() {
     wire.begin_silence(0).await.unwrap();
     client.send("PING").await;
     node.exactly(14).await;
-    assert!(matches!(wire.escape(0), Some(Escape { node: Some(0), .. })));
+    assert!(matches!(
+        wire.escape(0),
+        Some(FreezeLeak { node: Some(0), .. })
+    ));
     assert_eq!(wire.escape(1), None);
     wire.close().await;
 }

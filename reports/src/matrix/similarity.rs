@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
 use picklock_verdicts::expectation::{Expectation, Expected};
-use picklock_verdicts::record::{Cell, Likeness};
+use picklock_verdicts::record::{Cell, Similarity};
 
 /// A built-in lock: what the scenarios expect of it, by their names.
 #[derive(Debug, Clone)]
@@ -32,14 +32,14 @@ struct Distance {
 /// Compares the cells of one lock in one backend with the standards, in their order. `held_to`: the
 /// standard that the lock is held to; `None` if no built-in lock uses as many servers, which is said then.
 /// The result is `None` if nothing was judged that could be compared.
-pub fn likeness(
+pub fn similarity(
     cells: &[&Cell],
     standards: &[Standard],
     held_to: Option<&str>,
-) -> Option<Likeness> {
+) -> Option<Similarity> {
     let first = cells.first()?;
     let Some(held_to) = held_to else {
-        return Some(Likeness {
+        return Some(Similarity {
             lock: first.lock.name.clone(),
             backend: first.backend,
             like: None,
@@ -67,7 +67,7 @@ pub fn likeness(
     let (distance, compared, closest) = measured.min_by_key(|(distance, ..)| *distance)?;
     let standard = standards.iter().find(|standard| standard.name == held_to)?;
     let worse = cells.iter().filter(|cell| is_worse(cell, standard));
-    Some(Likeness {
+    Some(Similarity {
         lock: first.lock.name.clone(),
         backend: first.backend,
         like: Some(closest.name.clone()),
@@ -79,8 +79,8 @@ pub fn likeness(
 }
 
 /// `mine: like get-then-del; set-nx-px would also hold in stale-delete`.
-pub fn likeness_in_words(likeness: &Likeness) -> String {
-    let Likeness {
+pub fn similarity_in_words(similarity: &Similarity) -> String {
+    let Similarity {
         lock,
         like,
         differs,
@@ -88,7 +88,7 @@ pub fn likeness_in_words(likeness: &Likeness) -> String {
         standard,
         worse,
         ..
-    } = likeness;
+    } = similarity;
     let (Some(like), Some(standard)) = (like, standard) else {
         return format!("{lock}: no built-in lock uses as many servers");
     };

@@ -12,17 +12,17 @@ use tokio::time::{Sleep, sleep};
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Makes the steps of an end. After an interrupt they get [`PATIENCE`] together, and are cancelled then.
-pub struct OrderlyEnd<'a, I> {
+pub struct Shutdown<'a, I> {
     interrupt: Pin<&'a mut I>,
     /// What is left of the patience, once an interrupt has come.
     patience: Option<Pin<Box<Sleep>>>,
 }
 
-impl<'a, I: FusedFuture<Output = ()>> OrderlyEnd<'a, I> {
+impl<'a, I: FusedFuture<Output = ()>> Shutdown<'a, I> {
     /// The end begins. The interrupt may have come already.
     pub fn begin(interrupt: Pin<&'a mut I>) -> Self {
         let patience = interrupt.is_terminated().then(patience);
-        OrderlyEnd {
+        Shutdown {
             interrupt,
             patience,
         }
@@ -87,7 +87,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_an_interrupt_a_step_takes_as_long_as_it_needs() {
         let mut interrupt = pin!(pending().fuse());
-        let mut end = OrderlyEnd::begin(interrupt.as_mut());
+        let mut end = Shutdown::begin(interrupt.as_mut());
         assert_eq!(end.step(sleep(LONG)).await, Some(()));
         assert!(!end.is_interrupted());
     }
@@ -96,7 +96,7 @@ mod tests {
     async fn after_an_interrupt_all_steps_together_get_the_same_time() {
         let mut interrupt = pin!(ready(()).fuse());
         interrupt.as_mut().await;
-        let mut end = OrderlyEnd::begin(interrupt.as_mut());
+        let mut end = Shutdown::begin(interrupt.as_mut());
         let most = PATIENCE * 2 / 3;
         assert_eq!(end.step(sleep(most)).await, Some(()));
         let rest = PATIENCE - most;
@@ -109,7 +109,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_interrupt_cancels_at_once_what_nobody_waits_for() {
         let mut interrupt = pin!(ready(()).fuse());
-        let mut end = OrderlyEnd::begin(interrupt.as_mut());
+        let mut end = Shutdown::begin(interrupt.as_mut());
         assert_eq!(end.until_interrupted(ready(7)).await, Some(7));
         let cut = timeout(MOMENT, end.until_interrupted(sleep(LONG))).await;
         assert_eq!((cut, end.is_interrupted()), (Ok(None), true));
@@ -119,7 +119,7 @@ mod tests {
     async fn an_interrupt_in_the_middle_of_a_step_bounds_it() {
         let (interrupts, interrupted) = oneshot::channel::<()>();
         let mut interrupt = pin!(interrupted.map(drop).fuse());
-        let mut end = OrderlyEnd::begin(interrupt.as_mut());
+        let mut end = Shutdown::begin(interrupt.as_mut());
         let before = Duration::from_secs(60);
         let interrupting = async {
             sleep(before).await;

@@ -1,7 +1,7 @@
 //! The adapter protocol from both ends: real processes, real Redis servers, and the document that
 //! describes it.
 
-#[path = "../../../../impls/tests/it/redis_server.rs"]
+#[path = "../../../../impls/tests/integration/redis_server.rs"]
 pub mod redis_server;
 
 mod connect;

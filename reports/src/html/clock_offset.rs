@@ -11,7 +11,7 @@ use crate::units::span_ns;
 
 /// A period in which a wall clock had a constant offset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Off {
+pub(super) struct ClockOffset {
     from_ns: u64,
     to_ns: u64,
     /// The offset: `+1.5 s`.
@@ -23,12 +23,12 @@ pub(super) struct Off {
 /// The clocks that were wrong.
 #[derive(Debug, Default)]
 pub(super) struct WrongClocks {
-    pub(super) workers: BTreeMap<usize, Vec<Off>>,
-    pub(super) nodes: BTreeMap<usize, Vec<Off>>,
+    pub(super) workers: BTreeMap<usize, Vec<ClockOffset>>,
+    pub(super) nodes: BTreeMap<usize, Vec<ClockOffset>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Whose {
+enum ClockOwner {
     Worker(usize),
     Node(usize),
 }
@@ -44,12 +44,12 @@ enum Change<'a> {
 }
 
 /// The changes of each clock. A history that gives offsets only in words has none.
-pub(super) fn wrong_clocks(timeline: &Timeline<'_>) -> WrongClocks {
+pub(super) fn clock_offsets(timeline: &Timeline<'_>) -> WrongClocks {
     let faults = timeline.faults().iter().enumerate();
     let mut changes: Vec<(u64, usize, Change<'_>)> = faults.flat_map(changes_of).collect();
     // In the order of time; at the same time, in that of the faults.
     changes.sort_by_key(|(at_ns, index, _)| (*at_ns, *index));
-    let mut dials: BTreeMap<Whose, Dial> = BTreeMap::new();
+    let mut dials: BTreeMap<ClockOwner, OffsetClock> = BTreeMap::new();
     for (at_ns, index, change) in changes {
         let fault = &timeline.faults()[index];
         for whose in whose(fault) {
@@ -67,8 +67,8 @@ pub(super) fn wrong_clocks(timeline: &Timeline<'_>) -> WrongClocks {
     for (whose, mut dial) in dials {
         dial.close(timeline.end_ns());
         match whose {
-            Whose::Worker(worker) => clocks.workers.insert(worker, dial.off),
-            Whose::Node(node) => clocks.nodes.insert(node, dial.off),
+            ClockOwner::Worker(worker) => clocks.workers.insert(worker, dial.off),
+            ClockOwner::Node(node) => clocks.nodes.insert(node, dial.off),
         };
     }
     clocks
@@ -91,21 +91,21 @@ fn changes_of<'a>(
 }
 
 /// The clocks that a fault strikes.
-fn whose(fault: &FaultSpan<'_>) -> impl Iterator<Item = Whose> {
-    let workers = fault.workers.iter().copied().map(Whose::Worker);
-    workers.chain(fault.nodes.iter().copied().map(Whose::Node))
+fn whose(fault: &FaultSpan<'_>) -> impl Iterator<Item = ClockOwner> {
+    let workers = fault.workers.iter().copied().map(ClockOwner::Worker);
+    workers.chain(fault.nodes.iter().copied().map(ClockOwner::Node))
 }
 
 /// One clock.
 #[derive(Default)]
-struct Dial {
+struct OffsetClock {
     since_ns: u64,
     /// By fault: its offset, and its words.
     shifts: BTreeMap<usize, (i64, String)>,
-    off: Vec<Off>,
+    off: Vec<ClockOffset>,
 }
 
-impl Dial {
+impl OffsetClock {
     fn set(&mut self, at_ns: u64, fault: usize, shift: Option<(ClockShift, &str)>) {
         self.close(at_ns);
         match shift {
@@ -138,7 +138,7 @@ impl Dial {
         match self.off.last_mut() {
             // A fault began or ended without changing the offset.
             Some(last) if last.to_ns == from_ns && last.words == words => last.to_ns = at_ns,
-            _ => self.off.push(Off {
+            _ => self.off.push(ClockOffset {
                 from_ns,
                 to_ns: at_ns,
                 by,
@@ -161,10 +161,10 @@ mod tests {
     use super::*;
     use crate::html::small_history::history;
 
-    fn began(id: u32, fault: &str, whose: Whose, clock: Option<ClockShift>) -> EventKind {
+    fn began(id: u32, fault: &str, whose: ClockOwner, clock: Option<ClockShift>) -> EventKind {
         let (workers, nodes) = match whose {
-            Whose::Worker(worker) => (vec![worker], vec![]),
-            Whose::Node(node) => (vec![], vec![node]),
+            ClockOwner::Worker(worker) => (vec![worker], vec![]),
+            ClockOwner::Node(node) => (vec![], vec![node]),
         };
         EventKind::FaultBegan {
             id,
@@ -183,7 +183,7 @@ mod tests {
         })
     }
 
-    fn seen(off: &[Off]) -> Vec<(u64, u64, &str)> {
+    fn seen(off: &[ClockOffset]) -> Vec<(u64, u64, &str)> {
         off.iter()
             .map(|off| (off.from_ns, off.to_ns, off.by.as_str()))
             .collect()
@@ -193,8 +193,8 @@ mod tests {
 
     #[test]
     fn a_leap_stays_and_a_skew_that_ends_does_not() {
-        let (node, worker) = (Whose::Node(1), Whose::Worker(0));
-        let clocks = wrong_clocks(&Timeline::of(&history(vec![
+        let (node, worker) = (ClockOwner::Node(1), ClockOwner::Worker(0));
+        let clocks = clock_offsets(&Timeline::of(&history(vec![
             (10, began(0, "clock-jump", node, shift(1_500, true))),
             (10, EventKind::FaultEnded { id: 0 }),
             (20, began(1, "clock-skew", worker, shift(-200, false))),
@@ -211,8 +211,8 @@ mod tests {
 
     #[test]
     fn faults_of_one_clock_add_up_until_another_master_comes() {
-        let node = Whose::Node(0);
-        let clocks = wrong_clocks(&Timeline::of(&history(vec![
+        let node = ClockOwner::Node(0);
+        let clocks = clock_offsets(&Timeline::of(&history(vec![
             (10, began(0, "clock-jump", node, shift(1_000, false))),
             (20, began(1, "clock-jump", node, shift(500, false))),
             (30, began(2, "clock-jump", node, shift(-1_500, false))),
@@ -238,11 +238,11 @@ mod tests {
             reason: "no such clock".into(),
             optional: false,
         };
-        let clocks = wrong_clocks(&Timeline::of(&history(vec![
-            (10, began(0, "clock-skew", Whose::Worker(0), shift(5, true))),
+        let clocks = clock_offsets(&Timeline::of(&history(vec![
+            (10, began(0, "clock-skew", ClockOwner::Worker(0), shift(5, true))),
             (10, EventKind::FaultEnded { id: 0 }),
             (10, missed),
-            (20, began(1, "clock-skew", Whose::Worker(1), None)),
+            (20, began(1, "clock-skew", ClockOwner::Worker(1), None)),
             (90, END),
         ])));
         assert_eq!(seen(&clocks.workers[&0]), []);

@@ -1,21 +1,21 @@
 //! Which built-in locks the other locks of a matrix behave like.
 
 use picklock_harness::expectation::{Expected, Tables};
-use picklock_harness::record::{Cell, Likeness};
+use picklock_harness::record::{Cell, Similarity};
 use picklock_harness::spec::{LockSpec, Overrides};
 use picklock_impls::LOCKS;
-use picklock_reports::matrix::{Standard, likeness};
+use picklock_reports::matrix::{Standard, similarity};
 use picklock_scenarios::{BackendName, Scenario};
 
 use super::candidate::Candidate;
 
 /// One for each lock that is not built in and each backend, in the order of the table.
-pub fn likenesses(
+pub fn similarities(
     candidates: &[Candidate],
     scenarios: &[&Scenario],
     overrides: Overrides,
     cells: &[Cell],
-) -> Vec<Likeness> {
+) -> Vec<Similarity> {
     let mut backends: Vec<BackendName> = cells.iter().map(|cell| cell.backend).collect();
     backends.dedup();
     let mut found = Vec::new();
@@ -24,7 +24,7 @@ pub fn likenesses(
             let is_its = |cell: &&Cell| cell.backend == backend && cell.lock.name == one.spec.name;
             let cells: Vec<&Cell> = cells.iter().filter(is_its).collect();
             let standards = standards(scenarios, &one.spec, overrides);
-            found.extend(likeness(&cells, &standards, one.best.map(|it| it.name)));
+            found.extend(similarity(&cells, &standards, one.best.map(|it| it.name)));
         }
     }
     found

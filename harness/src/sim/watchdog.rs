@@ -20,7 +20,7 @@ const FRESH: Duration = Duration::from_millis(20);
 
 /// Marks the turns of a simulation's thread.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TurnMonitor(Arc<TurnMark>);
+pub(super) struct Watchdog(Arc<TurnMark>);
 
 #[derive(Debug, Default)]
 struct TurnMark {
@@ -36,7 +36,7 @@ pub(super) struct Turn {
     before: Reading,
 }
 
-impl TurnMonitor {
+impl Watchdog {
     /// This thread runs the simulation.
     pub(super) fn claim_thread(&self) {
         if let Ok(own) = std::fs::read_link("/proc/thread-self") {

@@ -1,7 +1,7 @@
 //! The account of the keys, made twice in one simulation: by the nodes themselves, and from what they
 //! tell, the way it is made on real servers. The two must be the same.
 //!
-//! `PICKLOCK_ACCOUNT_RUNS=1000 cargo test -p picklock-harness --test it account -- --nocapture` is the
+//! `PICKLOCK_ACCOUNT_RUNS=1000 cargo test -p picklock-harness --test integration account -- --nocapture` is the
 //! long form; it prints how many runs and changes were compared. `PICKLOCK_ACCOUNT_SEED` chooses
 //! others.
 //!

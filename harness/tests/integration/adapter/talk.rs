@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use picklock_harness::adapter::message::{Answer, Ask, PROTOCOL, Request, WorkerMessage};
+use picklock_harness::adapter::message::{Answer, PROTOCOL, Request, RequestKind, WorkerMessage};
 use picklock_harness::adapter::process::{WorkerOutput, WorkerProcess};
 use tempfile::TempDir;
 
@@ -55,7 +55,7 @@ impl Talk {
     }
 
     /// Sends a request; its number.
-    pub async fn send(&mut self, ask: Ask) -> u64 {
+    pub async fn send(&mut self, ask: RequestKind) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         self.worker.send(&Request { id, ask }).await.unwrap();
@@ -63,13 +63,13 @@ impl Talk {
     }
 
     /// Sends a request and hears what comes next.
-    pub async fn ask(&mut self, ask: Ask) -> WorkerOutput {
+    pub async fn ask(&mut self, ask: RequestKind) -> WorkerOutput {
         self.send(ask).await;
         self.worker.next().await
     }
 
     /// Sends a request that must be answered.
-    pub async fn answer(&mut self, ask: Ask) -> Answer {
+    pub async fn answer(&mut self, ask: RequestKind) -> Answer {
         let id = self.send(ask).await;
         match self.worker.next().await {
             WorkerOutput::Message(WorkerMessage::Reply {
@@ -88,8 +88,8 @@ pub fn project_root() -> PathBuf {
         .to_owned()
 }
 
-pub fn init(nodes: Vec<String>) -> Ask {
-    Ask::Init {
+pub fn init(nodes: Vec<String>) -> RequestKind {
+    RequestKind::Init {
         protocol: PROTOCOL,
         worker: 0,
         nodes,
@@ -99,24 +99,24 @@ pub fn init(nodes: Vec<String>) -> Ask {
     }
 }
 
-pub fn acquire(key: &str, ttl_ms: u64) -> Ask {
-    Ask::Acquire {
+pub fn acquire(key: &str, ttl_ms: u64) -> RequestKind {
+    RequestKind::Acquire {
         key: key.into(),
         ttl_ms,
         wait_ms: 0,
     }
 }
 
-pub fn extend(key: &str, token: &str, ttl_ms: u64) -> Ask {
-    Ask::Extend {
+pub fn extend(key: &str, token: &str, ttl_ms: u64) -> RequestKind {
+    RequestKind::Extend {
         key: key.into(),
         token: token.into(),
         ttl_ms,
     }
 }
 
-pub fn release(key: &str, token: &str) -> Ask {
-    Ask::Release {
+pub fn release(key: &str, token: &str) -> RequestKind {
+    RequestKind::Release {
         key: key.into(),
         token: token.into(),
     }

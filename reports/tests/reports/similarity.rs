@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_reports::matrix::{Standard, likeness, likeness_in_words};
+use picklock_reports::matrix::{Standard, similarity, similarity_in_words};
 use picklock_reports::report_input::ReportInput;
 use picklock_scenarios::Scenario;
 use picklock_verdicts::check::{Cause, Property, Verdict};
@@ -50,7 +50,7 @@ fn standards() -> Vec<Standard> {
 
 fn said(cells: &[Cell], held_to: &str) -> Option<String> {
     let cells: Vec<&Cell> = cells.iter().collect();
-    likeness(&cells, &standards(), Some(held_to)).map(|found| likeness_in_words(&found))
+    similarity(&cells, &standards(), Some(held_to)).map(|found| similarity_in_words(&found))
 }
 
 fn outlived() -> Cell {
@@ -113,20 +113,20 @@ fn what_was_not_judged_is_no_evidence() {
 fn a_lock_on_other_servers_than_any_built_in_one_is_compared_with_none() {
     let cells = [outlived()];
     let cells: Vec<&Cell> = cells.iter().collect();
-    let found = likeness(&cells, &[], None).unwrap();
+    let found = similarity(&cells, &[], None).unwrap();
     let text = "mine: no built-in lock uses as many servers";
-    assert_eq!(likeness_in_words(&found), text);
-    assert_eq!(likeness(&[], &[], None), None);
+    assert_eq!(similarity_in_words(&found), text);
+    assert_eq!(similarity(&[], &[], None), None);
 }
 
 #[test]
 fn the_pages_say_in_which_backend() {
     let cells = vec![cell("mine", "late", &[]), outlived()];
     let all: Vec<&Cell> = cells.iter().collect();
-    let likeness = Vec::from_iter(likeness(&all, &standards(), Some("careful")));
+    let similarity = Vec::from_iter(similarity(&all, &standards(), Some("careful")));
     let matrix = MatrixRecord {
         cells,
-        likeness,
+        similarity,
         ..MatrixRecord::default()
     };
     let input = ReportInput {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
+use picklock_harness::adapter::message::{
+    Answer, Notification, Request, RequestKind, WorkerMessage,
+};
 use picklock_harness::adapter::message_shape::{
     EVENTS, FieldKind, MessageShape, REPLIES, REQUESTS,
 };
@@ -82,21 +84,21 @@ fn answers() -> Vec<Answer> {
     all
 }
 
-fn asks() -> Vec<Ask> {
+fn asks() -> Vec<RequestKind> {
     let all = vec![
         init(vec![]),
         acquire("k", 1),
         extend("k", "t", 1),
         release("k", "t"),
-        Ask::Ping,
+        RequestKind::Ping,
     ];
     for ask in &all {
         match ask {
-            Ask::Init { .. }
-            | Ask::Acquire { .. }
-            | Ask::Extend { .. }
-            | Ask::Release { .. }
-            | Ask::Ping => {}
+            RequestKind::Init { .. }
+            | RequestKind::Acquire { .. }
+            | RequestKind::Extend { .. }
+            | RequestKind::Release { .. }
+            | RequestKind::Ping => {}
         }
     }
     all

@@ -21,7 +21,7 @@ use crate::clock::Clock;
 
 /// Something that came from a worker that was frozen or dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Escape {
+pub struct FreezeLeak {
     /// On the link to which node; `None`: to a Sentinel.
     pub node: Option<usize>,
     /// When, in nanoseconds on the run's clock.
@@ -48,7 +48,7 @@ struct WorkerLinks {
 struct Heard {
     /// True when anything has come on a link to a node.
     spoke: AtomicBool,
-    escape: Mutex<Option<Escape>>,
+    escape: Mutex<Option<FreezeLeak>>,
 }
 
 /// What has come on one connection.
@@ -135,7 +135,7 @@ impl Silences {
     }
 
     /// What has come from the worker since the silence began.
-    pub(super) fn escape(&self, worker: usize) -> Option<Escape> {
+    pub(super) fn escape(&self, worker: usize) -> Option<FreezeLeak> {
         let workers = self.workers();
         *workers.get(&worker)?.heard.escape()
     }
@@ -162,13 +162,13 @@ impl Silences {
 }
 
 impl Heard {
-    fn escape(&self) -> MutexGuard<'_, Option<Escape>> {
+    fn escape(&self) -> MutexGuard<'_, Option<FreezeLeak>> {
         self.escape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The first escape counts.
     fn escaped(&self, node: Option<usize>, came_ns: u64) {
-        self.escape().get_or_insert(Escape { node, came_ns });
+        self.escape().get_or_insert(FreezeLeak { node, came_ns });
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(silences.escape(0), None);
         // At most as much again, where the acknowledgement had not come yet.
         came(&received, 11, 4);
-        let escape = Escape {
+        let escape = FreezeLeak {
             node: Some(3),
             came_ns: 4,
         };
@@ -267,7 +267,7 @@ mod tests {
         let late = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let late = (ports.0, late.local_addr().unwrap().port());
         silences.accepted(0, None, late, 2);
-        let escape = Escape {
+        let escape = FreezeLeak {
             node: None,
             came_ns: 2,
         };

@@ -1,4 +1,4 @@
-//! The rules of the house, held by tests.
+//! The rules of the architecture, held by tests.
 //!
 //! - [`arrows`]: imports are those that ARCHITECTURE.md draws
 //! - [`circles`]: no files import each other in a circle

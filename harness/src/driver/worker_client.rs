@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 
 use super::output_budget::{Line, OutputBudget};
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
-use crate::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
+use crate::adapter::message::{Answer, Notification, Request, RequestKind, WorkerMessage};
 use crate::adapter::process::WorkerOutput;
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::backend::{Backend, Session};
@@ -58,7 +58,7 @@ fn digest(token: &str) -> u64 {
 }
 
 /// The connection to one worker, with a task that listens all the time.
-pub struct Conversation {
+pub struct WorkerClient {
     worker: usize,
     next_id: u64,
     requests: Sender<Request>,
@@ -69,14 +69,14 @@ pub struct Conversation {
     patience: Pin<Box<Sleep>>,
 }
 
-impl Drop for Conversation {
+impl Drop for WorkerClient {
     fn drop(&mut self) {
         // The task owns the session, so aborting it ends the worker.
         self.listener.abort();
     }
 }
 
-impl Conversation {
+impl WorkerClient {
     /// Starts to listen. Events go into the history as they arrive.
     pub fn begin<W: Backend>(
         context: &Rc<RunContext<W>>,
@@ -92,7 +92,7 @@ impl Conversation {
             grants: Rc::clone(&grants),
             heard,
         };
-        Conversation {
+        WorkerClient {
             worker,
             next_id: 0,
             requests,
@@ -112,7 +112,7 @@ impl Conversation {
         &mut self,
         context: &RunContext<W>,
         op: u64,
-        ask: Ask,
+        ask: RequestKind,
         patience: Duration,
     ) -> Result<Answer, Silence> {
         self.next_id += 1;

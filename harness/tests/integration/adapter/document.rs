@@ -1,6 +1,8 @@
 //! The examples of `docs/protocol.md` are messages of the code.
 
-use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
+use picklock_harness::adapter::message::{
+    Answer, Notification, Request, RequestKind, WorkerMessage,
+};
 use serde_json::Value;
 
 use super::talk::project_root;
@@ -46,12 +48,13 @@ fn every_line_of_the_examples_is_a_message() {
         .collect();
 
     // The examples are complete: each kind of message is among them.
-    let asks = |wanted: fn(&Ask) -> bool| requests.iter().any(|request| wanted(&request.ask));
-    assert!(asks(|ask| matches!(ask, Ask::Init { .. })));
-    assert!(asks(|ask| matches!(ask, Ask::Acquire { .. })));
-    assert!(asks(|ask| matches!(ask, Ask::Extend { .. })));
-    assert!(asks(|ask| matches!(ask, Ask::Release { .. })));
-    assert!(asks(|ask| matches!(ask, Ask::Ping)));
+    let asks =
+        |wanted: fn(&RequestKind) -> bool| requests.iter().any(|request| wanted(&request.ask));
+    assert!(asks(|ask| matches!(ask, RequestKind::Init { .. })));
+    assert!(asks(|ask| matches!(ask, RequestKind::Acquire { .. })));
+    assert!(asks(|ask| matches!(ask, RequestKind::Extend { .. })));
+    assert!(asks(|ask| matches!(ask, RequestKind::Release { .. })));
+    assert!(asks(|ask| matches!(ask, RequestKind::Ping)));
     let answers = |wanted: fn(&Answer) -> bool| {
         said.iter()
             .any(|said| matches!(said, WorkerMessage::Reply { answer, .. } if wanted(answer)))

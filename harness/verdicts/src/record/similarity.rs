@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A lock that is not built in, compared with those that are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Likeness {
+pub struct Similarity {
     /// Name of the lock.
     #[serde(rename = "impl")]
     pub lock: String,

@@ -6,7 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use picklock_harness::adapter::connect::connect;
-use picklock_harness::adapter::message::{Answer, Ask, Notification, Request, WorkerMessage};
+use picklock_harness::adapter::message::{
+    Answer, Notification, Request, RequestKind, WorkerMessage,
+};
 use picklock_harness::adapter::serve::{Init, serve};
 use picklock_harness::entropy;
 use picklock_impls::{Context, Deadline, DynLock, Grant, Lock, LockError, Notice, WallClock, find};
@@ -116,7 +118,7 @@ impl Driver {
         self.writer.write_all(b"\n").await.unwrap();
     }
 
-    async fn ask(&mut self, ask: Ask) -> Answer {
+    async fn ask(&mut self, ask: RequestKind) -> Answer {
         let id = self.next_id;
         self.next_id += 1;
         let request = serde_json::to_string(&Request { id, ask }).unwrap();
@@ -378,7 +380,7 @@ async fn what_is_no_request_gets_help() {
         ] {
             driver.write(line).await;
         }
-        assert_eq!(driver.ask(Ask::Ping).await, Answer::Pong);
+        assert_eq!(driver.ask(RequestKind::Ping).await, Answer::Pong);
         assert_eq!(driver.complaints.borrow().len(), 5);
     })
     .await;

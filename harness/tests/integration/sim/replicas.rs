@@ -1,7 +1,7 @@
 //! WAIT, in the simulation as on a real master with a real replica.
 
 #[expect(dead_code, reason = "these tests do not read a server's log")]
-#[path = "../../../redis-model/tests/it/real_redis/mod.rs"]
+#[path = "../../../redis-model/tests/integration/real_redis/mod.rs"]
 mod real_redis;
 
 use std::path::Path;
