@@ -18,6 +18,7 @@ pub const FORMAT: &str = "picklock-custody/1";
 struct Head<'a> {
     format: &'static str,
     scenario: &'a str,
+    #[serde(rename = "subject")]
     lock: &'a str,
     seed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]

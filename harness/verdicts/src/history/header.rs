@@ -13,7 +13,8 @@ pub struct Header {
     pub format: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Name of the lock.
+    /// Name of the lock. The file calls it `subject`, as it did before.
+    #[serde(rename = "subject")]
     pub lock: String,
     /// Name of the backend.
     pub backend: BackendName,
@@ -43,7 +44,7 @@ pub struct Header {
     pub custody: bool,
     /// What a look at the servers' keys has confirmed of that when the run was over. Left out: nobody
     /// looked, as in the simulation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "custody_look", skip_serializing_if = "Option::is_none")]
     pub custody_check: Option<CustodyCheck>,
 }
 

@@ -28,6 +28,7 @@ pub struct Repro {
     /// The scenario as given by the user: a name of the catalog, or a path.
     pub scenario_given: String,
     /// The lock.
+    #[serde(alias = "subject")]
     pub lock: ReproLock,
     /// The overrides of the command line.
     #[serde(default, skip_serializing_if = "ReproOverrides::is_empty")]
