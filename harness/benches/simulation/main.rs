@@ -21,7 +21,7 @@
 //! byte streams. Turmoil's hosts step through virtual time by its default tick of 1 ms, each in
 //! every tick, whether there is something to do or not; that is what costs most.
 //!
-//! `cargo bench` measures. `cargo test --benches` runs each part once with little to do, so that it does not
+//! `cargo bench` measures. `cargo test --bench NAME` runs each part once with little to do, so that it does not
 //! rot. `cargo bench --bench simulation -- ours 100` does nothing but our side, for a profiler;
 //! `-- growth` prints how the cost grows, and nothing else.
 //!

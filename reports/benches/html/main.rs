@@ -4,7 +4,7 @@
 //! resident (`VmHWM` of `/proc/self/status`), the history itself included. The last line is
 //! `html_page_seconds N`.
 //!
-//! `cargo bench` measures. `cargo test --benches` runs it once with little to do, so that it does not rot.
+//! `cargo bench` measures. `cargo test --bench NAME` runs it once with little to do, so that it does not rot.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 

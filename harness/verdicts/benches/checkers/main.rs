@@ -1,7 +1,7 @@
 //! What judging a history costs: all checkers, one pass, one core; beside stateright's
 //! linearizability tester on a history of a size that it can manage.
 //!
-//! `cargo bench` measures. `cargo test --benches` runs it once with little to do, so that it does not rot.
+//! `cargo bench` measures. `cargo test --bench NAME` runs it once with little to do, so that it does not rot.
 //!
 //! An operation is an acquisition or a release. Each acquisition with its release is six events
 //! here (asked, granted, stock read, stock changed, release, released), on 4 keys among 12
