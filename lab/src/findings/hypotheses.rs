@@ -6,7 +6,7 @@ use picklock_verdicts::record::Cell;
 
 use super::tally::{Seen, cell};
 use crate::library::{Hypothesis, Library};
-use crate::markdown::quoted::{code, prose};
+use picklock_reports::markdown::quoted::{code, prose};
 
 /// What runs say about a hypothesis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,15 +9,15 @@ use super::hypotheses;
 use super::tally::cells_of;
 use super::violations::{self, is_violated, quoted};
 use crate::library::{Library, LibraryLock};
-use crate::markdown::quoted::{code, prose};
-use crate::report_input::ReportInput;
+use picklock_reports::markdown::quoted::{code, prose};
+use picklock_reports::report_input::ReportInput;
 
-/// The whole page.
-pub fn page(input: &ReportInput) -> String {
+/// The page about these libraries: `input` has their runs.
+pub fn page(input: &ReportInput, libraries: &[Library]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    overview(&mut text, input).unwrap_or_default();
-    for library in &input.libraries {
+    overview(&mut text, input, libraries).unwrap_or_default();
+    for library in libraries {
         section(&mut text, library, &input.matrix.cells).unwrap_or_default();
     }
     if !input.skipped.is_empty() {
@@ -28,13 +28,13 @@ pub fn page(input: &ReportInput) -> String {
     text
 }
 
-fn overview(text: &mut String, input: &ReportInput) -> std::fmt::Result {
+fn overview(text: &mut String, input: &ReportInput, libraries: &[Library]) -> std::fmt::Result {
     writeln!(
         text,
         "| library | lock | scenarios | held all | violated | not judged |"
     )?;
     writeln!(text, "|---|---|---:|---:|---:|---:|")?;
-    for library in &input.libraries {
+    for library in libraries {
         for lock in &library.locks {
             let cells = cells_of(&input.matrix.cells, &lock.name);
             let violated = cells.iter().filter(|cell| is_violated(cell)).count();
@@ -161,7 +161,11 @@ fn list(text: &mut String, what: &str, cells: &[&Cell]) -> std::fmt::Result {
     if cells.is_empty() {
         return Ok(());
     }
-    let scenarios = if cells.len() == 1 { "scenario" } else { "scenarios" };
+    let scenarios = if cells.len() == 1 {
+        "scenario"
+    } else {
+        "scenarios"
+    };
     let names: Vec<String> = cells.iter().map(|cell| code(&cell.scenario)).collect();
     writeln!(
         text,

@@ -7,9 +7,9 @@ use picklock_verdicts::check::{Cause, Property, Status};
 use picklock_verdicts::record::Cell;
 
 use super::tally::Seen;
-use crate::cell_status;
 use crate::library::{Kind, Library, Quotation, Reading};
-use crate::markdown::quoted::{block, code, prose};
+use picklock_reports::cell_status;
+use picklock_reports::markdown::quoted::{block, code, prose};
 
 /// A property that a cell violated, for one cause.
 struct Violation {

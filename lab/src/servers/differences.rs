@@ -8,7 +8,7 @@ use picklock_verdicts::record::Cell;
 use super::names;
 use super::pairing::{Column, Found, Row};
 use super::results::{Similarity, compare, in_words};
-use crate::markdown::quoted::prose;
+use picklock_reports::markdown::quoted::prose;
 
 /// A line of a table; without a property it is about the whole cell.
 type Line<'a> = (&'a Row<'a>, Option<Property>);

@@ -10,33 +10,9 @@ mod pairing;
 mod refusal;
 mod results;
 
-use crate::formats::{File, Format, FormatError};
-use crate::report_input::ReportInput;
+use picklock_reports::report_input::ReportInput;
 
 pub use refusal::Refusal;
-
-/// `--format servers`.
-pub const FORMAT: Format = Format {
-    name: "servers",
-    ending: ".md",
-    about: "several matrices of the same cells, each on another server: servers.md tells where they differ",
-    write: files,
-};
-
-/// `servers.md`.
-///
-/// # Errors
-/// The matrices cannot be compared: see [`Refusal`].
-pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
-    let text = by_server(input).map_err(|refusal| FormatError::Refused {
-        format: FORMAT.name,
-        reason: refusal.to_string(),
-    })?;
-    Ok(vec![File {
-        name: "servers.md".to_owned(),
-        bytes: text.into_bytes(),
-    }])
-}
 
 /// The matrices side by side, in Markdown. The others are compared with the first.
 ///

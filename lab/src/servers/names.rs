@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use picklock_verdicts::record::Cell;
 
 use super::pairing::{Column, Row};
-use crate::markdown::quoted::{code, prose};
+use picklock_reports::markdown::quoted::{code, prose};
 
 /// The server of a column: `valkey 9.1.2`.
 pub fn server(column: &Column) -> String {

@@ -7,8 +7,8 @@ use picklock_verdicts::record::Cell;
 use super::pairing::{Column, Row};
 use super::results::{Similarity, compare_cells};
 use super::{differences, names};
-use crate::markdown::quoted::prose;
-use crate::matrix::CellOutcome;
+use picklock_reports::markdown::quoted::prose;
+use picklock_reports::matrix::CellOutcome;
 
 /// The matrices as a page, and what could not be read.
 pub fn page(columns: &[Column], rows: &[Row], skipped: &[String]) -> String {
@@ -67,7 +67,11 @@ fn servers(text: &mut String, columns: &[Column]) -> std::fmt::Result {
         }
     }
     for column in columns.iter().filter(|column| column.source.interrupted) {
-        writeln!(text, "The matrix of {} was interrupted.", names::server(column))?;
+        writeln!(
+            text,
+            "The matrix of {} was interrupted.",
+            names::server(column)
+        )?;
     }
     Ok(())
 }
@@ -89,9 +93,9 @@ impl Counts {
                 CellOutcome::AsExpected => &mut counts.as_expected,
                 CellOutcome::Surprising => &mut counts.otherwise,
                 CellOutcome::NotJudged | CellOutcome::NotRun => &mut counts.not_judged,
-                CellOutcome::OpenHeld
-                | CellOutcome::OpenViolated
-                | CellOutcome::OpenNotJudged => &mut counts.open,
+                CellOutcome::OpenHeld | CellOutcome::OpenViolated | CellOutcome::OpenNotJudged => {
+                    &mut counts.open
+                }
             };
             *count += 1;
         }
@@ -107,7 +111,11 @@ impl Counts {
             parts.push(format!("{} not judged", self.not_judged));
         }
         if parts.is_empty() {
-            let word = if self.as_expected > 0 { "as expected" } else { "open" };
+            let word = if self.as_expected > 0 {
+                "as expected"
+            } else {
+                "open"
+            };
             parts.push(word.to_owned());
         }
         parts.join(", ")

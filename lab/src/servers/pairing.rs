@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use picklock_verdicts::record::{Cell, Redis};
 
 use super::refusal::Refusal;
-use crate::cell_status;
-use crate::report_input::{ReportInput, Source};
+use picklock_reports::cell_status;
+use picklock_reports::report_input::{ReportInput, Source};
 
 /// A matrix and its server.
 pub struct Column<'a> {
@@ -85,7 +85,7 @@ fn server<'a>(source: &Source, cells: &'a [Cell]) -> Result<&'a Redis, Refusal> 
             let words: Vec<String> = servers.iter().map(|server| server.to_string()).collect();
             Err(Refusal::SeveralServers {
                 matrix: source.name.clone(),
-                servers: crate::escape::visible(&words.join(", ")).into_owned(),
+                servers: picklock_reports::escape::visible(&words.join(", ")).into_owned(),
             })
         }
     }
@@ -108,8 +108,7 @@ pub fn rows<'a>(columns: &[Column<'a>]) -> Result<Vec<Row<'a>>, Refusal> {
         }
         known.push(by_place);
     }
-    let find = |column: &BTreeMap<Place, Vec<&'a Cell>>, cell: &Cell| match column
-        .get(&place(cell))
+    let find = |column: &BTreeMap<Place, Vec<&'a Cell>>, cell: &Cell| match column.get(&place(cell))
     {
         None => Found::Missing,
         Some(there) => {

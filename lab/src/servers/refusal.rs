@@ -1,6 +1,6 @@
 //! Why matrices cannot be compared by server.
 
-use crate::escape::visible;
+use picklock_reports::escape::visible;
 
 /// Why matrices cannot be compared by server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,12 @@ pub enum Refusal {
         matrix: String,
     },
     /// Two matrices of one server.
-    #[error("{} and {}: both ran on {}", visible(one), visible(other), visible(server))]
+    #[error(
+        "{} and {}: both ran on {}",
+        visible(one),
+        visible(other),
+        visible(server)
+    )]
     SameServer {
         /// The path of the first.
         one: String,

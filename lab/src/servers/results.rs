@@ -28,7 +28,11 @@ pub fn compare(one: &Cell, other: &Cell, property: Property) -> Similarity {
     if one.error.is_some() || other.error.is_some() {
         return Similarity::Unclear;
     }
-    let is_open = |cell: &Cell| cell.expected.get(&property).is_some_and(|word| word == OPEN);
+    let is_open = |cell: &Cell| {
+        cell.expected
+            .get(&property)
+            .is_some_and(|word| word == OPEN)
+    };
     if is_open(one) && is_open(other) {
         return Similarity::Same;
     }

@@ -8,7 +8,7 @@
 //! The default run is small, has a fixed seed and belongs to the quick tier. The long form is
 //!
 //! ```console
-//! $ PICKLOCK_JUDGE_RUNS=2000 PICKLOCK_JUDGE_SEED=7 cargo test --test judge -- --nocapture
+//! $ PICKLOCK_JUDGE_RUNS=2000 PICKLOCK_JUDGE_SEED=7 cargo test -p picklock-lab --test judge -- --nocapture
 //! ```
 //!
 //! One run alone is judged with `PICKLOCK_JUDGE_RUN=SCENARIO,LOCK,SEED`; the scenario is one of the

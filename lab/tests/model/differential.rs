@@ -1,6 +1,6 @@
 //! The model of Redis is held to a real server: random transcripts, every reply equal.
 //!
-//! `PICKLOCK_TRANSCRIPTS=100000 cargo test --release -p picklock-redis-model differential` runs longer;
+//! `PICKLOCK_TRANSCRIPTS=100000 cargo test --release -p picklock-lab --test model differential` runs longer;
 //! `PICKLOCK_SEED` chooses other transcripts. What it finds belongs into `regressions.rs`.
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -93,7 +93,7 @@ mod real {
     /// The server that `scripts/servers` has brought into this directory; `None` if it has not.
     pub fn brought(name: &str) -> Option<PathBuf> {
         let family = name.split('-').next().unwrap_or(name);
-        let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers");
+        let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/servers");
         let program = servers.join(name).join(format!("{family}-server"));
         program.exists().then_some(program)
     }

@@ -1,14 +1,15 @@
 //! What reads text and bytes of strangers, as functions of an input.
 //!
 //! Each target takes any bytes at all, and must neither panic, nor hang, nor take much memory. Two
-//! programs call them: `scripts/fuzz` with inputs that libFuzzer makes up, for as long as one likes; and
-//! a test with the inputs that are kept in `fuzz/corpus/` and `fuzz/kept/`, on every run.
+//! programs call them: `lab/scripts/fuzz` with inputs that libFuzzer makes up, for as long as one likes;
+//! and a test with the inputs of the [`corpus`], one file for each target, on every run.
 //!
 //! Where an input was understood, a target also checks what must be true then: that a document reads
 //! the same after it was written, that a link loses no byte.
 
 pub mod adapter_protocol;
 pub mod configuration;
+pub mod corpus;
 pub mod history;
 pub mod lua_script;
 pub mod resp_replies;
@@ -24,7 +25,7 @@ mod talking_backend;
 /// One target.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name: of its module, of its program, and of its folder of inputs.
+    /// Its name: of its module, of its program, and of its file of inputs.
     pub name: &'static str,
     /// Reads an input. A panic is a finding.
     pub run: fn(&[u8]),

@@ -44,12 +44,10 @@ fn matrix_of(record: MatrixRecord) {
         drop(terminal::matrix(&record, width));
     }
     drop(matrix::matrix_json(&record));
-    drop(matrix::truth_table(&record));
     reports_of::write_all(&ReportInput {
         matrix: record,
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
     });
 }

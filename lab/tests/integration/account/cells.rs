@@ -1,13 +1,17 @@
 //! Runs of any lock: under any scenario, or under one of the catalog.
 
-use picklock_harness::sim::{Edit, LockFactory, Reading, Simulation, ToldRun, run_told};
+use std::collections::BTreeMap;
+
+use picklock_harness::context::Plan;
+use picklock_harness::model::ServerVersion;
+use picklock_harness::sim::{LockFactory, Simulation};
 use picklock_impls::{LOCKS, MUTANTS, find};
 use picklock_scenarios::{LeaseDuration, Scenario, arbitrary, catalog};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use crate::sim::plan_for;
+use super::told_account::{Edit, Reading, ToldRun, run_told};
 
 /// One run.
 #[derive(Debug, Clone)]
@@ -33,6 +37,26 @@ impl Cell {
         run_told(simulation, Reading { every, edit }).unwrap_or_else(|error| {
             panic!("{error}: {} with {}", self.lock, self.scenario.name);
         })
+    }
+}
+
+/// The numbers of a run with this lock, which may need more replicas than the scenario has.
+fn plan_for(mut scenario: Scenario, lock: &LockFactory, seed: u64) -> Plan {
+    let LeaseDuration::Absolute(ttl) = scenario.workload.ttl else {
+        panic!("the ttl must be absolute");
+    };
+    let replicas = &mut scenario.topology.replicas;
+    *replicas = lock.replicas().max(*replicas);
+    let keys = 0..scenario.workload.keys;
+    Plan {
+        ttl,
+        nodes: scenario.topology.nodes.unwrap_or(lock.nodes()),
+        quorum: None,
+        model: ServerVersion::default(),
+        keys: keys.map(|key| format!("picklock:stock:{key:04}")).collect(),
+        seed,
+        options: BTreeMap::new(),
+        scenario,
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where two accounts of one run differ.
 
 use picklock_harness::history::{Event, EventKind};
-use picklock_harness::sim::ToldRun;
+
+use super::told_account::ToldRun;
 
 /// The changes of the keys by what the nodes know themselves.
 pub fn own(run: &ToldRun) -> Vec<Event> {

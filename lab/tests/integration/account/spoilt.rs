@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use picklock_harness::sim::Edit;
 use picklock_scenarios::catalog;
 
 use super::cells::Cell;
 use super::difference::difference;
+use super::told_account::Edit;
 
 /// A run with several grants, which releases and renewals end, and one key that expires.
 fn cell() -> Cell {

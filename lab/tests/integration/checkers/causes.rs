@@ -10,8 +10,8 @@ use picklock_scenarios::Phase;
 use super::claims::only_node;
 use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
 use super::pairs::{Hold, holds, overlapping, words};
-use crate::check::{Cause, Property};
-use crate::history::{Event, EventKind, History, KeyChange, KeyCommand};
+use picklock_verdicts::check::{Cause, Property};
+use picklock_verdicts::history::{Event, EventKind, History, KeyChange, KeyCommand};
 
 /// All causes that the first violation may have: several pairs may have met at that time.
 pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTreeSet<Cause> {

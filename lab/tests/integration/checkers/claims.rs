@@ -5,7 +5,7 @@ use picklock_scenarios::Phase;
 
 use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
 use super::pairs::{asked, words};
-use crate::history::{Event, EventKind, History, KeyName};
+use picklock_verdicts::history::{Event, EventKind, History, KeyName};
 
 const MS: u64 = 1_000_000;
 const SLACK_NS: u64 = 2 * MS;

@@ -1,6 +1,6 @@
 //! What a key holds, looked up by going back through the events.
 
-use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
+use picklock_verdicts::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 const MS: u64 = 1_000_000;
 

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::history::{Event, EventKind, FORMAT, Header, History};
+use picklock_verdicts::history::{Event, EventKind, FORMAT, Header, History};
 
 const WORKERS: usize = 4;
 const TTL_MS: u64 = 5;

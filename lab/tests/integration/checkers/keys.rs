@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use picklock_scenarios::Phase;
 
 use super::generate::header;
-use crate::history::{ClockShift, Event, EventKind, History, KeyChange, KeyCommand, KeyName};
+use picklock_verdicts::history::{
+    ClockShift, Event, EventKind, History, KeyChange, KeyCommand, KeyName,
+};
 
 const WORKERS: usize = 3;
 const TTL_MS: u64 = 40;

@@ -21,7 +21,7 @@
 //!   than the next begins, and letting every operation take effect at that end of its hold explains
 //!   the history. Hence, for such histories, exclusion is violated exactly if no order exists.
 
-use crate::history::{EventKind, History};
+use picklock_verdicts::history::{EventKind, History};
 
 #[derive(Debug, Clone, Copy)]
 struct Operation {

@@ -1,4 +1,4 @@
-//! Compares the checkers with slow ones that are obviously correct.
+//! The reference checkers: slow ones that are obviously correct. The checkers are compared with them.
 //!
 //! [`generate`] makes histories that follow the protocol, but not the rules of a lock: grants
 //! overlap, releases and attempts end unknown, workers are killed, and most times are equal to some
@@ -25,9 +25,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use super::{Cause, Property, Status, judge};
-use crate::history::History;
-use crate::timeline::Timeline;
+use picklock_verdicts::check::{Cause, Property, Status, judge};
+use picklock_verdicts::history::History;
+use picklock_verdicts::timeline::Timeline;
 
 fn count(history: &History, property: Property) -> (u64, Option<u64>) {
     let verdict = &judge(history)[&property];

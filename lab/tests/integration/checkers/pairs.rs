@@ -1,7 +1,7 @@
 //! Every pair of holds, by the definitions and nothing else. Quadratic, and shares no code with
 //! the checkers: holds are gathered by scanning the whole history for each attempt.
 
-use crate::history::{Event, EventKind, History};
+use picklock_verdicts::history::{Event, EventKind, History};
 
 const MS: u64 = 1_000_000;
 

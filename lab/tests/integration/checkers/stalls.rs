@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use super::pairs::{asked, words};
-use crate::history::{Event, EventKind, History};
+use picklock_verdicts::history::{Event, EventKind, History};
 
 /// How many times a lock was wanted for longer than the bound by workers that reached what the lock
 /// needs, while no client could hold it, and was not granted.

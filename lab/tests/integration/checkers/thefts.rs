@@ -4,7 +4,7 @@
 use picklock_scenarios::Phase;
 
 use super::contents::{change, command, content, is_lock};
-use crate::history::{Event, EventKind, History};
+use picklock_verdicts::history::{Event, EventKind, History};
 
 /// The event that granted the lock to an attempt, or the end of the history.
 fn grant_of(events: &[Event], of: u64) -> Option<usize> {

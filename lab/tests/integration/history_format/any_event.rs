@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use super::{ClockShift, EndReason, EventKind, Misbehaviour};
+use picklock_verdicts::history::{ClockShift, EndReason, EventKind, Misbehaviour};
 
 /// The header of the histories has so many workers, and so many keys.
 pub(super) const WORKERS: usize = 3;

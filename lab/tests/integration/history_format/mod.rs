@@ -1,11 +1,15 @@
-//! Tests: histories survive writing and reading, and malformed files are refused with the line.
+//! The history file, with any events: histories survive writing and reading, and malformed files are refused with the line.
+
+mod any_event;
 
 use picklock_scenarios::Update;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::any_event::{KEYS, WORKERS, any_event};
-use super::{Event, EventKind, FORMAT, Header, History, HistoryError, read_history, write_history};
+use any_event::{KEYS, WORKERS, any_event};
+use picklock_verdicts::history::{
+    Event, EventKind, FORMAT, Header, History, HistoryError, read_history, write_history,
+};
 
 fn header() -> Header {
     Header {
@@ -101,8 +105,8 @@ proptest! {
     /// Events that make no sense together are still judged, one way or another.
     #[test]
     fn every_history_that_was_read_can_be_judged(history in histories()) {
-        let verdicts = crate::check::judge(&history);
-        prop_assert_eq!(verdicts.len(), crate::check::Property::ALL.len());
+        let verdicts = picklock_verdicts::check::judge(&history);
+        prop_assert_eq!(verdicts.len(), picklock_verdicts::check::Property::ALL.len());
     }
 }
 

@@ -1,15 +1,12 @@
 //! What matrices and words say about a library.
 
-use picklock_reports::combine::{merge, of_library};
-use picklock_reports::findings::{self, Decision, Seen};
-use picklock_reports::formats::FormatError;
-use picklock_reports::library::{Kind, Library};
+use picklock_lab::findings::{self, Decision, Seen};
+use picklock_lab::library::{Kind, Library};
 use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::{Cause, Property, Verdict};
 use picklock_verdicts::record::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, Tally};
 
-use crate::cells::HOSTILE;
-use crate::matrix::{cell, violated};
+use super::cells::{HOSTILE, cell, violated};
 
 const WORDS: &str = r#"
 format = "picklock-library/1"
@@ -90,7 +87,7 @@ fn stolen(runs: u64, custody: u64) -> Cell {
 }
 
 fn input(cells: Vec<Cell>) -> ReportInput {
-    let matrix = ReportInput {
+    ReportInput {
         matrix: MatrixRecord {
             format: MATRIX_FORMAT.into(),
             picklock: "0.1.0".into(),
@@ -98,12 +95,10 @@ fn input(cells: Vec<Cell>) -> ReportInput {
             ..MatrixRecord::default()
         },
         ..ReportInput::default()
-    };
-    let words = of_library(Library::read(WORDS).unwrap());
-    merge(vec![("m".into(), matrix), ("findings.toml".into(), words)])
+    }
 }
 
-pub fn about_a_library() -> ReportInput {
+fn about_a_library() -> ReportInput {
     let outlived = (Property::Exclusion, Cause::OutlivedLease);
     input(vec![
         cell("mine", "calm", &[]),
@@ -113,9 +108,12 @@ pub fn about_a_library() -> ReportInput {
     ])
 }
 
+fn page_of(input: &ReportInput) -> String {
+    findings::page(input, &[Library::read(WORDS).unwrap()])
+}
+
 fn page(cells: Vec<Cell>) -> String {
-    let mut files = findings::files(&input(cells)).unwrap();
-    String::from_utf8(files.remove(0).bytes).unwrap()
+    page_of(&input(cells))
 }
 
 fn decision(cells: &[Cell]) -> Decision {
@@ -125,8 +123,7 @@ fn decision(cells: &[Cell]) -> Decision {
 
 #[test]
 fn a_whole_page() {
-    let mut files = findings::files(&about_a_library()).unwrap();
-    let text = String::from_utf8(files.remove(0).bytes).unwrap();
+    let text = page_of(&about_a_library());
     insta::assert_snapshot!(text);
 }
 
@@ -215,12 +212,6 @@ fn untrusted_text_stays_text() {
     hostile.reproduce = HOSTILE.to_owned();
     let page = page(vec![hostile]);
     assert!(!page.contains("<script"), "{page}");
-}
-
-#[test]
-fn without_words_there_is_no_page() {
-    let refused = findings::files(&ReportInput::default()).unwrap_err();
-    assert!(matches!(refused, FormatError::Nothing { .. }), "{refused}");
 }
 
 #[test]

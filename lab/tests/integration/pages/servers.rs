@@ -1,13 +1,12 @@
 //! The same cells on several servers.
 
+use picklock_lab::servers::{Refusal, by_server};
 use picklock_reports::combine::merge;
 use picklock_reports::report_input::ReportInput;
-use picklock_reports::servers::{Refusal, by_server};
 use picklock_verdicts::check::{Cause, Property, Verdict};
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, Redis, Surprise};
 
-use crate::cells::HOSTILE;
-use crate::matrix::{cell, violated};
+use super::cells::{HOSTILE, cell, violated};
 
 /// Two locks under two scenarios.
 fn cells() -> Vec<Cell> {
@@ -43,7 +42,6 @@ fn on(server: &str, version: &str, mut cells: Vec<Cell>) -> ReportInput {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
     }
 }
 
@@ -57,7 +55,7 @@ fn together(parts: Vec<ReportInput>) -> ReportInput {
     )
 }
 
-pub fn on_two_servers() -> ReportInput {
+fn on_two_servers() -> ReportInput {
     together(vec![
         on("redis", "7.0.15", cells()),
         on("valkey", "9.1.2", cells()),

@@ -2,26 +2,27 @@
 
 use std::fs;
 use std::panic::catch_unwind;
-use std::path::PathBuf;
 
+use picklock_fuzz_targets::corpus::Input;
 use picklock_fuzz_targets::{TARGETS, Target};
 
-use crate::inputs::{folders, home, of};
+use crate::inputs::{files, home, of};
 
 /// All corpora together, bytes: they are in every clone.
-const MOST_BYTES: u64 = 2 << 20;
+const MOST_BYTES: usize = 2 << 20;
 
-/// Inputs of one target.
+/// Most inputs of one target.
 const MOST_INPUTS: usize = 500;
 
 /// The inputs that make a target panic, each with the command that repeats it.
-fn panics(target: &Target, inputs: &[PathBuf]) -> Vec<String> {
+fn panics(target: &Target, inputs: &[Input]) -> Vec<String> {
     let mut found = Vec::new();
-    for path in inputs {
-        let input = fs::read(path).expect("the input can be read");
-        if catch_unwind(|| (target.run)(&input)).is_err() {
-            let (name, path) = (target.name, path.display());
-            found.push(format!("{name} panics: scripts/fuzz --input {path} {name}"));
+    for (index, input) in inputs.iter().enumerate() {
+        if catch_unwind(|| (target.run)(&input.bytes)).is_err() {
+            let (name, line) = (target.name, index + 1);
+            found.push(format!(
+                "{name} panics: lab/scripts/fuzz --line {line} {name}"
+            ));
         }
     }
     found
@@ -73,14 +74,7 @@ fn every_target_is_replayed_and_is_a_program() {
     let mut programs: Vec<&str> = programs.flatten().collect();
     programs.sort_unstable();
     assert_eq!(names, programs);
-    for kind in ["corpus", "kept"] {
-        for folder in folders(kind) {
-            assert!(
-                names.contains(&folder.as_str()),
-                "fuzz/{kind}/{folder}: of what?"
-            );
-        }
-    }
+    assert_eq!(names, files());
 }
 
 #[test]
@@ -90,8 +84,8 @@ fn a_planted_panic_is_found() {
         run: |input| assert!(!input.starts_with(b"name"), "planted"),
     };
     let inputs = of("scenario");
-    let begins = |path: &PathBuf| fs::read(path).is_ok_and(|input| input.starts_with(b"name"));
-    let expected = inputs.iter().filter(|path| begins(path)).count();
+    let begins = |input: &&Input| input.bytes.starts_with(b"name");
+    let expected = inputs.iter().filter(begins).count();
     assert!(expected > 0, "no scenario begins with its name");
     assert_eq!(panics(&planted, &inputs).len(), expected);
 }
@@ -107,10 +101,7 @@ fn the_inputs_stay_few_and_small() {
             target.name,
             inputs.len()
         );
-        let sizes = inputs
-            .iter()
-            .map(|path| fs::metadata(path).map_or(0, |it| it.len()));
-        bytes += sizes.sum::<u64>();
+        bytes += inputs.iter().map(|input| input.bytes.len()).sum::<usize>();
     }
     assert!(
         bytes <= MOST_BYTES,
