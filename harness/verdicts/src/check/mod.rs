@@ -28,8 +28,6 @@ mod key_users;
 mod lost_claim;
 mod lost_counter;
 mod on_time;
-#[cfg(test)]
-mod oracle;
 mod outstanding;
 mod overlap;
 mod overrun;
