@@ -1,19 +1,11 @@
 //! `CONFIG`: the few parameters whose values are known here.
 
 use super::super::Reply;
-use super::super::command::{Args, Spec, Subcommand};
+use super::super::command::Args;
 use super::super::context::Context;
 use super::super::keyspace::DATABASES;
 use super::super::reply::{Outcome, Refusal};
 use super::option_word::is_word;
-
-pub(super) const COMMANDS: &[Spec] = &[Spec::read("config", -2, config).no_script().with(&[
-    Subcommand::new("get", -3).arity_62(3),
-    Subcommand::new("set", -4).arity_62(4),
-    Subcommand::new("resetstat", 2),
-    Subcommand::new("rewrite", 2),
-    Subcommand::new("help", 2),
-])];
 
 /// Parameters that nothing in a world changes, with their defaults, which all versions share.
 const DEFAULTS: &[(&str, &str)] = &[
@@ -28,7 +20,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("timeout", "0"),
 ];
 
-fn config(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+pub(super) fn config(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let word = args[1];
     if is_word(word, "GET") {
         return get(context, &args[2..]);
