@@ -305,7 +305,8 @@ mod tests {
         let mut known = BTreeSet::new();
         for spec in TABLE {
             let subs = spec.subcommands.iter();
-            known.extend(subs.map(|sub| format!("{} {}", spec.name, sub.name).to_ascii_uppercase()));
+            known
+                .extend(subs.map(|sub| format!("{} {}", spec.name, sub.name).to_ascii_uppercase()));
             if spec.subcommands.is_empty() {
                 known.insert(spec.name.to_ascii_uppercase());
             }

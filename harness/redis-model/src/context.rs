@@ -102,10 +102,7 @@ impl Context<'_> {
 
     /// Replaces the value of a key, with a new expiry.
     pub(super) fn put(&mut self, key: &[u8], value: Value, expires_ms: Option<i64>) {
-        let new = Entry {
-            value,
-            expires_ms,
-        };
+        let new = Entry { value, expires_ms };
         let database = &mut self.state.keyspace.databases[self.database];
         match database.get_mut(key) {
             Some(entry) => *entry = new,

@@ -69,7 +69,10 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
 /// before the number, hexadecimal.
 pub(super) fn is_read_differently(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
-    matches!(digits, [] | [0 | b' ' | b'\t'..=b'\r', ..] | [b'0', b'x' | b'X', ..])
+    matches!(
+        digits,
+        [] | [0 | b' ' | b'\t'..=b'\r', ..] | [b'0', b'x' | b'X', ..]
+    )
 }
 
 /// Writes a double: `%.17g` in Redis 7.0, the shortest exact text since 7.2.

@@ -13,8 +13,6 @@ pub(super) struct Session {
     pub database: usize,
     /// Set with `HELLO 3`.
     pub resp3: bool,
-    /// Set with `CLIENT SETNAME`.
-    pub name: Vec<u8>,
     /// Between `MULTI` and `EXEC`.
     pub transaction: Option<Transaction>,
     /// Keys from `WATCH`.

@@ -64,7 +64,6 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         }
     };
     let version = context.state.version;
-    let mut name = None;
     let mut words = args.get(2..).unwrap_or_default().iter();
     while let Some(word) = words.next() {
         if is_word(word, "AUTH") && words.len() >= 2 {
@@ -74,7 +73,6 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         } else if is_word(word, "SETNAME") && words.len() >= 1 {
             let wanted = words.next().copied().unwrap_or_default();
             check_name(wanted)?;
-            name = Some(wanted.to_vec());
         } else {
             let word = Refusal::quote(word, usize::MAX);
             return Err(Refusal::of(format!(
@@ -90,9 +88,6 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let id = i64::from(context.client.0);
     let session = context.session();
     session.resp3 = resp3;
-    if let Some(name) = name {
-        session.name = name;
-    }
     let pairs = [
         ("server", Reply::bulk(version.server())),
         ("version", Reply::bulk(version.number())),

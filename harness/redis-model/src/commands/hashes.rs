@@ -15,8 +15,7 @@ fn hash_or_new<'a>(context: &'a mut Context<'_>, key: &[u8]) -> Result<&'a mut H
     }
 }
 
-/// Sets fields, and returns how many of them are new.
-fn set_fields(context: &mut Context<'_>, args: Args<'_>) -> Result<usize, Refusal> {
+pub(super) fn hset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let pairs = args[2..].chunks_exact(2);
     if !pairs.remainder().is_empty() {
         return Err(Refusal::arity(context.name));
@@ -26,17 +25,7 @@ fn set_fields(context: &mut Context<'_>, args: Args<'_>) -> Result<usize, Refusa
         .filter(|pair| hash.insert(pair[0].to_vec(), pair[1].to_vec()).is_none())
         .count();
     context.touched(args[1]);
-    Ok(added)
-}
-
-pub(super) fn hset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let added = set_fields(context, args)?;
     Ok(Reply::Int(added as i64))
-}
-
-pub(super) fn hmset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    set_fields(context, args)?;
-    Ok(Reply::OK)
 }
 
 fn field(context: &mut Context<'_>, key: &[u8], name: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
@@ -47,15 +36,6 @@ fn field(context: &mut Context<'_>, key: &[u8], name: &[u8]) -> Result<Option<Ve
 pub(super) fn hget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let value = field(context, args[1], args[2])?;
     Ok(value.map_or(Reply::Nil, Reply::Bulk))
-}
-
-pub(super) fn hmget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let hash = context.hash(args[1])?;
-    let values = args[2..].iter().map(|&name| {
-        let value = hash.as_ref().and_then(|hash| hash.get(name));
-        value.map_or(Reply::Nil, Reply::bulk)
-    });
-    Ok(Reply::Array(values.collect()))
 }
 
 pub(super) fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> Outcome {

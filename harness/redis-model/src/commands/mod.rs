@@ -31,7 +31,6 @@ pub(super) const TABLE: &[Spec] = &[
     // Strings and counters.
     grow("set", -3, strings::set),
     grow("setnx", 3, strings::setnx),
-    grow("setex", 4, strings::setex),
     grow("psetex", 4, strings::psetex),
     read("get", 2, strings::get),
     grow("getset", 3, strings::getset),
@@ -63,9 +62,7 @@ pub(super) const TABLE: &[Spec] = &[
     write("persist", 2, expiry::persist),
     // Hashes.
     grow("hset", -4, hashes::hset),
-    grow("hmset", -4, hashes::hmset),
     read("hget", 3, hashes::hget),
-    read("hmget", -3, hashes::hmget),
     read("hgetall", 2, hashes::hgetall),
     read("hkeys", 2, hashes::hkeys),
     read("hlen", 2, hashes::hlen),
@@ -134,14 +131,10 @@ pub(super) const TABLE: &[Spec] = &[
     read("readonly", 1, connection::readonly),
     read("client", -2, client::client).no_script().with(&[
         sub("id", 2),
-        sub("getname", 2),
         sub("setname", 3),
         sub("setinfo", 4).on(V::since_72),
-        sub("tracking", -3),
-        sub("no-evict", 3).on(V::since_70),
-        sub("no-touch", 3).on(V::since_72),
     ]),
     read("config", -2, config::config)
         .no_script()
-        .with(&[sub("get", -3), sub("set", -4)]),
+        .with(&[sub("get", -3)]),
 ];

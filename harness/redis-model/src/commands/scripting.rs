@@ -51,7 +51,14 @@ fn run_text(
 ) -> Outcome {
     let keys = count_keys(args)?;
     let (sha, script) = load(server, args[1])?;
-    run_script(server, &script, client, &run_of(&sha, keys, args), now, read_only)
+    run_script(
+        server,
+        &script,
+        client,
+        &run_of(&sha, keys, args),
+        now,
+        read_only,
+    )
 }
 
 /// Runs a script that is given by its digest.
@@ -66,7 +73,14 @@ fn run_known(
     let sha = read_sha(args[1]).ok_or(MISSING)?;
     let keys = count_keys(args)?;
     let script = server.scripts.find(&sha).ok_or(MISSING)?;
-    run_script(server, &script, client, &run_of(&sha, keys, args), now, read_only)
+    run_script(
+        server,
+        &script,
+        client,
+        &run_of(&sha, keys, args),
+        now,
+        read_only,
+    )
 }
 
 fn run_of<'a>(sha: &'a Sha, keys: usize, args: Args<'a>) -> Run<'a> {

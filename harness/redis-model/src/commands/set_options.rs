@@ -116,7 +116,11 @@ fn condition<'a>(
         Condition::Present
     } else if version.has_set_ifeq() && is_word(word, "IFEQ") {
         Condition::Equals(rest.next().ok_or(Refusal::SYNTAX)?)
-    } else if version.has_delex() && ["IFNE", "IFDEQ", "IFDNE"].iter().any(|one| is_word(word, one)) {
+    } else if version.has_delex()
+        && ["IFNE", "IFDEQ", "IFDNE"]
+            .iter()
+            .any(|one| is_word(word, one))
+    {
         return Err(context.not_modelled("SET with IFNE, IFDEQ or IFDNE"));
     } else {
         return Ok(None);

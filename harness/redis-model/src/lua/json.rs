@@ -208,6 +208,7 @@ impl Reader<'_> {
             Some(b'[') => self.array(depth + 1).map(Value::Table),
             Some(b'"') => self.string().map(Value::String),
             Some(b'-' | b'+' | b'0'..=b'9') => self.number().map(Value::Number),
+            _ if is_infinite_or_none(rest) => Err(self.unusual_number()),
             _ => {
                 let words: [(&[u8], Value); 3] = [
                     (b"true", Value::Boolean(true)),
@@ -280,17 +281,28 @@ impl Reader<'_> {
         let length = rest.iter().take_while(belongs).count();
         let text = String::from_utf8_lossy(&rest[..length]);
         let digits = text.strip_prefix('-').unwrap_or(&text);
-        let leading_zero = digits.starts_with('0') && digits[1..].starts_with(|it: char| it.is_ascii_digit());
+        let leading_zero =
+            digits.starts_with('0') && digits[1..].starts_with(|it: char| it.is_ascii_digit());
         let plain = digits.starts_with(|it: char| it.is_ascii_digit()) && !leading_zero;
         let number = text.parse().ok().filter(|_| plain);
-        // `cjson` reads what JSON does not know, too: hexadecimal, infinite, with a leading zero.
-        let number = number.ok_or_else(|| left_out(self.shared, "such a number in cjson.decode"))?;
+        let number = number.ok_or_else(|| self.unusual_number())?;
         self.at += length;
         Ok(number)
+    }
+
+    /// `cjson` reads what JSON does not know, too: hexadecimal, infinite, with a leading zero.
+    fn unusual_number(&self) -> mlua::Error {
+        left_out(self.shared, "such a number in cjson.decode")
     }
 
     fn expected(&self, what: &str) -> mlua::Error {
         let text = format!("Expected {what} at character {}", self.at + 1);
         self.arguments.error(&text)
     }
+}
+
+/// True for a word that C reads as infinite, or as no number.
+fn is_infinite_or_none(text: &[u8]) -> bool {
+    let begin = text.get(..3).map(<[u8]>::to_ascii_lowercase);
+    begin.is_some_and(|word| word == b"inf" || word == b"nan")
 }

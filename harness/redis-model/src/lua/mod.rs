@@ -18,10 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mlua::{ChunkMode, Function, Lua, MultiValue, StdLib, Table, Value};
 
+use super::Reply;
 use super::dispatch::Call;
 use super::reply::Refusal;
 use super::state::State;
-use super::Reply;
 pub(super) use scripts::{Script, Scripts};
 
 /// What a script gets that passes nearly as many values at once as Lua can hold. There is less room for

@@ -37,6 +37,16 @@ impl Step {
         }
     }
 
+    /// True if the script that it brings has this text in it, in any case.
+    fn mentions(&self, text: &str) -> bool {
+        let script = self.words.get(1);
+        script.is_some_and(|body| {
+            String::from_utf8_lossy(body)
+                .to_ascii_lowercase()
+                .contains(text)
+        })
+    }
+
     fn is(&self, name: &str) -> bool {
         self.words[0].eq_ignore_ascii_case(name.as_bytes())
     }
@@ -91,8 +101,6 @@ pub struct Bench {
     pub transcripts: usize,
     /// Scripts of an earlier transcript may still be cached.
     scripts: bool,
-    /// And libraries of functions.
-    functions: bool,
     /// Transcripts that ended early, because they came to what the model leaves out.
     pub left_out: usize,
     /// The server may have a setting that the model does not know, such as a password: it must be restarted.
@@ -111,7 +119,6 @@ impl Bench {
             control,
             transcripts: 0,
             scripts: true,
-            functions: true,
             left_out: 0,
             is_spoilt: false,
         }
@@ -202,10 +209,6 @@ impl Bench {
         if self.scripts {
             self.control.ask(&["SCRIPT", "FLUSH"]);
         }
-        if self.functions {
-            self.control.ask(&["FUNCTION", "FLUSH"]);
-        }
-        self.functions = steps.iter().any(|step| step.is("FUNCTION"));
         let scripts = ["EVAL", "EVAL_RO", "SCRIPT"];
         self.scripts = steps
             .iter()
@@ -356,8 +359,8 @@ impl Run {
     /// True where the answer of EXEC is no RESP: SUBSCRIBE puts one confirmation for each channel into
     /// the place of one.
     fn garbles_exec(&self, step: &Step) -> bool {
-        let confirmed = ["SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"];
-        let ended = ["UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"];
+        let confirmed = ["SUBSCRIBE", "PSUBSCRIBE"];
+        let ended = ["UNSUBSCRIBE", "PUNSUBSCRIBE"];
         let mut several = confirmed.iter().chain(&ended);
         self.queued[step.client].is_some() && several.any(|name| step.is(name))
     }
