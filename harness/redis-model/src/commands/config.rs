@@ -15,18 +15,17 @@ const KNOWN: [(&str, &str); 3] = [
 ];
 
 pub(super) fn config(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let mut pairs = Vec::new();
-    for name in &args[2..] {
-        let known = KNOWN.iter().find(|(known, _)| is_word(name, known));
-        let value = match known {
-            Some((_, value)) => (*value).to_owned(),
-            None if is_word(name, "databases") => DATABASES.to_string(),
-            None => {
-                let name = Refusal::quote(name, usize::MAX).to_ascii_lowercase();
-                return Err(context.not_modelled(&format!("CONFIG GET {name}")));
-            }
-        };
-        pairs.push((Reply::bulk(name), Reply::bulk(value)));
-    }
-    Ok(Reply::Map(pairs))
+    let [name] = args[2..] else {
+        return Err(context.not_modelled("CONFIG GET of several parameters"));
+    };
+    let known = KNOWN.iter().find(|(known, _)| is_word(name, known));
+    let value = match known {
+        Some((_, value)) => (*value).to_owned(),
+        None if is_word(name, "databases") => DATABASES.to_string(),
+        None => {
+            let name = Refusal::quote(name, usize::MAX).to_ascii_lowercase();
+            return Err(context.not_modelled(&format!("CONFIG GET {name}")));
+        }
+    };
+    Ok(Reply::Map(vec![(Reply::bulk(name), Reply::bulk(value))]))
 }

@@ -174,6 +174,9 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn document(&mut self) -> mlua::Result<Value> {
+        if self.text.len() > 1 && self.text[..2].contains(&0) {
+            return Err(self.expected("neither UTF-16 nor UTF-32"));
+        }
         let value = self.value(0)?;
         match self.next() {
             None => Ok(value),
@@ -181,12 +184,12 @@ impl Reader<'_> {
         }
     }
 
-    /// The next byte that is not blank.
+    /// The next byte that is not blank. A zero byte ends the text.
     fn next(&mut self) -> Option<u8> {
         let rest = &self.text[self.at..];
         let blanks = rest.iter().take_while(|byte| b" \t\r\n".contains(byte));
         self.at += blanks.count();
-        self.text.get(self.at).copied()
+        self.text.get(self.at).copied().filter(|byte| *byte != 0)
     }
 
     /// Passes the next byte over if it is this one.

@@ -143,7 +143,7 @@ pub const POOLS: &[(&str, &[&str])] = &[
         ],
     ),
     ("withscores", &["WITHSCORES", "odd"]),
-    ("dbindex", &["0", "1", "15", "16", "-1", "x", "99999999999"]),
+    ("dbindex", &["0", "1", "15", "16", "-1", "x"]),
     (
         "clientsub",
         &["ID", "SETNAME {v}", "SETNAME me", "SETINFO a b", "odd"],

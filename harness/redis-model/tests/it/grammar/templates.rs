@@ -94,7 +94,7 @@ pub const TEMPLATES: &[(u32, &str)] = &[
     (1, "TIME"),
     (1, "SELECT {dbindex}"),
     (2, "CLIENT {clientsub}"),
-    (2, "CONFIG GET {parameter} {parameter?}"),
+    (2, "CONFIG GET {parameter}"),
     (1, "HELLO {helloopt*}"),
     (1, "WAIT 0 0"),
     (1, "AUTH {v} {v?}"),
