@@ -2,7 +2,7 @@
 //!
 //! Creating a Lua state, with all that Redis puts around a script, takes longer than hundreds of
 //! commands, and a simulated run has a handful of servers. So a server's state is passed to the
-//! next server as if it were new: it knows no script, and its random numbers start again.
+//! next server as if it were new: it knows no script.
 //!
 //! That is sound because no script can change what the next one can see: the prelude leaves out every
 //! function that could.

@@ -56,9 +56,12 @@ impl Scripts {
         }
     }
 
-    /// Forgets all scripts.
+    /// Forgets all scripts. The Lua state goes back to the pool, which keeps none with very many.
     pub(crate) fn flush(&mut self) {
         self.known.clear();
+        if let Some(engine) = self.engine.take() {
+            pool::give_back(*engine);
+        }
     }
 
     /// True if there is no room in Lua for yet another script. What a state from the pool has compiled
@@ -127,10 +130,7 @@ impl Scripts {
 
 impl Drop for Scripts {
     fn drop(&mut self) {
-        self.known.clear();
-        if let Some(engine) = self.engine.take() {
-            pool::give_back(*engine);
-        }
+        self.flush();
     }
 }
 
