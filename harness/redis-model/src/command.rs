@@ -46,6 +46,8 @@ pub(super) struct Spec {
     no_script: bool,
     /// Refused in scripts before Redis 7.2, because it may block.
     no_script_before_72: bool,
+    /// Redis 6.2 takes no more words than the arity says.
+    no_options_before_70: bool,
     /// Which servers have it.
     offered: fn(ServerVersion) -> bool,
     /// For a command with subcommands: those that the model knows.
@@ -90,6 +92,7 @@ const fn row(name: &'static str, arity: i32, run: Run) -> Spec {
         replicated: false,
         no_script: false,
         no_script_before_72: false,
+        no_options_before_70: false,
         offered: |_| true,
         subcommands: &[],
         run,
@@ -130,6 +133,12 @@ impl Spec {
     /// The same, refused in scripts before Redis 7.2. Since then it does not block there.
     pub(super) const fn no_script_before_72(mut self) -> Spec {
         self.no_script_before_72 = true;
+        self
+    }
+
+    /// The same, with options since Redis 7.0 only.
+    pub(super) const fn no_options_before_70(mut self) -> Spec {
+        self.no_options_before_70 = true;
         self
     }
 
@@ -192,7 +201,10 @@ pub(super) fn look_up<'a>(state: &mut State, args: Args<'a>) -> Result<&'static 
     if !(spec.offered)(state.version) {
         return Err(Misuse::UnknownCommand);
     }
-    let mut arity = spec.arity;
+    let mut arity = match spec.no_options_before_70 && !state.version.since_70() {
+        true => spec.arity.abs(),
+        false => spec.arity,
+    };
     if let [_, word, ..] = args
         && !spec.subcommands.is_empty()
     {

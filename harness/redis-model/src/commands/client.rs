@@ -12,14 +12,14 @@ pub(super) fn client(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Ok(Reply::Int(i64::from(context.client.0)));
     }
     if is_word(args[1], "SETNAME") {
-        check_name(args[2])?;
+        check_name(context, args[2])?;
     }
     if is_word(args[1], "SETINFO") {
         if !is_word(args[2], "lib-name") && !is_word(args[2], "lib-ver") {
             let what = Refusal::quote(args[2], usize::MAX);
             return Err(Refusal::of(format!("ERR Unrecognized option '{what}'")));
         }
-        check_name(args[3])?;
+        check_name(context, args[3])?;
     }
     Ok(Reply::OK)
 }

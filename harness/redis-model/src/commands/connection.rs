@@ -64,15 +64,20 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         }
     };
     let version = context.state.version;
+    let mut user_to_check = None;
     let mut words = args.get(2..).unwrap_or_default().iter();
     while let Some(word) = words.next() {
         if is_word(word, "AUTH") && words.len() >= 2 {
             let user = words.next().copied().unwrap_or_default();
             words.next();
-            check_user(user)?;
+            // Since 7.2 nothing is checked before all words are read, and the last user counts.
+            match version.since_72() {
+                true => user_to_check = Some(user),
+                false => check_user(user)?,
+            }
         } else if is_word(word, "SETNAME") && words.len() >= 1 {
             let wanted = words.next().copied().unwrap_or_default();
-            check_name(wanted)?;
+            check_name(context, wanted)?;
         } else {
             let word = Refusal::quote(word, usize::MAX);
             return Err(Refusal::of(format!(
@@ -80,6 +85,7 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             )));
         }
     }
+    user_to_check.map_or(Ok(()), check_user)?;
     let role = if context.state.read_only {
         "replica"
     } else {
@@ -117,8 +123,11 @@ fn database_index(text: &[u8]) -> Result<usize, Refusal> {
 }
 
 /// A name of a client or its library.
-pub(super) fn check_name(name: &[u8]) -> Result<(), Refusal> {
-    match name.iter().all(u8::is_ascii_graphic) {
+pub(super) fn check_name(context: &Context<'_>, name: &[u8]) -> Result<(), Refusal> {
+    // Since Redis 7.2 it is read as a C string.
+    let ends = context.state.version.since_72();
+    let mut name = name.iter().take_while(|byte| !ends || **byte != 0);
+    match name.all(u8::is_ascii_graphic) {
         true => Ok(()),
         false => Err(Refusal::fixed(
             "ERR Client names cannot contain spaces, newlines or special characters.",

@@ -77,9 +77,6 @@ pub(super) fn pexpireat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 /// Sets an expiry that is given in units of so many milliseconds, counted from `origin_ms`.
 fn set(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, origin_ms: i64) -> Outcome {
     let key = args[1];
-    if args.len() > 3 && !context.state.version.since_70() {
-        return Err(Refusal::arity(context.name));
-    }
     let conditions = Conditions::read(&args[3..])?;
     let at_ms = integer_argument(args[2])?
         .checked_mul(unit_ms)
