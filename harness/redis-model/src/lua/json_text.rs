@@ -18,16 +18,13 @@ pub(super) fn quote(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// What is wrong with a string, and where.
-pub(super) type Fault = (&'static str, usize);
-
-/// Reads a string that begins behind its opening quote: what it says, and where it ends.
-pub(super) fn unquote(text: &[u8], begin: usize) -> Result<(Vec<u8>, usize), Fault> {
+/// Reads a string that begins behind its opening quote: what it says, and where it ends. `None`: it is wrong.
+pub(super) fn unquote(text: &[u8], begin: usize) -> Option<(Vec<u8>, usize)> {
     let (mut said, mut at) = (Vec::new(), begin);
     loop {
-        match text.get(at).copied().unwrap_or(0) {
-            b'"' => return Ok((said, at + 1)),
-            0 => return Err(("unexpected end of string", at)),
+        match *text.get(at)? {
+            b'"' => return Some((said, at + 1)),
+            0 => return None,
             b'\\' => at = escape(text, at, &mut said)?,
             byte => {
                 said.push(byte);
@@ -38,19 +35,19 @@ pub(super) fn unquote(text: &[u8], begin: usize) -> Result<(Vec<u8>, usize), Fau
 }
 
 /// Reads an escape: where it ends.
-fn escape(text: &[u8], at: usize, said: &mut Vec<u8>) -> Result<usize, Fault> {
-    let byte = match text.get(at + 1).copied().unwrap_or(0) {
+fn escape(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
+    let byte = match *text.get(at + 1)? {
         byte @ (b'"' | b'\\' | b'/') => byte,
         b'b' => 8,
         b'f' => 12,
         b'n' => b'\n',
         b'r' => b'\r',
         b't' => b'\t',
-        b'u' => return unicode(text, at, said).ok_or(("invalid unicode escape code", at)),
-        _ => return Err(("invalid escape code", at)),
+        b'u' => return unicode(text, at, said),
+        _ => return None,
     };
     said.push(byte);
-    Ok(at + 2)
+    Some(at + 2)
 }
 
 /// Reads an escape with a code, or two that are a pair.
