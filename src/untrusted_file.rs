@@ -50,7 +50,7 @@ pub fn open(path: &Path, most: u64, links: Links) -> io::Result<impl Read + use<
     refuse(found.file_type())?;
     if found.len() > most {
         return Err(io::Error::other(format!(
-            "it has {} bytes; no more than {most} are read",
+            "too large ({} bytes, limit {most})",
             found.len()
         )));
     }
@@ -94,7 +94,7 @@ impl Read for Bounded {
             Some(left) => self.left = left,
             None => {
                 return Err(io::Error::other(
-                    "it grows while it is read, and got too long",
+                    "too large: it grew while it was read",
                 ));
             }
         }

@@ -96,7 +96,7 @@ fn errors_name_line_column_and_the_nearest_word() {
 #[test]
 fn what_the_types_cannot_say_is_said_with_its_place() {
     insta::assert_snapshot!(error("[workload]\nworkers = 2\n[[fault]]\nkind = \"crash-client\"\nat = \"1s\"\nworkers = [5]\n"), @"
-    mine.toml:8:11: worker 5 is wanted, but the workload has 2, numbered from 0
+    mine.toml:8:11: there is no worker 5: the workload has 2, numbered from 0
        |
      8 | workers = [5]
        |           ^
@@ -255,7 +255,7 @@ fn faults_of_data_say_what_they_take() {
       = help: besides its moment and `optional` it takes nodes
     "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"evict\"\nat = \"1s\"\nnodes = [0]\nkeys = [1]\n"), @r#"
-    mine.toml:7:8: key 1 is wanted, but the workload has 1, numbered from 0
+    mine.toml:7:8: there is no key 1: the workload has 1, numbered from 0
        |
      7 | keys = [1]
        |        ^
@@ -318,7 +318,7 @@ fn what_is_wrong_with_a_shift_is_said_with_its_place() {
       = help: say which: `workers = [0]` or `workers = "all"`
     "#);
     insta::assert_snapshot!(error("[[fault]]\nkind = \"clock-skew\"\nat = \"1s\"\nworkers = [0]\nby = \"-0s\"\n"), @r#"
-    mine.toml:7:6: by nothing: the fault would do nothing
+    mine.toml:7:6: `by` is zero: the fault would do nothing
        |
      7 | by = "-0s"
        |      ^
@@ -374,7 +374,7 @@ fn a_node_that_the_run_does_not_have_is_refused_before_anything_starts() {
     assert!(scenario.check_for(5).is_ok());
     let error = scenario.check_for(1).unwrap_err().to_string();
     insta::assert_snapshot!(error, @"
-    mine: fault[0].nodes: node 4 is wanted, but the run has 1, numbered from 0
+    mine: fault[0].nodes: there is no node 4: the run has 1, numbered from 0
       = help: set `topology.nodes`, or choose a lock that uses more nodes
     ");
 }

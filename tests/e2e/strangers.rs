@@ -47,7 +47,7 @@ fn only_regular_files_are_judged() {
         (path("fifo"), "a FIFO"),
         (path("run"), "a directory"),
         ("/dev/zero".into(), "a device"),
-        (path("sparse"), "32212254720 bytes; no more than 1073741824"),
+        (path("sparse"), "32212254720 bytes, limit 1073741824"),
     ] {
         for command in ["check", "report", "replay"] {
             // A directory is what these take.

@@ -56,6 +56,8 @@ kinds!(list_of_kinds);
 pub(crate) struct Kind {
     /// The word that scenario files use.
     pub(super) word: &'static str,
+    /// What it does, in words, with `{}` for what it strikes: `freezes {}`.
+    pub(super) does: &'static str,
     /// What it strikes.
     pub(super) strikes: Strikes,
     /// The fields that it must have.
@@ -93,6 +95,7 @@ impl Kind {
     ) -> Kind {
         Kind {
             word,
+            does: "strikes {}",
             strikes,
             required: &[],
             optional: match strikes {

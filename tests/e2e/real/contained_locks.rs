@@ -171,7 +171,7 @@ fn what_is_missing_is_said() {
         (
             "docker:picklock-test-none:1",
             4,
-            "picklock-test-none:1 of the lock is not here",
+            "image picklock-test-none:1 of the lock not found",
         ),
         ("docker:", 2, "needs the reference of an image"),
         ("docker:-v", 2, "needs the reference of an image"),
