@@ -136,7 +136,11 @@ pub struct LockArgs {
     /// The lock: a built-in one (`picklock list impls`), one of picklock.toml, `exec:COMMAND ARGS`
     /// for any program that speaks the adapter protocol (docs/protocol.md), or `docker:IMAGE` for such
     /// a program in containers (docs/adapters.md).
-    #[arg(long = "impl", visible_alias = "lock", value_name = "NAME|exec:COMMAND|docker:IMAGE")]
+    #[arg(
+        long = "impl",
+        visible_alias = "lock",
+        value_name = "NAME|exec:COMMAND|docker:IMAGE"
+    )]
     pub plain: Option<String>,
     /// A program as for `--impl`, and the label by which every report calls it.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedLock::parse)]

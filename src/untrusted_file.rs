@@ -93,9 +93,7 @@ impl Read for Bounded {
         match self.left.checked_sub(count as u64) {
             Some(left) => self.left = left,
             None => {
-                return Err(io::Error::other(
-                    "too large: it grew while it was read",
-                ));
+                return Err(io::Error::other("too large: it grew while it was read"));
             }
         }
         Ok(count)
@@ -140,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_refused_before_it_is_read() {
+    fn oversized_file_is_refused_before_it_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sparse");
         File::create(&path).unwrap().set_len(30 << 30).unwrap();

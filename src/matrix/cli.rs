@@ -16,7 +16,11 @@ use crate::named_lock::NamedLock;
 pub struct MatrixArgs {
     /// A lock, as for `picklock scenario --impl`. Repeatable. Default: every built-in lock (not the
     /// mutants).
-    #[arg(long = "impl", visible_alias = "lock", value_name = "NAME|exec:COMMAND|docker:IMAGE")]
+    #[arg(
+        long = "impl",
+        visible_alias = "lock",
+        value_name = "NAME|exec:COMMAND|docker:IMAGE"
+    )]
     pub locks: Vec<String>,
     /// A program, as for `picklock scenario --name`. Repeatable, with different labels.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedLock::parse)]

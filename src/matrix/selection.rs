@@ -218,9 +218,7 @@ fn too_many_programs(
     let workers = scenario.workload.workers;
     let is_wanted = lock.is_in_process() || !request.scenarios.is_empty();
     (workers > MANY_WORKERS && !is_wanted).then(|| {
-        format!(
-            "it would start {workers} processes of your program; run it with `--scenario`"
-        )
+        format!("it would start {workers} processes of your program; run it with `--scenario`")
     })
 }
 

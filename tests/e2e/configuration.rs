@@ -22,7 +22,7 @@ fn told(outcome: &Outcome) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_a_table_is_said_with_its_line() {
+fn invalid_lock_table_is_refused_with_its_line() {
     let run = "scenario calm --backend process --impl mine";
     let mine = "[impl.mine]\ncommand = \"python3 lock.py\"\n";
     let told: Vec<String> = [

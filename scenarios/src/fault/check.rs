@@ -130,9 +130,7 @@ fn fields(plan: &FaultPlan) -> Result<(), Problem> {
         }
         if !plan.has(field) && plan.kind.requires(field) {
             let such_as = match field {
-                Field::Resource => {
-                    "add `what = \"memory\"` or `what = \"connections\"`".to_owned()
-                }
+                Field::Resource => "add `what = \"memory\"` or `what = \"connections\"`".to_owned(),
                 _ => format!("add `{name} = \"1.5ttl\"`"),
             };
             return Err(Problem::at(&["kind"], format!("`{word}` needs `{name}`")).hint(such_as));

@@ -114,7 +114,9 @@ fn message(when: &Trigger, client: &str) -> String {
         Some(Phase::Extend) => " during its extension",
         Some(Phase::Release) => " during its release",
     };
-    let node = when.node.map_or(String::new(), |node| format!(" on node {node}"));
+    let node = when
+        .node
+        .map_or(String::new(), |node| format!(" on node {node}"));
     let nth = match when.nth {
         1 => "first".to_owned(),
         nth => format!("{nth}th"),
@@ -122,7 +124,11 @@ fn message(when: &Trigger, client: &str) -> String {
     let client = if client == "it" { "the client" } else { client };
     match when.on {
         TriggerEvent::Reply => {
-            let what = if when.success { "success of" } else { "reply to" };
+            let what = if when.success {
+                "success of"
+            } else {
+                "reply to"
+            };
             format!(" when the {what} the {nth} {command} of {client}{during}{node} arrives")
         }
         _ => format!(" when the {nth} {command} of {client}{during}{node} is sent"),

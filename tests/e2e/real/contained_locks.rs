@@ -166,7 +166,7 @@ fn a_kept_run_is_replayed_only_with_trust() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_image_is_reported() {
     let cases = [
         (
             "docker:picklock-test-none:1",

@@ -121,11 +121,6 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
     (
         "CONTRIBUTING.md",
-        "scripts/fuzz",
-        "it takes hours and a nightly toolchain; what it has found is played by fuzz/targets/tests",
-    ),
-    (
-        "CONTRIBUTING.md",
         "PICKLOCK_PICTURES=",
         "the test that it names runs; this keeps its pictures",
     ),
@@ -274,7 +269,7 @@ fn is_listed(shown: &Shown) -> bool {
 }
 
 #[test]
-fn what_the_docs_show_is_what_comes_out() {
+fn docs_show_the_real_output() {
     let cases = trycmd::TestCases::new();
     cases.env("NO_COLOR", "1").env("COLUMNS", "100");
     for path in documents() {
