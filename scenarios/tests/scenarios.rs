@@ -422,6 +422,17 @@ proptest! {
 }
 
 #[test]
+fn faults_of_the_catalog_read_as_sentences() {
+    let mut sentences = String::new();
+    for name in catalog::names() {
+        for fault in &catalog::named(name).unwrap().faults {
+            sentences.push_str(&format!("{name}: {}\n", fault.in_words()));
+        }
+    }
+    insta::assert_snapshot!("faults_in_words", sentences);
+}
+
+#[test]
 fn the_page_about_scenario_files_knows_every_word() {
     let page = include_str!("../../docs/scenarios.md");
     // Every key and word that a file may hold comes out when all of them are written down.

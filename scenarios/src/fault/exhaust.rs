@@ -6,7 +6,7 @@ use super::plan::Field;
 use super::strikes::Strikes;
 
 pub(super) const KIND: Kind = Kind {
-    does: "exhausts a resource of {}",
+    does: "exhausts the {of} of {}",
     required: &[Field::Resource],
     optional: &[Field::For, Field::Nodes],
     of: |plan| {

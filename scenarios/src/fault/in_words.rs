@@ -15,8 +15,11 @@ impl FaultPlan {
             Strikes::Nodes => self.servers(Who::Same),
             Strikes::Links => self.messages(),
         };
-        let mut text = self.kind.0.does.replace("{}", &struck);
-        if let Some(of) = (self.kind.0.of)(self) {
+        let does = self.kind.0.does;
+        let of = (self.kind.0.of)(self);
+        let mut text = does.replace("{of}", of.as_deref().unwrap_or_default());
+        text = text.replace("{}", &struck);
+        if let Some(of) = of.filter(|_| !does.contains("{of}")) {
             text.push_str(&format!(" ({of})"));
         }
         match (self.kind.strikes(), self.by) {
@@ -30,7 +33,7 @@ impl FaultPlan {
         if let Some(jitter) = self.jitter {
             text.push_str(&format!(" and up to {} more", jitter.in_words()));
         }
-        if let Some(lasts) = self.duration {
+        if let Some(lasts) = self.duration.filter(|lasts| *lasts != LeaseDuration::ZERO) {
             text.push_str(&format!(" for {}", lasts.in_words()));
         }
         match (&self.when, self.at) {
@@ -46,6 +49,10 @@ impl FaultPlan {
     fn clients(&self, default: Who) -> String {
         match self.workers.as_ref().unwrap_or(&Workers::Word(default)) {
             Workers::List(list) => format!("client{}", numbers(list)),
+            Workers::Word(Who::Same) => match self.when.as_ref().and_then(|when| when.worker) {
+                Some(worker) => format!("client {worker}"),
+                None => "the client".to_owned(),
+            },
             Workers::Word(who) => group(*who, "client"),
         }
     }
@@ -72,16 +79,22 @@ impl FaultPlan {
         }
     }
 
+    /// True if the client at which the moment comes has been named as what it strikes.
+    fn names_client(&self) -> bool {
+        match (self.kind.strikes(), &self.workers) {
+            (Strikes::Workers, None) | (_, Some(Workers::Word(Who::Same))) => true,
+            _ => false,
+        }
+    }
+
     fn moment(&self, when: &Trigger) -> String {
-        let strikes_it = self.kind.strikes() == Strikes::Workers
-            && matches!(self.workers, None | Some(Workers::Word(Who::Same)));
         let client = match when.worker {
             Some(worker) => format!("client {worker}"),
-            None if strikes_it => "it".to_owned(),
             None => "a client".to_owned(),
         };
-        let stock = when.stock.map(|stock| format!(" stock of {stock}"));
-        let stock = stock.map_or("the stock".to_owned(), |stock| format!("a{stock}"));
+        let stock = when.stock.map_or("the stock".to_owned(), |stock| {
+            format!("a stock of {stock}")
+        });
         let does = match when.on {
             TriggerEvent::Acquire => "asks for the lock".to_owned(),
             TriggerEvent::Granted => "gets the lock".to_owned(),
@@ -90,48 +103,55 @@ impl FaultPlan {
             TriggerEvent::StockRead => format!("reads {stock}"),
             TriggerEvent::StockChanged => format!("changes the stock, leaving {stock}"),
             TriggerEvent::Release => "releases the lock".to_owned(),
-            TriggerEvent::Request | TriggerEvent::Reply => return message(when, &client),
+            TriggerEvent::Request | TriggerEvent::Reply => {
+                let whose = if self.names_client() {
+                    "its".to_owned()
+                } else {
+                    format!("{client}'s")
+                };
+                return message(when, &whose);
+            }
         };
-        match when.nth {
-            1 => format!(" when {client} first {does}"),
-            nth => format!(" when {client} {does}, time {nth}"),
+        match (when.nth, self.names_client()) {
+            (1, true) => format!(" when it first {does}"),
+            (1, false) => format!(" when {client} first {does}"),
+            (nth, _) => format!(" the {} time that {client} {does}", ordinal(nth)),
         }
     }
 }
 
 /// The moment of a command or reply at the wire.
-fn message(when: &Trigger, client: &str) -> String {
-    let command = match (&when.command, when.takes, when.names_key) {
-        (Some(command), ..) => command.clone(),
-        (None, true, _) => "command that takes the lock".to_owned(),
-        (None, false, true) => "command with the lock's key".to_owned(),
-        (None, false, false) => "command".to_owned(),
-    };
-    let during = match when.during {
+fn message(when: &Trigger, whose: &str) -> String {
+    let mut command = format!("{whose} {} ", ordinal(when.nth));
+    command.push_str(match (&when.command, when.takes, when.names_key) {
+        (Some(command), ..) => command,
+        (None, true, _) => "command that takes the lock",
+        (None, false, true) => "command with the lock's key",
+        (None, false, false) => "command",
+    });
+    command.push_str(match when.during {
         None => "",
-        Some(Phase::Idle) => " between its attempts",
-        Some(Phase::Acquire) => " during its acquisition",
-        Some(Phase::Extend) => " during its extension",
-        Some(Phase::Release) => " during its release",
-    };
-    let node = when
-        .node
-        .map_or(String::new(), |node| format!(" on node {node}"));
-    let nth = match when.nth {
+        Some(Phase::Idle) => " between attempts",
+        Some(Phase::Acquire) => " during an acquisition",
+        Some(Phase::Extend) => " during an extension",
+        Some(Phase::Release) => " during a release",
+    });
+    if let Some(node) = when.node {
+        command.push_str(&format!(" to node {node}"));
+    }
+    match (when.on, when.success) {
+        (TriggerEvent::Reply, true) => format!(" when the successful reply to {command} arrives"),
+        (TriggerEvent::Reply, false) => format!(" when the reply to {command} arrives"),
+        _ => format!(" when {command} is sent"),
+    }
+}
+
+fn ordinal(nth: u32) -> String {
+    match nth {
         1 => "first".to_owned(),
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
         nth => format!("{nth}th"),
-    };
-    let client = if client == "it" { "the client" } else { client };
-    match when.on {
-        TriggerEvent::Reply => {
-            let what = if when.success {
-                "success of"
-            } else {
-                "reply to"
-            };
-            format!(" when the {what} the {nth} {command} of {client}{during}{node} arrives")
-        }
-        _ => format!(" when the {nth} {command} of {client}{during}{node} is sent"),
     }
 }
 

@@ -56,7 +56,8 @@ kinds!(list_of_kinds);
 pub(crate) struct Kind {
     /// The word that scenario files use.
     pub(super) word: &'static str,
-    /// What it does, in words, with `{}` for what it strikes: `freezes {}`.
+    /// What it does, in words, with `{}` for what it strikes and `{of}` for what it is a fault of:
+    /// `freezes {}`, `exhausts the {of} of {}`.
     pub(super) does: &'static str,
     /// What it strikes.
     pub(super) strikes: Strikes,
