@@ -167,7 +167,7 @@ impl LockArgs {
     }
 }
 
-/// The servers that the server backends start. Shared by all commands that start servers.
+/// Which servers a run starts. Shared by all commands that start some.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerArgs {
     /// The server by its name, in every backend: redis:6.2, redis:7.0, redis:8.0, valkey:8 or valkey:9.

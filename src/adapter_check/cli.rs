@@ -18,7 +18,7 @@ pub struct AdapterArgs {
 /// The commands of `picklock adapter`.
 #[derive(Debug, Subcommand)]
 pub enum AdapterCommand {
-    /// Check whether a program keeps the adapter protocol. Takes a few seconds.
+    /// Check in a few seconds whether a program keeps the adapter protocol.
     Check(AdapterCheckArgs),
 }
 

@@ -37,7 +37,7 @@ fn invalid_lock_table_is_refused_with_its_line() {
         with("matrix --backend sim --impl mine", mine),
         with(
             "gate",
-            &format!("{mine}[[cells]]\nworlds = [\"process\"]\nsubjects = [\"mime\"]\n"),
+            &format!("{mine}[[cells]]\nbackends = [\"process\"]\nlocks = [\"mime\"]\n"),
         ),
     ]
     .iter()
