@@ -93,7 +93,7 @@ impl Read for Bounded {
         match self.left.checked_sub(count as u64) {
             Some(left) => self.left = left,
             None => {
-                return Err(io::Error::other("too large: it grew while it was read"));
+                return Err(io::Error::other("too large: longer than the limit"));
             }
         }
         Ok(count)
@@ -148,6 +148,6 @@ mod tests {
         let path = Path::new("/proc/self/status");
         assert!(read(path, LONGEST_TEXT, Links::Refused).is_ok());
         let refusal = read(path, 10, Links::Refused).unwrap_err();
-        assert!(refusal.to_string().contains("too long"), "{refusal}");
+        assert!(refusal.to_string().contains("too large"), "{refusal}");
     }
 }

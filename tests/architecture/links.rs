@@ -1,4 +1,5 @@
-//! Every relative link in a Markdown page leads to a file, and to a heading of it where it names one.
+//! Every relative link in a Markdown page leads to a file, and to a heading of it where it names one. The
+//! guides name no path that does not exist.
 
 use std::path::{Path, PathBuf};
 
@@ -107,6 +108,32 @@ fn pages_of_the_docs_are_in_their_index() {
     }
 }
 
+/// The paths of this project that a page names in code spans: those that begin with one of its folders.
+fn paths(page: &str) -> Vec<String> {
+    let text: String = prose(page).flat_map(|line| [line, "\n"]).collect();
+    let spans = text.split('`').skip(1).step_by(2);
+    let is_path = |span: &&str| {
+        let plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+        let folder = span.split_once('/').map(|(folder, _)| folder);
+        folder.is_some_and(|folder| !folder.is_empty() && root().join(folder).is_dir())
+            && span.chars().all(plain)
+    };
+    spans.filter(is_path).map(str::to_owned).collect()
+}
+
+#[test]
+fn paths_that_guides_name_exist() {
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = std::fs::read_to_string(root().join(page)).expect("a page");
+        let named = paths(&text);
+        assert!(named.len() > 10, "{page}: {named:?}");
+        let made_later = |path: &str| path.starts_with("target/");
+        for path in named.iter().filter(|path| !made_later(path)) {
+            assert!(root().join(path).exists(), "{page} names {path}");
+        }
+    }
+}
+
 #[test]
 fn a_broken_link_is_found() {
     let page = "# A b, `c`!\n\n[x](y.md) [z](https://z)\n```\n[no](link)\n```\n[w](#a-b-c)\n";
@@ -116,4 +143,5 @@ fn a_broken_link_is_found() {
     assert!(broken(&readme, "nowhere.md").is_some());
     assert!(broken(&readme, "docs/gate.md#nothing-of-this").is_some());
     assert_eq!(broken(&readme, "docs/gate.md#limits"), None);
+    assert_eq!(paths("`src/no` `a/b` `docs` `src/x y` ```"), ["src/no"]);
 }
