@@ -9,16 +9,15 @@ use std::time::Duration;
 use picklock_scenarios::Persistence;
 
 use super::checks::CHECKS;
+use super::clients::{Clients, State};
 use super::conformance_error::ConformanceError;
-use super::finding::{CheckResult, CheckStatus, Judgement};
-use super::stage::{Played, Stage};
-use super::{check::Check, key_look};
+use super::finding::{CheckResult, CheckStatus};
 use crate::adapter::message::Answer;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
 use crate::record::Redis;
 use crate::servers::{
-    BackendError, Binary, Layout, ProcessServers, Reaper, RunDir, Servers, WorkerContainers,
+    BackendError, Binary, Layout, Reaper, RunDir, ServerKind, Servers, WorkerContainers,
     adopt_orphans, sweep,
 };
 use crate::wire::{LinkId, NoInterceptor, Wire};
@@ -66,6 +65,9 @@ impl ConformanceReport {
 /// The only link of the wire. Both processes of the adapter use it.
 const LINK: LinkId = LinkId { worker: 0, node: 0 };
 
+/// A server of ours on loopback answers at once.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
 /// Makes all checks. `tell` hears how each came out, as soon as it is known.
 ///
 /// Must be called on the thread that lives as long as the process: children die with the thread that
@@ -95,8 +97,9 @@ pub async fn check_adapter(
         persistence: Persistence::None,
         clocks_shift: false,
     };
-    let servers = ProcessServers::start(&setup.server, layout, dir.path(), &reaper).await?;
-    let connection = key_look::connect(servers.address(0)).await?;
+    let kind = ServerKind::Process(setup.server);
+    let servers = Servers::start(&kind, layout, dir.path(), &reaper).await?;
+    let connection = servers.address(0).connection(ANSWER_WITHIN).await?;
     let redis = servers.server().clone();
     let clock = Clock::start();
     // The server wants a password, which the adapter does not know: the wire gives it.
@@ -111,7 +114,7 @@ pub async fn check_adapter(
     }
     let opened = wire.open(LINK, servers.address(0).socket()).await;
     let address = opened.map_err(ConformanceError::Link)?;
-    let mut stage = Stage {
+    let mut clients = Clients {
         argv: setup.worker.argv,
         containers,
         options: setup.options,
@@ -124,19 +127,12 @@ pub async fn check_adapter(
         address,
         connection,
         clock,
-        clients: BTreeMap::new(),
-        ready: None,
-        starts: 0,
-        is_frozen: false,
+        state: State::default(),
     };
-    let checks = all_checks(&mut stage, &mut tell).await;
-    stage.clear().await;
-    stage.wire.close().await;
-    if let Some(containers) = stage.containers.take() {
-        containers.end().await;
-    }
+    let checks = all_checks(&mut clients, &mut tell).await;
+    let ended = clients.end().await;
     let (identity, checks) = checks?;
-    stage.servers.stop().await?;
+    ended?;
     Ok(ConformanceReport {
         name: identity.0,
         version: identity.1,
@@ -149,7 +145,7 @@ pub async fn check_adapter(
 type Identity = (Option<String>, Option<String>);
 
 async fn all_checks(
-    stage: &mut Stage,
+    clients: &mut Clients,
     tell: &mut impl FnMut(&CheckResult),
 ) -> Result<(Identity, Vec<CheckResult>), ConformanceError> {
     let mut results: Vec<CheckResult> = Vec::new();
@@ -160,14 +156,15 @@ async fn all_checks(
             .first()
             .is_some_and(|first| first.status == CheckStatus::Failed);
         let result = match is_lost {
-            true => not_run(check),
-            false => {
-                let (played, log) = stage.play(check).await?;
-                told_once(result_of(check, played, log), &results)
-            }
+            true => CheckResult::of(
+                check,
+                CheckStatus::NotRun,
+                "not tried: it did not get ready".into(),
+            ),
+            false => told_once(clients.make(check).await?, &results),
         };
         if results.is_empty()
-            && let Some(Answer::Ready { name, version }) = stage.ready.clone()
+            && let Some(Answer::Ready { name, version }) = clients.state.ready.clone()
         {
             identity = (name, version);
         }
@@ -197,50 +194,4 @@ fn told_once(result: CheckResult, before: &[CheckResult]) -> CheckResult {
         },
         _ => result,
     }
-}
-
-fn not_run(check: &Check) -> CheckResult {
-    CheckResult {
-        status: CheckStatus::NotRun,
-        detail: "not tried: it did not get ready".into(),
-        ..blank(check)
-    }
-}
-
-fn result_of(check: &Check, played: Played, log: Vec<String>) -> CheckResult {
-    match played {
-        Ok(Judgement::Passed(remark)) => CheckResult {
-            detail: remark,
-            ..blank(check)
-        },
-        Ok(Judgement::NotOffered(reason)) => CheckResult {
-            status: CheckStatus::NotOffered,
-            detail: reason,
-            ..blank(check)
-        },
-        Err(problem) => CheckResult {
-            status: CheckStatus::Failed,
-            line: problem.line,
-            log,
-            doc: doc(problem.paragraph.unwrap_or(check.paragraph)),
-            detail: problem.what,
-            ..blank(check)
-        },
-    }
-}
-
-fn blank(check: &Check) -> CheckResult {
-    CheckResult {
-        check: check.name,
-        about: check.about,
-        status: CheckStatus::Passed,
-        detail: String::new(),
-        line: None,
-        log: Vec::new(),
-        doc: doc(check.paragraph),
-    }
-}
-
-fn doc(paragraph: &str) -> String {
-    format!("docs/protocol.md#{paragraph}")
 }

@@ -1,31 +1,17 @@
-//! What a judge says.
+//! What came out of a check.
 
 use serde::Serialize;
 
+use super::check::Check;
 use crate::adapter::protocol_fault::{LINE_KEPT, MalformedLine, ProtocolFault, cut};
 
-/// What a judge says of an adapter that did nothing wrong.
+/// What a check says of an adapter that did nothing wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     /// It does what it should. With a remark, which may be empty.
     Passed(String),
     /// It does not offer this, and need not. With the reason.
     NotOffered(String),
-}
-
-/// Passed, and nothing to remark.
-pub(super) fn passed() -> Result<Judgement, Problem> {
-    Ok(Judgement::Passed(String::new()))
-}
-
-/// Passed, with a remark.
-pub(super) fn passed_with(remark: impl Into<String>) -> Result<Judgement, Problem> {
-    Ok(Judgement::Passed(remark.into()))
-}
-
-/// Not offered, with the reason.
-pub(super) fn not_offered(reason: impl Into<String>) -> Result<Judgement, Problem> {
-    Ok(Judgement::NotOffered(reason.into()))
 }
 
 /// What is wrong.
@@ -54,6 +40,14 @@ impl Problem {
     pub(super) fn with_line(mut self, line: &str) -> Self {
         self.line = Some(cut(line, LINE_KEPT));
         self
+    }
+
+    /// By this paragraph, instead of that of the check.
+    pub(super) fn by(self, paragraph: &'static str) -> Self {
+        Problem {
+            paragraph: Some(paragraph),
+            ..self
+        }
     }
 }
 
@@ -110,4 +104,33 @@ pub struct CheckResult {
     pub log: Vec<String>,
     /// Where the protocol says how it should be: `docs/protocol.md#release`.
     pub doc: String,
+}
+
+impl CheckResult {
+    /// Without anything that shows it.
+    pub(super) fn of(check: &Check, status: CheckStatus, detail: String) -> Self {
+        CheckResult {
+            check: check.name,
+            about: check.about,
+            status,
+            detail,
+            line: None,
+            log: Vec::new(),
+            doc: doc(check.paragraph),
+        }
+    }
+
+    /// The check has failed.
+    pub(super) fn failed(check: &Check, problem: Problem, log: Vec<String>) -> Self {
+        CheckResult {
+            line: problem.line,
+            log,
+            doc: doc(problem.paragraph.unwrap_or(check.paragraph)),
+            ..CheckResult::of(check, CheckStatus::Failed, problem.what)
+        }
+    }
+}
+
+fn doc(paragraph: &str) -> String {
+    format!("docs/protocol.md#{paragraph}")
 }

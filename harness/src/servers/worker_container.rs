@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use super::container_limits::confine;
 use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
 use super::reaper::ContainerWatch;
-use super::{BackendError, Reaper, container_removal};
+use super::{BackendError, Reaper};
 
 /// The time between two looks at whether a container has started.
 const LOOK: Duration = Duration::from_millis(20);
@@ -62,7 +62,6 @@ impl WorkerContainers {
             }
             Err(source) => return Err(refused("the workers", "look at the image")(source)),
         }
-        let run = reaper.fresh_run();
         Ok(WorkerContainers {
             engine,
             image: image.to_owned(),
@@ -71,7 +70,7 @@ impl WorkerContainers {
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect(),
             owner: reaper.owner().to_string(),
-            watch: reaper.containers(&run)?,
+            watch: reaper.fresh_containers()?,
             made: AtomicU64::new(0),
         })
     }
@@ -118,9 +117,7 @@ impl WorkerContainers {
 
     /// Removes what is left of them.
     pub async fn end(self) {
-        if container_removal::remove_run(self.watch.run()).await {
-            self.watch.settle();
-        }
+        self.watch.end().await;
     }
 }
 

@@ -1,38 +1,23 @@
 //! `refusal`: a lock that somebody holds is refused.
 
-use crate::adapter::message::Answer;
-use crate::conformance::check::Check;
-use crate::conformance::evidence::{Evidence, Exchange};
-use crate::conformance::finding::{Judgement, Problem, passed};
-use crate::conformance::script::{Say, Step, TAKE, Who};
+use super::{Answer, Clients, Exchange, Outcome, Stop, Who, passed};
 
-pub(super) const CHECK: Check = Check {
-    name: "refusal",
-    about: "answers `refused` while another client has the lock",
-    paragraph: "refused",
-    script: &[
-        Step::RequestKind(Who::One, TAKE, "grant"),
-        Step::RequestKind(Who::Two, TAKE, "second"),
-        Step::RequestKind(Who::One, Say::Release { of: "grant" }, "release"),
-    ],
-    judge,
-};
-
-fn judge(evidence: &Evidence) -> Result<Judgement, Problem> {
-    evidence.granted("grant")?;
-    must_be_refused(evidence.exchange("second")?)?;
+pub(super) async fn held_lock_is_refused(clients: &mut Clients) -> Outcome {
+    let grant = clients.take(Who::One).await?;
+    let second = clients.take(Who::Two).await?;
+    clients.release(Who::One, &grant).await?;
+    must_be_refused(&second)?;
     passed()
 }
 
 /// The answer to an `acquire` of a lock that another client has.
-pub(super) fn must_be_refused(exchange: &Exchange) -> Result<(), Problem> {
-    let wrong = |what: String| Err(Problem::new(what).with_line(&exchange.line()));
+pub(super) fn must_be_refused(exchange: &Exchange) -> Result<(), Stop> {
     match &exchange.answer {
         Answer::Refused => Ok(()),
         Answer::Granted { .. } => {
-            wrong("it granted the lock to a second client while the first one held it".into())
+            exchange.wrong("it granted the lock to a second client while the first one held it")
         }
-        other => wrong(format!(
+        other => exchange.wrong(format!(
             "it answered with `{}` while another client had the lock; that is `refused`",
             other.reply()
         )),
