@@ -11,7 +11,7 @@ use super::check::{Check, Stop};
 use super::client::Client;
 use super::conformance_error::ConformanceError;
 use super::exchange::Exchange;
-use super::finding::{CheckResult, CheckStatus, Judgement, Problem};
+use super::finding::{CheckResult, Mistake};
 use super::keys::KeysSeen;
 use crate::adapter::message::{Answer, Notification, PROTOCOL, RequestKind};
 use crate::clock::Clock;
@@ -81,11 +81,14 @@ pub(super) struct State {
 }
 
 impl Clients {
-    /// Makes one check. An adapter that broke the protocol is killed.
+    /// Makes one check, and says by which mistake it failed. An adapter that broke the protocol is killed.
     ///
     /// # Errors
     /// The check could not be made.
-    pub(super) async fn make(&mut self, check: &Check) -> Result<CheckResult, ConformanceError> {
+    pub(super) async fn make(
+        &mut self,
+        check: &Check,
+    ) -> Result<(CheckResult, Mistake), ConformanceError> {
         self.state.check = check.name;
         self.state.events.clear();
         self.state.is_settled = false;
@@ -96,17 +99,14 @@ impl Clients {
             Ok(_) | Err(Stop::Problem(_)) => self.events().await.map(|_| ()).and(outcome),
             other => other,
         };
-        Ok(match outcome {
-            Ok(Judgement::Passed(remark)) => CheckResult::of(check, CheckStatus::Passed, remark),
-            Ok(Judgement::NotOffered(reason)) => {
-                CheckResult::of(check, CheckStatus::NotOffered, reason)
-            }
-            Err(Stop::Problem(problem)) => CheckResult::failed(check, problem, Vec::new()),
-            Err(Stop::Broken(who, problem)) => {
-                CheckResult::failed(check, problem, self.dismiss(who).await)
-            }
+        let (problem, log) = match outcome {
+            Ok(judgement) => return Ok((CheckResult::of(check, judgement), Mistake::OfCheck)),
+            Err(Stop::Problem(problem)) => (problem, Vec::new()),
+            Err(Stop::Broken(who, problem)) => (problem, self.dismiss(who).await),
             Err(Stop::Failed(error)) => return Err(error),
-        })
+        };
+        let mistake = problem.mistake.clone();
+        Ok((CheckResult::failed(check, problem, log), mistake))
     }
 
     /// The name of a lock of this check.
@@ -295,8 +295,7 @@ impl Clients {
         let ready = ready.map_err(|problem| Stop::Broken(who, problem))?;
         if let Answer::Error { message, .. } = &ready.answer {
             let what = format!("it answered `init` with `error`: {message}");
-            let problem = Problem::new(what).with_line(&ready.line());
-            return Err(Stop::Broken(who, problem));
+            return Err(Stop::Broken(who, ready.shows(what).of(Mistake::NotReady)));
         }
         self.state.ready = Some(ready.answer.clone());
         Ok(ready)

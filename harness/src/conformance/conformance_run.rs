@@ -11,7 +11,7 @@ use picklock_scenarios::Persistence;
 use super::checks::CHECKS;
 use super::clients::{Clients, State};
 use super::conformance_error::ConformanceError;
-use super::finding::{CheckResult, CheckStatus};
+use super::finding::{CheckResult, CheckStatus, Mistake};
 use crate::adapter::message::Answer;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
@@ -149,6 +149,7 @@ async fn all_checks(
     tell: &mut impl FnMut(&CheckResult),
 ) -> Result<(Identity, Vec<CheckResult>), ConformanceError> {
     let mut results: Vec<CheckResult> = Vec::new();
+    let mut mistakes: Vec<(&'static str, Mistake)> = Vec::new();
     let mut identity = (None, None);
     for check in CHECKS {
         // Without the first one there is nobody to ask.
@@ -156,12 +157,27 @@ async fn all_checks(
             .first()
             .is_some_and(|first| first.status == CheckStatus::Failed);
         let result = match is_lost {
-            true => CheckResult::of(
-                check,
-                CheckStatus::NotRun,
-                "not tried: it did not get ready".into(),
-            ),
-            false => told_once(clients.make(check).await?, &results),
+            true => CheckResult::not_run(check, "it did not get ready"),
+            false => {
+                let (result, mistake) = clients.make(check).await?;
+                // One mistake stops many checks. It is told where it shows first.
+                match mistakes
+                    .iter()
+                    .find(|(_, earlier)| mistake.is_that(earlier))
+                {
+                    Some((earlier, _)) => {
+                        let why = format!("stopped by the same fault as `{earlier}`");
+                        CheckResult {
+                            doc: result.doc,
+                            ..CheckResult::not_run(check, &why)
+                        }
+                    }
+                    None => {
+                        mistakes.push((check.name, mistake));
+                        result
+                    }
+                }
+            }
         };
         if results.is_empty()
             && let Some(Answer::Ready { name, version }) = clients.state.ready.clone()
@@ -172,26 +188,4 @@ async fn all_checks(
         results.push(result);
     }
     Ok((identity, results))
-}
-
-/// One mistake stops many checks. It is told where it shows first.
-fn told_once(result: CheckResult, before: &[CheckResult]) -> CheckResult {
-    // A request has another id each time, and a wait another length.
-    let words = |result: &CheckResult| result.detail.replace(|c: char| c.is_ascii_digit(), "");
-    let same = |earlier: &&CheckResult| {
-        earlier.status == CheckStatus::Failed && words(earlier) == words(&result)
-    };
-    match before.iter().find(same) {
-        Some(earlier) if result.status == CheckStatus::Failed => CheckResult {
-            status: CheckStatus::NotRun,
-            detail: format!(
-                "not tried: stopped by the same fault as `{}`",
-                earlier.check
-            ),
-            line: None,
-            log: Vec::new(),
-            ..result
-        },
-        _ => result,
-    }
 }

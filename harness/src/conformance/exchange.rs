@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::check::Stop;
-use super::finding::Problem;
+use super::finding::{Mistake, Problem};
 use crate::adapter::message::{Answer, WorkerMessage};
 
 /// A request and its answer.
@@ -51,26 +51,19 @@ impl Exchange {
             Answer::Error { message, .. } => format!("`error`: {message}"),
             other => format!("`{}`", other.reply()),
         };
-        self.wrong(format!("it answered `acquire` of a free lock with {what}"))
+        let problem = self.shows(format!("it answered `acquire` of a free lock with {what}"));
+        Err(problem.of(Mistake::NotGranted(self.answer.reply())).into())
+    }
+
+    /// What this answer shows to be wrong.
+    pub(super) fn shows(&self, what: impl Into<String>) -> Problem {
+        Problem::new(what).with_line(&self.line())
     }
 
     /// # Errors
     /// Always: this answer shows that something is wrong.
     pub(super) fn wrong<T>(&self, what: impl Into<String>) -> Result<T, Stop> {
-        Err(Problem::new(what).with_line(&self.line()).into())
-    }
-
-    /// The same, where another paragraph than that of the check says how it should be.
-    ///
-    /// # Errors
-    /// Always.
-    pub(super) fn wrong_by<T>(
-        &self,
-        paragraph: &'static str,
-        what: impl Into<String>,
-    ) -> Result<T, Stop> {
-        let problem = Problem::new(what).with_line(&self.line());
-        Err(problem.by(paragraph).into())
+        Err(self.shows(what).into())
     }
 }
 

@@ -24,6 +24,36 @@ pub struct Problem {
     pub line: Option<String>,
     /// The paragraph of `docs/protocol.md`; `None`: that of the check.
     pub paragraph: Option<&'static str>,
+    /// What other checks may find as well.
+    pub mistake: Mistake,
+}
+
+/// What is wrong, as far as one mistake stops several checks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mistake {
+    /// It broke the protocol.
+    Protocol(ProtocolFault),
+    /// It answered `init` with `error`.
+    NotReady,
+    /// It did not grant a lock that was free, with this reply.
+    NotGranted(&'static str),
+    /// It did not refuse a lock that another client has, with this reply.
+    NotRefused(&'static str),
+    /// It could not use a lock whose lease was running, with this reply.
+    LeaseNotUsed(&'static str),
+    /// No other check finds it.
+    OfCheck,
+}
+
+impl Mistake {
+    /// True if it is the same one that has stopped another check.
+    pub(super) fn is_that(&self, other: &Mistake) -> bool {
+        match (self, other) {
+            (Mistake::OfCheck, _) => false,
+            (Mistake::Protocol(one), Mistake::Protocol(other)) => one.is_like(other),
+            (one, other) => one == other,
+        }
+    }
 }
 
 impl Problem {
@@ -33,6 +63,7 @@ impl Problem {
             what: what.into(),
             line: None,
             paragraph: None,
+            mistake: Mistake::OfCheck,
         }
     }
 
@@ -40,6 +71,11 @@ impl Problem {
     pub(super) fn with_line(mut self, line: &str) -> Self {
         self.line = Some(cut(line, LINE_KEPT));
         self
+    }
+
+    /// Of a kind that other checks may find as well.
+    pub(super) fn of(self, mistake: Mistake) -> Self {
+        Problem { mistake, ..self }
     }
 
     /// By this paragraph, instead of that of the check.
@@ -60,7 +96,7 @@ impl From<ProtocolFault> for Problem {
         );
         Problem {
             paragraph: (!of_the_check).then(|| fault.paragraph()),
-            ..Problem::new(fault.to_string())
+            ..Problem::new(fault.to_string()).of(Mistake::Protocol(fault))
         }
     }
 }
@@ -107,8 +143,32 @@ pub struct CheckResult {
 }
 
 impl CheckResult {
-    /// Without anything that shows it.
-    pub(super) fn of(check: &Check, status: CheckStatus, detail: String) -> Self {
+    /// Passed, or not offered.
+    pub(super) fn of(check: &Check, judgement: Judgement) -> Self {
+        match judgement {
+            Judgement::Passed(remark) => CheckResult::blank(check, CheckStatus::Passed, remark),
+            Judgement::NotOffered(reason) => {
+                CheckResult::blank(check, CheckStatus::NotOffered, reason)
+            }
+        }
+    }
+
+    /// The check has failed.
+    pub(super) fn failed(check: &Check, problem: Problem, log: Vec<String>) -> Self {
+        CheckResult {
+            line: problem.line,
+            log,
+            doc: doc(problem.paragraph.unwrap_or(check.paragraph)),
+            ..CheckResult::blank(check, CheckStatus::Failed, problem.what)
+        }
+    }
+
+    /// It was not tried, for this reason.
+    pub(super) fn not_run(check: &Check, why: &str) -> Self {
+        CheckResult::blank(check, CheckStatus::NotRun, format!("not tried: {why}"))
+    }
+
+    fn blank(check: &Check, status: CheckStatus, detail: String) -> Self {
         CheckResult {
             check: check.name,
             about: check.about,
@@ -119,18 +179,56 @@ impl CheckResult {
             doc: doc(check.paragraph),
         }
     }
-
-    /// The check has failed.
-    pub(super) fn failed(check: &Check, problem: Problem, log: Vec<String>) -> Self {
-        CheckResult {
-            line: problem.line,
-            log,
-            doc: doc(problem.paragraph.unwrap_or(check.paragraph)),
-            ..CheckResult::of(check, CheckStatus::Failed, problem.what)
-        }
-    }
 }
 
 fn doc(paragraph: &str) -> String {
     format!("docs/protocol.md#{paragraph}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Whether both are told depends on what they are, and not on their words.
+    #[test]
+    fn fault_with_other_ids_and_times_is_the_same_mistake() {
+        let silent = |op, seconds| ProtocolFault::NoAnswer {
+            op,
+            within: Duration::from_secs(seconds),
+            wait: Duration::ZERO,
+        };
+        let protocol = |fault| Problem::from(fault).mistake;
+        for (one, other, is_that) in [
+            (
+                protocol(silent("ping", 2)),
+                protocol(silent("ping", 3)),
+                true,
+            ),
+            (
+                protocol(silent("ping", 2)),
+                protocol(silent("acquire", 2)),
+                false,
+            ),
+            (
+                protocol(ProtocolFault::wrong_id(2, 7)),
+                protocol(ProtocolFault::wrong_id(3, 8)),
+                true,
+            ),
+            (
+                Mistake::NotGranted("error"),
+                Mistake::NotGranted("error"),
+                true,
+            ),
+            (
+                Mistake::NotGranted("error"),
+                Mistake::NotGranted("refused"),
+                false,
+            ),
+            (Mistake::OfCheck, Mistake::OfCheck, false),
+        ] {
+            assert_eq!(one.is_that(&other), is_that, "{one:?}, {other:?}");
+        }
+    }
 }

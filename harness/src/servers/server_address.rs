@@ -69,6 +69,11 @@ impl ServerAddress {
         self.socket
     }
 
+    /// What it wants of its clients; `None`: nothing.
+    pub fn password(&self) -> Option<Password> {
+        self.password
+    }
+
     /// A client that gives the password with each connection.
     ///
     /// # Errors

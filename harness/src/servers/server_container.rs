@@ -17,15 +17,13 @@ use testcontainers::bollard::query_parameters::{
 };
 use testcontainers::core::{AccessMode, IntoContainerPort, Mount};
 use testcontainers::runners::AsyncRunner;
-use testcontainers::{
-    ContainerAsync, ContainerRequest, GenericImage, ImageExt, TestcontainersError,
-};
+use testcontainers::{ContainerAsync, ContainerRequest, GenericImage, ImageExt};
 use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
 use super::container_host::ContainerHost;
 use super::container_limits::confine;
-use super::engine::{self, OWNER_LABEL, RUN_LABEL};
+use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
 use super::error::io_error;
 use super::node_log::{last_words, says_ready};
 use super::server::{Answer, Server};
@@ -100,7 +98,7 @@ impl ServerContainer {
         drop(ManuallyDrop::into_inner(start));
         let name = order.name;
         let server = ServerContainer {
-            container: ManuallyDrop::new(started.map_err(failed(&name, "start the container"))?),
+            container: ManuallyDrop::new(started.map_err(refused(&name, "start the container"))?),
             name,
             log: order.log,
             engine: host.engine.clone(),
@@ -153,7 +151,7 @@ impl ServerContainer {
     /// Asks the engine where the port is published. It changes with every start.
     async fn ask_for_the_address(&self) -> Result<(), BackendError> {
         let port = self.container.get_host_port_ipv4(PORT.tcp()).await;
-        let port = port.map_err(failed(&self.name, "ask for the published port"))?;
+        let port = port.map_err(refused(&self.name, "ask for the published port"))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
         Ok(())
@@ -186,11 +184,7 @@ impl ServerContainer {
 
     async fn is_running(&self) -> Result<bool, BackendError> {
         let asked = self.container.is_running().await;
-        asked.map_err(failed(&self.name, "ask for the container's state"))
-    }
-
-    fn refused(&self, doing: &'static str) -> impl FnOnce(Error) -> BackendError + use<> {
-        engine::refused(&self.name, doing)
+        asked.map_err(refused(&self.name, "ask for the container's state"))
     }
 }
 
@@ -208,7 +202,9 @@ impl Server for ServerContainer {
             let found = self
                 .engine
                 .inspect_container(id, None::<InspectContainerOptions>);
-            let found = found.await.map_err(self.refused("inspect the container"))?;
+            let found = found
+                .await
+                .map_err(refused(&self.name, "inspect the container"))?;
             let networks = found
                 .network_settings
                 .and_then(|settings| settings.networks);
@@ -228,7 +224,7 @@ impl Server for ServerContainer {
         Box::pin(async move {
             self.must_run().await?;
             let paused = self.container.pause().await;
-            paused.map_err(failed(&self.name, "pause the container"))
+            paused.map_err(refused(&self.name, "pause the container"))
         })
     }
 
@@ -236,7 +232,7 @@ impl Server for ServerContainer {
         Box::pin(async move {
             self.must_run().await?;
             let resumed = self.container.unpause().await;
-            resumed.map_err(failed(&self.name, "resume the container"))
+            resumed.map_err(refused(&self.name, "resume the container"))
         })
     }
 
@@ -255,12 +251,12 @@ impl Server for ServerContainer {
             let id = self.container.id();
             let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
             let killed = self.engine.kill_container(id, Some(options)).await;
-            killed.map_err(self.refused("kill the container"))?;
+            killed.map_err(refused(&self.name, "kill the container"))?;
             let mut waiting = self.engine.wait_container(id, None::<WaitContainerOptions>);
             match waiting.next().await {
                 // A killed container ends with a status other than zero.
                 Some(Ok(_)) | Some(Err(Error::DockerContainerWaitError { .. })) | None => Ok(()),
-                Some(Err(error)) => Err(self.refused("wait for the container's end")(error)),
+                Some(Err(error)) => Err(refused(&self.name, "wait for the container's end")(error)),
             }
         })
     }
@@ -271,7 +267,7 @@ impl Server for ServerContainer {
                 return Err(BackendError::Up(self.name.clone()));
             }
             let started = self.container.start().await;
-            started.map_err(failed(&self.name, "start the container again"))?;
+            started.map_err(refused(&self.name, "start the container again"))?;
             self.ask_for_the_address().await?;
             server_queries::await_answer(&self.name, self.address()).await?;
             self.give_password_to_masters().await
@@ -283,7 +279,7 @@ impl Server for ServerContainer {
         Box::pin(async move {
             let text = self.log("all").await;
             let removed = engine::remove_container(&self.engine, self.container.id()).await;
-            removed.map_err(self.refused("remove the container"))?;
+            removed.map_err(refused(&self.name, "remove the container"))?;
             let doing = format!("write {}", self.log.display());
             std::fs::write(&self.log, text).map_err(io_error(doing))
         })
@@ -372,16 +368,4 @@ fn publish_on_loopback(config: &mut HostConfig) {
         format!("{PORT}/tcp"),
         Some(vec![binding]),
     )]));
-}
-
-fn failed(
-    name: &str,
-    doing: &'static str,
-) -> impl FnOnce(TestcontainersError) -> BackendError + use<> {
-    let node = name.to_owned();
-    move |source| BackendError::Container {
-        node,
-        doing,
-        source: Box::new(source),
-    }
 }

@@ -40,7 +40,6 @@ pub struct Servers {
     sentinels: Vec<Box<dyn Server>>,
     watch: Option<Watch>,
     server: record::Redis,
-    password: Password,
 }
 
 impl fmt::Debug for Servers {
@@ -80,7 +79,6 @@ impl Servers {
                 sentinels,
                 watch,
                 server,
-                password: orders.password,
             }),
             Err(error) => {
                 host.abandon().await;
@@ -102,7 +100,7 @@ impl Servers {
 
     /// What every server and Sentinel wants of its clients; `None`: nothing.
     pub fn password(&self) -> Option<Password> {
-        Some(self.password)
+        self.nodes.first()?.master.address().password()
     }
 
     /// The Sentinels and the addresses that they announce; `None` without Sentinels.

@@ -1,6 +1,9 @@
 //! `end`: it exits when its standard input ends, and leaves nothing behind.
 
+use std::process::ExitStatus;
+
 use super::{Clients, EndSeen, Outcome, RequestKind, Who, failed, passed};
+use crate::adapter::exit::in_words;
 
 pub(super) async fn end_is_clean(clients: &mut Clients) -> Outcome {
     clients.ask(Who::One, RequestKind::Ping).await?;
@@ -22,9 +25,9 @@ fn judge(end: &EndSeen) -> Outcome {
             end.left.join(", ")
         ));
     }
-    match how.as_str() {
-        "exited with status 0" => passed(),
-        _ => failed(format!(
+    match *how == in_words(ExitStatus::default()) {
+        true => passed(),
+        false => failed(format!(
             "it {how} at the end of its standard input; expected status 0"
         )),
     }

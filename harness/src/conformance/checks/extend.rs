@@ -1,6 +1,7 @@
 //! `extend`: a lease can be extended, or the adapter says that it cannot.
 
 use super::lease::{most_ms, ms};
+use super::refusal::lease_was_running;
 use super::{Answer, Clients, LockName, Outcome, Who, not_offered, passed};
 
 /// Long enough that it does not run out on a busy machine while the check waits.
@@ -29,12 +30,7 @@ pub(super) async fn extension_reaches_the_key(clients: &mut Clients) -> Outcome 
             ));
         }
         Answer::Granted { .. } => {}
-        other => {
-            return extend.wrong(format!(
-                "it answered with `{}`, although the lease was running",
-                other.reply()
-            ));
-        }
+        _ => return Err(lease_was_running(&extend)),
     }
     let keys = after.of_lock(&before, &clients.lock(lock));
     let rest_ms = keys.values().copied().max().filter(|rest| *rest >= 0);

@@ -1,6 +1,6 @@
 //! `grant`: a lock that nobody holds is granted.
 
-use super::{Answer, Clients, Outcome, Problem, Stop, Who, passed};
+use super::{Answer, Clients, Outcome, Stop, Who, passed};
 
 pub(super) async fn free_lock_is_granted(clients: &mut Clients) -> Outcome {
     let before = clients.keys().await?;
@@ -12,8 +12,8 @@ pub(super) async fn free_lock_is_granted(clients: &mut Clients) -> Outcome {
                 && before.connections == after.connections =>
         {
             let what = "nothing has connected to the server that `nodes` names";
-            let what = format!("{}; {what}", problem.what);
-            Err(Problem { what, ..problem }.by("servers").into())
+            let problem = grant.shows(format!("{}; {what}", problem.what));
+            Err(problem.by("servers").into())
         }
         released => released.and_then(|_| passed()),
     }

@@ -15,7 +15,7 @@ pub(super) async fn loss_is_noticed(clients: &mut Clients) -> Outcome {
     };
     if release.answer == claims && late.written_since(&before).is_empty() {
         let what = "it answered with `released` = true, and its key was gone before";
-        return release.wrong_by("release", what);
+        return Err(release.shows(what).by("release").into());
     }
     match is_heard {
         true => passed(),

@@ -4,7 +4,7 @@ use super::check::{Check, Outcome, Stop, failed, not_offered, passed, passed_wit
 use super::client::EndSeen;
 use super::clients::{Clients, LONG, LockName, Who};
 use super::exchange::Exchange;
-use super::finding::Problem;
+use super::finding::{Mistake, Problem};
 use super::keys::Keys;
 use crate::adapter::message::{Answer, RequestKind};
 

@@ -1,6 +1,6 @@
 //! `release`: after it the lock is free.
 
-use super::refusal::must_be_refused;
+use super::refusal::{lease_was_running, must_be_refused};
 use super::{Answer, Clients, Outcome, Problem, Who, passed_with};
 
 pub(super) async fn released_lock_is_free(clients: &mut Clients) -> Outcome {
@@ -23,12 +23,7 @@ pub(super) async fn released_lock_is_free(clients: &mut Clients) -> Outcome {
             return release
                 .wrong("it says that the lock was no longer held, and its lease was running");
         }
-        other => {
-            return release.wrong(format!(
-                "it answered with `{}`, although the lease was running",
-                other.reply()
-            ));
-        }
+        _ => return Err(lease_was_running(&release)),
     };
     if must_be_refused(&next).is_ok() {
         return release.wrong("after it had answered `released`, the next client was refused");
