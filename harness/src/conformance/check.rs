@@ -2,10 +2,10 @@
 
 use futures_util::future::LocalBoxFuture;
 
-use super::clients::{Clients, Who};
+use super::clients::Clients;
 use super::conformance_error::ConformanceError;
-use super::finding::{Judgement, Problem};
-use crate::servers::BackendError;
+use super::finding::{CheckResult, CheckStatus, Judgement, Mistake, Problem};
+use super::outcome::{Outcome, Stop};
 
 /// One check.
 #[derive(Debug, Clone, Copy)]
@@ -20,65 +20,67 @@ pub struct Check {
     pub(super) make: fn(&mut Clients) -> LocalBoxFuture<'_, Outcome>,
 }
 
-/// How a check ends.
-pub(super) type Outcome = Result<Judgement, Stop>;
+impl Check {
+    /// Makes it, and says by which mistake it failed. An adapter that broke the protocol is killed.
+    ///
+    /// # Errors
+    /// The check could not be made.
+    pub(super) async fn run(
+        &self,
+        clients: &mut Clients,
+    ) -> Result<(CheckResult, Mistake), ConformanceError> {
+        clients.begin(self.name);
+        let outcome = (self.make)(clients).await;
+        // Whatever happened, the next check finds a server that answers.
+        clients.thaw_server().await?;
+        let outcome = match outcome {
+            Ok(_) | Err(Stop::Problem(_)) => clients.events().await.map(|_| ()).and(outcome),
+            other => other,
+        };
+        let (problem, log) = match outcome {
+            Ok(judgement) => return Ok((self.result(judgement), Mistake::OfCheck)),
+            Err(Stop::Problem(problem)) => (problem, Vec::new()),
+            Err(Stop::Broken(who, problem)) => (problem, clients.dismiss(who).await),
+            Err(Stop::Failed(error)) => return Err(error),
+        };
+        let mistake = problem.mistake.clone();
+        Ok((self.failed(problem, log), mistake))
+    }
 
-/// Why a check ends without a judgement.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// The adapter does not do what it should. The next check may ask it.
-    Problem(Problem),
-    /// This client broke the protocol, and has to be killed.
-    Broken(Who, Problem),
-    /// The check itself cannot go on.
-    Failed(ConformanceError),
-}
+    fn result(&self, judgement: Judgement) -> CheckResult {
+        match judgement {
+            Judgement::Passed(remark) => self.blank(CheckStatus::Passed, remark),
+            Judgement::NotOffered(reason) => self.blank(CheckStatus::NotOffered, reason),
+        }
+    }
 
-impl From<Problem> for Stop {
-    fn from(problem: Problem) -> Self {
-        Stop::Problem(problem)
+    fn failed(&self, problem: Problem, log: Vec<String>) -> CheckResult {
+        CheckResult {
+            line: problem.line,
+            log,
+            doc: doc(problem.paragraph.unwrap_or(self.paragraph)),
+            ..self.blank(CheckStatus::Failed, problem.what)
+        }
+    }
+
+    /// It was not tried, for this reason.
+    pub(super) fn not_run(&self, why: &str) -> CheckResult {
+        self.blank(CheckStatus::NotRun, format!("not tried: {why}"))
+    }
+
+    fn blank(&self, status: CheckStatus, detail: String) -> CheckResult {
+        CheckResult {
+            check: self.name,
+            about: self.about,
+            status,
+            detail,
+            line: None,
+            log: Vec::new(),
+            doc: doc(self.paragraph),
+        }
     }
 }
 
-impl From<BackendError> for Stop {
-    fn from(error: BackendError) -> Self {
-        Stop::Failed(error.into())
-    }
-}
-
-impl From<redis::RedisError> for Stop {
-    fn from(error: redis::RedisError) -> Self {
-        Stop::Failed(error.into())
-    }
-}
-
-/// Passed, and nothing to remark.
-pub(super) fn passed() -> Outcome {
-    passed_with("")
-}
-
-/// Passed, with a remark.
-pub(super) fn passed_with(remark: impl Into<String>) -> Outcome {
-    Ok(Judgement::Passed(remark.into()))
-}
-
-/// Not offered, with the reason.
-pub(super) fn not_offered(reason: impl Into<String>) -> Outcome {
-    Ok(Judgement::NotOffered(reason.into()))
-}
-
-/// Failed, where no line shows it.
-pub(super) fn failed<T>(what: impl Into<String>) -> Result<T, Stop> {
-    Err(Problem::new(what).into())
-}
-
-/// `passed`, `not offered: …` or what is wrong.
-#[cfg(test)]
-pub(super) fn words(outcome: Outcome) -> String {
-    match outcome {
-        Ok(Judgement::Passed(_)) => "passed".into(),
-        Ok(Judgement::NotOffered(reason)) => format!("not offered: {reason}"),
-        Err(Stop::Problem(problem)) => problem.what,
-        Err(other) => format!("{other:?}"),
-    }
+fn doc(paragraph: &str) -> String {
+    format!("docs/protocol.md#{paragraph}")
 }

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 
-use super::check::{Check, Stop};
 use super::client::Client;
-use super::conformance_error::ConformanceError;
 use super::exchange::Exchange;
-use super::finding::{CheckResult, Mistake};
+use super::finding::Mistake;
 use super::keys::KeysSeen;
+use super::outcome::{Stop, Who};
 use crate::adapter::message::{Answer, Notification, PROTOCOL, RequestKind};
 use crate::clock::Clock;
 use crate::entropy;
@@ -24,15 +23,6 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// So many leases last longer than a check.
 pub(super) const LONG: f64 = 20.0;
-
-/// One of the two processes of the adapter. Each is one client of the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Who {
-    /// The first.
-    One,
-    /// Its competitor.
-    Two,
-}
 
 /// One of the two locks of a check. No other check has the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,32 +71,11 @@ pub(super) struct State {
 }
 
 impl Clients {
-    /// Makes one check, and says by which mistake it failed. An adapter that broke the protocol is killed.
-    ///
-    /// # Errors
-    /// The check could not be made.
-    pub(super) async fn make(
-        &mut self,
-        check: &Check,
-    ) -> Result<(CheckResult, Mistake), ConformanceError> {
-        self.state.check = check.name;
+    /// Begins a check: it gives the locks their names.
+    pub(super) fn begin(&mut self, check: &'static str) {
+        self.state.check = check;
         self.state.events.clear();
         self.state.is_settled = false;
-        let outcome = (check.make)(self).await;
-        // Whatever happened, the next check finds a server that answers.
-        self.thaw_server().await?;
-        let outcome = match outcome {
-            Ok(_) | Err(Stop::Problem(_)) => self.events().await.map(|_| ()).and(outcome),
-            other => other,
-        };
-        let (problem, log) = match outcome {
-            Ok(judgement) => return Ok((CheckResult::of(check, judgement), Mistake::OfCheck)),
-            Err(Stop::Problem(problem)) => (problem, Vec::new()),
-            Err(Stop::Broken(who, problem)) => (problem, self.dismiss(who).await),
-            Err(Stop::Failed(error)) => return Err(error),
-        };
-        let mistake = problem.mistake.clone();
-        Ok((CheckResult::failed(check, problem, log), mistake))
     }
 
     /// The name of a lock of this check.

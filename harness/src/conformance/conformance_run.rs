@@ -157,9 +157,9 @@ async fn all_checks(
             .first()
             .is_some_and(|first| first.status == CheckStatus::Failed);
         let result = match is_lost {
-            true => CheckResult::not_run(check, "it did not get ready"),
+            true => check.not_run("it did not get ready"),
             false => {
-                let (result, mistake) = clients.make(check).await?;
+                let (result, mistake) = check.run(clients).await?;
                 // One mistake stops many checks. It is told where it shows first.
                 match mistakes
                     .iter()
@@ -169,7 +169,7 @@ async fn all_checks(
                         let why = format!("stopped by the same fault as `{earlier}`");
                         CheckResult {
                             doc: result.doc,
-                            ..CheckResult::not_run(check, &why)
+                            ..check.not_run(&why)
                         }
                     }
                     None => {

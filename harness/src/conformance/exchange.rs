@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::check::Stop;
 use super::finding::{Mistake, Problem};
+use super::outcome::Stop;
 use crate::adapter::message::{Answer, WorkerMessage};
 
 /// A request and its answer.

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::check::Check;
 use crate::adapter::protocol_fault::{LINE_KEPT, MalformedLine, ProtocolFault, cut};
 
 /// What a check says of an adapter that did nothing wrong.
@@ -140,49 +139,6 @@ pub struct CheckResult {
     pub log: Vec<String>,
     /// Where the protocol says how it should be: `docs/protocol.md#release`.
     pub doc: String,
-}
-
-impl CheckResult {
-    /// Passed, or not offered.
-    pub(super) fn of(check: &Check, judgement: Judgement) -> Self {
-        match judgement {
-            Judgement::Passed(remark) => CheckResult::blank(check, CheckStatus::Passed, remark),
-            Judgement::NotOffered(reason) => {
-                CheckResult::blank(check, CheckStatus::NotOffered, reason)
-            }
-        }
-    }
-
-    /// The check has failed.
-    pub(super) fn failed(check: &Check, problem: Problem, log: Vec<String>) -> Self {
-        CheckResult {
-            line: problem.line,
-            log,
-            doc: doc(problem.paragraph.unwrap_or(check.paragraph)),
-            ..CheckResult::blank(check, CheckStatus::Failed, problem.what)
-        }
-    }
-
-    /// It was not tried, for this reason.
-    pub(super) fn not_run(check: &Check, why: &str) -> Self {
-        CheckResult::blank(check, CheckStatus::NotRun, format!("not tried: {why}"))
-    }
-
-    fn blank(check: &Check, status: CheckStatus, detail: String) -> Self {
-        CheckResult {
-            check: check.name,
-            about: check.about,
-            status,
-            detail,
-            line: None,
-            log: Vec::new(),
-            doc: doc(check.paragraph),
-        }
-    }
-}
-
-fn doc(paragraph: &str) -> String {
-    format!("docs/protocol.md#{paragraph}")
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! - [`client`]: one process of the adapter, with patience that ends
 //! - [`exchange`]: a request and its answer
 //! - [`keys`]: the keys of the server
+//! - [`outcome`]: how a check ends
 //! - [`finding`]: what came out
 //! - [`conformance_run`]: server, adapter and all checks, from start to end
 
@@ -19,6 +20,7 @@ mod conformance_run;
 mod exchange;
 pub mod finding;
 mod keys;
+mod outcome;
 
 pub use conformance_error::ConformanceError;
 pub use conformance_run::{ConformanceReport, ConformanceSetup, check_adapter};

@@ -1,14 +1,10 @@
-//! Starts servers in containers of their own, published on loopback only.
+//! What the containers of a run's servers have in common.
 
-use futures_util::future::LocalBoxFuture;
 use picklock_scenarios::Persistence;
 use testcontainers::bollard::Docker;
 
 use super::reaper::ContainerWatch;
-use super::server::{Answer, Host, Server};
-use super::server_container::ServerContainer;
-use super::server_order::ServerOrder;
-use super::{BackendError, Image, Layout, Reaper, container_removal, engine, server_network};
+use super::{BackendError, Image, Layout, Reaper, engine, server_network};
 
 /// What all containers of a run's servers have in common.
 pub(super) struct ContainerHost {
@@ -23,7 +19,7 @@ pub(super) struct ContainerHost {
     /// The user that a server with data of ours must run as so that its files are ours; `None` for the
     /// user that the image chooses.
     pub user: Option<String>,
-    watch: ContainerWatch,
+    pub watch: ContainerWatch,
 }
 
 impl ContainerHost {
@@ -60,29 +56,5 @@ impl ContainerHost {
     /// The value of the label `picklock.run`.
     pub(super) fn run(&self) -> &str {
         self.watch.run()
-    }
-}
-
-impl Host for ContainerHost {
-    fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>> {
-        Box::pin(async move {
-            let started = ServerContainer::start(self, order).await?;
-            Ok(Box::new(started) as Box<dyn Server>)
-        })
-    }
-
-    fn abandon(&self) -> LocalBoxFuture<'_, ()> {
-        Box::pin(async move {
-            container_removal::remove_run(self.run()).await;
-        })
-    }
-
-    fn end(self: Box<Self>) -> LocalBoxFuture<'static, ()> {
-        // The network is left.
-        Box::pin(self.watch.end())
-    }
-
-    fn run_id(&self) -> Option<&str> {
-        Some(self.run())
     }
 }

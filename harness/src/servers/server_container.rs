@@ -1,4 +1,4 @@
-//! A server in a container.
+//! A server in a container, published on loopback only.
 
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
@@ -26,9 +26,11 @@ use super::container_limits::confine;
 use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
 use super::error::io_error;
 use super::node_log::{last_words, says_ready};
-use super::server::{Answer, Server};
+use super::server::{Answer, Host, Server};
 use super::server_order::ServerOrder;
-use super::{BackendError, Password, ServerAddress, ShiftedWallClock, server_queries};
+use super::{
+    BackendError, Password, ServerAddress, ShiftedWallClock, container_removal, server_queries,
+};
 
 /// Redis's port inside a container.
 const PORT: u16 = 6379;
@@ -46,6 +48,30 @@ const START_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where the images let their server keep its data.
 const DATA: &str = "/data";
+
+impl Host for ContainerHost {
+    fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>> {
+        Box::pin(async move {
+            let started = ServerContainer::start(self, order).await?;
+            Ok(Box::new(started) as Box<dyn Server>)
+        })
+    }
+
+    fn abandon(&self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(async move {
+            container_removal::remove_run(self.run()).await;
+        })
+    }
+
+    fn end(self: Box<Self>) -> LocalBoxFuture<'static, ()> {
+        // The network is left.
+        Box::pin(container_removal::end(self.watch))
+    }
+
+    fn run_id(&self) -> Option<&str> {
+        Some(self.run())
+    }
+}
 
 /// One server in a container of its own.
 pub(super) struct ServerContainer {

@@ -4,30 +4,16 @@ use std::fmt;
 use std::path::Path;
 
 use futures_util::future::{join_all, try_join_all};
-use picklock_scenarios::{Capability, Persistence};
+use picklock_scenarios::Capability;
 
 use super::container_host::ContainerHost;
+use super::layout::Layout;
 use super::server::{Host, Server};
 use super::server_node::Node;
 use super::server_order::Orders;
 use super::server_process::ProcessHost;
 use super::{BackendError, Password, Reaper, ServerAddress, ServerKind, Watch, server_queries};
 use crate::record;
-
-/// Which servers a run wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// Independent nodes.
-    pub nodes: usize,
-    /// Replicas of each node.
-    pub replicas: usize,
-    /// Sentinels that watch all nodes.
-    pub sentinels: usize,
-    /// What each server keeps across a restart.
-    pub persistence: Persistence,
-    /// True: servers are started in such a way that their wall clocks can be shifted.
-    pub clocks_shift: bool,
-}
 
 /// The Redis servers of a run. Nodes and replicas are numbered from 0; a number that the layout
 /// does not have is an error of the caller, and panics.

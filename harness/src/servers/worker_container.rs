@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use super::container_limits::confine;
 use super::engine::{self, OWNER_LABEL, RUN_LABEL, refused};
 use super::reaper::ContainerWatch;
-use super::{BackendError, Reaper};
+use super::{BackendError, Reaper, container_removal};
 
 /// The time between two looks at whether a container has started.
 const LOOK: Duration = Duration::from_millis(20);
@@ -117,7 +117,7 @@ impl WorkerContainers {
 
     /// Removes what is left of them.
     pub async fn end(self) {
-        self.watch.end().await;
+        container_removal::end(self.watch).await;
     }
 }
 

@@ -38,7 +38,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::conformance::check::words;
+    use crate::conformance::outcome::words;
 
     #[test]
     fn an_end_is_clean_or_is_told() {

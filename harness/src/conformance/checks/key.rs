@@ -46,7 +46,7 @@ fn judge([name, other]: &[String; 2], first: &Keys, second: &Exchange, both: &Ke
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::check::words;
+    use crate::conformance::outcome::words;
 
     const LOCK: &str = "picklock:test";
     const OTHER: &str = "picklock:test:other";

@@ -88,7 +88,7 @@ pub(super) fn ms(number: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::check::words;
+    use crate::conformance::outcome::words;
 
     /// The grant came between 100 ms and 110 ms, and the look at 120 ms.
     fn judged(grant: &Exchange, rest_ms: i64) -> String {

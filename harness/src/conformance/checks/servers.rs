@@ -33,7 +33,7 @@ fn judge(given: SocketAddr, peers: &BTreeSet<SocketAddr>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::check::words;
+    use crate::conformance::outcome::words;
 
     #[test]
     fn only_the_server_that_was_given_may_be_connected() {

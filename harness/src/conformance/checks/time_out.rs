@@ -36,7 +36,7 @@ fn judge(frozen: &Exchange, wrote: bool) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::check::words;
+    use crate::conformance::outcome::words;
 
     /// `definite` is only a lie where the command was executed after all.
     #[test]

@@ -19,7 +19,7 @@ use std::time::Duration;
 pub use helper::run_reaper;
 use order::{Belonging, Order};
 
-use super::{ProcessIdentity, container_removal};
+use super::ProcessIdentity;
 use crate::process_stat::ProcessStat;
 
 /// What the helper writes when it is ready. From then on, no signal from a terminal ends it.
@@ -103,11 +103,9 @@ impl ContainerWatch {
         &self.run
     }
 
-    /// Removes what is left of them, with their network. The helper looks for what cannot be removed.
-    pub(super) async fn end(self) {
-        if container_removal::remove_run(&self.run).await {
-            self.line.forget(&Belonging::Containers(self.run.clone()));
-        }
+    /// They are removed; the helper need not look for them.
+    pub(super) fn settle(self) {
+        self.line.forget(&Belonging::Containers(self.run.clone()));
     }
 }
 
