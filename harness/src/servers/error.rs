@@ -2,9 +2,6 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use testcontainers::TestcontainersError;
-use testcontainers::bollard;
-
 use super::ServerAddress;
 use super::program_fault::ProgramFault;
 use super::reaper::ReaperError;
@@ -187,16 +184,6 @@ pub enum BackendError {
         /// The error of the engine.
         why: String,
     },
-    /// A container could not be handled.
-    #[error("{node}: cannot {doing}: {source}")]
-    Container {
-        /// Which server.
-        node: String,
-        /// What was tried.
-        doing: &'static str,
-        /// What went wrong.
-        source: Box<TestcontainersError>,
-    },
     /// The engine refused.
     #[error("{node}: the container engine cannot {doing}: {source}")]
     Refused {
@@ -204,8 +191,8 @@ pub enum BackendError {
         node: String,
         /// What was tried.
         doing: &'static str,
-        /// The error of the engine.
-        source: Box<bollard::errors::Error>,
+        /// What it said.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The engine gave a container no address.
     #[error("{0}: the container engine gave it no address in a network of its own")]

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use picklock_harness::servers::{
-    BackendError, Binary, Image, Layout, ProcessServers, Reaper, ReaperError, RunDir,
+    BackendError, Binary, Image, Layout, Reaper, ReaperError, RunDir, ServerKind, Servers,
 };
 use picklock_scenarios::Persistence;
 
@@ -26,7 +26,7 @@ fn text(error: &BackendError, dir: &RunDir) -> String {
 
 async fn start(program: &Path, dir: &RunDir, reaper: &Reaper) -> BackendError {
     let binary = Binary::find(Some(program)).unwrap();
-    ProcessServers::start(&binary, LAYOUT, dir.path(), reaper)
+    Servers::start(&ServerKind::Process(binary), LAYOUT, dir.path(), reaper)
         .await
         .unwrap_err()
 }
