@@ -8,7 +8,7 @@ pub const SCRIPTS: &[&str] = &[
     r#"return\scjson.encode({ARGV[1],tonumber(ARGV[2]),{a=KEYS[1]}})"#,
     r#"return\scjson.encode(redis.call('lrange','l1',0,-1))"#,
     r#"return\scjson.encode(redis.call('hgetall','h1'))"#,
-    r#"local\sok,d=pcall(cjson.decode,redis.call('get','s1'))\nreturn\s{tostring(ok),type(d)}"#,
+    r#"return\stype(cjson.decode(redis.call('get','s1')))"#,
     r#"return\scjson.encode(cjson.decode('{"a":"'..ARGV[1]..'"}'))"#,
     r#"return\scjson.encode(tonumber(ARGV[1]))"#,
     r#"return\scjson.encode({[tonumber(ARGV[2])\sor\s'x']=ARGV[1]})"#,

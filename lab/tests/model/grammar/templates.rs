@@ -15,7 +15,7 @@ pub const TEMPLATES: &[(u32, &str)] = &[
     (6, "INCR {s}"),
     (3, "DECR {s}"),
     (5, "INCRBY {s} {n}"),
-    (4, "DECRBY {s} {n}"),
+    (4, "DECRBY {s} {i}"),
     (3, "STRLEN {s}"),
     (4, "GETRANGE {s} {i} {i}"),
     // Keys and expiry.
