@@ -129,7 +129,7 @@ fn what_cannot_be_compared_is_named_and_is_no_difference() {
     others[0].tally.clear();
     others[1].scenario_hash = "1".repeat(40);
     others.remove(2);
-    let unknown = [(Property::Exclusion, Verdict::unknown("it stood still"))];
+    let unknown = [(Property::Exclusion, crate::unjudged("it stood still"))];
     others[2] = cell("redlock", "gc-pause", &unknown);
     let mut matrix = on("valkey", "9.1.2", others);
     matrix.matrix.interrupted = true;
@@ -185,7 +185,7 @@ fn several_backends_and_runs_and_options_are_kept_apart() {
 fn servers_are_compared_with_each_other_and_not_only_with_the_first() {
     let with = |verdict: Verdict| vec![cell("redlock", "calm", &[(Property::Lease, verdict)])];
     let parts = vec![
-        on("redis", "7.0.15", with(Verdict::unknown("it stood still"))),
+        on("redis", "7.0.15", with(crate::unjudged("it stood still"))),
         on("redis", "8.0.2", with(Verdict::held())),
         on("valkey", "9.1.2", with(violated(Cause::Race, &[]))),
     ];

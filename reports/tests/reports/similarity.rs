@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use picklock_reports::matrix::{Standard, similarity, similarity_in_words};
 use picklock_reports::report_input::ReportInput;
 use picklock_scenarios::Scenario;
-use picklock_verdicts::check::{Cause, Property, Verdict};
+use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::expectation::{Expected, Tables};
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
@@ -96,7 +96,7 @@ fn a_lock_like_none_is_closest_to_one() {
 #[test]
 fn what_was_not_judged_is_no_evidence() {
     let unknown = |scenario: &str| {
-        let all = Property::ALL.map(|property| (property, Verdict::unknown("too little")));
+        let all = Property::ALL.map(|property| (property, crate::unjudged("too little")));
         cell("mine", scenario, &all)
     };
     assert_eq!(said(&[unknown("late"), unknown("pause")], "careful"), None);
