@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use picklock_harness::assemble::{About, assemble};
-use picklock_harness::check::{judge, machine_too_slow};
+use picklock_harness::check::{judge, machine_was_too_slow};
 use picklock_harness::custody::write_custody;
 use picklock_harness::history::write_history;
 use picklock_harness::latency;
@@ -89,9 +89,11 @@ pub async fn execute(
         chosen = choosing => chosen?,
     };
     let spec = request.in_backend(chosen.name());
-    announce(&spec, &chosen, reporting);
+    if !reporting.once {
+        announce(&spec, &chosen, reporting);
+    }
     let (mut output, mut record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
-    if !reporting.once && !record.interrupted && machine_too_slow(&record.verdicts) {
+    if !reporting.once && !record.interrupted && machine_was_too_slow(&record.verdicts) {
         let line = "this machine was too slow for the run, so it is made once more\n";
         match reporting.json {
             true => print::err(line),

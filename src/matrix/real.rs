@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use picklock_harness::check::machine_too_slow;
+use picklock_harness::check::machine_was_too_slow;
 use picklock_harness::clock::Clock;
 use picklock_harness::context::millis;
 use picklock_harness::record::RunRecord;
@@ -114,7 +114,7 @@ impl Work {
             let ended = self.run(&spec, out.as_deref()).await;
             drop(permits);
             let report = match ended {
-                Ok(Some(result)) if machine_too_slow(&result.verdicts) => {
+                Ok(Some(result)) if machine_was_too_slow(&result.verdicts) => {
                     self.spoiled.borrow_mut().push(Rerun {
                         index,
                         spec,
@@ -161,7 +161,7 @@ impl Work {
     async fn repeated(&self, run: Rerun) -> Result<Option<RunResult>, String> {
         let mut result = run.result;
         for repeats in 1..=REPEATS {
-            if !machine_too_slow(&result.verdicts) || self.fruitless.get() >= FRUITLESS {
+            if !machine_was_too_slow(&result.verdicts) || self.fruitless.get() >= FRUITLESS {
                 break;
             }
             if self.interrupt.is_wanted() {
@@ -176,7 +176,7 @@ impl Work {
                 None => return Ok(None),
             }
             result.repeats = repeats;
-            match machine_too_slow(&result.verdicts) {
+            match machine_was_too_slow(&result.verdicts) {
                 true => self.fruitless.set(self.fruitless.get() + 1),
                 false => self.fruitless.set(0),
             }
@@ -273,12 +273,9 @@ fn result_of(record: RunRecord, elapsed_ms: u64) -> RunResult {
     }
 }
 
-/// What the run wrote about its end, without the line about its backend.
+/// What the run wrote about its end.
 fn why(code: Option<i32>, stderr: &str) -> String {
-    let lines = stderr.lines().filter(|line| !line.starts_with("backend "));
-    let text: Vec<&str> = lines.collect();
-    let text = text.join("\n");
-    let text = text.trim().trim_start_matches("picklock: ");
+    let text = stderr.trim().trim_start_matches("picklock: ");
     match (text.is_empty(), code) {
         (false, _) => text.to_owned(),
         (true, Some(code)) => format!("the run ended with exit code {code} and no message"),

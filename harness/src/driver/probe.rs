@@ -13,7 +13,7 @@ use crate::adapter::message::{Answer, PROTOCOL, RequestKind};
 use crate::backend::Backend;
 use crate::context::{RunContext, millis};
 use crate::entropy;
-use crate::history::{EventKind, LAST_LOOK};
+use crate::history::EventKind;
 
 /// Lets an additional client take each lock once, and then examines the keys that are left in
 /// Redis.
@@ -45,13 +45,11 @@ fn nobody_answers<W>(context: &RunContext<W>) -> bool {
     })
 }
 
-/// Without this look it is not known what was left behind.
+/// Without this inspection it is not known what was left behind.
 fn failed<W>(context: &RunContext<W>, reason: String) {
-    context.recorder.write(EventKind::FaultMissed {
-        fault: LAST_LOOK.into(),
-        reason,
-        optional: false,
-    });
+    context
+        .recorder
+        .write(EventKind::FinalInspectionFailed { reason });
 }
 
 async fn start<W: Backend>(

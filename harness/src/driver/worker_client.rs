@@ -17,7 +17,7 @@ use crate::adapter::process::WorkerOutput;
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::backend::{Backend, Session};
 use crate::context::RunContext;
-use crate::history::{EventKind, LAST_LOOK, Misbehaviour};
+use crate::history::{EventKind, Misbehaviour};
 
 /// Why a worker gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -326,11 +326,7 @@ fn note_misbehaviour<W>(
             detail,
         }
     } else {
-        EventKind::FaultMissed {
-            fault: LAST_LOOK.into(),
-            reason: detail,
-            optional: false,
-        }
+        EventKind::FinalInspectionFailed { reason: detail }
     };
     context.recorder.write(what);
 }

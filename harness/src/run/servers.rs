@@ -90,9 +90,13 @@ pub(super) async fn run(
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
     let down = take_down(&backend, &reaper, Shutdown::begin(interrupt)).await;
-    let ran = ran.map_err(|error| match wire.take_shortages().join("; ") {
-        none if none.is_empty() => with_log(error, dir.path()),
-        shortages => RunFailure::Shortage(shortages),
+    let ran = ran.map_err(|error| {
+        let shortages = wire.take_shortages();
+        if shortages.is_empty() {
+            return with_log(error, dir.path());
+        }
+        let words: Vec<String> = shortages.iter().map(ToString::to_string).collect();
+        RunFailure::Shortage(words.join("; "))
     })?;
     down?;
     Ok(RunOutput {
