@@ -2,23 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use picklock_harness::record::Cell;
-use picklock_harness::run::simulation;
+use picklock_harness::run::RunFailure;
+use picklock_harness::sim::{self, Simulation};
 use tokio::sync::mpsc;
 
-use super::cell_builder::CellBuilder;
+use super::cell_builder::{CellBuilder, JudgedRun};
+use super::child_run::ChildRuns;
 use super::directory::{MatrixDirectory, RunConditions, StoredState};
+use super::pieces::Pieces;
 use super::progress::{MatrixProgress, RunReport};
 use super::request::MatrixRequest;
+use super::rerun::{Reruns, is_spoiled};
+use super::runner::Runner;
 use super::selection::Task;
-use super::{real, simulated};
+use super::work::Work;
 use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::lock;
-use crate::scenario::{keep, record};
+use crate::run::record;
 
 /// The runs of a matrix.
 pub struct MatrixRun {
@@ -116,31 +120,47 @@ impl MatrixRun {
         if missing.is_empty() || interrupt.is_wanted() {
             return Ok(());
         }
-        let (tell, mut told) = mpsc::unbounded_channel();
-        let stop = Arc::new(AtomicBool::new(false));
         let is_sim = backend.servers.is_none();
-        match is_sim {
-            true => simulated::start(&missing, self.seeds, jobs, Arc::clone(&stop), tell),
-            false => {
-                let directory = self.directory.as_ref();
-                real::start(&missing, self.seeds, jobs, directory, interrupt, tell);
-            }
-        }
+        let runner = match is_sim {
+            true => Runner::Simulation,
+            false => Runner::Servers(ChildRuns {
+                directory: self.directory.clone(),
+                interrupt: interrupt.clone(),
+            }),
+        };
+        let runner = Arc::new(runner);
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let pieces = Pieces::of(&missing, self.seeds, runner.largest_piece());
+        let work = Work::new(Arc::clone(&runner), pieces, jobs, interrupt.clone(), tell);
+        tokio::task::spawn_local(work.run());
+        let mut spoiled = Vec::new();
         loop {
             let report = tokio::select! {
                 biased;
                 // Simulations leave nothing behind, so there is no need to wait for them. Runs on
                 // real servers end in order by themselves, and so do their reports.
-                () = interrupt.clone().wanted(), if is_sim => {
-                    stop.store(true, Ordering::Relaxed);
-                    return Ok(());
-                }
+                () = interrupt.clone().wanted(), if is_sim => return Ok(()),
                 report = told.recv() => report,
             };
             match report {
-                Some(report) => self.take(report, backend)?,
                 None => break,
+                Some(RunReport::Begun(index)) => self.progress.begun(self.tasks[index].title()),
+                Some(RunReport::Ended(index, _, Ok(run))) if is_spoiled(&run) => {
+                    spoiled.push((index, run));
+                }
+                Some(RunReport::Ended(index, seed, result)) => {
+                    self.take(index, seed, result, backend)?;
+                }
             }
+        }
+        // At the end, one by one: nothing runs beside them then.
+        let mut reruns = Reruns::default();
+        for (index, run) in spoiled {
+            let (seed, task) = (run.seed, Arc::clone(&self.tasks[index]));
+            let Some(result) = reruns.rerun(&task, run, &runner, interrupt).await else {
+                break;
+            };
+            self.take(index, seed, result, backend)?;
         }
         if !interrupt.is_wanted() {
             self.give_up(&missing);
@@ -164,36 +184,32 @@ impl MatrixRun {
         }
     }
 
-    fn take(&mut self, report: RunReport, backend: &ChosenBackend) -> Result<(), Failure> {
-        let index = match report {
-            RunReport::Begun(index) => {
-                self.progress.begun(self.tasks[index].title());
-                return Ok(());
+    /// A run has ended.
+    fn take(
+        &mut self,
+        index: usize,
+        seed: u64,
+        result: Result<Box<JudgedRun>, String>,
+        backend: &ChosenBackend,
+    ) -> Result<(), Failure> {
+        let builder = self.builders.entry(index).or_default();
+        let task = &self.tasks[index];
+        let loser = match result {
+            Err(reason) => {
+                builder.failed(seed, reason);
+                Some(seed)
             }
-            RunReport::Failed(index, seed, reason) => {
-                self.builders.entry(index).or_default().failed(seed, reason);
-                if let Some(directory) = &self.directory {
-                    directory.discard(&self.tasks[index], seed);
-                }
-                index
-            }
-            RunReport::Ran(index, result) => {
-                let builder = self.builders.entry(index).or_default();
-                let (task, seed) = (&self.tasks[index], result.seed);
+            Ok(run) => {
                 let before = builder.shown_seed();
-                let is_shown = builder.add(task, *result);
-                let loser = if is_shown { before } else { Some(seed) };
-                if let (Some(directory), Some(loser), Some(_)) =
-                    (&self.directory, loser, &backend.servers)
-                {
-                    directory.discard(task, loser);
-                }
-                index
+                let is_shown = builder.add(task, *run);
+                if is_shown { before } else { Some(seed) }
             }
         };
+        if let (Some(directory), Some(loser)) = (&self.directory, loser) {
+            directory.discard(task, loser);
+        }
         self.progress.ran();
-        let runs = self.builders.get(&index).map(CellBuilder::runs);
-        match runs == Some(self.seeds) {
+        match builder.runs() == self.seeds {
             true => self.complete(index, backend),
             false => Ok(()),
         }
@@ -248,7 +264,12 @@ fn keep_simulated(
 ) -> Result<(), Failure> {
     let spec = task.spec.with_seed(seed);
     let lock = lock::in_process(&spec.lock)?;
-    let output = simulation(&spec, lock, true).map_err(Failure::of_run)?;
-    let record = record(&spec, backend, &output);
-    keep(&directory.shown(task)?, &spec, &output, &record)
+    let simulation = Simulation {
+        spec: spec.clone(),
+        lock,
+        logs_commands: true,
+    };
+    let result = sim::run(simulation).map_err(|error| Failure::of_run(RunFailure::from(error)))?;
+    let record = record(&spec, backend, &result);
+    directory.shown(task)?.keep(&spec, &result, &record)
 }

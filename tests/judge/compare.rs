@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use picklock_harness::check;
 use picklock_harness::history::write_history;
 use picklock_harness::lock_factory::LockFactory;
-use picklock_harness::run::simulation;
-use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice, resolve_scenario};
+use picklock_harness::sim::{Simulation, run};
+use picklock_harness::spec::RunSpec;
 use picklock_impls::BuiltInLock;
-use picklock_scenarios::{BackendName, Scenario};
+use picklock_scenarios::Scenario;
 use serde_json::Value;
 
 use super::answer::{Answer, Finding};
@@ -28,25 +28,22 @@ pub struct Ran {
 pub fn simulate(lock: &'static BuiltInLock, scenario: Scenario, seed: u64) -> Option<Ran> {
     let factory = LockFactory::of(lock);
     let about = factory.spec(&BTreeMap::new());
-    let scenario = resolve_scenario(scenario, &about, Overrides::default()).ok()?;
-    let spec = RunSpec {
-        lock: about,
-        scenario: scenario.clone(),
-        source: ScenarioSource::Program,
-        backend: BackendName::Sim,
-        servers: ServerChoice::default(),
-        seed,
-        overrides: Overrides::default(),
+    let spec = RunSpec::simulated(about, scenario, seed).resolved().ok()?;
+    let scenario = spec.scenario.clone();
+    let simulation = Simulation {
+        spec,
+        lock: factory,
+        logs_commands: false,
     };
-    let output = simulation(&spec, factory, false).unwrap_or_else(|error| panic!("{error}"));
+    let result = run(simulation).unwrap_or_else(|error| panic!("{error}"));
     let mut text = Vec::new();
-    write_history(&output.history, &mut text).expect("a history can be written");
+    write_history(&result.history, &mut text).expect("a history can be written");
     Some(Ran {
         lock: lock.name.to_owned(),
         scenario,
         seed,
         history: String::from_utf8(text).expect("JSON is UTF-8"),
-        verdicts: serde_json::to_value(check::judge(&output.history)).expect("verdicts are JSON"),
+        verdicts: serde_json::to_value(check::judge(&result.history)).expect("verdicts are JSON"),
     })
 }
 

@@ -12,7 +12,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::backend::Backend;
-use crate::context::{PART_OF_LEASE, RunContext, millis};
+use crate::clock::millis;
+use crate::context::RunContext;
 use crate::history::EventKind;
 
 /// Pause between two checks.
@@ -22,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// time cannot stall.
 pub(super) async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
     let clock = &context.clock;
-    let long = context.plan.ttl / PART_OF_LEASE;
+    let long = context.spec.shortest_delay();
     loop {
         let due = clock.elapsed() + LOOK;
         tokio::time::sleep(LOOK).await;

@@ -22,11 +22,11 @@ use super::connection_state::{ConnectionDirection, Path};
 use super::frame::{CommandTag, Frame, Payload};
 use super::network_state::NetworkState;
 use super::node::Node;
+use super::sim_time::SimTime;
 use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
-use crate::account::KeyRecord;
 use crate::clock::Clock;
-use crate::history::{Event, EventKind};
+use crate::history::Event;
 use crate::model::Reply;
 use crate::wire::{
     Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests, WireLog,
@@ -60,10 +60,8 @@ pub(super) struct Network {
     seed: u64,
     /// Where what passes is logged, if a log is wanted.
     pub(super) log: Option<WireLog>,
-    /// What was sent to the nodes, if their account is also made from what they tell.
+    /// What was sent to the nodes, if they are observed.
     pub(super) sent: Option<Rc<SentRequests>>,
-    /// What the nodes had told when the run's account was taken.
-    pub(super) told: Cell<Option<Result<Vec<Event>, String>>>,
     /// An empty buffer for the next submissions.
     spare: Cell<Vec<Submission>>,
     /// Buffers of commands that were executed, to be reused.
@@ -95,7 +93,6 @@ impl Network {
             seed: wiring.seed,
             log: wiring.log,
             sent: wiring.sent,
-            told: Cell::default(),
             spare: Cell::default(),
             used: RefCell::default(),
         })
@@ -328,9 +325,11 @@ impl Network {
 
     /// The changes of all nodes' keys, as events of the run's history in the order of time.
     pub(super) fn take_key_changes(&self) -> Vec<Event> {
-        self.told.set(self.told_changes());
         let now = self.now();
         let mut state = self.state.borrow_mut();
+        for node in &mut state.nodes {
+            node.end_observation(now);
+        }
         let count = state.nodes.iter().map(Node::key_changes).sum();
         let mut events = Vec::with_capacity(count);
         state.take_key_records(|node, record| {
@@ -339,27 +338,8 @@ impl Network {
         events
     }
 
-    /// The same changes as they are told by the nodes; `None`: nobody wanted that.
-    fn told_changes(&self) -> Option<Result<Vec<Event>, String>> {
-        self.sent.as_ref()?;
-        let now = self.now();
-        let mut state = self.state.borrow_mut();
-        let mut events = Vec::new();
-        for (node, it) in state.nodes.iter_mut().enumerate() {
-            match it.take_told_records(now.sim_ns) {
-                Some(Ok(records)) => {
-                    let told = records.into_iter();
-                    events.extend(told.map(|record| now.key_changed(node, record)));
-                }
-                Some(Err(line)) => return Some(Err(format!("node {node}: {line}"))),
-                None => {}
-            }
-        }
-        Some(Ok(events))
-    }
-
-    fn now(&self) -> SimNow {
-        SimNow {
+    fn now(&self) -> SimTime {
+        SimTime {
             sim_ns: self.clock.now_ns(),
             run_ns: self.run_clock.now_ns(),
         }
@@ -379,33 +359,5 @@ impl Network {
     /// The longest latency of one way without faults.
     pub(super) fn slowest() -> Duration {
         Duration::from_nanos(LATENCY.end)
-    }
-}
-
-/// The present on the two clocks of a simulation.
-#[derive(Clone, Copy)]
-struct SimNow {
-    sim_ns: u64,
-    run_ns: u64,
-}
-
-impl SimNow {
-    /// A time of the simulation in nanoseconds since the run began.
-    fn run_ns(self, sim_ns: u64) -> u64 {
-        self.run_ns
-            .saturating_sub(self.sim_ns.saturating_sub(sim_ns))
-    }
-
-    fn key_changed(self, node: usize, record: KeyRecord) -> Event {
-        Event {
-            at_ns: self.run_ns(record.at_ns),
-            what: EventKind::KeyChanged {
-                node,
-                key: record.key,
-                value: record.value,
-                ttl_ms: record.ttl_ms,
-                why: record.why,
-            },
-        }
     }
 }

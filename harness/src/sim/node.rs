@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use picklock_scenarios::{Persistence, Resource};
 
 use super::frame::Frame;
-use super::told_account::ToldAccount;
+use super::node_observer::{NodeObserver, ObservedServers};
+use super::sim_time::SimTime;
 use super::wall_clock::SimWallClock;
 use crate::account::{KeyRecord, KeyWatch, LookTime};
 use crate::backend::{DataChange, keys_to_evict};
@@ -40,8 +41,8 @@ pub(super) struct Node {
     last_admitted: Option<ClientId>,
     /// Keeps the account of its keys, if one is wanted.
     watch: Option<KeyWatch>,
-    /// The same account as it is made on real servers, if it is wanted for comparison.
-    told: Option<Box<ToldAccount>>,
+    /// Who observes its servers, if anybody does.
+    observer: Option<Box<dyn NodeObserver>>,
 }
 
 /// A replica, which lags behind its master.
@@ -108,7 +109,7 @@ impl Node {
             exhausted: Vec::new(),
             last_admitted: None,
             watch: None,
-            told: None,
+            observer: None,
         }
     }
 
@@ -118,42 +119,41 @@ impl Node {
         self.watch = Some(watch);
     }
 
-    /// From now on there is the same account made from what its servers tell.
-    pub(super) fn make_told_account(&mut self, make: impl FnOnce(usize) -> ToldAccount) {
+    /// From now on its servers are observed, and report what they execute.
+    pub(super) fn observe(&mut self, observer: Box<dyn NodeObserver>) {
         self.server.report(true);
-        let mut servers = 1;
         if let Some(replica) = &mut self.replica {
             replica.server.report(true);
-            servers += 1;
         }
-        self.told = Some(Box::new(make(servers)));
+        self.observer = Some(observer);
+        self.observed(|observer, servers| observer.begin(servers));
+    }
+
+    /// Calls the observer, if there is one.
+    fn observed(&mut self, call: impl FnOnce(&mut dyn NodeObserver, ObservedServers<'_>)) {
+        if let Some(observer) = &mut self.observer {
+            let replica = self.replica.as_mut().map(|replica| &mut replica.server);
+            let master = &mut self.server;
+            call(observer.as_mut(), ObservedServers { master, replica });
+        }
     }
 
     /// A command of this connection is about to be executed.
     pub(super) fn introduce(&mut self, conn: u64, client: ClientId, sim_ns: u64) {
         let now = self.now(sim_ns);
-        if let Some(told) = &mut self.told {
-            told.introduce(conn, client, &mut self.server, now);
-        }
+        self.observed(|observer, servers| {
+            observer.before_command(conn, client, servers.master, now);
+        });
     }
 
-    /// The account as it is made on real servers; `None`: it was not wanted.
-    pub(super) fn take_told_records(
-        &mut self,
-        sim_ns: u64,
-    ) -> Option<Result<Vec<KeyRecord>, String>> {
-        let told = self.told.as_mut()?;
-        let replica = self.replica.as_mut().map(|replica| &mut replica.server);
-        told.read(&mut self.server, replica, sim_ns);
-        Some(told.take())
+    /// The run is over.
+    pub(super) fn end_observation(&mut self, time: SimTime) {
+        self.observed(|observer, servers| observer.end(servers, time));
     }
 
     /// Notes the keys that have changed since the last time.
     pub(super) fn note_changes(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
-        if let Some(told) = &mut self.told {
-            let replica = self.replica.as_mut().map(|replica| &mut replica.server);
-            told.operated(&mut self.server, replica, sim_ns);
-        }
+        self.observed(|observer, servers| observer.after_operation(servers, sim_ns));
         self.look(sim_ns, why);
     }
 
@@ -260,13 +260,13 @@ impl Node {
     /// The replica replaces the master, with what has reached it: everything, unless the link was
     /// cut. False: there is none.
     pub(super) fn fail_over(&mut self, sim_ns: u64) -> bool {
-        let Some(mut replica) = self.replica.take() else {
+        if let Some(replica) = &mut self.replica {
+            replica.catch_up(u64::MAX, sim_ns);
+        }
+        self.observed(|observer, servers| observer.before_replacement(servers, sim_ns));
+        let Some(replica) = self.replica.take() else {
             return false;
         };
-        replica.catch_up(u64::MAX, sim_ns);
-        if let Some(told) = &mut self.told {
-            told.read(&mut self.server, Some(&mut replica.server), sim_ns);
-        }
         self.server = replica.server;
         self.server.watch_keys(self.watch.is_some());
         self.wall = replica.wall;
@@ -279,9 +279,7 @@ impl Node {
         self.set_limits();
         self.note_replacement(sim_ns, &KeyChange::FailedOver);
         let now = self.now(sim_ns);
-        if let Some(told) = &mut self.told {
-            told.promoted(&mut self.server, now, sim_ns);
-        }
+        self.observed(|observer, servers| observer.promoted(servers.master, now, sim_ns));
         true
     }
 
@@ -347,10 +345,7 @@ impl Node {
     /// It starts with what its disk has kept.
     pub(super) fn restart(&mut self, sim_ns: u64) {
         let now = self.now(sim_ns);
-        if let Some(told) = &mut self.told {
-            let replica = self.replica.as_mut().map(|replica| &mut replica.server);
-            told.read(&mut self.server, replica, sim_ns);
-        }
+        self.observed(|observer, servers| observer.before_replacement(servers, sim_ns));
         // What ran out while it was down was not lost by the start, and is not loaded.
         self.server.expire_cycle(now);
         self.look(sim_ns, || KeyChange::Expired);
@@ -364,9 +359,7 @@ impl Node {
         self.exhausted.clear();
         self.set_limits();
         self.note_replacement(sim_ns, &KeyChange::Restarted);
-        if let Some(told) = &mut self.told {
-            told.restarted(&mut self.server, now, sim_ns);
-        }
+        self.observed(|observer, servers| observer.restarted(servers.master, now, sim_ns));
     }
 
     /// Changes data or settings; returns how many keys an eviction removed.

@@ -5,28 +5,30 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use picklock_scenarios::StockPlace;
-
 use super::backend::{Parts, SimBackend};
+use super::node_observer::MakeObserver;
 use super::run_budget::RunBudget;
-use super::told_account::Reading;
 use super::watchdog::Watchdog;
 use crate::clock::{self, Clock};
-use crate::context::{Plan, Triggers};
-use crate::driver::{self, RunError, Setup};
+use crate::context::{RunContext, Triggers};
+use crate::driver::{self, RunError};
 use crate::history::{Event, EventKind, History};
 use crate::lock_factory::LockFactory;
+use crate::model::ServerVersion;
+use crate::record::Redis;
+use crate::run_result::RunResult;
+use crate::spec::RunSpec;
 use crate::wire::WireLog;
 
-/// What shall be simulated.
+/// What shall be simulated: a specification, with the code that data cannot hold.
 #[derive(Debug, Clone)]
 pub struct Simulation {
-    /// The run's numbers.
-    pub plan: Plan,
-    /// The lock.
+    /// What is run.
+    pub spec: RunSpec,
+    /// The code of the lock.
     pub lock: LockFactory,
-    /// Where to write down what passes between workers and nodes; `None`: nowhere, at no cost.
-    pub log: Option<WireLog>,
+    /// True to log the commands; without a log a simulation is faster.
+    pub logs_commands: bool,
 }
 
 /// Why a simulation gave no history.
@@ -55,41 +57,37 @@ pub enum SimError {
     Broken(String),
 }
 
+/// How records name the model of a server.
+fn modelled(version: ServerVersion) -> Redis {
+    Redis {
+        server: format!("model of {}", version.server()),
+        version: version.number().to_owned(),
+    }
+}
+
 /// Simulates on this thread, without a watchdog.
-pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<History, SimError> {
-    run_read(simulation, monitor, None).map(|ran| ran.history)
+pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<RunResult, SimError> {
+    run_with(simulation, monitor, None)
 }
 
-/// A run whose account was made twice.
-#[derive(Debug)]
-pub struct ToldRun {
-    /// What happened, with the account that the nodes have kept themselves.
-    pub history: History,
-    /// The changes of the keys by what the nodes have told, node by node, each in its own order; an
-    /// error: a line of a report that is none.
-    pub told: Result<Vec<Event>, String>,
-}
-
-/// Simulates on a thread of its own, without a watchdog, and makes the account of the keys a second time:
-/// from what the simulated servers tell, as on real servers.
+/// Simulates on this thread, without a watchdog, and has its nodes observed.
 ///
 /// # Errors
 /// See [`SimError`].
-pub fn run_told(simulation: Simulation, reading: Reading) -> Result<ToldRun, SimError> {
-    let running = std::thread::spawn(move || {
-        let monitor = Watchdog::default();
-        monitor.claim_thread();
-        run_read(simulation, monitor, Some(reading))
-    });
-    let ran = running.join();
-    ran.unwrap_or_else(|_| Err(SimError::Broken("its thread panicked".into())))
+pub(super) fn run_observed(
+    simulation: Simulation,
+    observer: MakeObserver,
+) -> Result<RunResult, SimError> {
+    let monitor = Watchdog::default();
+    monitor.claim_thread();
+    run_with(simulation, monitor, Some(observer))
 }
 
-fn run_read(
+fn run_with(
     simulation: Simulation,
     monitor: Watchdog,
-    reading: Option<Reading>,
-) -> Result<ToldRun, SimError> {
+    observer: Option<MakeObserver>,
+) -> Result<RunResult, SimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -99,7 +97,7 @@ fn run_read(
     let tasks = tokio::task::LocalSet::new();
     // As a task: what is run on a set of tasks is polled whenever any of them is.
     let playing = async move {
-        let played = tokio::task::spawn_local(play(simulation, monitor, reading)).await;
+        let played = tokio::task::spawn_local(play(simulation, monitor, observer)).await;
         played.unwrap_or_else(|error| Err(SimError::Broken(error.to_string())))
     };
     let mut played = std::pin::pin!(tasks.run_until(playing));
@@ -111,50 +109,50 @@ fn run_read(
 async fn play(
     simulation: Simulation,
     monitor: Watchdog,
-    reading: Option<Reading>,
-) -> Result<ToldRun, SimError> {
-    let Simulation { plan, lock, log } = simulation;
+    observer: Option<MakeObserver>,
+) -> Result<RunResult, SimError> {
+    let spec = Rc::new(simulation.spec);
     let clock = Clock::start();
-    let (triggers, due) = Triggers::of(&plan.scenario.faults);
+    let (triggers, due) = Triggers::of(&spec.scenario.faults);
     let triggers = Arc::new(triggers);
+    let log = simulation.logs_commands.then(|| WireLog::new(&spec.keys()));
     let backend = Rc::new(SimBackend::new(Parts {
-        version: plan.model,
-        nodes: plan.nodes,
-        store: plan.scenario.workload.stock_in == StockPlace::Redis,
-        replicas: plan.scenario.topology.replicas,
-        persistence: plan.scenario.topology.persistence,
-        keys: plan.keys.clone(),
-        seed: plan.seed,
+        spec: &spec,
+        lock: simulation.lock,
         run_clock: clock.clone(),
         interceptor: triggers.clone(),
-        log,
+        log: log.clone(),
         monitor,
-        reading,
-        lock: lock.clone(),
+        observer,
     }));
     let network = backend.network();
     let carrying = tokio::task::spawn_local(Rc::clone(&network).run());
     let budget = Rc::new(RunBudget::default());
     let counted = Rc::clone(&budget);
-    let setup = Setup {
-        plan,
-        lock: lock.name().to_owned(),
-        is_labelled: false,
+    let context = RunContext::new(
+        Rc::new(backend),
+        Rc::clone(&spec),
         clock,
         triggers,
-        due,
-        listener: Box::new(move |_| counted.count_event()),
-    };
+        Box::new(move |_| counted.count_event()),
+    );
     let ran = tokio::select! {
         biased;
-        ran = driver::run(Rc::new(backend), setup, std::future::pending()) => ran,
+        ran = driver::run(context, due, std::future::pending()) => ran,
         what = budget.spent() => return Err(SimError::Exhausted(what)),
     };
     carrying.abort();
-    let mut history = ran?.history;
-    note_unknown_commands(&mut history, &network.unknown_commands());
-    let told = network.told.take().unwrap_or_else(|| Ok(Vec::new()));
-    Ok(ToldRun { history, told })
+    let mut result = ran?;
+    note_unknown_commands(&mut result.history, &network.unknown_commands());
+    // Only real servers take time to set up.
+    result.phases.setup_ms = 0;
+    Ok(RunResult {
+        redis: modelled(spec.model()),
+        // Nobody asks for the version of code that is in this process.
+        lock_version: None,
+        wire_log: log,
+        ..result
+    })
 }
 
 /// A command that the model does not know was answered with an error, which no real server would

@@ -1,14 +1,17 @@
-//! The account of one simulated node made the way it is made on real servers: from what its servers
-//! tell. It is compared with the account that the node keeps itself.
+//! The account of simulated nodes made the way it is made on real servers: from what the servers
+//! tell. It is compared with the account that the nodes keep themselves. No run of the product needs it.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::account::{
-    KeyRecord, NodeReplay, Senders, SentBy, ServerReport, StoredKey, StoredValue,
-};
-use crate::model::{ClientId, Now, Reply, Server, ServerVersion};
+use super::node_observer::{MakeObserver, NodeObserver, ObservedNode, ObservedServers};
+use super::runner::{SimError, Simulation, run_observed};
+use super::sim_time::SimTime;
+use crate::account::{NodeReplay, Senders, SentBy, ServerReport, StoredKey, StoredValue};
+use crate::history::{Event, History};
+use crate::model::{ClientId, Now, Reply, Server};
 use crate::wire::{SentRequests, introduced, introduction};
 
 /// Changes what a server tells before it is read: a control must be able to spoil it.
@@ -46,66 +49,85 @@ impl Senders for SentRequests {
     }
 }
 
+/// A run whose account was made twice.
+#[derive(Debug)]
+pub struct ToldRun {
+    /// What happened, with the account that the nodes have kept themselves.
+    pub history: History,
+    /// The changes of the keys by what the nodes have told, node by node, each in its own order; an
+    /// error: a line of a report that is none.
+    pub told: Result<Vec<Event>, String>,
+}
+
+/// What one node has told.
+type Told = Result<Vec<Event>, String>;
+
+/// Simulates, and makes the account of the keys a second time: from what the simulated servers tell, as
+/// on real servers.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run_told(simulation: Simulation, reading: Reading) -> Result<ToldRun, SimError> {
+    let running = std::thread::spawn(move || {
+        let reading = Rc::new(RefCell::new(reading));
+        let told = Rc::<RefCell<Vec<Told>>>::default();
+        let into = Rc::clone(&told);
+        let make: MakeObserver = Box::new(move |node| {
+            Box::new(ToldAccount::new(
+                node,
+                Rc::clone(&reading),
+                Rc::clone(&into),
+            ))
+        });
+        let result = run_observed(simulation, make)?;
+        let told: Result<Vec<Vec<Event>>, String> = told.take().into_iter().collect();
+        Ok(ToldRun {
+            history: result.history,
+            told: told.map(|nodes| nodes.concat()),
+        })
+    });
+    let ran = running.join();
+    ran.unwrap_or_else(|_| Err(SimError::Broken("its thread panicked".into())))
+}
+
 /// The account of one node.
-pub(super) struct ToldAccount {
+struct ToldAccount {
+    node: ObservedNode,
     replay: NodeReplay,
     /// Of the master, and of the replica, if there is one.
     reports: Vec<ServerReport>,
     master: usize,
-    sent: Rc<SentRequests>,
     introduced: HashSet<u64>,
-    reading: Rc<std::cell::RefCell<Reading>>,
+    reading: Rc<RefCell<Reading>>,
     unread: u32,
     error: Option<String>,
+    into: Rc<RefCell<Vec<Told>>>,
 }
 
 impl ToldAccount {
-    /// For a node with so many servers.
-    pub(super) fn new(
-        version: ServerVersion,
-        servers: usize,
-        locks: Rc<[String]>,
-        sent: Rc<SentRequests>,
-        reading: Rc<std::cell::RefCell<Reading>>,
+    fn new(
+        node: ObservedNode,
+        reading: Rc<RefCell<Reading>>,
+        into: Rc<RefCell<Vec<Told>>>,
     ) -> Self {
         ToldAccount {
-            replay: NodeReplay::new(version, servers, locks),
-            reports: (0..servers).map(ServerReport::of).collect(),
+            replay: NodeReplay::new(node.version, 0, Rc::clone(&node.locks)),
+            reports: Vec::new(),
+            node,
             master: 0,
-            sent,
             introduced: HashSet::new(),
             reading,
             unread: 0,
             error: None,
-        }
-    }
-
-    /// A command of this connection is about to be executed: the connection introduces itself first.
-    pub(super) fn introduce(&mut self, conn: u64, client: ClientId, server: &mut Server, now: Now) {
-        if self.introduced.insert(conn) {
-            let word = introduction(conn);
-            server.execute(client, &[b"ECHO", word.as_bytes()], now);
-        }
-    }
-
-    /// An operation is over: the report is read if it is time.
-    pub(super) fn operated(
-        &mut self,
-        server: &mut Server,
-        replica: Option<&mut Server>,
-        at_ns: u64,
-    ) {
-        self.unread += 1;
-        if self.unread >= self.reading.borrow().every {
-            self.read(server, replica, at_ns);
+            into,
         }
     }
 
     /// Reads what the servers have told.
-    pub(super) fn read(&mut self, server: &mut Server, replica: Option<&mut Server>, at_ns: u64) {
+    fn read(&mut self, servers: ObservedServers<'_>, at_ns: u64) {
         self.unread = 0;
-        self.read_one(self.master, server, at_ns);
-        if let Some(replica) = replica {
+        self.read_one(self.master, servers.master, at_ns);
+        if let Some(replica) = servers.replica {
             self.read_one(1, replica, at_ns);
         }
     }
@@ -116,43 +138,73 @@ impl ToldAccount {
             bytes = edit(bytes);
         }
         let report = &mut self.reports[number];
-        let read = report.read(&bytes, at_ns, &mut self.replay, &*self.sent, |_| ());
+        let read = report.read(&bytes, at_ns, &mut self.replay, &*self.node.sent, |_| ());
         if let Err(line) = read {
             self.error.get_or_insert(line);
         }
     }
+}
 
-    /// The server has started with what its disk had kept.
-    pub(super) fn restarted(&mut self, server: &mut Server, now: Now, at_ns: u64) {
-        let keys = stored(server, now);
-        server.take_report();
-        self.reports[self.master] = ServerReport::of(self.master);
-        self.introduced.clear();
-        let master = self.master;
-        self.replay.restarted(master, &keys, now.wall_us, at_ns);
+impl NodeObserver for ToldAccount {
+    fn begin(&mut self, servers: ObservedServers<'_>) {
+        let count = 1 + usize::from(servers.replica.is_some());
+        self.replay = NodeReplay::new(self.node.version, count, Rc::clone(&self.node.locks));
+        self.reports = (0..count).map(ServerReport::of).collect();
     }
 
-    /// The replica, which is `server` now, has replaced the master.
-    pub(super) fn promoted(&mut self, server: &mut Server, now: Now, at_ns: u64) {
+    /// The connection introduces itself before its first command.
+    fn before_command(&mut self, conn: u64, client: ClientId, master: &mut Server, now: Now) {
+        if self.introduced.insert(conn) {
+            let word = introduction(conn);
+            master.execute(client, &[b"ECHO", word.as_bytes()], now);
+        }
+    }
+
+    /// The report is read if it is time.
+    fn after_operation(&mut self, servers: ObservedServers<'_>, at_ns: u64) {
+        self.unread += 1;
+        if self.unread >= self.reading.borrow().every {
+            self.read(servers, at_ns);
+        }
+    }
+
+    fn before_replacement(&mut self, servers: ObservedServers<'_>, at_ns: u64) {
+        self.read(servers, at_ns);
+    }
+
+    fn restarted(&mut self, master: &mut Server, now: Now, at_ns: u64) {
+        let keys = stored(master, now);
+        master.take_report();
+        self.reports[self.master] = ServerReport::of(self.master);
+        self.introduced.clear();
+        self.replay
+            .restarted(self.master, &keys, now.wall_us, at_ns);
+    }
+
+    fn promoted(&mut self, master: &mut Server, now: Now, at_ns: u64) {
         self.master = 1;
         // A mark: what the replica was sent before has been read when it comes back.
-        let client = server.connect();
-        server.execute(client, &[b"ECHO", b"promoted"], now);
-        server.disconnect(client);
+        let client = master.connect();
+        master.execute(client, &[b"ECHO", b"promoted"], now);
+        master.disconnect(client);
         self.introduced.clear();
-        self.read_one(1, server, at_ns);
+        self.read_one(1, master, at_ns);
         self.replay.promote(1, at_ns);
     }
 
-    /// The account.
-    ///
-    /// # Errors
-    /// A line of the report that is none.
-    pub(super) fn take(&mut self) -> Result<Vec<KeyRecord>, String> {
-        match self.error.take() {
-            Some(line) => Err(line),
-            None => Ok(self.replay.take()),
-        }
+    fn end(&mut self, servers: ObservedServers<'_>, time: SimTime) {
+        self.read(servers, time.sim_ns);
+        let node = self.node.number;
+        let told = match self.error.take() {
+            Some(line) => Err(format!("node {node}: {line}")),
+            None => {
+                let records = self.replay.take().into_iter();
+                Ok(records
+                    .map(|record| time.key_changed(node, record))
+                    .collect())
+            }
+        };
+        self.into.borrow_mut().push(told);
     }
 }
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use picklock_impls::{Context, DynLock, Node as Connection};
-use picklock_scenarios::{BackendName, Persistence};
+use picklock_scenarios::{BackendName, StockPlace};
 use rand::rngs::StdRng;
 
 use crate::account::KeyWatch;
@@ -23,34 +23,27 @@ use crate::backend::{Backend, Capabilities, Refusal, Sentinels};
 use crate::clock::Clock;
 use crate::entropy;
 use crate::lock_factory::LockFactory;
-use crate::model::ServerVersion;
 use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
 use crate::sim::network::{Network, Wiring};
 use crate::sim::node::Node;
+use crate::sim::node_observer::{MakeObserver, ObservedNode};
 use crate::sim::subscription::subscribe;
-use crate::sim::told_account::{Reading, ToldAccount};
 use crate::sim::wall_clock::SimWallClock;
 use crate::sim::watchdog::Watchdog;
+use crate::spec::RunSpec;
 use crate::wire::{Interceptor, LinkId, SentRequests, WireLog};
 
 /// What a simulated backend is made of.
-pub(in crate::sim) struct Parts {
-    pub(in crate::sim) version: ServerVersion,
+pub(in crate::sim) struct Parts<'a> {
+    pub(in crate::sim) spec: &'a RunSpec,
     pub(in crate::sim) lock: LockFactory,
-    pub(in crate::sim) nodes: usize,
-    /// Whether there is one more server, which keeps the stock.
-    pub(in crate::sim) store: bool,
-    pub(in crate::sim) replicas: usize,
-    pub(in crate::sim) persistence: Persistence,
-    pub(in crate::sim) keys: Vec<String>,
-    pub(in crate::sim) seed: u64,
     pub(in crate::sim) run_clock: Clock,
     pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
     pub(in crate::sim) log: Option<WireLog>,
     pub(in crate::sim) monitor: Watchdog,
-    /// How the nodes' reports are read, if the account is also made from them.
-    pub(in crate::sim) reading: Option<Reading>,
+    /// Who observes the nodes, if anybody does.
+    pub(in crate::sim) observer: Option<MakeObserver>,
 }
 
 /// The simulated backend. Its network must be carried by a task: [`SimBackend::network`].
@@ -67,32 +60,36 @@ pub struct SimBackend {
 }
 
 impl SimBackend {
-    pub(in crate::sim) fn new(parts: Parts) -> Self {
+    pub(in crate::sim) fn new(parts: Parts<'_>) -> Self {
         let clock = Clock::start();
-        let locks: Rc<[String]> = Rc::from(parts.keys.as_slice());
-        let reading = parts.reading.map(|reading| Rc::new(RefCell::new(reading)));
-        let sent = reading.is_some().then(Rc::<SentRequests>::default);
+        let (spec, mut observer) = (parts.spec, parts.observer);
+        let (topology, keys, nodes) = (&spec.scenario.topology, spec.keys(), spec.nodes());
+        let locks: Rc<[String]> = Rc::from(keys.as_slice());
+        let sent = observer.is_some().then(Rc::<SentRequests>::default);
         let node = |number: usize| {
-            let mut node = Node::new(parts.version, parts.replicas, parts.persistence, &clock);
+            let (replicas, persistence) = (topology.replicas, topology.persistence);
+            let mut node = Node::new(spec.model(), replicas, persistence, &clock);
             // The server of the stock has no locks.
-            if number < parts.nodes {
+            if number < nodes {
                 node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
-                if let (Some(sent), Some(reading)) = (&sent, &reading) {
-                    let (locks, sent, reading) = (locks.clone(), sent.clone(), reading.clone());
-                    node.make_told_account(|servers| {
-                        ToldAccount::new(parts.version, servers, locks, sent, reading)
-                    });
+                if let (Some(sent), Some(observer)) = (&sent, &mut observer) {
+                    node.observe(observer(ObservedNode {
+                        number,
+                        version: spec.model(),
+                        locks: Rc::clone(&locks),
+                        sent: Rc::clone(sent),
+                    }));
                 }
             }
             node
         };
-        let wakings = entropy::stream(parts.seed, "wakings", 0);
+        // The stock in Redis has a server of its own.
+        let store = usize::from(spec.scenario.workload.stock_in == StockPlace::Redis);
+        let wakings = entropy::stream(spec.seed, "wakings", 0);
         let network = Network::new(Wiring {
-            nodes: (0..parts.nodes + usize::from(parts.store))
-                .map(node)
-                .collect(),
-            keys: parts.keys,
-            seed: parts.seed,
+            nodes: (0..nodes + store).map(node).collect(),
+            keys,
+            seed: spec.seed,
             interceptor: parts.interceptor,
             clock: clock.clone(),
             run_clock: parts.run_clock,
@@ -101,7 +98,7 @@ impl SimBackend {
         });
         SimBackend {
             lock: parts.lock,
-            nodes: parts.nodes,
+            nodes,
             clock,
             monitor: parts.monitor,
             network,

@@ -1,13 +1,13 @@
 //! Runs of any lock: under any scenario, or under one of the catalog.
 
-use picklock_harness::sim::{Edit, LockFactory, Reading, Simulation, ToldRun, run_told};
+use picklock_harness::sim::{Edit, LockFactory, Reading, ToldRun, run_told};
 use picklock_impls::{LOCKS, MUTANTS, find};
 use picklock_scenarios::{LeaseDuration, Scenario, arbitrary, catalog};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use crate::sim::plan_for;
+use crate::sim::simulation;
 
 /// One run.
 #[derive(Debug, Clone)]
@@ -23,12 +23,7 @@ impl Cell {
     /// Runs it, with reports that are changed by `edit` before they are read.
     pub fn run(&self, edit: Option<Edit>) -> ToldRun {
         let lock = LockFactory::of(find(self.lock).unwrap());
-        let plan = plan_for(self.scenario.clone(), &lock, self.seed);
-        let simulation = Simulation {
-            plan,
-            lock,
-            log: None,
-        };
+        let simulation = simulation(self.scenario.clone(), &lock, self.seed);
         let every = self.every;
         run_told(simulation, Reading { every, edit }).unwrap_or_else(|error| {
             panic!("{error}: {} with {}", self.lock, self.scenario.name);
