@@ -265,8 +265,8 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_HELP)]
 pub struct ReportArgs {
-    /// Directories written by `--out`, or their run.json or matrix.json, or a findings.toml. Several
-    /// paths become one report.
+    /// Directories written by `--out`, or their run.json or matrix.json. Several paths become
+    /// one report.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// What to write, separated by commas.
@@ -291,12 +291,6 @@ Examples:
   picklock report run-1
   picklock report matrix-1 --format md,junit,json --out reports
   picklock report after --against before
-  picklock report on-redis on-valkey --format servers
-  picklock report matrix-1 adapters/rust/rslock/findings.toml --format findings
-
-`servers` compares two or more matrices: the same locks and scenarios in the same backend, each matrix
-on another server (`picklock matrix --server NAME --out DIR`). `findings` needs a findings.toml for
-each library beside the matrices: what it promises, and how its violations are to be read.
 
 Unreadable paths are reported and skipped. If no path can be read, nothing is written.";
 

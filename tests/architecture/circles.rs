@@ -6,12 +6,13 @@ use crate::imports::Crate;
 use crate::sources::ModulePath;
 
 /// Every crate of the project; the first one is the binary.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     ".",
     "harness",
     "harness/redis-model",
     "harness/verdicts",
     "impls",
+    "lab",
     "reports",
     "scenarios",
 ];

@@ -2,7 +2,7 @@
 //!
 //! It has no socket, no file, no task and no clock of its own: time is a parameter of
 //! [`Server::execute`]. `docs/redis-model.md` lists what it leaves out. What it implements is
-//! compared with a real server by `tests/integration/differential.rs`.
+//! compared with a real server by `lab/tests/model/differential.rs`.
 //!
 //! - [`Server`]: connections, commands, snapshots, effects
 //! - `command`, `dispatch`: the table, and a command's way through the server

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::history::{KeyChange, KeyName};
 
 /// A change, with its time.
-pub(crate) struct KeyRecord {
+pub struct KeyRecord {
     pub(crate) at_ns: u64,
     pub(crate) key: KeyName,
     pub(crate) value: Option<Arc<str>>,

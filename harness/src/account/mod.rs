@@ -32,7 +32,7 @@ mod written_changes;
 
 #[cfg(feature = "servers")]
 pub(crate) use ends::ends_of;
-pub(crate) use key_record::KeyRecord;
+pub use key_record::KeyRecord;
 pub(crate) use key_watch::{KeyWatch, LookTime};
 pub use monitor_stream::{MonitorLine, MonitorStream, Source, Told};
 pub use server_replay::NodeReplay;

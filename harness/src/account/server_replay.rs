@@ -238,7 +238,7 @@ impl NodeReplay {
     }
 
     /// The changes so far, in the order in which they happened.
-    pub(crate) fn take(&mut self) -> Vec<KeyRecord> {
+    pub fn take(&mut self) -> Vec<KeyRecord> {
         self.settle();
         self.watch.take()
     }

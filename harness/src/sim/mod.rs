@@ -6,8 +6,7 @@
 //! - `host`: one worker; frozen or dropped with its background tasks
 //! - `watchdog`: what the watching thread knows of the simulation's
 //! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps
-//! - `node_observer`: a seam for studies; `told_account` is one of them
-//! - `sim_time`: the two clocks, of the simulation and of the run
+//! - [`NodeObserver`]: sees what the servers of a node do
 //!
 //! The path of a command, and back the path of its reply:
 //!
@@ -51,16 +50,14 @@ mod node;
 mod node_observer;
 mod run_budget;
 mod runner;
-mod sim_time;
 mod submission_queue;
 mod subscription;
 mod timer;
-mod told_account;
 mod wall_clock;
 mod watchdog;
 
 pub use crate::lock_factory::LockFactory;
 pub use backend::SimBackend;
 pub use batch::{run, run_many, run_with_patience};
-pub use runner::{SimError, Simulation};
-pub use told_account::{Edit, Reading, ToldRun, run_told};
+pub use node_observer::{NodeMoment, NodeObserver, NodeObservers, ObservedNode, ObservedServers};
+pub use runner::{SimError, Simulation, run_observed};

@@ -22,11 +22,12 @@ use super::connection_state::{ConnectionDirection, Path};
 use super::frame::{CommandTag, Frame, Payload};
 use super::network_state::NetworkState;
 use super::node::Node;
-use super::sim_time::SimTime;
+use super::node_observer::NodeMoment;
 use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
+use crate::account::KeyRecord;
 use crate::clock::Clock;
-use crate::history::Event;
+use crate::history::{Event, EventKind};
 use crate::model::Reply;
 use crate::wire::{
     Answered, ImposedFaults, Interceptor, LinkId, LinkState, Outcome, SentRequests, WireLog,
@@ -60,7 +61,7 @@ pub(super) struct Network {
     seed: u64,
     /// Where what passes is logged, if a log is wanted.
     pub(super) log: Option<WireLog>,
-    /// What was sent to the nodes, if they are observed.
+    /// What was sent to the nodes, if somebody observes them.
     pub(super) sent: Option<Rc<SentRequests>>,
     /// An empty buffer for the next submissions.
     spare: Cell<Vec<Submission>>,
@@ -327,8 +328,9 @@ impl Network {
     pub(super) fn take_key_changes(&self) -> Vec<Event> {
         let now = self.now();
         let mut state = self.state.borrow_mut();
-        for node in &mut state.nodes {
-            node.end_observation(now);
+        for (node, it) in state.nodes.iter_mut().enumerate() {
+            let event = &|record| now.key_changed(node, record);
+            it.observe(NodeMoment::AccountTaken { event }, now.sim_ns);
         }
         let count = state.nodes.iter().map(Node::key_changes).sum();
         let mut events = Vec::with_capacity(count);
@@ -338,8 +340,8 @@ impl Network {
         events
     }
 
-    fn now(&self) -> SimTime {
-        SimTime {
+    fn now(&self) -> SimNow {
+        SimNow {
             sim_ns: self.clock.now_ns(),
             run_ns: self.run_clock.now_ns(),
         }
@@ -359,5 +361,33 @@ impl Network {
     /// The longest latency of one way without faults.
     pub(super) fn slowest() -> Duration {
         Duration::from_nanos(LATENCY.end)
+    }
+}
+
+/// The present on the two clocks of a simulation.
+#[derive(Clone, Copy)]
+struct SimNow {
+    sim_ns: u64,
+    run_ns: u64,
+}
+
+impl SimNow {
+    /// A time of the simulation in nanoseconds since the run began.
+    fn run_ns(self, sim_ns: u64) -> u64 {
+        self.run_ns
+            .saturating_sub(self.sim_ns.saturating_sub(sim_ns))
+    }
+
+    fn key_changed(self, node: usize, record: KeyRecord) -> Event {
+        Event {
+            at_ns: self.run_ns(record.at_ns),
+            what: EventKind::KeyChanged {
+                node,
+                key: record.key,
+                value: record.value,
+                ttl_ms: record.ttl_ms,
+                why: record.why,
+            },
+        }
     }
 }

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use picklock_scenarios::{Persistence, Resource};
 
 use super::frame::Frame;
-use super::node_observer::{NodeObserver, ObservedServers};
-use super::sim_time::SimTime;
+use super::node_observer::{NodeMoment, NodeObserver, ObservedServers};
 use super::wall_clock::SimWallClock;
 use crate::account::{KeyRecord, KeyWatch, LookTime};
 use crate::backend::{DataChange, keys_to_evict};
@@ -41,7 +40,7 @@ pub(super) struct Node {
     last_admitted: Option<ClientId>,
     /// Keeps the account of its keys, if one is wanted.
     watch: Option<KeyWatch>,
-    /// Who observes its servers, if anybody does.
+    /// Sees what happens here, if anybody wants to.
     observer: Option<Box<dyn NodeObserver>>,
 }
 
@@ -119,41 +118,28 @@ impl Node {
         self.watch = Some(watch);
     }
 
-    /// From now on its servers are observed, and report what they execute.
-    pub(super) fn observe(&mut self, observer: Box<dyn NodeObserver>) {
-        self.server.report(true);
-        if let Some(replica) = &mut self.replica {
-            replica.server.report(true);
-        }
+    /// From now on, somebody sees what happens here.
+    pub(super) fn be_observed(&mut self, observer: Box<dyn NodeObserver>) {
         self.observer = Some(observer);
-        self.observed(|observer, servers| observer.begin(servers));
+        self.observe(NodeMoment::Began, 0);
     }
 
-    /// Calls the observer, if there is one.
-    fn observed(&mut self, call: impl FnOnce(&mut dyn NodeObserver, ObservedServers<'_>)) {
+    /// Tells the observer, if there is one.
+    pub(super) fn observe(&mut self, moment: NodeMoment<'_>, sim_ns: u64) {
         if let Some(observer) = &mut self.observer {
-            let replica = self.replica.as_mut().map(|replica| &mut replica.server);
-            let master = &mut self.server;
-            call(observer.as_mut(), ObservedServers { master, replica });
+            let servers = ObservedServers {
+                master: &mut self.server,
+                replica: self.replica.as_mut().map(|replica| &mut replica.server),
+                now: at(&self.wall, sim_ns),
+                at_ns: sim_ns,
+            };
+            observer.at(moment, servers);
         }
-    }
-
-    /// A command of this connection is about to be executed.
-    pub(super) fn introduce(&mut self, conn: u64, client: ClientId, sim_ns: u64) {
-        let now = self.now(sim_ns);
-        self.observed(|observer, servers| {
-            observer.before_command(conn, client, servers.master, now);
-        });
-    }
-
-    /// The run is over.
-    pub(super) fn end_observation(&mut self, time: SimTime) {
-        self.observed(|observer, servers| observer.end(servers, time));
     }
 
     /// Notes the keys that have changed since the last time.
     pub(super) fn note_changes(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
-        self.observed(|observer, servers| observer.after_operation(servers, sim_ns));
+        self.observe(NodeMoment::Operated, sim_ns);
         self.look(sim_ns, why);
     }
 
@@ -262,8 +248,8 @@ impl Node {
     pub(super) fn fail_over(&mut self, sim_ns: u64) -> bool {
         if let Some(replica) = &mut self.replica {
             replica.catch_up(u64::MAX, sim_ns);
+            self.observe(NodeMoment::Replacing, sim_ns);
         }
-        self.observed(|observer, servers| observer.before_replacement(servers, sim_ns));
         let Some(replica) = self.replica.take() else {
             return false;
         };
@@ -278,8 +264,7 @@ impl Node {
         self.exhausted.clear();
         self.set_limits();
         self.note_replacement(sim_ns, &KeyChange::FailedOver);
-        let now = self.now(sim_ns);
-        self.observed(|observer, servers| observer.promoted(servers.master, now, sim_ns));
+        self.observe(NodeMoment::Promoted, sim_ns);
         true
     }
 
@@ -345,7 +330,7 @@ impl Node {
     /// It starts with what its disk has kept.
     pub(super) fn restart(&mut self, sim_ns: u64) {
         let now = self.now(sim_ns);
-        self.observed(|observer, servers| observer.before_replacement(servers, sim_ns));
+        self.observe(NodeMoment::Replacing, sim_ns);
         // What ran out while it was down was not lost by the start, and is not loaded.
         self.server.expire_cycle(now);
         self.look(sim_ns, || KeyChange::Expired);
@@ -359,7 +344,7 @@ impl Node {
         self.exhausted.clear();
         self.set_limits();
         self.note_replacement(sim_ns, &KeyChange::Restarted);
-        self.observed(|observer, servers| observer.restarted(servers.master, now, sim_ns));
+        self.observe(NodeMoment::Restarted, sim_ns);
     }
 
     /// Changes data or settings; returns how many keys an eviction removed.

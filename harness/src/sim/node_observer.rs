@@ -1,55 +1,95 @@
-//! A seam for studies of the simulation: who observes the simulated servers of a node, as one can
-//! observe real ones.
+//! A seam for whoever wants to see what the servers of a simulated node do, and not only what came of it.
 
+use std::ops::Range;
 use std::rc::Rc;
 
-use super::sim_time::SimTime;
+use crate::account::{KeyRecord, Senders, SentBy};
+use crate::history::Event;
 use crate::model::{ClientId, Now, Server, ServerVersion};
-use crate::wire::SentRequests;
+use crate::wire::{SentRequests, introduced};
 
-/// What is known of a node before anything happens.
-pub(super) struct ObservedNode {
+/// Makes the observer of each node that has locks, on the thread of the simulation.
+pub type NodeObservers = Box<dyn Fn(ObservedNode) -> Box<dyn NodeObserver> + Send>;
+
+/// A node that is about to be observed.
+#[derive(Debug, Clone)]
+pub struct ObservedNode {
     /// Its number.
-    pub(super) number: usize,
-    /// Which server it models.
-    pub(super) version: ServerVersion,
-    /// The names of the locks' keys.
-    pub(super) locks: Rc<[String]>,
-    /// What the network has forwarded, to all nodes.
-    pub(super) sent: Rc<SentRequests>,
+    pub number: usize,
+    /// How many servers it has: one, and one more with a replica.
+    pub servers: usize,
+    /// Which server is modelled.
+    pub version: ServerVersion,
+    /// The names of the locks.
+    pub locks: Rc<[String]>,
+    /// What the simulated wire has forwarded, to all nodes.
+    pub sent: Rc<SentRequests>,
 }
 
-/// The servers of a node, which report what they execute: see [`Server::take_report`].
-pub(super) struct ObservedServers<'a> {
-    /// The one that serves the clients.
-    pub(super) master: &'a mut Server,
-    /// The one that would replace it, if there is one.
-    pub(super) replica: Option<&'a mut Server>,
+/// The servers of a node at some moment.
+pub struct ObservedServers<'a> {
+    /// The one that clients reach.
+    pub master: &'a mut Server,
+    /// Its replica; `None`: there is none any more.
+    pub replica: Option<&'a mut Server>,
+    /// What the master's clock shows.
+    pub now: Now,
+    /// The time of the simulation, nanoseconds.
+    pub at_ns: u64,
 }
 
-/// Observes one node. The times are nanoseconds of the simulation.
-pub(super) trait NodeObserver {
-    /// The node starts with these servers.
-    fn begin(&mut self, servers: ObservedServers<'_>);
-
-    /// The master is about to execute a command of this connection.
-    fn before_command(&mut self, conn: u64, client: ClientId, master: &mut Server, now: Now);
-
-    /// An operation of the node is over.
-    fn after_operation(&mut self, servers: ObservedServers<'_>, at_ns: u64);
-
-    /// The master is about to restart, or to be replaced.
-    fn before_replacement(&mut self, servers: ObservedServers<'_>, at_ns: u64);
-
-    /// The master has started with what its disk had kept.
-    fn restarted(&mut self, master: &mut Server, now: Now, at_ns: u64);
-
-    /// The replica, which is the master now, has replaced the one of before.
-    fn promoted(&mut self, master: &mut Server, now: Now, at_ns: u64);
-
-    /// The run is over.
-    fn end(&mut self, servers: ObservedServers<'_>, time: SimTime);
+/// What happens at a node.
+#[derive(Clone, Copy)]
+pub enum NodeMoment<'a> {
+    /// Nothing has happened yet.
+    Began,
+    /// A connection's command is about to be executed.
+    Executing {
+        /// The connection's number.
+        conn: u64,
+        /// The server's name for it.
+        client: ClientId,
+    },
+    /// An operation is over: a command, an eviction, a look at a key.
+    Operated,
+    /// The server is about to start again, or to be replaced by its replica.
+    Replacing,
+    /// It has started with what its disk had kept.
+    Restarted,
+    /// The replica, which is the master now, has replaced it.
+    Promoted,
+    /// The run's account of the keys is being taken.
+    AccountTaken {
+        /// A change of a key as an event of the history.
+        event: &'a dyn Fn(KeyRecord) -> Event,
+    },
 }
 
-/// Makes the observer of each node.
-pub(super) type MakeObserver = Box<dyn FnMut(ObservedNode) -> Box<dyn NodeObserver>>;
+/// Sees what happens at one node. It may ask the servers, but what it changes there is changed in the run.
+pub trait NodeObserver {
+    /// Something happens, or has just happened.
+    fn at(&mut self, moment: NodeMoment<'_>, servers: ObservedServers<'_>);
+}
+
+/// What the simulated wire has forwarded.
+impl Senders for SentRequests {
+    fn introduced(&self, word: &[u8]) -> Option<u64> {
+        introduced(word)
+    }
+
+    fn claim(&self, conn: u64, words: &[Vec<u8>]) -> Option<SentBy> {
+        let request = self.claim_words(conn, words)?;
+        Some(SentBy {
+            worker: request.link.worker,
+            op: request.op,
+            phase: request.phase,
+            number: request.number,
+            replied_ns: request.replied_ns,
+            closed_before: request.closed_before,
+        })
+    }
+
+    fn closed(&self, numbers: Range<usize>) -> Vec<u64> {
+        self.closed_ones(numbers)
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::backend::{Parts, SimBackend};
-use super::node_observer::MakeObserver;
+use super::node_observer::NodeObservers;
 use super::run_budget::RunBudget;
 use super::watchdog::Watchdog;
 use crate::clock::{self, Clock};
@@ -67,26 +67,30 @@ fn modelled(version: ServerVersion) -> Redis {
 
 /// Simulates on this thread, without a watchdog.
 pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<RunResult, SimError> {
-    run_with(simulation, monitor, None)
+    run_on_runtime(simulation, monitor, None)
 }
 
-/// Simulates on this thread, without a watchdog, and has its nodes observed.
+/// Simulates on a thread of its own, without a watchdog, and lets somebody observe the nodes.
 ///
 /// # Errors
 /// See [`SimError`].
-pub(super) fn run_observed(
+pub fn run_observed(
     simulation: Simulation,
-    observer: MakeObserver,
+    observers: NodeObservers,
 ) -> Result<RunResult, SimError> {
-    let monitor = Watchdog::default();
-    monitor.claim_thread();
-    run_with(simulation, monitor, Some(observer))
+    let running = std::thread::spawn(move || {
+        let monitor = Watchdog::default();
+        monitor.claim_thread();
+        run_on_runtime(simulation, monitor, Some(observers))
+    });
+    let ran = running.join();
+    ran.unwrap_or_else(|_| Err(SimError::Broken("its thread panicked".into())))
 }
 
-fn run_with(
+fn run_on_runtime(
     simulation: Simulation,
     monitor: Watchdog,
-    observer: Option<MakeObserver>,
+    observers: Option<NodeObservers>,
 ) -> Result<RunResult, SimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -97,7 +101,7 @@ fn run_with(
     let tasks = tokio::task::LocalSet::new();
     // As a task: what is run on a set of tasks is polled whenever any of them is.
     let playing = async move {
-        let played = tokio::task::spawn_local(play(simulation, monitor, observer)).await;
+        let played = tokio::task::spawn_local(play(simulation, monitor, observers)).await;
         played.unwrap_or_else(|error| Err(SimError::Broken(error.to_string())))
     };
     let mut played = std::pin::pin!(tasks.run_until(playing));
@@ -109,7 +113,7 @@ fn run_with(
 async fn play(
     simulation: Simulation,
     monitor: Watchdog,
-    observer: Option<MakeObserver>,
+    observers: Option<NodeObservers>,
 ) -> Result<RunResult, SimError> {
     let spec = Rc::new(simulation.spec);
     let clock = Clock::start();
@@ -123,7 +127,7 @@ async fn play(
         interceptor: triggers.clone(),
         log: log.clone(),
         monitor,
-        observer,
+        observers,
     }));
     let network = backend.network();
     let carrying = tokio::task::spawn_local(Rc::clone(&network).run());

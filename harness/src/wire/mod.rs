@@ -108,7 +108,7 @@ pub use link::LinkId;
 pub use log::{FORMAT, WireLog};
 pub use log_entry::{LogEntry, Outcome};
 pub use proxy::Wire;
-pub use sent_requests::ExecutedRequest;
+pub use sent_requests::{ExecutedRequest, SentRequests, introduction};
 pub use sentinel_link::SentinelAddresses;
 pub use sentinel_replies::SentinelReplies;
 pub use taking::{Taking, TakingQuestion};
@@ -121,5 +121,5 @@ pub(crate) use link_state::{LinkState, Step, is_handshake_blocked};
 pub(crate) use log_record::{LogRecord, preview_of_command, preview_of_reply};
 #[cfg(feature = "servers")]
 pub(crate) use resource_exhaustion::is_shortage;
-pub(crate) use sent_requests::{SentRequests, introduced, introduction};
+pub(crate) use sent_requests::introduced;
 pub(crate) use taking::may_take;

@@ -90,7 +90,6 @@ fn every_report_counts_the_same() {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
     };
     let markdown = file(&input, "md", "report.md");
     assert!(markdown.contains(&said), "{markdown}");
@@ -165,7 +164,6 @@ fn the_headline_of_an_interrupted_matrix_tells_what_its_cells_show() {
             evidence: Vec::new(),
             skipped: Vec::new(),
             sources: Vec::new(),
-            libraries: Vec::new(),
         };
         let markdown = file(&input, "md", "report.md");
         assert!(markdown.starts_with(headline), "{markdown}");
@@ -199,7 +197,6 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
             evidence: Vec::new(),
             skipped: Vec::new(),
             sources: Vec::new(),
-            libraries: Vec::new(),
         };
         let junit = file(&input, "junit", "junit.xml");
         assert_eq!(junit.contains("<failure "), is_violated, "{junit}");
@@ -222,7 +219,6 @@ fn a_run_that_is_not_shown_counts_too() {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
     };
     let junit = file(&input, "junit", "junit.xml");
     assert!(junit.contains("<error "), "{junit}");

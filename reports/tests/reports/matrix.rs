@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_reports::matrix::{matrix_json, truth_table};
+use picklock_reports::matrix::matrix_json;
 use picklock_reports::terminal;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
 use picklock_verdicts::record::{
@@ -213,11 +213,6 @@ fn rates_of_many_runs() {
         cell.surprises.iter_mut().for_each(|one| one.runs = 37);
     }
     insta::assert_snapshot!(at(100, &record));
-}
-
-#[test]
-fn the_page_of_the_docs() {
-    insta::assert_snapshot!(truth_table(&sample()));
 }
 
 #[test]

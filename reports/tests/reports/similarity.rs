@@ -134,7 +134,6 @@ fn the_pages_say_in_which_backend() {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
     };
     for (format, name) in [("html", "report.html"), ("md", "report.md")] {
         let page = file(&input, format, name);

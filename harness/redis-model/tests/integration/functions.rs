@@ -1,5 +1,5 @@
 //! Libraries of functions, on the model alone: what outlives what, and where they are refused. What
-//! they answer is compared by [`crate::differential`].
+//! they answer is compared in `lab/tests/model/`.
 
 use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 

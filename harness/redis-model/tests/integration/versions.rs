@@ -6,13 +6,23 @@ use picklock_redis_model::{Now, Reply, Server};
 
 const NOW_MS: i64 = 1_700_000_000_000;
 
+/// A word as it is written in one line: `\\s` is a blank, `\\n` a line break, `\\e` nothing, and
+/// `\\binary` stands for bytes that are no text.
+fn word(text: &str) -> Vec<u8> {
+    if text == "\\binary" {
+        return vec![0, 255, 13, 10, 128];
+    }
+    let text = text.replace("\\s", " ").replace("\\n", "\n");
+    text.replace("\\e", "").into_bytes()
+}
+
 /// The answer to the last of these commands of one client.
 fn last(version: ServerVersion, lines: &[&str]) -> String {
     let mut server = Server::new(version);
     let client = server.connect();
     let mut last = Reply::Nil;
     for line in lines {
-        let words: Vec<Vec<u8>> = line.split(' ').map(crate::transcript::word).collect();
+        let words: Vec<Vec<u8>> = line.split(' ').map(word).collect();
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         last = server.execute(client, &words, Now::from_ms(NOW_MS));
     }

@@ -27,7 +27,7 @@ use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
 use crate::sim::network::{Network, Wiring};
 use crate::sim::node::Node;
-use crate::sim::node_observer::{MakeObserver, ObservedNode};
+use crate::sim::node_observer::{NodeObservers, ObservedNode};
 use crate::sim::subscription::subscribe;
 use crate::sim::wall_clock::SimWallClock;
 use crate::sim::watchdog::Watchdog;
@@ -43,7 +43,7 @@ pub(in crate::sim) struct Parts<'a> {
     pub(in crate::sim) log: Option<WireLog>,
     pub(in crate::sim) monitor: Watchdog,
     /// Who observes the nodes, if anybody does.
-    pub(in crate::sim) observer: Option<MakeObserver>,
+    pub(in crate::sim) observers: Option<NodeObservers>,
 }
 
 /// The simulated backend. Its network must be carried by a task: [`SimBackend::network`].
@@ -62,19 +62,20 @@ pub struct SimBackend {
 impl SimBackend {
     pub(in crate::sim) fn new(parts: Parts<'_>) -> Self {
         let clock = Clock::start();
-        let (spec, mut observer) = (parts.spec, parts.observer);
+        let (spec, observers) = (parts.spec, parts.observers);
         let (topology, keys, nodes) = (&spec.scenario.topology, spec.keys(), spec.nodes());
         let locks: Rc<[String]> = Rc::from(keys.as_slice());
-        let sent = observer.is_some().then(Rc::<SentRequests>::default);
+        let sent = observers.is_some().then(Rc::<SentRequests>::default);
         let node = |number: usize| {
             let (replicas, persistence) = (topology.replicas, topology.persistence);
             let mut node = Node::new(spec.model(), replicas, persistence, &clock);
             // The server of the stock has no locks.
             if number < nodes {
                 node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
-                if let (Some(sent), Some(observer)) = (&sent, &mut observer) {
-                    node.observe(observer(ObservedNode {
+                if let (Some(sent), Some(observers)) = (&sent, &observers) {
+                    node.be_observed(observers(ObservedNode {
                         number,
+                        servers: 1 + usize::from(replicas > 0),
                         version: spec.model(),
                         locks: Rc::clone(&locks),
                         sent: Rc::clone(sent),

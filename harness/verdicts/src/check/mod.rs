@@ -27,8 +27,6 @@ mod key_users;
 mod late_strike;
 mod lost_claim;
 mod lost_counter;
-#[cfg(test)]
-mod oracle;
 mod outstanding;
 mod overlap;
 mod overrun;

@@ -1,0 +1,41 @@
+//! One simulated run of a built-in lock, for whoever compares.
+
+use std::collections::BTreeMap;
+
+use picklock_harness::history::History;
+use picklock_harness::lock_factory::LockFactory;
+use picklock_harness::sim::{Simulation, run};
+use picklock_harness::spec::RunSpec;
+use picklock_impls::BuiltInLock;
+use picklock_scenarios::Scenario;
+
+/// A run, with its scenario as it fits the lock.
+#[derive(Debug)]
+pub struct SimulatedRun {
+    /// What was run.
+    pub scenario: Scenario,
+    /// What happened.
+    pub history: History,
+}
+
+/// Runs a scenario in the simulation; `None` if it does not fit the lock.
+///
+/// # Panics
+/// The simulation gives no history: a lock is stuck, or Picklock is broken.
+pub fn simulate(lock: &'static BuiltInLock, scenario: Scenario, seed: u64) -> Option<SimulatedRun> {
+    let factory = LockFactory::of(lock);
+    let about = factory.spec(&BTreeMap::new());
+    let spec = RunSpec::simulated(about, scenario, seed).resolved().ok()?;
+    let scenario = spec.scenario.clone();
+    let simulation = Simulation {
+        spec,
+        lock: factory,
+        logs_commands: false,
+    };
+    let result =
+        run(simulation).unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", scenario.name));
+    Some(SimulatedRun {
+        scenario,
+        history: result.history,
+    })
+}

@@ -1,0 +1,5 @@
+//! The pages about libraries and servers.
+
+mod cells;
+mod findings;
+mod servers;
