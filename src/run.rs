@@ -62,14 +62,7 @@ pub async fn execute(
     let chosen = interrupt.unless_wanted(choosing).await?;
     spec.backend = chosen.name();
     announce(&spec, &chosen, reporting);
-    let backend = chosen.backend(&spec, out.is_some())?;
-    let progress = Rc::new(LiveProgress::new(
-        reporting.quiet || chosen.servers.is_none(),
-    ));
-    let result = run::run(&spec, backend, progress, interrupt.wanted())
-        .await
-        .map_err(Failure::of_run)?;
-    let record = record(&spec, &chosen, &result);
+    let (result, record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
     if let Some(out) = &out {
         out.keep(&spec, &result, &record)?;
     }
@@ -79,6 +72,24 @@ pub async fn execute(
         print::out(&terminal::run(&record, &result.history, print::width()));
     }
     Ok(record)
+}
+
+/// One run, and its judged record.
+async fn run_once(
+    spec: &RunSpec,
+    chosen: &ChosenBackend,
+    reporting: &Reporting,
+    interrupt: &Interrupt,
+) -> Result<(RunResult, RunRecord), Failure> {
+    let backend = chosen.backend(spec, reporting.out.is_some())?;
+    let progress = Rc::new(LiveProgress::new(
+        reporting.quiet || chosen.servers.is_none(),
+    ));
+    let result = run::run(spec, backend, progress, interrupt.clone().wanted())
+        .await
+        .map_err(Failure::of_run)?;
+    let record = record(spec, chosen, &result);
+    Ok((result, record))
 }
 
 /// The first line says which backend was chosen and why.

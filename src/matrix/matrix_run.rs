@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::cell_builder::{CellBuilder, JudgedRun};
 use super::child_run::ChildRuns;
 use super::directory::{MatrixDirectory, RunConditions, StoredState};
+use super::jobs::jobs;
 use super::pieces::Pieces;
 use super::progress::{MatrixProgress, RunReport};
 use super::request::MatrixRequest;
@@ -25,14 +26,14 @@ use crate::lock;
 use crate::run::record;
 
 /// The runs of a matrix.
-pub struct MatrixRun {
+pub struct MatrixRun<'a> {
+    request: &'a MatrixRequest,
     tasks: Vec<Arc<Task>>,
     /// In the order of the tasks; `None` for unfinished ones.
     cells: Vec<Option<Cell>>,
     /// Cells in progress. Dropped when the cell is finished, because a whole matrix has many
     /// samples.
     builders: BTreeMap<usize, CellBuilder>,
-    seeds: u64,
     directory: Option<MatrixDirectory>,
     conditions: RunConditions,
     progress: MatrixProgress,
@@ -50,19 +51,19 @@ pub struct MatrixResult {
     pub cells: Vec<Cell>,
 }
 
-impl MatrixRun {
+impl<'a> MatrixRun<'a> {
     /// No cell is finished yet.
     pub fn new(
-        request: &MatrixRequest,
+        request: &'a MatrixRequest,
         tasks: Vec<Arc<Task>>,
         directory: Option<MatrixDirectory>,
         quiet: bool,
-    ) -> MatrixRun {
+    ) -> MatrixRun<'a> {
         let runs = request.seeds.saturating_mul(tasks.len() as u64);
         MatrixRun {
             cells: vec![None; tasks.len()],
             builders: BTreeMap::new(),
-            seeds: request.seeds,
+            request,
             conditions: RunConditions::of(request),
             progress: MatrixProgress::new(quiet, tasks.len(), runs),
             tasks,
@@ -70,18 +71,32 @@ impl MatrixRun {
         }
     }
 
-    /// Takes over the cells that an earlier call finished, and reports the outdated ones.
+    /// Runs what the directory does not have, backend by backend, until everything is complete or the user
+    /// interrupts.
     ///
     /// # Errors
-    /// An outdated cell cannot be removed.
-    pub fn recall(&mut self) -> Result<(), Failure> {
+    /// The directory cannot be read or written.
+    pub async fn run(
+        mut self,
+        backends: &[ChosenBackend],
+        interrupt: &Interrupt,
+    ) -> Result<MatrixResult, Failure> {
+        self.recall()?;
+        for backend in backends {
+            self.run_backend(backend, interrupt).await?;
+        }
+        Ok(self.finish())
+    }
+
+    /// Takes over the cells that an earlier call finished, and reports the outdated ones.
+    fn recall(&mut self) -> Result<(), Failure> {
         let Some(directory) = &self.directory else {
             return Ok(());
         };
         for (task, cell) in self.tasks.iter().zip(&mut self.cells) {
             match directory.find(task, &self.conditions)? {
                 StoredState::MatrixResult(cell_of_before) => {
-                    self.progress.recalled(self.seeds);
+                    self.progress.recalled(self.request.seeds);
                     *cell = Some(*cell_of_before);
                 }
                 StoredState::Outdated(what) => self.progress.say(&format!(
@@ -100,14 +115,10 @@ impl MatrixRun {
         Ok(())
     }
 
-    /// Runs the missing cells of one backend, until they are complete or the user interrupts.
-    ///
-    /// # Errors
-    /// The directory of the matrix cannot be written.
-    pub async fn run_backend(
+    /// Runs the missing cells of one backend.
+    async fn run_backend(
         &mut self,
         backend: &ChosenBackend,
-        jobs: usize,
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
         let tasks = self.tasks.iter().enumerate();
@@ -130,7 +141,8 @@ impl MatrixRun {
         };
         let runner = Arc::new(runner);
         let (tell, mut told) = mpsc::unbounded_channel();
-        let pieces = Pieces::of(&missing, self.seeds, runner.largest_piece());
+        let pieces = Pieces::of(&missing, self.request.seeds, runner.largest_piece());
+        let jobs = jobs(self.request, backend);
         let work = Work::new(Arc::clone(&runner), pieces, jobs, interrupt.clone(), tell);
         tokio::task::spawn_local(work.run());
         let mut spoiled = Vec::new();
@@ -169,7 +181,7 @@ impl MatrixRun {
     }
 
     /// All cells in order, also those that an interrupt has cut short.
-    pub fn finish(mut self) -> MatrixResult {
+    fn finish(mut self) -> MatrixResult {
         let wanted = self.cells.len();
         let whole = self.cells.iter().flatten().count();
         for (index, builder) in std::mem::take(&mut self.builders) {
@@ -209,7 +221,7 @@ impl MatrixRun {
             directory.discard(task, loser);
         }
         self.progress.ran();
-        match builder.runs() == self.seeds {
+        match builder.runs() == self.request.seeds {
             true => self.complete(index, backend),
             false => Ok(()),
         }

@@ -6,6 +6,7 @@
 //! - [`plan`]: the cells that can be run; other commands run some of them
 //! - [`matrix_run`]: takes the results, completes the cells, continues from a directory
 //! - [`work`]: hands out the runs, many at a time; [`pieces`]: these runs, as they are needed
+//! - [`jobs`]: the number of runs at a time
 //! - [`rerun`]: makes a run again that the machine spoiled
 //! - [`runner`]: runs a piece: [`simulated`], or a [`child_run`] on servers
 //! - [`cell_builder`]: combines the runs of a cell, [`cell_latency`] their latencies
@@ -18,6 +19,7 @@ mod cell_latency;
 mod child_run;
 pub mod cli;
 mod directory;
+mod jobs;
 mod matrix_run;
 mod pieces;
 mod plan;

@@ -8,6 +8,7 @@ use picklock_reports::gate::CellKey;
 use picklock_scenarios::BackendName;
 
 use super::directory::MatrixDirectory;
+use super::jobs::{jobs, processors};
 use super::matrix_run::{MatrixResult, MatrixRun};
 use super::request::MatrixRequest;
 use super::selection::{self, Selection, Task};
@@ -74,7 +75,24 @@ impl MatrixPlan {
 
     /// The document without its cells.
     pub fn frame(&self) -> MatrixRecord {
-        frame(&self.request, &self.backends, self.skipped.clone())
+        let (request, backends) = (&self.request, &self.backends);
+        let jobs = backends.iter().map(|backend| jobs(request, backend));
+        let names = backends.iter().map(ChosenBackend::name);
+        MatrixRecord {
+            format: MATRIX_FORMAT.to_owned(),
+            picklock: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: request.seed,
+            seeds: request.seeds,
+            processors: processors(),
+            similarity: Vec::new(),
+            jobs: jobs.max().unwrap_or(1),
+            // Cleared at the end of a complete run.
+            interrupted: true,
+            elapsed_ms: None,
+            cells: Vec::new(),
+            skipped: self.skipped.clone(),
+            reproduce: ReproduceCommand::of_matrix(request, names).to_string(),
+        }
     }
 
     /// Runs all cells that the directory does not have.
@@ -88,7 +106,7 @@ impl MatrixPlan {
         interrupt: &Interrupt,
     ) -> Result<MatrixResult, Failure> {
         let run = MatrixRun::new(&self.request, self.tasks.clone(), directory, quiet);
-        self.run_to_end(run, interrupt).await
+        run.run(&self.backends, interrupt).await
     }
 
     /// Runs the wanted cells as often as planned.
@@ -100,7 +118,7 @@ impl MatrixPlan {
         wanted: impl Fn(&CellKey) -> bool,
         quiet: bool,
         interrupt: &Interrupt,
-    ) -> Result<MatrixRecord, Failure> {
+    ) -> Result<Vec<Cell>, Failure> {
         self.run_as(&self.request, wanted, quiet, interrupt).await
     }
 
@@ -113,7 +131,7 @@ impl MatrixPlan {
         seed: u64,
         wanted: impl Fn(&CellKey) -> bool,
         interrupt: &Interrupt,
-    ) -> Result<MatrixRecord, Failure> {
+    ) -> Result<Vec<Cell>, Failure> {
         let request = MatrixRequest {
             seed,
             seeds: 1,
@@ -128,7 +146,7 @@ impl MatrixPlan {
         wanted: impl Fn(&CellKey) -> bool,
         quiet: bool,
         interrupt: &Interrupt,
-    ) -> Result<MatrixRecord, Failure> {
+    ) -> Result<Vec<Cell>, Failure> {
         let tasks = self.tasks.iter().filter(|task| wanted(&key_of(task)));
         let tasks = tasks.map(|task| {
             Arc::new(Task {
@@ -137,25 +155,7 @@ impl MatrixPlan {
             })
         });
         let run = MatrixRun::new(request, tasks.collect(), None, quiet);
-        let cells = self.run_to_end(run, interrupt).await?.cells;
-        Ok(MatrixRecord {
-            interrupted: interrupt.is_wanted(),
-            cells,
-            ..frame(request, &self.backends, self.skipped.clone())
-        })
-    }
-
-    async fn run_to_end(
-        &self,
-        mut run: MatrixRun,
-        interrupt: &Interrupt,
-    ) -> Result<MatrixResult, Failure> {
-        run.recall()?;
-        for backend in &self.backends {
-            let jobs = self.request.jobs.unwrap_or_else(|| jobs(backend));
-            run.run_backend(backend, jobs, interrupt).await?;
-        }
-        Ok(run.finish())
+        Ok(run.run(&self.backends, interrupt).await?.cells)
     }
 }
 
@@ -181,44 +181,6 @@ async fn choose(
         }
     }
     Ok(backends)
-}
-
-/// Number of runs at a time: a simulation needs a processor; a run on server processes mostly
-/// waits; the start of five containers does not.
-fn jobs(backend: &ChosenBackend) -> usize {
-    match backend.name() {
-        BackendName::Process => 2 * processors(),
-        _ => processors(),
-    }
-}
-
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// The document without its cells.
-fn frame(
-    request: &MatrixRequest,
-    backends: &[ChosenBackend],
-    skipped: Vec<SkippedCell>,
-) -> MatrixRecord {
-    let most = backends.iter().map(jobs).max().unwrap_or(1);
-    MatrixRecord {
-        format: MATRIX_FORMAT.to_owned(),
-        picklock: env!("CARGO_PKG_VERSION").to_owned(),
-        seed: request.seed,
-        seeds: request.seeds,
-        processors: processors(),
-        similarity: Vec::new(),
-        jobs: request.jobs.unwrap_or(most),
-        // Cleared at the end of a complete run.
-        interrupted: true,
-        elapsed_ms: None,
-        cells: Vec::new(),
-        skipped,
-        reproduce: ReproduceCommand::of_matrix(request, backends.iter().map(ChosenBackend::name))
-            .to_string(),
-    }
 }
 
 fn key_of(task: &Task) -> CellKey {
