@@ -127,6 +127,9 @@ pub struct ScenarioArgs {
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
+    /// Do not make the run again when the machine was too slow for it: a matrix does so itself, later.
+    #[arg(long, hide = true)]
+    pub once: bool,
 }
 
 /// The lock of a single run.

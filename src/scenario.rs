@@ -15,6 +15,7 @@ pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
         json: args.json,
         out: args.out,
         quiet: args.quiet,
+        once: args.once,
     };
     let record = run::execute(spec, args.backend.backend(), &reporting).await?;
     Ok(run::code_of(&record))

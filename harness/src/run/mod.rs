@@ -11,6 +11,8 @@ mod servers;
 use std::future::Future;
 use std::rc::Rc;
 
+use futures_util::future::LocalBoxFuture;
+
 pub use error::RunFailure;
 pub use observer::{Observer, RunPhase};
 #[cfg(feature = "servers")]
@@ -44,16 +46,27 @@ pub enum BackendSetup {
 ///
 /// # Errors
 /// See [`RunFailure`]. A violated property is no error.
+pub fn run<'a>(
+    spec: &'a RunSpec,
+    backend: BackendSetup,
+    observer: Rc<dyn Observer>,
+    interrupt: impl Future<Output = ()> + 'a,
+) -> LocalBoxFuture<'a, Result<RunResult, RunFailure>> {
+    run_boxed(spec, backend, observer, Box::pin(interrupt))
+}
+
+/// The future is made and boxed here, in a function without type parameters: so the driver is compiled once,
+/// and not again for each caller and the kind of its interrupt.
 #[cfg_attr(
     not(feature = "servers"),
     expect(unused_variables, reason = "a simulation is not watched")
 )]
-pub async fn run(
-    spec: &RunSpec,
+fn run_boxed<'a>(
+    spec: &'a RunSpec,
     backend: BackendSetup,
     observer: Rc<dyn Observer>,
-    interrupt: impl Future<Output = ()>,
-) -> Result<RunResult, RunFailure> {
+    interrupt: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<RunResult, RunFailure>> {
     match backend {
         BackendSetup::Simulation {
             lock,
@@ -64,10 +77,12 @@ pub async fn run(
                 lock,
                 logs_commands,
             };
-            simulated(simulation, interrupt).await
+            Box::pin(simulated(simulation, interrupt))
         }
         #[cfg(feature = "servers")]
-        BackendSetup::Servers(backend) => servers::run(spec, backend, observer, interrupt).await,
+        BackendSetup::Servers(backend) => {
+            Box::pin(servers::run(spec, backend, observer, interrupt))
+        }
     }
 }
 
@@ -75,7 +90,7 @@ pub async fn run(
 /// an interrupted simulation cannot be ended; it is left behind until the process ends.
 async fn simulated(
     simulation: Simulation,
-    interrupt: impl Future<Output = ()>,
+    interrupt: LocalBoxFuture<'_, ()>,
 ) -> Result<RunResult, RunFailure> {
     let run = tokio::task::spawn_blocking(move || simulate(simulation));
     tokio::select! {

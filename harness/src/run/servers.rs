@@ -1,14 +1,13 @@
 //! One run on real Redis servers.
 
 use std::ffi::OsString;
-use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::FusedFuture;
+use futures_util::future::{FusedFuture, LocalBoxFuture};
 use picklock_scenarios::{BackendName, Capability, StockPlace};
 
 use super::error::RunFailure;
@@ -52,7 +51,7 @@ pub(super) async fn run(
     spec: &RunSpec,
     backend: ServerSetup,
     observer: Rc<dyn Observer>,
-    interrupt: impl Future<Output = ()>,
+    interrupt: LocalBoxFuture<'_, ()>,
 ) -> Result<RunResult, RunFailure> {
     let mut interrupt = std::pin::pin!(interrupt.fuse());
     let clock = Clock::start();

@@ -26,7 +26,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use picklock_verdicts::check::{Cause, Property, Status, judge};
-use picklock_verdicts::history::History;
+use picklock_verdicts::history::{Event, EventKind, History};
 use picklock_verdicts::timeline::Timeline;
 
 fn count(history: &History, property: Property) -> (u64, Option<u64>) {
@@ -45,6 +45,23 @@ proptest! {
     #[test]
     fn lease_finds_exactly_the_overlapping_leases(history in generate::histories(60)) {
         prop_assert_eq!(count(&history, Property::Lease), pairs::lease(&history));
+    }
+
+    /// Had the harness been on time, there would be no more overlaps than there were.
+    #[test]
+    fn harness_pauses_only_take_violations_away(
+        history in generate::histories(60),
+        pauses in proptest::collection::vec((any::<proptest::sample::Index>(), 0..9_u64), 0..4),
+    ) {
+        let mut paused = history.clone();
+        for (index, late_ms) in pauses {
+            let index = index.index(paused.events.len() + 1);
+            let at_ns = index.checked_sub(1).map_or(0, |before| paused.events[before].at_ns);
+            paused.events.insert(index, Event { at_ns, what: EventKind::Stalled { late_ms } });
+        }
+        for property in [Property::Exclusion, Property::Lease, Property::Resource] {
+            prop_assert!(count(&paused, property).0 <= count(&history, property).0);
+        }
     }
 
     /// Leases that only may have overlapped decide nothing.

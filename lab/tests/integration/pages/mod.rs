@@ -2,4 +2,5 @@
 
 mod cells;
 mod findings;
+mod program;
 mod servers;

@@ -23,7 +23,7 @@ fn cells() -> Vec<Cell> {
 }
 
 /// The matrix of a server.
-fn on(server: &str, version: &str, mut cells: Vec<Cell>) -> ReportInput {
+pub fn on(server: &str, version: &str, mut cells: Vec<Cell>) -> ReportInput {
     for cell in &mut cells {
         cell.redis = Some(Redis {
             server: server.into(),
