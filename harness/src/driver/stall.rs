@@ -12,7 +12,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::backend::{Backend, Shortage};
-use crate::context::{RunContext, millis};
+use crate::clock::millis;
+use crate::context::RunContext;
 use crate::history::EventKind;
 
 /// Pause between two checks.
@@ -29,7 +30,7 @@ const TOLD_PART_OF_LEASE: u32 = 100;
 /// time cannot stall.
 pub(super) async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
     let clock = &context.clock;
-    let long = SHORTEST.max(context.plan.ttl / TOLD_PART_OF_LEASE);
+    let long = SHORTEST.max(context.spec.ttl() / TOLD_PART_OF_LEASE);
     loop {
         let due = clock.elapsed() + LOOK;
         tokio::time::sleep(LOOK).await;

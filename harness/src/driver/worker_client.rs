@@ -308,7 +308,7 @@ impl<W: Backend> OutputListener<W> {
 
 /// False for the client that takes the locks after the run: its number follows those of the workers.
 fn is_worker_of_the_run<W>(context: &RunContext<W>, worker: usize) -> bool {
-    worker < context.plan.scenario.workload.workers
+    worker < context.spec.scenario.workload.workers
 }
 
 /// Records misbehaviour of a worker. The client that takes the locks after the run is not one of the

@@ -13,7 +13,8 @@ use super::clocks::ClockShifts;
 use super::ongoing::{Ongoing, Undo};
 use super::silences::Silences;
 use crate::backend::{Backend, Capabilities, Refusal};
-use crate::context::{DueFault, Location, PART_OF_LEASE, RunContext, millis};
+use crate::clock::millis;
+use crate::context::{DueFault, Location, RunContext};
 use crate::history::{ClockShift, EventKind, MissedBecause};
 
 /// How often it is checked whether a fault for so many frames has struck them all. The faults do
@@ -93,7 +94,7 @@ impl<W: Backend> Nemesis<W> {
             if self.settled.borrow().contains(&index) {
                 continue;
             }
-            let at = at.resolve(self.context.plan.ttl);
+            let at = at.resolve(self.context.spec.ttl());
             let (started, has_started) = oneshot::channel();
             if at.is_zero() {
                 at_once.push(has_started);
@@ -154,7 +155,7 @@ impl<W: Backend> Nemesis<W> {
         {
             return self.sentinel_failover(index, target.nodes, started).await;
         }
-        let ttl = self.context.plan.ttl;
+        let ttl = self.context.spec.ttl();
         let clock = plan.clock_shift_ns(ttl).map(|by_ns| ClockShift {
             by_ns,
             for_good: plan.duration.is_none(),
@@ -287,7 +288,7 @@ impl<W: Backend> Nemesis<W> {
     fn since_ms(&self, then_ns: u64) -> Option<u64> {
         let late_ns = self.context.clock.now_ns().saturating_sub(then_ns);
         let late = Duration::from_nanos(late_ns);
-        (late >= self.context.plan.ttl / PART_OF_LEASE).then(|| millis(late))
+        (late >= self.context.spec.shortest_delay()).then(|| millis(late))
     }
 
     /// A fault did not strike, because the backend refused.
@@ -314,13 +315,13 @@ impl<W: Backend> Nemesis<W> {
     }
 
     fn target(&self, plan: &FaultPlan, location: Location) -> Target {
-        let workers = self.context.plan.scenario.workload.workers;
-        let nodes = self.context.plan.nodes;
+        let workers = self.context.spec.scenario.workload.workers;
+        let nodes = self.context.spec.nodes();
         plan.target(location.worker, location.node, workers, nodes)
     }
 
     pub(super) fn plans(&self) -> &[FaultPlan] {
-        &self.context.plan.scenario.faults
+        &self.context.spec.scenario.faults
     }
 }
 

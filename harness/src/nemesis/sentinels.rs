@@ -40,7 +40,7 @@ impl<W: Backend> Nemesis<W> {
             return started();
         }
         let thawed_after = self.plans()[index].duration;
-        let Some(thawed_after) = thawed_after.map(|span| span.resolve(self.context.plan.ttl))
+        let Some(thawed_after) = thawed_after.map(|span| span.resolve(self.context.spec.ttl()))
         else {
             for id in [frozen, failover].into_iter().chain(stale) {
                 self.never_ends(id);
