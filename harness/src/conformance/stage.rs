@@ -19,7 +19,7 @@ use crate::adapter::message::{Answer, PROTOCOL, RequestKind};
 use crate::clock::Clock;
 use crate::entropy;
 use crate::servers::{BackendError, ProcessServers, Reaper, Servers, WorkerContainers};
-use crate::wire::Wire;
+use crate::wire::Proxy;
 
 /// What the adapter is told to wait for an answer of Redis.
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub(super) struct Stage {
     pub reaper: Reaper,
     pub servers: ProcessServers,
     /// What leads to the server, and where the adapter reaches it.
-    pub wire: Wire,
+    pub wire: Proxy,
     pub address: SocketAddr,
     pub connection: MultiplexedConnection,
     pub clock: Clock,

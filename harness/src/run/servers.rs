@@ -25,7 +25,7 @@ use crate::servers::{
     RunDir, ServerKind, Servers, WallClockShim, WorkerContainers, adopt_orphans, sweep,
 };
 use crate::spec::RunSpec;
-use crate::wire::Wire;
+use crate::wire::Proxy;
 
 /// This many of the last lines of a worker's log explain why it did not start.
 const LAST_LINES: usize = 8;
@@ -59,7 +59,7 @@ pub(super) async fn run(
     let (triggers, due) = Triggers::of(&spec.scenario.faults);
     let triggers = Arc::new(triggers);
     let plan = spec.plan();
-    let wire = Wire::new(
+    let wire = Proxy::new(
         clock.clone(),
         plan.keys.clone(),
         spec.seed,
@@ -129,7 +129,7 @@ async fn prepare(
     plan: &Plan,
     backend: ServerSetup,
     reaper: &Reaper,
-    (wire, clock): (&Wire, &Clock),
+    (wire, clock): (&Proxy, &Clock),
 ) -> Result<(ServerBackend, Redis, RunDir), RunFailure> {
     let nodes = plan.nodes;
     // Removes what an earlier run left behind.

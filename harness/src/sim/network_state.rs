@@ -14,10 +14,10 @@ use super::event_queue::{EventQueue, NetworkEvent};
 use super::frame::{CommandTag, Frame, Payload};
 use super::node::Node;
 use super::submission_queue::RequestId;
-use crate::account::KeyRecord;
+use crate::custody::KeyRecord;
 use crate::history::{KeyChange, KeyCommand};
 use crate::model::Reply;
-use crate::wire::{Gate, LinkId, Taking};
+use crate::wire::{Acquired, Gate, LinkId};
 
 /// Attempts of one worker whose last commands are remembered.
 const REMEMBERED: usize = 1024;
@@ -177,7 +177,7 @@ impl NetworkState {
             key: named.and_then(|key| u32::try_from(key).ok()),
             op,
             phase,
-            taking: Taking::TookNothing,
+            acquired: Acquired::Nothing,
         }
     }
 

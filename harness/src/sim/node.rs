@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use picklock_scenarios::{Persistence, Resource};
 
 use super::frame::Frame;
-use super::told_account::ToldAccount;
+use super::replayed_node::ReplayedNode;
 use super::wall_clock::SimWallClock;
-use crate::account::{KeyRecord, KeyWatch, LookTime};
 use crate::backend::{DataChange, keys_to_evict};
 use crate::clock::Clock;
+use crate::custody::KeyRecord;
 use crate::history::KeyChange;
+use crate::key_watch::{KeyWatch, LookTime};
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 
 /// An append-only file that is synced every second keeps what it held at the last whole second.
@@ -41,7 +42,7 @@ pub(super) struct Node {
     /// Keeps the account of its keys, if one is wanted.
     watch: Option<KeyWatch>,
     /// The same account as it is made on real servers, if it is wanted for comparison.
-    told: Option<Box<ToldAccount>>,
+    told: Option<Box<ReplayedNode>>,
 }
 
 /// A replica, which lags behind its master.
@@ -119,7 +120,7 @@ impl Node {
     }
 
     /// From now on there is the same account made from what its servers tell.
-    pub(super) fn make_told_account(&mut self, make: impl FnOnce(usize) -> ToldAccount) {
+    pub(super) fn replay(&mut self, make: impl FnOnce(usize) -> ReplayedNode) {
         self.server.report(true);
         let mut servers = 1;
         if let Some(replica) = &mut self.replica {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use picklock_scenarios::StockPlace;
 
 use super::backend::{Parts, SimBackend};
+use super::replayed_node::Reading;
 use super::run_budget::RunBudget;
-use super::told_account::Reading;
 use super::watchdog::Watchdog;
 use crate::clock::{self, Clock};
 use crate::context::{Plan, Triggers};

@@ -8,9 +8,10 @@ use picklock_scenarios::Direction;
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
+use super::acquire_detection::Acquired;
 use super::answered::Answered;
 use super::command;
-use super::connection::Shared;
+use super::connection_state::ConnectionState;
 use super::frame_meta::FrameMeta;
 use super::frame_reader::{Extent, FrameReader, NextFrame};
 use super::frame_role::{FrameRole, identify};
@@ -20,14 +21,13 @@ use super::log_record::preview;
 use super::pending::Pending;
 use super::scan::Shape;
 use super::send_queue::SendQueue;
-use super::taking::Taking;
 
 /// The frames of one chunk: where each is in the buffer, and what it is.
 type Frames = Vec<(Range<usize>, FrameMeta)>;
 
 /// One direction of one connection.
 pub(super) struct Pump<'a> {
-    shared: &'a Shared<'a>,
+    shared: &'a ConnectionState<'a>,
     direction: Direction,
     socket: ReadHalf<'a>,
     reader: FrameReader,
@@ -40,7 +40,7 @@ pub(super) struct Pump<'a> {
 
 impl<'a> Pump<'a> {
     pub(super) fn new(
-        shared: &'a Shared<'a>,
+        shared: &'a ConnectionState<'a>,
         direction: Direction,
         socket: ReadHalf<'a>,
         writer: WriteHalf<'a>,
@@ -149,9 +149,9 @@ impl<'a> Pump<'a> {
             // The reply to a command within a transaction: nothing is done yet.
             let queued = self.reader.bytes()[range.clone()].starts_with(b"+QUEUED\r");
             let shared = self.shared;
-            let taking = shared.taking(self.direction, &meta, queued);
-            let taking = self.wait_for(taking).await?;
-            if let Some(gate) = self.intercept(&meta, is_error, taking) {
+            let acquired = shared.acquired(self.direction, &meta, queued);
+            let acquired = self.wait_for(acquired).await?;
+            if let Some(gate) = self.intercept(&meta, is_error, acquired) {
                 self.wait_for(gate).await?;
             }
             self.queue.admit(meta, &self.reader.bytes()[range]);
@@ -160,7 +160,7 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    fn intercept(&self, meta: &FrameMeta, is_error: bool, taking: Taking) -> Option<Gate> {
+    fn intercept(&self, meta: &FrameMeta, is_error: bool, acquired: Acquired) -> Option<Gate> {
         let interceptor = self.shared.interceptor();
         if !meta.is_message() || !interceptor.is_armed() {
             return None;
@@ -175,7 +175,7 @@ impl<'a> Pump<'a> {
             key: meta.request.key,
             op: meta.request.operation.op,
             phase: meta.request.operation.phase,
-            taking,
+            acquired,
         })
     }
 
@@ -257,7 +257,7 @@ enum ReadOutcome {
 
 /// Reads what there is. What comes from the client is counted.
 async fn read(
-    shared: &Shared<'_>,
+    shared: &ConnectionState<'_>,
     direction: Direction,
     socket: &mut ReadHalf<'_>,
     reader: &mut FrameReader,

@@ -7,7 +7,7 @@ use picklock_scenarios::Direction;
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::WriteHalf;
 
-use super::connection::Shared;
+use super::connection_state::ConnectionState;
 use super::fault_rules::{Terms, Verdict};
 use super::frame_budget::FrameShare;
 use super::frame_meta::FrameMeta;
@@ -39,7 +39,7 @@ struct Outgoing {
 
 /// The writing end of one direction.
 pub(super) struct SendQueue<'a> {
-    shared: &'a Shared<'a>,
+    shared: &'a ConnectionState<'a>,
     direction: Direction,
     writer: WriteHalf<'a>,
     link: LinkState<Outgoing>,
@@ -49,7 +49,11 @@ pub(super) struct SendQueue<'a> {
 }
 
 impl<'a> SendQueue<'a> {
-    pub(super) fn new(shared: &'a Shared<'a>, direction: Direction, writer: WriteHalf<'a>) -> Self {
+    pub(super) fn new(
+        shared: &'a ConnectionState<'a>,
+        direction: Direction,
+        writer: WriteHalf<'a>,
+    ) -> Self {
         SendQueue {
             shared,
             direction,

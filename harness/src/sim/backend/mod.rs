@@ -17,19 +17,19 @@ use picklock_impls::{Context, DynLock, Node as Connection};
 use picklock_scenarios::{BackendName, Persistence};
 use rand::rngs::StdRng;
 
-use crate::account::KeyWatch;
 use crate::adapter::serve::Init;
 use crate::backend::{Backend, Capabilities, Refusal, Sentinels};
 use crate::clock::Clock;
 use crate::entropy;
+use crate::key_watch::KeyWatch;
 use crate::lock_factory::LockFactory;
 use crate::model::ServerVersion;
 use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
 use crate::sim::network::{Network, Wiring};
 use crate::sim::node::Node;
+use crate::sim::replayed_node::{Reading, ReplayedNode};
 use crate::sim::subscription::subscribe;
-use crate::sim::told_account::{Reading, ToldAccount};
 use crate::sim::wall_clock::SimWallClock;
 use crate::sim::watchdog::Watchdog;
 use crate::wire::{Interceptor, LinkId, SentRequests, WireLog};
@@ -79,8 +79,8 @@ impl SimBackend {
                 node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
                 if let (Some(sent), Some(reading)) = (&sent, &reading) {
                     let (locks, sent, reading) = (locks.clone(), sent.clone(), reading.clone());
-                    node.make_told_account(|servers| {
-                        ToldAccount::new(parts.version, servers, locks, sent, reading)
+                    node.replay(|servers| {
+                        ReplayedNode::new(parts.version, servers, locks, sent, reading)
                     });
                 }
             }

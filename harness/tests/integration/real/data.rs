@@ -10,7 +10,7 @@ use picklock_harness::servers::{
     Binary, DockerServers, Image, Layout, ProcessServers, RealServers, RunDir, ServerAddress,
     Servers,
 };
-use picklock_harness::wire::{NoInterceptor, Wire};
+use picklock_harness::wire::{NoInterceptor, Proxy};
 use picklock_scenarios::{BackendName, Persistence, Resource};
 use redis::aio::MultiplexedConnection;
 
@@ -52,7 +52,7 @@ async fn stage(name: BackendName, replicas: usize) -> Stage {
     };
     let node = servers.address(0);
     let replica = (replicas > 0).then(|| servers.replica_address(0, 0));
-    let wire = Wire::new(
+    let wire = Proxy::new(
         Clock::start(),
         vec![LOCK.into()],
         7,

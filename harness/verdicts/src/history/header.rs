@@ -44,7 +44,11 @@ pub struct Header {
     pub custody: bool,
     /// What a look at the servers' keys has confirmed of that when the run was over. Left out: nobody
     /// looked, as in the simulation.
-    #[serde(default, rename = "custody_look", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "custody_look",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub custody_check: Option<CustodyCheck>,
 }
 

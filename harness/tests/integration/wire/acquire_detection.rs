@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use picklock_harness::wire::{
-    Gate, InterceptedFrame, Interceptor, LinkId, Taking, TakingQuestion, Wire,
+    AcquireQuestion, Acquired, Gate, InterceptedFrame, Interceptor, LinkId, Proxy,
 };
 use picklock_scenarios::{Direction, Phase};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -14,20 +14,20 @@ use super::{LINK, intercepted, within};
 
 /// Notes what is known of each reply.
 #[derive(Clone, Default)]
-struct Noting(Arc<Mutex<Vec<(String, Taking)>>>);
+struct Noting(Arc<Mutex<Vec<(String, Acquired)>>>);
 
 impl Interceptor for Noting {
     fn is_armed(&self) -> bool {
         true
     }
 
-    fn waits_for_taking(&self, link: LinkId) -> bool {
+    fn waits_for_acquire(&self, link: LinkId) -> bool {
         link == LINK
     }
 
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<Gate> {
         if frame.direction == Direction::Reply {
-            let known = (frame.command.to_owned(), frame.taking);
+            let known = (frame.command.to_owned(), frame.acquired);
             self.0.lock().unwrap().push(known);
         }
         None
@@ -35,12 +35,12 @@ impl Interceptor for Noting {
 }
 
 /// A wire in the phase of acquiring, and the questions that it asks.
-fn asking() -> (Wire, Noting, UnboundedReceiver<TakingQuestion>) {
+fn asking() -> (Proxy, Noting, UnboundedReceiver<AcquireQuestion>) {
     let noting = Noting::default();
     let wire = intercepted(noting.clone());
     wire.keep_requests();
     wire.set_phase(LINK.worker, 1, Phase::Acquire);
-    let questions = wire.taking_questions();
+    let questions = wire.acquire_questions();
     (wire, noting, questions)
 }
 
@@ -70,11 +70,11 @@ async fn a_reply_waits_for_the_account_and_those_ahead_of_it_do_not() {
     wire.close().await;
     let known = noting.0.lock().unwrap().clone();
     let expected = [
-        ("GET", Taking::TookNothing),
-        ("SETNX", Taking::Took),
-        ("EXPIRE", Taking::Unknown),
+        ("GET", Acquired::Nothing),
+        ("SETNX", Acquired::Lock),
+        ("EXPIRE", Acquired::Unknown),
     ];
-    let expected = expected.map(|(command, taking)| (command.to_owned(), taking));
+    let expected = expected.map(|(command, acquired)| (command.to_owned(), acquired));
     assert_eq!(known, expected);
 }
 
@@ -87,7 +87,7 @@ async fn an_account_that_says_nothing_does_not_keep_the_reply() {
     assert!(questions.try_recv().unwrap().answer.is_closed());
     wire.close().await;
     let known = noting.0.lock().unwrap().clone();
-    assert_eq!(known, [("SETNX".to_owned(), Taking::Unknown)]);
+    assert_eq!(known, [("SETNX".to_owned(), Acquired::Unknown)]);
 }
 
 #[tokio::test]

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
+use crate::custody::KeyRecord;
 use crate::history::KeyChange;
-use crate::model::{HeldValue, ServerVersion};
+use crate::key_watch::{KeyWatch, LookTime};
+use crate::model::{CommandKind, HeldValue, ServerVersion};
 
-use super::key_record::KeyRecord;
-use super::key_watch::{KeyWatch, LookTime};
 use super::monitor_stream::MonitorLine;
 use super::replayed_server::{ByWorker, Loss, Notice, Place, ReplayedServer};
 use super::stored_key::StoredKey;
@@ -17,7 +17,7 @@ use super::written_changes::WrittenChanges;
 const EXPIRY_SLACK_MS: u64 = 50;
 
 /// The servers of one node: its master and those that may replace it.
-pub struct NodeReplay {
+pub struct MonitorReplay {
     version: ServerVersion,
     servers: Vec<ReplayedServer>,
     master: usize,
@@ -26,7 +26,7 @@ pub struct NodeReplay {
     written: WrittenChanges,
 }
 
-impl NodeReplay {
+impl MonitorReplay {
     /// A node with so many servers of this version, whose locks have these names.
     pub fn new(version: ServerVersion, servers: usize, locks: Rc<[String]>) -> Self {
         let servers = (0..servers).map(|server| ReplayedServer::new(version, server > 0));
@@ -34,7 +34,7 @@ impl NodeReplay {
         if let Some(master) = servers.first_mut() {
             master.model.watch_keys(true);
         }
-        NodeReplay {
+        MonitorReplay {
             version,
             servers,
             master: 0,
@@ -188,7 +188,7 @@ impl NodeReplay {
         }
     }
 
-    /// What the account says of a key of the master, and what the master itself has, if the two differ
+    /// What the replay has of a key of the master, and what the master itself has, if the two differ
     /// at this time of its wall clock.
     pub fn difference(&mut self, stored: &[StoredKey], wall_us: i64) -> Option<String> {
         self.settle();
@@ -252,7 +252,7 @@ impl NodeReplay {
             .take(conn, number, |changes| watch.took(changes))
     }
 
-    /// What the account knows of the keys.
+    /// What is known of the keys.
     #[cfg(feature = "servers")]
     pub(crate) fn watch(&self) -> &KeyWatch {
         &self.watch
@@ -295,10 +295,10 @@ fn name_of(line: &MonitorLine) -> String {
 
 /// Why a command changes keys.
 fn why(by: Option<&ByWorker>, name: &str) -> KeyChange {
-    match (by, name) {
+    match (by, CommandKind::of(name, "")) {
         (Some(by), _) => KeyChange::Command(by.command.clone()),
-        (None, "DEL" | "UNLINK") => KeyChange::Evicted,
-        (None, "FLUSHALL" | "FLUSHDB") => KeyChange::Flushed,
+        (None, Some(CommandKind::Removes)) => KeyChange::Evicted,
+        (None, Some(CommandKind::Flushes)) => KeyChange::Flushed,
         _ => KeyChange::Found,
     }
 }

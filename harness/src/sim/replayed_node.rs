@@ -1,15 +1,13 @@
-//! The account of one simulated node made the way it is made on real servers: from what its servers
-//! tell. It is compared with the account that the node keeps itself.
+//! One simulated node whose keys are followed the way they are on real servers: from what its servers
+//! tell. That is compared with what the node itself knows of its keys.
 
 use std::collections::HashSet;
-use std::ops::Range;
 use std::rc::Rc;
 
-use crate::account::{
-    KeyRecord, NodeReplay, Senders, SentBy, ServerReport, StoredKey, StoredValue,
-};
+use crate::custody::KeyRecord;
 use crate::model::{ClientId, Now, Reply, Server, ServerVersion};
-use crate::wire::{SentRequests, introduced, introduction};
+use crate::monitor_replay::{MonitorReplay, ServerReport, StoredKey, StoredValue};
+use crate::wire::{SentRequests, introduction};
 
 /// Changes what a server tells before it is read: a control must be able to spoil it.
 pub type Edit = Box<dyn FnMut(Vec<u8>) -> Vec<u8> + Send>;
@@ -23,32 +21,9 @@ pub struct Reading {
     pub edit: Option<Edit>,
 }
 
-/// What the simulated wire has forwarded.
-impl Senders for SentRequests {
-    fn introduced(&self, word: &[u8]) -> Option<u64> {
-        introduced(word)
-    }
-
-    fn claim(&self, conn: u64, words: &[Vec<u8>]) -> Option<SentBy> {
-        let request = self.claim_words(conn, words)?;
-        Some(SentBy {
-            worker: request.link.worker,
-            op: request.op,
-            phase: request.phase,
-            number: request.number,
-            replied_ns: request.replied_ns,
-            closed_before: request.closed_before,
-        })
-    }
-
-    fn closed(&self, numbers: Range<usize>) -> Vec<u64> {
-        self.closed_ones(numbers)
-    }
-}
-
-/// The account of one node.
-pub(super) struct ToldAccount {
-    replay: NodeReplay,
+/// The replay of one node.
+pub(super) struct ReplayedNode {
+    replay: MonitorReplay,
     /// Of the master, and of the replica, if there is one.
     reports: Vec<ServerReport>,
     master: usize,
@@ -59,7 +34,7 @@ pub(super) struct ToldAccount {
     error: Option<String>,
 }
 
-impl ToldAccount {
+impl ReplayedNode {
     /// For a node with so many servers.
     pub(super) fn new(
         version: ServerVersion,
@@ -68,8 +43,8 @@ impl ToldAccount {
         sent: Rc<SentRequests>,
         reading: Rc<std::cell::RefCell<Reading>>,
     ) -> Self {
-        ToldAccount {
-            replay: NodeReplay::new(version, servers, locks),
+        ReplayedNode {
+            replay: MonitorReplay::new(version, servers, locks),
             reports: (0..servers).map(ServerReport::of).collect(),
             master: 0,
             sent,
@@ -144,7 +119,7 @@ impl ToldAccount {
         self.replay.promote(1, at_ns);
     }
 
-    /// The account.
+    /// The changes of its keys.
     ///
     /// # Errors
     /// A line of the report that is none.

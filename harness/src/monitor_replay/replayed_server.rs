@@ -8,55 +8,10 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::history::KeyCommand;
-use crate::model::{ClientId, Effect, Now, Reply, Server, ServerVersion};
+use crate::model::{ClientId, CommandKind, Effect, Now, Reply, Server, ServerVersion};
 
 use super::monitor_stream::{MonitorLine, Source};
 use super::stored_key::{StoredKey, StoredValue};
-
-/// Commands that change no key by themselves: what they run comes in lines of their own, or they
-/// belong to a connection that the replay does not have.
-const NOT_REPLAYED: &[&str] = &[
-    "ASKING",
-    "AUTH",
-    "CLIENT",
-    "CONFIG",
-    "DISCARD",
-    "ECHO",
-    "EVAL",
-    "EVALSHA",
-    "EVALSHA_RO",
-    "EVAL_RO",
-    "EXEC",
-    "FCALL",
-    "FCALL_RO",
-    "FUNCTION",
-    "HELLO",
-    "INFO",
-    "MONITOR",
-    "MULTI",
-    "PING",
-    "PSUBSCRIBE",
-    "PUBLISH",
-    "QUIT",
-    "RESET",
-    "ROLE",
-    "SCRIPT",
-    "SELECT",
-    "SUBSCRIBE",
-    "UNWATCH",
-    "WAIT",
-    "WATCH",
-];
-
-/// Commands whose inner commands follow.
-const SCRIPTS: &[&str] = &[
-    "EVAL",
-    "EVALSHA",
-    "EVALSHA_RO",
-    "EVAL_RO",
-    "FCALL",
-    "FCALL_RO",
-];
 
 /// Commands that a transaction does not queue.
 const NEVER_QUEUED: &[&str] = &["AUTH", "DISCARD", "MULTI", "QUIT", "RESET", "WATCH"];
@@ -150,12 +105,11 @@ impl ReplayedServer {
         let Source::Client(address) = &line.source else {
             return Place::Inside;
         };
-        let is_script = SCRIPTS.contains(&name);
         if !self.transactions.contains(address) || NEVER_QUEUED.contains(&name) {
-            return if is_script {
-                Place::Begins
-            } else {
-                Place::Alone
+            let is_script = CommandKind::of(name, "").is_some_and(CommandKind::is_script);
+            return match is_script {
+                true => Place::Begins,
+                false => Place::Alone,
             };
         }
         let open = self.open.as_ref();
@@ -179,7 +133,7 @@ impl ReplayedServer {
             self.wall_us = line.wall_us;
         }
         self.note_transaction(line, name);
-        if NOT_REPLAYED.contains(&name) {
+        if !CommandKind::of(name, "").is_none_or(CommandKind::is_replayed) {
             return;
         }
         if self.is_replica {

@@ -1,14 +1,13 @@
-//! Watches the keys of one node: what each holds, and why it changed.
+//! Watches the keys of one node: what each holds, and why it changed. Nodes of the simulation have
+//! it, and the replay of what real servers tell.
 
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::custody::{KeyRecord, lock_keys, takes_lock};
 use crate::history::{KeyChange, KeyName};
 use crate::model::{HeldValue, Server, Touched, TouchedKeys};
-
-use super::key_record::KeyRecord;
-use super::lock_keys::{lock_keys, took};
 
 /// A key that is known, and what it held when it was last looked at.
 struct Known {
@@ -27,7 +26,7 @@ pub(crate) struct KeyWatch {
     touched: TouchedKeys,
 }
 
-/// When a look is taken: on the clock of the account, and on the node's wall clock.
+/// When a look is taken: on the clock of the records, and on the node's wall clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LookTime {
     pub(crate) at_ns: u64,
@@ -97,7 +96,7 @@ impl KeyWatch {
 
     /// True if one of these changes gave a lock a new owner.
     pub(crate) fn took(&self, changes: Range<usize>) -> bool {
-        took(&self.records, changes, &self.locks)
+        takes_lock(&self.records, changes, &self.locks)
     }
 
     /// The names of all keys in the first database that were seen.
