@@ -5,6 +5,11 @@
 //!
 //! A command that is not here is not known. It may do anything.
 
+use CommandKind::{
+    Exec, Flushes, Prolongs, ReadingScript, Reads, Removes, Replaces, Script, Server, SetUp,
+    Shrinks, Transaction, Writes,
+};
+
 /// What a command does, by its name alone: its options and its reply can only make it do less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandKind {
@@ -36,10 +41,14 @@ pub enum CommandKind {
     Flushes,
 }
 
-use CommandKind::{
-    Exec, Flushes, Prolongs, ReadingScript, Reads, Removes, Replaces, Script, Server, SetUp,
-    Shrinks, Transaction, Writes,
-};
+/// Commands that a transaction does not queue.
+const NEVER_QUEUED: &[&str] = &["DISCARD", "EXEC", "MULTI", "QUIT", "RESET", "WATCH"];
+
+/// False for a command that is executed at once in a transaction. Its name may be in either case.
+pub fn is_queued(command: &str) -> bool {
+    let is_it = |name: &&str| name.eq_ignore_ascii_case(command);
+    !NEVER_QUEUED.iter().any(is_it)
+}
 
 /// All known commands, in upper case, with blanks between them. Of a command with subcommands, those
 /// stand here that are of another kind than the command itself, written as Redis writes them.

@@ -38,7 +38,7 @@ mod waiter;
 mod wire;
 mod wording;
 
-pub use command_facts::CommandKind;
+pub use command_facts::{CommandKind, is_queued};
 pub use effect::Effect;
 pub use key_watch::{HeldValue, Touched, TouchedKeys};
 pub use keyspace::Keyspace;

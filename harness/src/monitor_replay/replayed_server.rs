@@ -8,13 +8,10 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::history::KeyCommand;
-use crate::model::{ClientId, CommandKind, Effect, Now, Reply, Server, ServerVersion};
+use crate::model::{ClientId, CommandKind, Effect, Now, Reply, Server, ServerVersion, is_queued};
 
 use super::monitor_stream::{MonitorLine, Source};
 use super::stored_key::{StoredKey, StoredValue};
-
-/// Commands that a transaction does not queue.
-const NEVER_QUEUED: &[&str] = &["AUTH", "DISCARD", "MULTI", "QUIT", "RESET", "WATCH"];
 
 /// A worker's command.
 #[derive(Debug, Clone)]
@@ -105,7 +102,9 @@ impl ReplayedServer {
         let Source::Client(address) = &line.source else {
             return Place::Inside;
         };
-        if !self.transactions.contains(address) || NEVER_QUEUED.contains(&name) {
+        // An EXEC ends what was queued.
+        let stands_alone = name != "EXEC" && !is_queued(name);
+        if !self.transactions.contains(address) || stands_alone {
             let is_script = CommandKind::of(name, "").is_some_and(CommandKind::is_script);
             return match is_script {
                 true => Place::Begins,

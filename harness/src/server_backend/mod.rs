@@ -76,7 +76,7 @@ pub struct ServerBackend {
     administrator: Administrator,
     /// Who listens to each node's servers; empty before [`ServerBackend::observe`].
     observed: RefCell<Vec<Rc<ObservedNode>>>,
-    /// What the look at the keys has confirmed, once the account was taken.
+    /// What the look at the keys has confirmed, once the custody was taken.
     look: Cell<Option<CustodyCheck>>,
 }
 

@@ -60,9 +60,9 @@ pub(super) struct Network {
     seed: u64,
     /// Where what passes is logged, if a log is wanted.
     pub(super) log: Option<WireLog>,
-    /// What was sent to the nodes, if their account is also made from what they tell.
+    /// What was sent to the nodes, if their keys are also replayed from what they tell.
     pub(super) sent: Option<Rc<SentRequests>>,
-    /// What the nodes had told when the run's account was taken.
+    /// What the nodes had told when the run's custody was taken.
     pub(super) told: Cell<Option<Result<Vec<Event>, String>>>,
     /// An empty buffer for the next submissions.
     spare: Cell<Vec<Submission>>,

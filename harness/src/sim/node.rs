@@ -39,9 +39,9 @@ pub(super) struct Node {
     exhausted: Vec<Resource>,
     /// While it accepts no more connections: the last client that it accepted.
     last_admitted: Option<ClientId>,
-    /// Keeps the account of its keys, if one is wanted.
+    /// Watches its keys, if that is wanted.
     watch: Option<KeyWatch>,
-    /// The same account as it is made on real servers, if it is wanted for comparison.
+    /// The same as it is done on real servers, if it is wanted for comparison.
     told: Option<Box<ReplayedNode>>,
 }
 
@@ -113,13 +113,13 @@ impl Node {
         }
     }
 
-    /// From now on there is an account of its keys.
+    /// From now on its keys are watched.
     pub(super) fn watch_keys(&mut self, watch: KeyWatch) {
         self.server.watch_keys(true);
         self.watch = Some(watch);
     }
 
-    /// From now on there is the same account made from what its servers tell.
+    /// From now on they are also replayed from what its servers tell.
     pub(super) fn replay(&mut self, make: impl FnOnce(usize) -> ReplayedNode) {
         self.server.report(true);
         let mut servers = 1;
@@ -138,7 +138,7 @@ impl Node {
         }
     }
 
-    /// The account as it is made on real servers; `None`: it was not wanted.
+    /// The changes of its keys as they are replayed on real servers; `None`: that was not wanted.
     pub(super) fn take_told_records(
         &mut self,
         sim_ns: u64,
@@ -200,7 +200,7 @@ impl Node {
         }
     }
 
-    /// The account of its keys so far.
+    /// The changes of its keys so far.
     pub(super) fn take_key_records(&mut self) -> Vec<KeyRecord> {
         self.watch.as_mut().map(KeyWatch::take).unwrap_or_default()
     }

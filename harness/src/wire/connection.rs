@@ -85,8 +85,8 @@ impl ConnectionState<'_> {
         None
     }
 
-    /// Logs in to the server first, if it wants that, and introduces the connection, if the server's
-    /// account is to be joined with what it sends.
+    /// Logs in to the server first, if it wants that, and introduces the connection, if what the
+    /// server says is to be joined with what it sends.
     async fn introduced_both_ways(
         &self,
         client: &mut TcpStream,

@@ -14,11 +14,7 @@ pub(super) fn beyond_setup(mut bytes: &[u8]) -> Option<String> {
     let budget = FrameBudget::default();
     let mut reader = FrameReader::new(Direction::Request, budget.share());
     while !bytes.is_empty() {
-        let room = reader.room();
-        let count = room.len().min(bytes.len());
-        room[..count].copy_from_slice(&bytes[..count]);
-        reader.filled(count);
-        bytes = &bytes[count..];
+        bytes = &bytes[reader.feed(bytes)..];
     }
     loop {
         match reader.next_frame() {

@@ -38,7 +38,7 @@ pub(super) struct ProxyState {
     pub shortages: Shortages,
     pub acquire_questions: AcquireQuestions,
     pub registry: Mutex<Registry>,
-    /// What was sent, if the servers' own account is to be joined with it.
+    /// What was sent, if what the servers say is to be joined with it.
     pub sent: OnceLock<SentRequests>,
     /// How to log in to the servers, if they want it.
     pub login: OnceLock<Login>,

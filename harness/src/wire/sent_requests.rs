@@ -1,4 +1,4 @@
-//! The requests that were sent to servers, until their account has claimed them.
+//! The requests that were sent to servers, until a server has told that it has executed them.
 //!
 //! A server that tells what it executes names a client by its address, and knows nothing of workers and
 //! attempts. So each connection introduces itself with an `ECHO` of its number, and what it has sent

@@ -49,7 +49,7 @@ pub(in crate::sim) struct Parts {
     pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
     pub(in crate::sim) log: Option<WireLog>,
     pub(in crate::sim) monitor: Watchdog,
-    /// How the nodes' reports are read, if the account is also made from them.
+    /// How the nodes' reports are read, if the keys are also replayed from them.
     pub(in crate::sim) reading: Option<Reading>,
 }
 

@@ -45,7 +45,7 @@ fn asking() -> (Proxy, Noting, UnboundedReceiver<AcquireQuestion>) {
 }
 
 #[tokio::test]
-async fn a_reply_waits_for_the_account_and_those_ahead_of_it_do_not() {
+async fn reply_of_a_command_that_can_take_waits_and_those_ahead_of_it_do_not() {
     let redis = Redis::start().await;
     let (wire, noting, mut questions) = asking();
     let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;
@@ -53,7 +53,7 @@ async fn a_reply_waits_for_the_account_and_those_ahead_of_it_do_not() {
     let burst = [
         words("GET lock:1"),
         words("SETNX lock:1 me"),
-        words("EXPIRE lock:1 9"),
+        words("APPEND lock:1 x"),
     ];
     client.write(&burst.concat()).await;
     let question = within("a question", questions.recv()).await.unwrap();
@@ -64,22 +64,22 @@ async fn a_reply_waits_for_the_account_and_those_ahead_of_it_do_not() {
     assert_eq!(client.reply().await, ":1\\r\\n");
     let question = within("a question", questions.recv()).await.unwrap();
     assert_eq!(question.number, 2);
-    // The account has broken off.
+    // Nobody knows any more.
     drop(question);
-    assert_eq!(client.reply().await, ":1\\r\\n");
+    assert_eq!(client.reply().await, ":3\\r\\n");
     wire.close().await;
     let known = noting.0.lock().unwrap().clone();
     let expected = [
         ("GET", Acquired::Nothing),
         ("SETNX", Acquired::Lock),
-        ("EXPIRE", Acquired::Unknown),
+        ("APPEND", Acquired::Unknown),
     ];
     let expected = expected.map(|(command, acquired)| (command.to_owned(), acquired));
     assert_eq!(known, expected);
 }
 
 #[tokio::test]
-async fn an_account_that_says_nothing_does_not_keep_the_reply() {
+async fn unanswered_question_does_not_keep_the_reply() {
     let redis = Redis::start().await;
     let (wire, noting, mut questions) = asking();
     let mut client = Client::connect(wire.open(LINK, redis.address).await.unwrap()).await;

@@ -190,7 +190,7 @@ mod tests {
             .map(|index| takes_lock(&records, index..index + 1, &locks()))
             .collect();
         assert_eq!(took, [true, false, false, false, true, false]);
-        assert!(super::takes_lock(&records, 3..5, &locks()));
-        assert!(!super::takes_lock(&records, 2..2, &locks()));
+        assert!(takes_lock(&records, 3..5, &locks()));
+        assert!(!takes_lock(&records, 2..2, &locks()));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It is read from the `key-changed` events of a history, so from what the servers did. A lock's
 //! own claims are no part of it. Histories without such events (`custody` is not in their header)
-//! have no account, and what needs one is decided from the driver's events, or not at all.
+//! have no custody, and what needs one is decided from the driver's events, or not at all.
 //!
 //! Everybody who asks whose a value was, until when, and how it went away, asks here: verdicts, stories,
 //! pictures, and the harness while a run goes on.
