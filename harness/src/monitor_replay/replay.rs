@@ -7,8 +7,8 @@ use crate::history::KeyChange;
 use crate::key_watch::{KeyWatch, LookTime};
 use crate::model::{CommandKind, HeldValue, ServerVersion};
 
-use super::monitor_stream::MonitorLine;
-use super::replayed_server::{ByWorker, Loss, Notice, Place, ReplayedServer};
+use super::monitor_stream::{Loss, MonitorLine};
+use super::replayed_server::{ByWorker, Notice, Place, ReplayedServer};
 use super::stored_key::StoredKey;
 use super::written_changes::WrittenChanges;
 
@@ -87,25 +87,8 @@ impl MonitorReplay {
         }
     }
 
-    /// A server has removed a key that had expired.
-    pub fn expired(&mut self, server: usize, database: usize, key: &[u8], at_ns: u64) {
-        self.noticed(server, (Loss::Expired, database, key), at_ns);
-    }
-
-    /// A server has evicted a key.
-    pub fn evicted(&mut self, server: usize, database: usize, key: &[u8], at_ns: u64) {
-        self.noticed(server, (Loss::Evicted, database, key), at_ns);
-    }
-
-    fn noticed(&mut self, server: usize, told: (Loss, usize, &[u8]), at_ns: u64) {
-        let (loss, database, key) = told;
-        let key = key.to_vec();
-        let notice = Notice {
-            loss,
-            database,
-            key,
-            at_ns,
-        };
+    /// A server has removed a key that had expired, or has evicted one.
+    pub(super) fn lost(&mut self, server: usize, notice: Notice) {
         match self.servers.get_mut(server) {
             Some(replayed) if replayed.open.is_some() => replayed.notices.push(notice),
             Some(_) => self.lose(server, &notice),

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use crate::history::KeyCommand;
 use crate::model::{ClientId, CommandKind, Effect, Now, Reply, Server, ServerVersion, is_queued};
 
-use super::monitor_stream::{MonitorLine, Source};
+use super::monitor_stream::{Loss, MonitorLine, Source};
 use super::stored_key::{StoredKey, StoredValue};
 
 /// A worker's command.
@@ -43,13 +43,6 @@ pub(super) enum Place {
     Inside,
     /// The end of the transaction that has begun.
     Ends,
-}
-
-/// Why a key went away that no command removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loss {
-    Expired,
-    Evicted,
 }
 
 /// A notification.

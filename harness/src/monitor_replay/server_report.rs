@@ -10,7 +10,7 @@ use crate::wire::{ExecutedRequest, SentRequests, introduced};
 
 use super::monitor_stream::{MonitorLine, MonitorStream, Source, Told};
 use super::replay::MonitorReplay;
-use super::replayed_server::ByWorker;
+use super::replayed_server::{ByWorker, Notice};
 
 /// What is known while the report of one server is read.
 #[derive(Debug, Default)]
@@ -53,11 +53,18 @@ impl ServerReport {
                 Told::Executed(line) => {
                     self.executed(&line, at_ns, replay, sent_requests, &mut echoed);
                 }
-                Told::Expired { database, key } => {
-                    replay.expired(self.server, database, &key, at_ns);
-                }
-                Told::Evicted { database, key } => {
-                    replay.evicted(self.server, database, &key, at_ns);
+                Told::Lost {
+                    loss,
+                    database,
+                    key,
+                } => {
+                    let notice = Notice {
+                        loss,
+                        database,
+                        key,
+                        at_ns,
+                    };
+                    replay.lost(self.server, notice);
                 }
                 Told::Answer(_) => {}
             }

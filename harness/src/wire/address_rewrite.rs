@@ -66,7 +66,7 @@ fn message(text: &str, map: &AddressMap) -> Option<String> {
 }
 
 /// Where the contents of all bulk strings of a whole frame are, at any depth.
-fn words(frame: &[u8]) -> Vec<Range<usize>> {
+pub(super) fn words(frame: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < frame.len() {

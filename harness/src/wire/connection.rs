@@ -74,7 +74,8 @@ impl ConnectionState<'_> {
         };
         let what = format!("{} cannot be connected", self.link);
         self.proxy.shortages.note(&what, &error);
-        let meta = FrameMeta::unrequested(self.clock().now_ns(), self.operation(), Shape::Blank);
+        let meta =
+            FrameMeta::unrequested(self.proxy.clock.now_ns(), self.operation(), Shape::Blank);
         let text = match upstream {
             Some(upstream) => format!("{upstream}: {error}"),
             None => error.to_string(),

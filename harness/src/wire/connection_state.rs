@@ -9,22 +9,17 @@ use tokio::sync::Notify;
 use super::LinkId;
 use super::acquire_detection::{Acquired, may_take};
 use super::answered::Answered;
-use super::command::Keys;
 use super::fault_rules::FaultRules;
-use super::frame_budget::FrameShare;
 use super::frame_meta::FrameMeta;
 use super::freeze_check::Received;
 use super::imposed_faults::FaultChanges;
-use super::interceptor::Interceptor;
 use super::link::ServerLink;
-use super::log::WireLog;
 use super::log_entry::Outcome;
 use super::log_record::{LogRecord, preview};
 use super::operation::{CurrentOperation, Operation};
 use super::pending::Pending;
 use super::proxy_state::ProxyState;
 use super::scan::Shape;
-use crate::clock::Clock;
 
 /// What both directions of a connection share.
 pub(super) struct ConnectionState<'a> {
@@ -38,7 +33,7 @@ pub(super) struct ConnectionState<'a> {
     raw: AtomicBool,
     raw_notice: Notify,
     /// What has come from the client.
-    received: Arc<Received>,
+    pub received: Arc<Received>,
 }
 
 impl<'a> ConnectionState<'a> {
@@ -75,32 +70,6 @@ impl<'a> ConnectionState<'a> {
             first = false;
             changes.changed().await;
         }
-    }
-
-    pub(super) fn clock(&self) -> &Clock {
-        &self.proxy.clock
-    }
-
-    /// What has come from the client.
-    pub(super) fn received(&self) -> &Received {
-        &self.received
-    }
-
-    /// For one more holder of frames.
-    pub(super) fn frame_share(&self) -> FrameShare {
-        self.proxy.frame_budget.share()
-    }
-
-    pub(super) fn keys(&self) -> &Keys {
-        &self.proxy.keys
-    }
-
-    pub(super) fn log(&self) -> &WireLog {
-        &self.proxy.log
-    }
-
-    pub(super) fn interceptor(&self) -> &dyn Interceptor {
-        &*self.proxy.interceptor
     }
 
     pub(super) fn operation(&self) -> Operation {
@@ -163,7 +132,7 @@ impl<'a> ConnectionState<'a> {
         meta: &FrameMeta,
         queued: bool,
     ) -> Acquired {
-        let interceptor = self.interceptor();
+        let interceptor = &self.proxy.interceptor;
         let request = &meta.request;
         let is_candidate = direction == Direction::Reply
             && !queued
@@ -242,7 +211,7 @@ impl<'a> ConnectionState<'a> {
             return;
         }
         let record = self.record(direction, meta, frame.len(), sent_ns, outcome);
-        let mut log = self.log().append();
+        let mut log = self.proxy.log.append();
         log.push(&record, preview(frame, meta.shape));
     }
 }

@@ -88,6 +88,7 @@ mod proxy_state;
 mod pump;
 mod reply_kind;
 mod reply_scan;
+mod reply_stream;
 mod request_scan;
 mod resource_exhaustion;
 mod scan;
@@ -120,6 +121,7 @@ pub(crate) use fault_rules::{Terms, Verdict};
 pub(crate) use imposed_faults::ImposedFaults;
 pub(crate) use link_state::{LinkState, Step, is_handshake_blocked};
 pub(crate) use log_record::{LogRecord, preview_of_command, preview_of_reply};
+pub(crate) use reply_stream::{ReplyStream, bulk_strings};
 #[cfg(feature = "servers")]
 pub(crate) use resource_exhaustion::is_shortage;
 pub(crate) use sent_requests::{ExecutedRequest, SentRequests, introduced, introduction};

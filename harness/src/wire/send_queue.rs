@@ -61,7 +61,7 @@ impl<'a> SendQueue<'a> {
             link: LinkState::new(shared.fault_rules(Some(direction))),
             changes: shared.fault_changes(),
             waiting_bytes: 0,
-            share: shared.frame_share(),
+            share: shared.proxy.frame_budget.share(),
         }
     }
 
@@ -126,12 +126,12 @@ impl<'a> SendQueue<'a> {
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         loop {
             self.changes.mark_seen();
-            match self.link.step(self.shared.clock().now_ns()) {
+            match self.link.step(self.shared.proxy.clock.now_ns()) {
                 Step::Empty => return Ok(()),
                 Step::Send => self.send_first().await?,
                 Step::WaitForFaults => self.changes.changed().await,
                 Step::WaitUntil(due_ns) => {
-                    let due = self.shared.clock().instant(due_ns);
+                    let due = self.shared.proxy.clock.instant(due_ns);
                     tokio::select! {
                         () = tokio::time::sleep_until(due) => {}
                         () = self.changes.changed() => {}
@@ -151,7 +151,7 @@ impl<'a> SendQueue<'a> {
         match std::mem::replace(&mut outgoing.payload, Payload::Rest) {
             Payload::Frame(meta) => {
                 // From here on it counts as sent: an answer can come at any time.
-                let now_ns = self.shared.clock().now_ns();
+                let now_ns = self.shared.proxy.clock.now_ns();
                 self.shared.expect_reply(self.direction, &meta);
                 let (direction, bytes) = (self.direction, &outgoing.bytes);
                 self.shared
