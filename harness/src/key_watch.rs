@@ -207,9 +207,12 @@ fn other_name(database: usize, bytes: &[u8]) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{Now, ServerVersion};
+    use picklock_scenarios::Phase;
 
     use super::*;
+    use crate::custody::ended_values;
+    use crate::history::KeyCommand;
+    use crate::model::{CommandKind, Now, ServerVersion};
 
     /// What `last` changed, 50 ms after the first commands.
     fn changes(first: &[&[&str]], last: &[&str]) -> Vec<String> {
@@ -246,5 +249,34 @@ mod tests {
             changes(&[&["SET", "a", "1"]], &["PEXPIREAT", "a", "1"]),
             [r#"Other("a") Evicted"#]
         );
+    }
+
+    /// The custody is read from a history, and so it has the names of these commands itself.
+    #[test]
+    fn command_that_replaces_a_value_by_the_same_one_ends_it_in_the_custody() {
+        let names = [
+            "SET", "GETSET", "MSET", "SETEX", "PSETEX", "SETNX", "APPEND", "EVALSHA", "PEXPIRE",
+            "PERSIST", "GETEX", "HSET", "EXEC",
+        ];
+        for name in names {
+            let written = |worker: usize, command: &str| {
+                let record = KeyRecord {
+                    at_ns: 0,
+                    key: KeyName::Lock(0),
+                    value: Some("a".into()),
+                    ttl_ms: None,
+                    why: KeyChange::Command(KeyCommand {
+                        worker,
+                        op: 1,
+                        phase: Phase::Acquire,
+                        command: command.into(),
+                    }),
+                };
+                record.into_event(0, 0)
+            };
+            let ended = ended_values(&[written(0, "SET"), written(1, name)]) == 1;
+            let replaces = CommandKind::of(name, "") == Some(CommandKind::Replaces);
+            assert_eq!(ended, replaces, "{name}");
+        }
     }
 }
