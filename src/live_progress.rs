@@ -102,7 +102,7 @@ impl Status {
             _ => return,
         }
         self.bar.set_message(format!(
-            "trading · granted {} · sold {} · faults {}",
+            "running · granted {} · sold {} · faults {}",
             self.granted.get(),
             self.sold.get(),
             self.faults.get()

@@ -74,6 +74,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
         json: args.json,
         out: args.out,
         quiet: args.quiet,
+        once: false,
     };
     let record = scenario::execute(request, backend, &reporting).await?;
     if !record.interrupted {

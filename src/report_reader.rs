@@ -7,15 +7,14 @@ use std::path::{Component, Path, PathBuf};
 use picklock_harness::history::{History, read_history};
 use picklock_harness::record::{MatrixRecord, RunRecord};
 use picklock_reports::cell_status;
-use picklock_reports::combine::{merge, of_library, of_run};
+use picklock_reports::combine::{merge, of_run};
 use picklock_reports::documents::{Document, read};
-use picklock_reports::library::Library;
 use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_reports::repro;
 use picklock_reports::wire_log::{self, WireLog};
 
 use crate::exit::Failure;
-use crate::untrusted_file::{self, LONGEST_DOCUMENT, LONGEST_HISTORY, LONGEST_TEXT, Links};
+use crate::untrusted_file::{self, LONGEST_DOCUMENT, LONGEST_HISTORY, Links};
 
 const RUN: &str = "run.json";
 const MATRIX: &str = "matrix.json";
@@ -46,9 +45,6 @@ pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
 /// A directory or a document.
 fn one(path: &Path) -> Result<ReportInput, String> {
     let kind = fs::metadata(path).map_err(|error| unread(&error))?;
-    if !kind.is_dir() && path.extension().is_some_and(|ending| ending == "toml") {
-        return library(path);
-    }
     if !kind.is_dir() {
         let parent = path.parent().unwrap_or(Path::new("."));
         return document(path, parent);
@@ -67,14 +63,6 @@ fn one(path: &Path) -> Result<ReportInput, String> {
             "it contains neither {RUN} nor {MATRIX}: name a directory written by `--out`"
         )),
     }
-}
-
-/// A file about a library, which the user named.
-fn library(path: &Path) -> Result<ReportInput, String> {
-    let text = untrusted_file::read(path, LONGEST_TEXT, Links::Followed);
-    let text = text.map_err(|error| unread(&error))?;
-    let library = Library::read(&text).map_err(|error| error.to_string())?;
-    Ok(of_library(library))
 }
 
 fn unread(error: &io::Error) -> String {
@@ -148,7 +136,6 @@ fn of_matrix(matrix: MatrixRecord, dir: &Path) -> ReportInput {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
         matrix,
     };
     for cell in &input.matrix.cells {

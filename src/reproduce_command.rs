@@ -261,6 +261,7 @@ mod tests {
                         json: false,
                         out: None,
                         quiet: false,
+                        once: false,
                     }
                 },
             )

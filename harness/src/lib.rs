@@ -4,7 +4,7 @@
 //!
 //! - [`clock`] and [`entropy`]: the only sources of time and randomness
 //! - `key_watch`: which key of which node held what, compared after each command
-//! - `monitor_replay`: the same from what real servers tell of the commands that they execute
+//! - [`monitor_replay`]: the same from what real servers tell of the commands that they execute
 //! - [`adapter`]: the protocol between driver and worker
 //! - [`backend`]: the interface of a backend, and what each backend supports
 //! - [`wire`]: the proxy between workers and nodes
@@ -36,7 +36,7 @@ pub mod driver;
 pub mod entropy;
 mod key_watch;
 pub mod lock_factory;
-mod monitor_replay;
+pub mod monitor_replay;
 pub mod named_server;
 pub mod nemesis;
 mod process_stat;

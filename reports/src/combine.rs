@@ -1,4 +1,4 @@
-//! Combines runs, matrices and words about libraries into one [`ReportInput`].
+//! Combines runs and matrices into one [`ReportInput`].
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,6 @@ use picklock_verdicts::check::{Status, Verdict, Verdicts};
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Tally};
 
-use crate::library::Library;
 use crate::report_input::{Evidence, ReportInput, Source};
 
 /// A single run as a matrix with one cell.
@@ -64,15 +63,6 @@ pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
         evidence,
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
-    }
-}
-
-/// What a file says about a library, beside no runs at all.
-pub fn of_library(library: Library) -> ReportInput {
-    ReportInput {
-        libraries: vec![library],
-        ..ReportInput::default()
     }
 }
 
@@ -114,14 +104,7 @@ pub fn merge(mut parts: Vec<(String, ReportInput)>) -> ReportInput {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
     };
-    // Words about libraries are no matrix, so they are none of the sources.
-    let (words, parts): (Vec<_>, Vec<_>) = parts
-        .into_iter()
-        .partition(|(_, part)| !part.libraries.is_empty());
-    let libraries = words.into_iter().flat_map(|(_, part)| part.libraries);
-    whole.libraries.extend(libraries);
     let mut commands: Vec<String> = Vec::new();
     for (index, (name, part)) in parts.into_iter().enumerate() {
         let within = |run_dir: &str| format!("{name}/{run_dir}");

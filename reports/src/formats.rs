@@ -72,8 +72,6 @@ macro_rules! formats {
             hgrm,
             hlog,
             trace,
-            servers,
-            findings,
         }
     };
 }

@@ -7,16 +7,16 @@
 //! - [`progress`]: single events during a run
 //! - [`listing`]: lists of locks, scenarios and backends
 //! - [`verdict_line`]: a verdict in one line; [`responsibility`]: who is responsible
-//! - [`matrix`]: the JSON document of a matrix, its cells in words, and the truth table
+//! - [`matrix`]: the JSON document of a matrix, and its cells in words
 //! - [`gate`]: whether the results meet the rules and the baseline
 //! - [`configuration`]: the tables of the user's `picklock.toml`, and errors that point into it
 //! - [`report_input`]: the input of comparisons and report files; [`documents`]: reads it;
-//!   [`library`]: the words about a library; [`combine`]: merges several; [`cell_status`]: failed cells and properties
+//!   [`combine`]: merges several; [`cell_status`]: failed cells and properties
 //! - [`measures`]: figures from a history, beyond verdicts
 //! - [`repro`]: the text of the file from which a run can be repeated
 //! - [`wire_log`]: reads the command log of a run
 //! - [`formats`]: the table of report formats: [`html`], [`markdown`], [`junit`], [`hgrm`], [`hlog`],
-//!   [`trace`], [`document_files`], [`servers`], [`findings`]
+//!   [`trace`], [`document_files`]
 //! - [`comparison`]: compares two sets of runs
 //! - [`statistics`]: intervals of quantiles, medians and rates
 //! - [`file_name`]: safe file names for arbitrary text
@@ -33,7 +33,6 @@ pub mod escape;
 pub mod file_name;
 pub mod formats;
 pub mod gate;
-pub mod library;
 pub mod listing;
 pub mod matrix;
 pub mod measures;

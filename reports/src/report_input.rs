@@ -5,7 +5,6 @@
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::{Cell, MatrixRecord, RunRecord};
 
-use crate::library::Library;
 use crate::wire_log::WireLog;
 
 /// Everything that a report may use.
@@ -19,8 +18,6 @@ pub struct ReportInput {
     pub skipped: Vec<String>,
     /// Which matrices were combined; empty if the matrix is the only one.
     pub sources: Vec<Source>,
-    /// What is said in words about libraries whose locks are in the matrix.
-    pub libraries: Vec<Library>,
 }
 
 /// One of the matrices that were combined.

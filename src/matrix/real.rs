@@ -219,7 +219,7 @@ fn command(spec: &RunSpec) -> Result<Command, String> {
     let mut command = Command::new(program);
     command
         .args(ReproduceCommand::of_run(spec).arguments())
-        .args(["--json", "--quiet"])
+        .args(["--json", "--quiet", "--once"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// The adapters of docs/findings.md, without their modules.
+/// The adapters of lab/pages/findings.md, without their modules.
 const ADAPTERS: &[&str] = &[
     "python/redis_py_lock.py",
     "python/pottery/pottery_redlock.py",

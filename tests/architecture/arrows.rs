@@ -107,6 +107,36 @@ fn crates_depend_where_an_arrow_is_drawn_and_only_there() {
     }
 }
 
+/// What studies the product: it ships in nothing.
+const LABORATORY: &[&str] = &["lab", "fuzz-targets"];
+
+#[test]
+fn nothing_outside_the_laboratory_imports_it() {
+    let folders = table("The crates").into_keys();
+    let outside = folders.filter(|folder| !folder.starts_with("lab"));
+    let mut looked_at = 0;
+    for folder in outside {
+        let folder = if folder == "src" {
+            ".".to_owned()
+        } else {
+            folder
+        };
+        let manifest = root().join(&folder).join("Cargo.toml");
+        let text = std::fs::read_to_string(manifest).expect("a manifest");
+        // Those of the workspace are names for its members, and no imports.
+        let manifest: toml::Table = text.parse().expect("a manifest is TOML");
+        for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let names = manifest.get(table).and_then(toml::Value::as_table);
+            for name in names.into_iter().flat_map(|table| table.keys()) {
+                let name = name.strip_prefix("picklock-").unwrap_or(name);
+                assert!(!LABORATORY.contains(&name), "{folder}: {table}: {name}");
+            }
+        }
+        looked_at += 1;
+    }
+    assert!(looked_at > 5, "the manifests were not found");
+}
+
 /// The rooms of a crate, with the rooms that they import.
 fn rooms(of: &Crate) -> Arrows {
     let mut rooms = Arrows::new();

@@ -6,12 +6,13 @@ use crate::imports::Crate;
 use crate::sources::ModulePath;
 
 /// Every crate of the project; the first one is the binary.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     ".",
     "harness",
     "harness/redis-model",
     "harness/verdicts",
     "impls",
+    "lab",
     "reports",
     "scenarios",
 ];
@@ -72,23 +73,9 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
             "dispatch",
             "lua",
             "lua::call",
-            "lua::functions",
             "lua::fuse",
-            "lua::interface",
-            "lua::libraries",
-            "lua::libraries::bit",
-            "lua::libraries::json",
-            "lua::libraries::json_reader",
-            "lua::libraries::json_settings",
-            "lua::libraries::json_writer",
-            "lua::libraries::message_reader",
-            "lua::libraries::message_writer",
-            "lua::libraries::messagepack",
-            "lua::libraries::packing",
+            "lua::json",
             "lua::pool",
-            "lua::raised",
-            "lua::random",
-            "lua::register",
             "lua::scripts",
             "lua::table_insert",
             "server",

@@ -6,6 +6,7 @@
 //!   half done
 //! - [`dependencies`]: licences, sources and duplicates of what comes into the build
 //! - [`adapters`]: how long the adapter of a library may be
+//! - [`links`]: links of the docs lead to files and headings
 //! - [`sources`], [`imports`]: the files, and what they name
 
 mod adapters;
@@ -13,6 +14,7 @@ mod arrows;
 mod circles;
 mod dependencies;
 mod imports;
+mod links;
 mod sources;
 
 use syn::visit::Visit;

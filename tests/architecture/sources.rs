@@ -16,7 +16,7 @@ pub fn sources() -> Vec<PathBuf> {
         "impls",
         "scenarios",
         "reports",
-        "fuzz",
+        "lab",
     ];
     let found: Vec<PathBuf> = folders.iter().flat_map(|folder| below(folder)).collect();
     assert!(found.len() > 30, "the sources were not found");

@@ -24,7 +24,7 @@ const SOURCES: [&str; 11] = [
     "scenarios",
     "reports",
     "docs",
-    "fuzz",
+    "lab",
     "scripts",
 ];
 

@@ -1,9 +1,7 @@
 //! The binary, from the command line to the exit code.
 //!
 //! - [`running`]: how the tests start the binary, few at a time, and what they get back
-//! - [`truth_table`]: the page of the truth table is what the simulation gives
 //! - [`cases`]: scenarios that once came out wrong
-//! - [`mutants`]: each mutant is caught by a scenario, and the page that says by which
 //! - [`init`]: a new adapter is written, and nothing overwritten
 //! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
 //! - [`matrix`]: many cells, what is expected of them, and what stays
@@ -39,11 +37,9 @@ mod input;
 mod like;
 mod manual;
 mod matrix;
-mod mutants;
 mod real;
 mod replay;
 mod report;
 mod running;
 mod slots;
 mod strangers;
-mod truth_table;

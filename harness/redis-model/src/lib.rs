@@ -2,7 +2,7 @@
 //!
 //! It has no socket, no file, no task and no clock of its own: time is a parameter of
 //! [`Server::execute`]. `docs/redis-model.md` lists what it leaves out. What it implements is
-//! compared with a real server by `tests/integration/differential.rs`.
+//! compared with a real server by `lab/tests/model/differential.rs`.
 //!
 //! - [`Server`]: connections, commands, snapshots, effects
 //! - [`CommandKind`]: what each command does to keys, as data
@@ -19,11 +19,9 @@ mod commands;
 mod context;
 mod dispatch;
 mod effect;
-mod field_expiry;
 mod glob;
 mod key_watch;
 mod keyspace;
-mod long_double;
 mod lua;
 mod now;
 mod number;
@@ -36,7 +34,6 @@ mod values;
 mod version;
 mod waiter;
 mod wire;
-mod wording;
 
 pub use command_facts::{CommandKind, is_queued};
 pub use effect::Effect;

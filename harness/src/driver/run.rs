@@ -221,7 +221,7 @@ fn must_be_a_backend_of_the_scenario<W: Backend>(context: &RunContext<W>) {
     context.recorder.write(EventKind::FaultMissed {
         fault: "backends".into(),
         reason: format!(
-            "the {here} backend is none of the scenario's, which are: {}",
+            "this scenario does not support `{here}` (supported: {})",
             backends.join(", ")
         ),
         optional: false,

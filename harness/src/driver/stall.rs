@@ -12,17 +12,24 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::backend::Backend;
-use crate::context::{PART_OF_LEASE, RunContext, millis};
+use crate::context::{RunContext, millis};
 use crate::history::EventKind;
 
 /// Pause between two checks.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Shorter stalls are not told: timers are no more exact than this.
+const SHORTEST: Duration = Duration::from_millis(3);
+
+/// Stalls of less than this part of a lease are not told. A hold may be late by some of them in a row; whether
+/// it would have been in time without them is for the checkers to say.
+const TOLD_PART_OF_LEASE: u32 = 100;
 
 /// Records each stall and each shortage, for as long as it is polled. Not needed in a backend whose
 /// time cannot stall.
 pub(super) async fn watch<W: Backend>(context: Rc<RunContext<W>>) {
     let clock = &context.clock;
-    let long = context.plan.ttl / PART_OF_LEASE;
+    let long = SHORTEST.max(context.plan.ttl / TOLD_PART_OF_LEASE);
     loop {
         let due = clock.elapsed() + LOOK;
         tokio::time::sleep(LOOK).await;

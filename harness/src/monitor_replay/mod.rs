@@ -24,6 +24,6 @@ mod written_changes;
 
 #[cfg(feature = "servers")]
 pub(crate) use monitor_stream::{MonitorStream, Told};
-pub(crate) use replay::MonitorReplay;
-pub(crate) use server_report::ServerReport;
-pub(crate) use stored_key::{StoredKey, StoredValue};
+pub use replay::MonitorReplay;
+pub use server_report::ServerReport;
+pub use stored_key::{StoredKey, StoredValue};

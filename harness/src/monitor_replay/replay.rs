@@ -24,6 +24,8 @@ pub struct MonitorReplay {
     watch: KeyWatch,
     /// Which command of the workers made which changes.
     written: WrittenChanges,
+    /// The first command that the model does not know: what it did to the keys is not known either.
+    unknown: Option<String>,
 }
 
 impl MonitorReplay {
@@ -40,6 +42,7 @@ impl MonitorReplay {
             master: 0,
             watch: KeyWatch::new(locks),
             written: WrittenChanges::default(),
+            unknown: None,
         }
     }
 
@@ -75,6 +78,10 @@ impl MonitorReplay {
             replayed.begin(line, by.clone(), at_ns);
         }
         replayed.execute(line, &name, place);
+        if self.unknown.is_none() {
+            let mut unknown = replayed.model.unknown_commands().iter();
+            self.unknown = unknown.find(|name| may_write(name)).cloned();
+        }
         match place {
             Place::Alone => self.note_of(server, at_ns, by.as_ref(), &name),
             Place::Begins | Place::Inside => {}
@@ -215,13 +222,20 @@ impl MonitorReplay {
         ))
     }
 
+    /// Why the account has a gap although the servers have told everything: a command that the model of
+    /// Redis does not know.
+    pub fn gap(&self) -> Option<String> {
+        let unknown = self.unknown.as_ref()?;
+        Some(format!("the model of Redis does not know {unknown}"))
+    }
+
     /// Which of the servers is the master.
     pub fn master(&self) -> usize {
         self.master
     }
 
     /// The changes so far, in the order in which they happened.
-    pub(crate) fn take(&mut self) -> Vec<KeyRecord> {
+    pub fn take(&mut self) -> Vec<KeyRecord> {
         self.settle();
         self.watch.take()
     }
@@ -274,6 +288,13 @@ impl MonitorReplay {
 fn name_of(line: &MonitorLine) -> String {
     let name = line.words.first().map(Vec::as_slice).unwrap_or_default();
     String::from_utf8_lossy(name).to_ascii_uppercase()
+}
+
+/// True for a command that may change keys, also where it is not known; `name`: it, or it and its
+/// subcommand.
+fn may_write(name: &str) -> bool {
+    let (command, subcommand) = name.split_once(' ').unwrap_or((name, ""));
+    CommandKind::of(command, subcommand).is_none_or(CommandKind::writes)
 }
 
 /// Why a command changes keys.

@@ -12,6 +12,8 @@ mod servers;
 use std::future::Future;
 use std::rc::Rc;
 
+use futures_util::future::LocalBoxFuture;
+
 pub use error::RunFailure;
 pub use observer::{Observer, RunPhase};
 pub use output::RunOutput;
@@ -49,23 +51,36 @@ pub enum BackendSetup {
 ///
 /// # Errors
 /// See [`RunFailure`]. A violated property is no error.
+pub fn run<'a>(
+    spec: &'a RunSpec,
+    backend: BackendSetup,
+    observer: Rc<dyn Observer>,
+    interrupt: impl Future<Output = ()> + 'a,
+) -> LocalBoxFuture<'a, Result<RunOutput, RunFailure>> {
+    run_boxed(spec, backend, observer, Box::pin(interrupt))
+}
+
+/// The future is made and boxed here, in a function without type parameters: so the driver is compiled once,
+/// and not again for each caller and the kind of its interrupt.
 #[cfg_attr(
     not(feature = "servers"),
     expect(unused_variables, reason = "a simulation is not watched")
 )]
-pub async fn run(
-    spec: &RunSpec,
+fn run_boxed<'a>(
+    spec: &'a RunSpec,
     backend: BackendSetup,
     observer: Rc<dyn Observer>,
-    interrupt: impl Future<Output = ()>,
-) -> Result<RunOutput, RunFailure> {
+    interrupt: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<RunOutput, RunFailure>> {
     match backend {
         BackendSetup::Simulation {
             lock,
             logs_commands,
-        } => simulated(spec, lock, logs_commands, interrupt).await,
+        } => Box::pin(simulated(spec, lock, logs_commands, interrupt)),
         #[cfg(feature = "servers")]
-        BackendSetup::Servers(backend) => servers::run(spec, backend, observer, interrupt).await,
+        BackendSetup::Servers(backend) => {
+            Box::pin(servers::run(spec, backend, observer, interrupt))
+        }
     }
 }
 
@@ -75,7 +90,7 @@ async fn simulated(
     spec: &RunSpec,
     lock: LockFactory,
     logs_commands: bool,
-    interrupt: impl Future<Output = ()>,
+    interrupt: LocalBoxFuture<'_, ()>,
 ) -> Result<RunOutput, RunFailure> {
     let spec = spec.clone();
     let run = tokio::task::spawn_blocking(move || simulation(&spec, lock, logs_commands));

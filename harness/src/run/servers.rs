@@ -1,15 +1,14 @@
 //! One run on real Redis servers.
 
 use std::ffi::OsString;
-use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::FusedFuture;
-use picklock_scenarios::{BackendName, Capability, StockPlace};
+use futures_util::future::{FusedFuture, LocalBoxFuture};
+use picklock_scenarios::{Capability, StockPlace};
 
 use super::error::RunFailure;
 use super::observer::{Observer, RunPhase};
@@ -21,8 +20,8 @@ use crate::driver::{self, RunError, Setup, Shutdown};
 use crate::record::{Phases, Redis};
 use crate::server_backend::{Parts, ServerBackend};
 use crate::servers::{
-    BackendError, DescriptorNeed, DockerServers, Layout, ProcessServers, RealServers, Reaper,
-    RunDir, ServerKind, Servers, WallClockShim, WorkerContainers, adopt_orphans, sweep,
+    BackendError, DescriptorNeed, Layout, Reaper, RunDir, ServerKind, Servers, WallClockShim,
+    WorkerContainers, adopt_orphans, sweep,
 };
 use crate::spec::RunSpec;
 use crate::wire::Proxy;
@@ -52,7 +51,7 @@ pub(super) async fn run(
     spec: &RunSpec,
     backend: ServerSetup,
     observer: Rc<dyn Observer>,
-    interrupt: impl Future<Output = ()>,
+    interrupt: LocalBoxFuture<'_, ()>,
 ) -> Result<RunOutput, RunFailure> {
     let mut interrupt = std::pin::pin!(interrupt.fuse());
     let clock = Clock::start();
@@ -157,18 +156,8 @@ async fn prepare(
         links: nodes * servers_of_a_node + layout.sentinels,
     }
     .ensure()?;
-    let name = match &backend.servers {
-        ServerKind::Docker(_) => BackendName::Docker,
-        ServerKind::Process(_) => BackendName::Process,
-    };
-    let servers = match &backend.servers {
-        ServerKind::Process(binary) => ProcessServers::start(binary, layout, dir.path(), reaper)
-            .await
-            .map(RealServers::Process)?,
-        ServerKind::Docker(image) => DockerServers::start(image, layout, dir.path(), reaper)
-            .await
-            .map(RealServers::Docker)?,
-    };
+    let name = backend.servers.backend();
+    let servers = Servers::start(&backend.servers, layout, dir.path(), reaper).await?;
     let redis = servers.server().clone();
     let clock_shim = match needs(Capability::WorkerClocks) {
         true => WallClockShim::install(dir.path())?,

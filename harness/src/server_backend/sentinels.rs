@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::replication::follows;
 use super::{ServerBackend, failed};
 use crate::backend::{Refusal, Sentinels};
-use crate::servers::Servers;
 
 /// Why a run cannot be failed over by Sentinels.
 pub(super) const NO_SENTINELS: &str = "the scenario has no Sentinels";

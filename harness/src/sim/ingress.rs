@@ -7,6 +7,7 @@ use super::event_queue::NetworkEvent;
 use super::frame::{Frame, Payload};
 use super::network::{LATENCY, Network};
 use super::node::Node;
+use super::node_observer::NodeMoment;
 use super::submission_queue::RequestError;
 use crate::model::{ClientId, Reply};
 use crate::wire::{Acquired, LinkId, Outcome};
@@ -106,7 +107,7 @@ impl Network {
         };
         let client = connection.client;
         if self.sent.is_some() {
-            state.nodes[link.node].introduce(conn, client, at_ns);
+            state.nodes[link.node].observe(NodeMoment::Executing { conn, client }, at_ns);
         }
         state.note_command(link, &tag, at_ns);
         let asked = self.interceptor.is_armed() && self.interceptor.waits_for_acquire(link);

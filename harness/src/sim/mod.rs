@@ -6,6 +6,7 @@
 //! - `host`: one worker; frozen or dropped with its background tasks
 //! - `watchdog`: what the watching thread knows of the simulation's
 //! - `node`: one Redis server: the model, its `wall_clock`, and what its disk keeps
+//! - [`NodeObserver`]: sees what the servers of a node do
 //!
 //! The path of a command, and back the path of its reply:
 //!
@@ -46,7 +47,7 @@ mod log_writer;
 mod network;
 mod network_state;
 mod node;
-mod replayed_node;
+mod node_observer;
 mod run_budget;
 mod runner;
 mod submission_queue;
@@ -58,5 +59,5 @@ mod watchdog;
 pub use crate::lock_factory::LockFactory;
 pub use backend::SimBackend;
 pub use batch::{run, run_many, run_with_patience};
-pub use replayed_node::{Edit, Reading};
-pub use runner::{SimError, Simulation, ToldRun, run_told};
+pub use node_observer::{NodeMoment, NodeObserver, NodeObservers, ObservedNode, ObservedServers};
+pub use runner::{SimError, Simulation, run_observed};

@@ -22,6 +22,7 @@ use super::connection_state::{ConnectionDirection, Path};
 use super::frame::{CommandTag, Frame, Payload};
 use super::network_state::NetworkState;
 use super::node::Node;
+use super::node_observer::NodeMoment;
 use super::submission_queue::{RequestError, RequestId, Submission};
 use super::timer::Timer;
 use crate::clock::Clock;
@@ -60,10 +61,8 @@ pub(super) struct Network {
     seed: u64,
     /// Where what passes is logged, if a log is wanted.
     pub(super) log: Option<WireLog>,
-    /// What was sent to the nodes, if their keys are also replayed from what they tell.
+    /// What was sent to the nodes, if somebody observes them.
     pub(super) sent: Option<Rc<SentRequests>>,
-    /// What the nodes had told when the run's custody was taken.
-    pub(super) told: Cell<Option<Result<Vec<Event>, String>>>,
     /// An empty buffer for the next submissions.
     spare: Cell<Vec<Submission>>,
     /// Buffers of commands that were executed, to be reused.
@@ -95,7 +94,6 @@ impl Network {
             seed: wiring.seed,
             log: wiring.log,
             sent: wiring.sent,
-            told: Cell::default(),
             spare: Cell::default(),
             used: RefCell::default(),
         })
@@ -328,34 +326,18 @@ impl Network {
 
     /// The changes of all nodes' keys, as events of the run's history in the order of time.
     pub(super) fn take_key_changes(&self) -> Vec<Event> {
-        self.told.set(self.told_changes());
         let now = self.now();
         let mut state = self.state.borrow_mut();
+        for (node, it) in state.nodes.iter_mut().enumerate() {
+            let event = &|record| now.key_changed(node, record);
+            it.observe(NodeMoment::AccountTaken { event }, now.sim_ns);
+        }
         let count = state.nodes.iter().map(Node::key_changes).sum();
         let mut events = Vec::with_capacity(count);
         state.take_key_records(|node, record| {
             events.push(now.key_changed(node, record));
         });
         events
-    }
-
-    /// The same changes as they are told by the nodes; `None`: nobody wanted that.
-    fn told_changes(&self) -> Option<Result<Vec<Event>, String>> {
-        self.sent.as_ref()?;
-        let now = self.now();
-        let mut state = self.state.borrow_mut();
-        let mut events = Vec::new();
-        for (node, it) in state.nodes.iter_mut().enumerate() {
-            match it.take_told_records(now.sim_ns) {
-                Some(Ok(records)) => {
-                    let told = records.into_iter();
-                    events.extend(told.map(|record| now.key_changed(node, record)));
-                }
-                Some(Err(line)) => return Some(Err(format!("node {node}: {line}"))),
-                None => {}
-            }
-        }
-        Some(Ok(events))
     }
 
     fn now(&self) -> SimNow {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use picklock_scenarios::{Persistence, Resource};
 
 use super::frame::Frame;
-use super::replayed_node::ReplayedNode;
+use super::node_observer::{NodeMoment, NodeObserver, ObservedServers};
 use super::wall_clock::SimWallClock;
 use crate::backend::{DataChange, keys_to_evict};
 use crate::clock::Clock;
@@ -41,8 +41,8 @@ pub(super) struct Node {
     last_admitted: Option<ClientId>,
     /// Watches its keys, if that is wanted.
     watch: Option<KeyWatch>,
-    /// The same as it is done on real servers, if it is wanted for comparison.
-    told: Option<Box<ReplayedNode>>,
+    /// Sees what happens here, if anybody wants to.
+    observer: Option<Box<dyn NodeObserver>>,
 }
 
 /// A replica, which lags behind its master.
@@ -109,7 +109,7 @@ impl Node {
             exhausted: Vec::new(),
             last_admitted: None,
             watch: None,
-            told: None,
+            observer: None,
         }
     }
 
@@ -119,42 +119,28 @@ impl Node {
         self.watch = Some(watch);
     }
 
-    /// From now on they are also replayed from what its servers tell.
-    pub(super) fn replay(&mut self, make: impl FnOnce(usize) -> ReplayedNode) {
-        self.server.report(true);
-        let mut servers = 1;
-        if let Some(replica) = &mut self.replica {
-            replica.server.report(true);
-            servers += 1;
-        }
-        self.told = Some(Box::new(make(servers)));
+    /// From now on, somebody sees what happens here.
+    pub(super) fn be_observed(&mut self, observer: Box<dyn NodeObserver>) {
+        self.observer = Some(observer);
+        self.observe(NodeMoment::Began, 0);
     }
 
-    /// A command of this connection is about to be executed.
-    pub(super) fn introduce(&mut self, conn: u64, client: ClientId, sim_ns: u64) {
-        let now = self.now(sim_ns);
-        if let Some(told) = &mut self.told {
-            told.introduce(conn, client, &mut self.server, now);
+    /// Tells the observer, if there is one.
+    pub(super) fn observe(&mut self, moment: NodeMoment<'_>, sim_ns: u64) {
+        if let Some(observer) = &mut self.observer {
+            let servers = ObservedServers {
+                master: &mut self.server,
+                replica: self.replica.as_mut().map(|replica| &mut replica.server),
+                now: at(&self.wall, sim_ns),
+                at_ns: sim_ns,
+            };
+            observer.at(moment, servers);
         }
-    }
-
-    /// The changes of its keys as they are replayed on real servers; `None`: that was not wanted.
-    pub(super) fn take_told_records(
-        &mut self,
-        sim_ns: u64,
-    ) -> Option<Result<Vec<KeyRecord>, String>> {
-        let told = self.told.as_mut()?;
-        let replica = self.replica.as_mut().map(|replica| &mut replica.server);
-        told.read(&mut self.server, replica, sim_ns);
-        Some(told.take())
     }
 
     /// Notes the keys that have changed since the last time.
     pub(super) fn note_changes(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
-        if let Some(told) = &mut self.told {
-            let replica = self.replica.as_mut().map(|replica| &mut replica.server);
-            told.operated(&mut self.server, replica, sim_ns);
-        }
+        self.observe(NodeMoment::Operated, sim_ns);
         self.look(sim_ns, why);
     }
 
@@ -261,13 +247,13 @@ impl Node {
     /// The replica replaces the master, with what has reached it: everything, unless the link was
     /// cut. False: there is none.
     pub(super) fn fail_over(&mut self, sim_ns: u64) -> bool {
-        let Some(mut replica) = self.replica.take() else {
+        if let Some(replica) = &mut self.replica {
+            replica.catch_up(u64::MAX, sim_ns);
+            self.observe(NodeMoment::Replacing, sim_ns);
+        }
+        let Some(replica) = self.replica.take() else {
             return false;
         };
-        replica.catch_up(u64::MAX, sim_ns);
-        if let Some(told) = &mut self.told {
-            told.read(&mut self.server, Some(&mut replica.server), sim_ns);
-        }
         self.server = replica.server;
         self.server.watch_keys(self.watch.is_some());
         self.wall = replica.wall;
@@ -279,10 +265,7 @@ impl Node {
         self.exhausted.clear();
         self.set_limits();
         self.note_replacement(sim_ns, &KeyChange::FailedOver);
-        let now = self.now(sim_ns);
-        if let Some(told) = &mut self.told {
-            told.promoted(&mut self.server, now, sim_ns);
-        }
+        self.observe(NodeMoment::Promoted, sim_ns);
         true
     }
 
@@ -348,10 +331,7 @@ impl Node {
     /// It starts with what its disk has kept.
     pub(super) fn restart(&mut self, sim_ns: u64) {
         let now = self.now(sim_ns);
-        if let Some(told) = &mut self.told {
-            let replica = self.replica.as_mut().map(|replica| &mut replica.server);
-            told.read(&mut self.server, replica, sim_ns);
-        }
+        self.observe(NodeMoment::Replacing, sim_ns);
         // What ran out while it was down was not lost by the start, and is not loaded.
         self.server.expire_cycle(now);
         self.look(sim_ns, || KeyChange::Expired);
@@ -365,9 +345,7 @@ impl Node {
         self.exhausted.clear();
         self.set_limits();
         self.note_replacement(sim_ns, &KeyChange::Restarted);
-        if let Some(told) = &mut self.told {
-            told.restarted(&mut self.server, now, sim_ns);
-        }
+        self.observe(NodeMoment::Restarted, sim_ns);
     }
 
     /// Changes data or settings; returns how many keys an eviction removed.

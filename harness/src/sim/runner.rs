@@ -8,7 +8,7 @@ use std::time::Duration;
 use picklock_scenarios::StockPlace;
 
 use super::backend::{Parts, SimBackend};
-use super::replayed_node::Reading;
+use super::node_observer::NodeObservers;
 use super::run_budget::RunBudget;
 use super::watchdog::Watchdog;
 use crate::clock::{self, Clock};
@@ -57,39 +57,28 @@ pub enum SimError {
 
 /// Simulates on this thread, without a watchdog.
 pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<History, SimError> {
-    run_read(simulation, monitor, None).map(|ran| ran.history)
+    run_on_runtime(simulation, monitor, None)
 }
 
-/// A run whose account was made twice.
-#[derive(Debug)]
-pub struct ToldRun {
-    /// What happened, with the account that the nodes have kept themselves.
-    pub history: History,
-    /// The changes of the keys by what the nodes have told, node by node, each in its own order; an
-    /// error: a line of a report that is none.
-    pub told: Result<Vec<Event>, String>,
-}
-
-/// Simulates on a thread of its own, without a watchdog, and makes the account of the keys a second time:
-/// from what the simulated servers tell, as on real servers.
+/// Simulates on a thread of its own, without a watchdog, and lets somebody observe the nodes.
 ///
 /// # Errors
 /// See [`SimError`].
-pub fn run_told(simulation: Simulation, reading: Reading) -> Result<ToldRun, SimError> {
+pub fn run_observed(simulation: Simulation, observers: NodeObservers) -> Result<History, SimError> {
     let running = std::thread::spawn(move || {
         let monitor = Watchdog::default();
         monitor.claim_thread();
-        run_read(simulation, monitor, Some(reading))
+        run_on_runtime(simulation, monitor, Some(observers))
     });
     let ran = running.join();
     ran.unwrap_or_else(|_| Err(SimError::Broken("its thread panicked".into())))
 }
 
-fn run_read(
+fn run_on_runtime(
     simulation: Simulation,
     monitor: Watchdog,
-    reading: Option<Reading>,
-) -> Result<ToldRun, SimError> {
+    observers: Option<NodeObservers>,
+) -> Result<History, SimError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -99,7 +88,7 @@ fn run_read(
     let tasks = tokio::task::LocalSet::new();
     // As a task: what is run on a set of tasks is polled whenever any of them is.
     let playing = async move {
-        let played = tokio::task::spawn_local(play(simulation, monitor, reading)).await;
+        let played = tokio::task::spawn_local(play(simulation, monitor, observers)).await;
         played.unwrap_or_else(|error| Err(SimError::Broken(error.to_string())))
     };
     let mut played = std::pin::pin!(tasks.run_until(playing));
@@ -111,8 +100,8 @@ fn run_read(
 async fn play(
     simulation: Simulation,
     monitor: Watchdog,
-    reading: Option<Reading>,
-) -> Result<ToldRun, SimError> {
+    observers: Option<NodeObservers>,
+) -> Result<History, SimError> {
     let Simulation { plan, lock, log } = simulation;
     let clock = Clock::start();
     let (triggers, due) = Triggers::of(&plan.scenario.faults);
@@ -129,7 +118,7 @@ async fn play(
         interceptor: triggers.clone(),
         log,
         monitor,
-        reading,
+        observers,
         lock: lock.clone(),
     }));
     let network = backend.network();
@@ -153,8 +142,7 @@ async fn play(
     carrying.abort();
     let mut history = ran?.history;
     note_unknown_commands(&mut history, &network.unknown_commands());
-    let told = network.told.take().unwrap_or_else(|| Ok(Vec::new()));
-    Ok(ToldRun { history, told })
+    Ok(history)
 }
 
 /// A command that the model does not know was answered with an error, which no real server would

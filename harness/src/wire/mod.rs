@@ -111,6 +111,7 @@ pub use link::LinkId;
 pub use log::{FORMAT, WireLog};
 pub use log_entry::{LogEntry, Outcome};
 pub use proxy::Proxy;
+pub use sent_requests::{SentRequests, introduction};
 pub use sentinel_link::SentinelAddresses;
 pub use sentinel_replies::SentinelReplies;
 
@@ -124,4 +125,4 @@ pub(crate) use log_record::{LogRecord, preview_of_command, preview_of_reply};
 pub(crate) use reply_stream::{ReplyStream, bulk_strings};
 #[cfg(feature = "servers")]
 pub(crate) use resource_exhaustion::is_shortage;
-pub(crate) use sent_requests::{ExecutedRequest, SentRequests, introduced, introduction};
+pub(crate) use sent_requests::{ExecutedRequest, introduced};

@@ -75,12 +75,12 @@ struct Connections {
 
 /// The requests of all connections.
 #[derive(Debug, Default)]
-pub(crate) struct SentRequests {
+pub struct SentRequests {
     connections: Mutex<Connections>,
 }
 
 /// The word with which a connection introduces itself.
-pub(crate) fn introduction(conn: u64) -> String {
+pub fn introduction(conn: u64) -> String {
     format!("{INTRODUCTION}{conn}")
 }
 

@@ -2,7 +2,6 @@
 //!
 //! - [`sim`]: the simulated backend; needs nothing
 //! - [`articles`]: what articles say of the built-in locks; needs nothing
-//! - [`account`]: the account of the keys as real servers tell it; needs nothing
 //! - [`wire`]: the links between real sockets; needs nothing
 //! - [`adapter`]: the adapter protocol; needs `redis-server`
 //! - [`real`]: Redis servers as processes and in containers, and adapters in Python;
@@ -17,7 +16,6 @@
     reason = "a test's helper functions are tests too, and a run in another process speaks to its test"
 )]
 
-mod account;
 mod adapter;
 mod articles;
 mod real;

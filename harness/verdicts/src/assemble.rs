@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::Verdicts;
+use crate::check::{Verdicts, shortest_pause_ms};
 use crate::history::{EndReason, EventKind, History, LAST_LOOK, Misbehaviour};
 use crate::record::{Counts, FORMAT, Latency, Phases, Redis, RunRecord, StruckFault, Subject};
 
@@ -153,8 +153,9 @@ fn faults(history: &History) -> Vec<StruckFault> {
 }
 
 /// What went wrong beside the faults. A busy machine stalls often: that comes last, so that it hides
-/// nothing where a list is cut.
+/// nothing where a list is cut. Short stalls are left out.
 fn trouble(history: &History) -> Vec<String> {
+    let shortest_ms = shortest_pause_ms(&history.header);
     let in_words = |event: &EventKind| match event {
         EventKind::Misbehaved {
             worker,
@@ -184,7 +185,9 @@ fn trouble(history: &History) -> Vec<String> {
             "worker {worker} got the lock without a command to the servers that it was given"
         )),
         EventKind::Shortage { reason } => Some(format!("the harness ran short: {reason}")),
-        EventKind::Stalled { late_ms } => Some(format!("the machine stalled for {late_ms} ms")),
+        EventKind::Stalled { late_ms } if *late_ms >= shortest_ms => {
+            Some(format!("the machine stalled for {late_ms} ms"))
+        }
         _ => None,
     };
     let is_stall = |what: &EventKind| matches!(what, EventKind::Stalled { .. });
@@ -209,7 +212,8 @@ mod tests {
             node: 0,
             reason: "killed".into(),
         };
-        let events = [stalled(10), lost, stalled(20)];
+        let ttl_ms = history.header.ttl_ms;
+        let events = [stalled(ttl_ms), lost, stalled(ttl_ms / 20), stalled(ttl_ms)];
         history.events = events.map(|what| Event { at_ns: 1, what }).into();
         let words = trouble(&history);
         assert!(words[0].starts_with("node 0 failed"), "{words:?}");

@@ -1,5 +1,5 @@
-//! Histories with known verdicts: every `histories/*.jsonl` is judged, and must come out as the
-//! `.expected.json` beside it says. `histories/README.md` argues each of them.
+//! Histories with known verdicts: every `histories/*.jsonl` is judged, and must come out as its line in
+//! `histories/expected.json` says. `histories/README.md` argues each of them.
 
 #![allow(
     missing_docs,
@@ -48,11 +48,14 @@ fn brief(verdict: &Verdict) -> String {
 fn every_history_comes_out_as_expected() {
     let names = names();
     assert!(names.len() > 40, "histories are missing: {names:?}");
+    let text = fs::read_to_string(directory().join("expected.json")).unwrap();
+    let all: BTreeMap<String, BTreeMap<Property, String>> = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        all.keys().collect::<Vec<_>>(),
+        names.iter().collect::<Vec<_>>()
+    );
     let mut wrong = Vec::new();
-    for name in names {
-        let path = directory().join(format!("{name}.expected.json"));
-        let text = fs::read_to_string(path).unwrap();
-        let expected: BTreeMap<Property, String> = serde_json::from_str(&text).unwrap();
+    for (name, expected) in all {
         let actual: BTreeMap<Property, String> = judged(&name)
             .iter()
             .map(|(property, verdict)| (*property, brief(verdict)))

@@ -6,7 +6,7 @@
 
 mod open_loops;
 mod page;
-pub(crate) mod quoted;
+pub mod quoted;
 mod sections;
 
 use crate::formats::{File, Format, FormatError};

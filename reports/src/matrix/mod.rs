@@ -1,4 +1,4 @@
-//! The results of a matrix: its JSON document, its cells in words, and the truth table of the docs.
+//! The results of a matrix: its JSON document, and its cells in words.
 //!
 //! The table for a terminal is [`terminal::matrix`](crate::terminal::matrix).
 
@@ -6,11 +6,9 @@ mod conclusion;
 mod document;
 mod outcome;
 mod similarity;
-mod truth_table;
 
 pub use conclusion::{CellOutcome, Conclusion, cell_counts, counts_in_words};
 pub use document::matrix_json;
 pub(crate) use outcome::surprise_in_words;
 pub use outcome::{Severity, outcome_in_words, severity};
 pub use similarity::{Standard, similarity, similarity_in_words};
-pub use truth_table::{BEGIN, END, replaced_between, truth_table};

@@ -90,7 +90,6 @@ fn every_report_counts_the_same() {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
     };
     let markdown = file(&input, "md", "report.md");
     assert!(markdown.contains(&said), "{markdown}");
@@ -104,7 +103,7 @@ fn every_report_counts_the_same() {
 }
 
 #[test]
-fn the_worst_cell_decides() {
+fn exit_code_is_that_of_the_worst_cell() {
     let conclusion = |names: &[&str]| Conclusion::of(&matrix(names));
     let violated = |surprising, open| Conclusion::Violated { surprising, open };
     for (names, expected, why) in [
@@ -165,7 +164,6 @@ fn the_headline_of_an_interrupted_matrix_tells_what_its_cells_show() {
             evidence: Vec::new(),
             skipped: Vec::new(),
             sources: Vec::new(),
-            libraries: Vec::new(),
         };
         let markdown = file(&input, "md", "report.md");
         assert!(markdown.starts_with(headline), "{markdown}");
@@ -199,7 +197,6 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
             evidence: Vec::new(),
             skipped: Vec::new(),
             sources: Vec::new(),
-            libraries: Vec::new(),
         };
         let junit = file(&input, "junit", "junit.xml");
         assert_eq!(junit.contains("<failure "), is_violated, "{junit}");
@@ -210,7 +207,7 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
 }
 
 #[test]
-fn a_run_that_is_not_shown_counts_too() {
+fn violation_in_a_hidden_run_is_counted() {
     let mut open = every_kind().remove("open").unwrap();
     open.tally.get_mut(&Property::Claims).unwrap().unknown = 1;
     assert_eq!(CellOutcome::of(&open), CellOutcome::OpenNotJudged);
@@ -222,7 +219,6 @@ fn a_run_that_is_not_shown_counts_too() {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
     };
     let junit = file(&input, "junit", "junit.xml");
     assert!(junit.contains("<error "), "{junit}");

@@ -85,7 +85,7 @@ fn a_worse_lock_is_told_where_the_better_one_would_hold() {
 }
 
 #[test]
-fn a_lock_like_none_is_closest_to_one() {
+fn lock_like_no_other_gets_the_closest_one() {
     let lease = (Property::Lease, violated(Cause::Race, &[]));
     let cells = [cell("mine", "late", &[]), cell("mine", "pause", &[lease])];
     let text =
@@ -94,7 +94,7 @@ fn a_lock_like_none_is_closest_to_one() {
 }
 
 #[test]
-fn what_was_not_judged_is_no_evidence() {
+fn unjudged_cells_are_not_compared() {
     let unknown = |scenario: &str| {
         let all = Property::ALL.map(|property| (property, Verdict::unknown("too little")));
         cell("mine", scenario, &all)
@@ -134,7 +134,6 @@ fn the_pages_say_in_which_backend() {
         evidence: Vec::new(),
         skipped: Vec::new(),
         sources: Vec::new(),
-        libraries: Vec::new(),
     };
     for (format, name) in [("html", "report.html"), ("md", "report.md")] {
         let page = file(&input, format, name);

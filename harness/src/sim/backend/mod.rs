@@ -28,7 +28,7 @@ use crate::sim::connection::SimConnection;
 use crate::sim::host::Host;
 use crate::sim::network::{Network, Wiring};
 use crate::sim::node::Node;
-use crate::sim::replayed_node::{Reading, ReplayedNode};
+use crate::sim::node_observer::{NodeObservers, ObservedNode};
 use crate::sim::subscription::subscribe;
 use crate::sim::wall_clock::SimWallClock;
 use crate::sim::watchdog::Watchdog;
@@ -49,8 +49,8 @@ pub(in crate::sim) struct Parts {
     pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
     pub(in crate::sim) log: Option<WireLog>,
     pub(in crate::sim) monitor: Watchdog,
-    /// How the nodes' reports are read, if the keys are also replayed from them.
-    pub(in crate::sim) reading: Option<Reading>,
+    /// Who observes the nodes, if anybody does.
+    pub(in crate::sim) observers: Option<NodeObservers>,
 }
 
 /// The simulated backend. Its network must be carried by a task: [`SimBackend::network`].
@@ -70,18 +70,21 @@ impl SimBackend {
     pub(in crate::sim) fn new(parts: Parts) -> Self {
         let clock = Clock::start();
         let locks: Rc<[String]> = Rc::from(parts.keys.as_slice());
-        let reading = parts.reading.map(|reading| Rc::new(RefCell::new(reading)));
-        let sent = reading.is_some().then(Rc::<SentRequests>::default);
+        let observers = parts.observers;
+        let sent = observers.is_some().then(Rc::<SentRequests>::default);
         let node = |number: usize| {
             let mut node = Node::new(parts.version, parts.replicas, parts.persistence, &clock);
             // The server of the stock has no locks.
             if number < parts.nodes {
                 node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
-                if let (Some(sent), Some(reading)) = (&sent, &reading) {
-                    let (locks, sent, reading) = (locks.clone(), sent.clone(), reading.clone());
-                    node.replay(|servers| {
-                        ReplayedNode::new(parts.version, servers, locks, sent, reading)
-                    });
+                if let (Some(sent), Some(observers)) = (&sent, &observers) {
+                    node.be_observed(observers(ObservedNode {
+                        number,
+                        servers: 1 + usize::from(parts.replicas > 0),
+                        version: parts.version,
+                        locks: Rc::clone(&locks),
+                        sent: Rc::clone(sent),
+                    }));
                 }
             }
             node

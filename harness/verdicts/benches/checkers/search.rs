@@ -47,16 +47,17 @@ impl SequentialSpec for Lock {
     }
 }
 
-pub fn print() {
+/// `once`: with the smallest history only.
+pub fn print(once: bool) {
     println!("\nstateright's linearizability tester, 1 key, 3 workers, is there an order at all\n");
     println!(
         "{:>12} {:>14} {:>12}",
         "operations", "operations/s", "beyond KiB"
     );
     let searching = std::thread::Builder::new().stack_size(STACK);
-    let searched = searching.spawn(|| {
+    let searched = searching.spawn(move || {
         let mut purchases = 125;
-        while row(purchases) < ENOUGH_S {
+        while row(purchases) < ENOUGH_S && !once {
             purchases *= 2;
         }
     });

@@ -12,11 +12,34 @@ use crate::timeline::Hold;
 /// The overlapping holds in which the stock was sold twice, in the order in which they began: one
 /// changed the stock between the other's reading and its change. Below zero, the change that took it
 /// there did the damage; else the first such change did. A pair that left each other's sales alone
-/// did none, even if the sum shows the damage only there.
+/// did none, even if the sum shows the damage only there. Holds that would not have overlapped, had the
+/// harness been on time, are left out.
 pub(super) fn overlapping_sellers<'a>(
     evidence: &'a Evidence<'_>,
     stock: &WrongStock,
     at_ns: u64,
+) -> Option<(&'a Hold, &'a Hold)> {
+    let overlap = |first: &Hold, second: &Hold| {
+        let on_time = evidence.on_time();
+        first.overlaps(second) && on_time.is_none_or(|on_time| on_time.overlap(first, second))
+    };
+    sellers(evidence, stock, at_ns, overlap)
+}
+
+/// Those that overlap although they would not have, had the harness been on time.
+pub(super) fn late_sellers<'a>(
+    evidence: &'a Evidence<'_>,
+    stock: &WrongStock,
+    at_ns: u64,
+) -> Option<(&'a Hold, &'a Hold)> {
+    sellers(evidence, stock, at_ns, Hold::overlaps)
+}
+
+fn sellers<'a>(
+    evidence: &'a Evidence<'_>,
+    stock: &WrongStock,
+    at_ns: u64,
+    overlap: impl Fn(&Hold, &Hold) -> bool,
 ) -> Option<(&'a Hold, &'a Hold)> {
     let seller = stock.op.filter(|_| stock.left < 0);
     let overtaken = overtaken(evidence, stock.key, at_ns);
@@ -25,7 +48,7 @@ pub(super) fn overlapping_sellers<'a>(
         .filter(|(_, by)| seller.is_none_or(|seller| seller == *by));
     damaged.find_map(|(other, by)| {
         let (first, second) = evidence.pair(other, by)?;
-        first.overlaps(second).then_some((first, second))
+        overlap(first, second).then_some((first, second))
     })
 }
 

@@ -13,6 +13,7 @@ use crate::timeline::{FaultSpan, Hold, Timeline, forgets};
 
 use super::finding::{ForeignRelease, StaleToken};
 use super::lost_claim::took_again;
+use super::on_time::OnTime;
 use super::properties::ownership::foreign_releases;
 
 /// What a violation is explained from.
@@ -21,6 +22,7 @@ pub(super) struct Evidence<'a> {
     /// The history itself.
     pub history: &'a History,
     timeline: Timeline<'a>,
+    on_time: Option<OnTime>,
     foreign_releases: OnceCell<Vec<ForeignRelease>>,
     account: OnceCell<Custody>,
 }
@@ -31,9 +33,15 @@ impl<'a> Evidence<'a> {
         Evidence {
             history,
             timeline: Timeline::of(history),
+            on_time: OnTime::of(history),
             foreign_releases: OnceCell::new(),
             account: OnceCell::new(),
         }
+    }
+
+    /// The holds, had the harness been on time. `None`: it was.
+    pub fn on_time(&self) -> Option<&OnTime> {
+        self.on_time.as_ref()
     }
 
     /// All holds, in the order in which they began.

@@ -1,27 +1,75 @@
 //! From a history to its verdicts: one pass for all checkers, then cause and story for each finding.
 
+use std::cell::OnceCell;
+
 use picklock_scenarios::Property;
 
 use crate::custody::KeyTable;
 use crate::history::{EventKind, History};
 
 use super::cause::cause;
+use super::double_sale::{late_sellers, overlapping_sellers};
 use super::evidence::Evidence;
-use super::finding::Judgement;
+use super::finding::{Judgement, Seen};
+use super::on_time::OnTime;
 use super::properties::Checkers;
 use super::story::story;
 use super::sufficiency::{Insufficiency, Sufficiency};
-use super::verdict::{Cause, Status, Verdict, Verdicts};
+use super::verdict::{STORY_LINES, Status, Verdict, Verdicts};
 use crate::timeline::AttemptTracker;
 
 /// Judges a history: one verdict for each property.
 pub fn judge(history: &History) -> Verdicts {
-    let (judgements, too_little) = check(history);
+    let (mut judgements, mut too_little) = check(history);
     let evidence = Evidence::new(history);
+    if let Some(on_time) = evidence.on_time() {
+        let waited = on_time.waited_for_fault(history);
+        too_little.reasons.extend(waited);
+        too_little.reasons.truncate(STORY_LINES);
+        judge_on_time(&mut judgements, on_time, &evidence);
+    }
     judgements
         .into_iter()
         .map(|(property, judgement)| (property, verdict(judgement, &evidence, &too_little)))
         .collect()
+}
+
+/// Overlaps that would not be there, had the harness been on time, are not violations. If others are, the
+/// first of them is the finding.
+fn judge_on_time(
+    judgements: &mut [(Property, Judgement)],
+    on_time: &OnTime,
+    evidence: &Evidence<'_>,
+) {
+    let history = OnceCell::new();
+    for (property, judgement) in judgements {
+        let Judgement::Violated { first, .. } = judgement else {
+            continue;
+        };
+        match first.seen {
+            Seen::Overlap { earlier, later } => {
+                let again = history.get_or_init(|| {
+                    let history = on_time.history(evidence.history);
+                    history.map(|history| check(&history).0)
+                });
+                let Some(again) = again else { return };
+                *judgement = match again.iter().find(|(other, _)| other == property) {
+                    Some((_, stands @ Judgement::Violated { .. })) => stands.clone(),
+                    _ => Judgement::Unknown(on_time.reason([earlier, later], evidence.history)),
+                };
+            }
+            // What was sold remains sold. Whether two sellers overlapped is the question.
+            Seen::WrongStock(stock)
+                if overlapping_sellers(evidence, &stock, first.at_ns).is_none() =>
+            {
+                if let Some((one, other)) = late_sellers(evidence, &stock, first.at_ns) {
+                    let ops = [one.op, other.op];
+                    *judgement = Judgement::Unknown(on_time.reason(ops, evidence.history));
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// What the checkers found, and why the history may show too little to say `held`.
@@ -95,26 +143,21 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &Insuffici
         Judgement::Held => unknown(),
         Judgement::Unknown(reason) => Verdict::unknown(reason),
         Judgement::NotApplicable => Verdict::not_applicable(),
-        Judgement::Violated { first, count } => {
-            let cause = cause(&first, evidence);
-            if cause == Cause::OutlivedLease && too_little.outlived_by_harness {
-                return unknown();
-            }
-            Verdict {
-                status: Status::Violated,
-                cause: Some(cause),
-                story: story(&first, evidence),
-                violations: count,
-                at_ns: Some(first.at_ns),
-            }
-        }
+        Judgement::Violated { first, count } => Verdict {
+            status: Status::Violated,
+            cause: Some(cause(&first, evidence)),
+            story: story(&first, evidence),
+            violations: count,
+            at_ns: Some(first.at_ns),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::finding::{Finding, Seen};
+    use crate::check::finding::Finding;
+    use crate::check::verdict::Cause;
     use crate::history::read_history;
 
     /// A property without rules of its own for cause and story is explained nevertheless.

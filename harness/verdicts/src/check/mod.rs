@@ -16,6 +16,7 @@ mod bare_ownership;
 mod blocked_lock;
 mod cause;
 mod checker;
+mod delays;
 mod description;
 mod double_sale;
 mod evidence;
@@ -24,11 +25,9 @@ mod judge;
 
 mod kept_values;
 mod key_users;
-mod late_strike;
 mod lost_claim;
 mod lost_counter;
-#[cfg(test)]
-mod oracle;
+mod on_time;
 mod outstanding;
 mod overlap;
 mod overrun;
@@ -52,5 +51,5 @@ pub use finding::{
 pub use judge::judge;
 pub use properties::describe;
 pub use properties::fencing::stale_tokens;
-pub use standstill::{CLIENT_GONE, NO_FAILOVER, machine_too_slow};
+pub use standstill::{CLIENT_GONE, NO_FAILOVER, machine_too_slow, shortest_pause_ms};
 pub use verdict::{Cause, Property, Responsible, Status, Verdict, Verdicts};

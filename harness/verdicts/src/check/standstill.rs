@@ -4,14 +4,14 @@
 //! workers, and nothing passes on the wire. A run in which that happened during a fault or a hold did
 //! not do to the lock what its scenario says.
 
-use super::late_strike::STRUCK_LATE;
+use super::on_time::STRUCK_LATE;
 use super::overrun;
 use super::verdict::{Status, Verdicts};
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::{Attempt, Step, ms};
 
 /// How the reason begins.
-const STOOD_STILL: &str = "the harness stood still";
+pub(super) const STOOD_STILL: &str = "the harness stood still";
 
 /// How the reason ends where a client closed its connection before the kernel was asked whose it was. That
 /// takes a client that gives up, and a wire that got no processor for a while.
@@ -38,9 +38,15 @@ pub fn machine_too_slow(verdicts: &Verdicts) -> bool {
     })
 }
 
-/// Shortest stall that matters, as a fraction of the lease: as long as Redlock waits for a node. The
-/// driver records no shorter ones.
+/// Shortest stall that matters to a lock that is not violated, as a fraction of the lease: as long as Redlock
+/// waits for a node.
 const PART_OF_LEASE: u64 = 10;
+
+/// The shortest stall, in milliseconds, that is worth a word by itself. Shorter ones matter only where a
+/// violation rests on them.
+pub fn shortest_pause_ms(header: &Header) -> u64 {
+    header.ttl_ms / PART_OF_LEASE
+}
 
 /// Watches what was going on when the harness stood still.
 #[derive(Debug)]
@@ -68,7 +74,7 @@ impl Standstill {
     /// For a history with this header.
     pub(super) fn new(header: &Header) -> Self {
         Standstill {
-            shortest_ms: header.ttl_ms / PART_OF_LEASE,
+            shortest_ms: shortest_pause_ms(header),
             holding: 0,
             held_until_ns: None,
             faults: Vec::new(),

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use crate::history::{EndReason, Event, EventKind, Header, LAST_LOOK};
 use crate::timeline::{Attempt, Step};
 
-use super::late_strike::LateStrikes;
 use super::overlap::Overlaps;
 use super::overrun::Overruns;
 use super::standstill::Standstill;
@@ -29,7 +28,6 @@ pub(super) struct Sufficiency {
     reasons: Vec<String>,
     standstill: Standstill,
     overruns: Overruns,
-    late_strikes: LateStrikes,
     /// Why nothing in this history is about the lock.
     void: Option<String>,
 }
@@ -41,9 +39,6 @@ pub(super) struct Insufficiency {
     pub reasons: Vec<String>,
     /// True when it shows nothing about the lock at all, not even a violation.
     pub is_void: bool,
-    /// True when a holder outlived its lease because the harness kept it waiting. A violation with that cause
-    /// shows nothing then.
-    pub outlived_by_harness: bool,
 }
 
 impl Sufficiency {
@@ -59,7 +54,6 @@ impl Sufficiency {
             reasons: Vec::new(),
             standstill: Standstill::new(header),
             overruns: Overruns::default(),
-            late_strikes: LateStrikes::default(),
             void: None,
         }
     }
@@ -69,7 +63,6 @@ impl Sufficiency {
         self.grants += u64::from(step == Step::Begun);
         self.standstill.step(at_ns, attempt, step);
         self.overruns.step(at_ns, attempt, step);
-        self.late_strikes.step(at_ns, attempt, step);
         if self.competed {
             return;
         }
@@ -93,7 +86,6 @@ impl Sufficiency {
     pub fn event(&mut self, event: &Event) {
         self.standstill.event(event);
         self.overruns.event(event);
-        self.late_strikes.event(event);
         match &event.what {
             EventKind::FaultMissed { fault, reason, .. } if fault == LAST_LOOK => self
                 .reasons
@@ -145,9 +137,6 @@ impl Sufficiency {
         reasons.append(&mut self.reasons);
         reasons.extend(self.standstill.reason());
         reasons.extend(self.overruns.reason());
-        let kept_waiting = self.late_strikes.reason();
-        let outlived_by_harness = kept_waiting.is_some();
-        reasons.extend(kept_waiting);
         if self.grants < self.min_grants {
             reasons.push(format!(
                 "too little to judge: the lock was granted {} times, and the scenario asks for at least {}",
@@ -167,7 +156,6 @@ impl Sufficiency {
         Insufficiency {
             reasons,
             is_void: self.void.is_some(),
-            outlived_by_harness,
         }
     }
 }

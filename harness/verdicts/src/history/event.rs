@@ -240,7 +240,7 @@ pub enum EventKind {
     /// The harness ran out of file descriptors, processes or memory, and could not do its part.
     Shortage { reason: String },
     /// The machine prevented the driver from running for this long, until now. All other processes
-    /// may have been stalled as well.
+    /// may have been stalled as well. Less than a hundredth of a lease is not told.
     Stalled { late_ms: u64 },
     /// The end: the count of the resource.
     End {

@@ -1,13 +1,9 @@
 //! The history: the record of what happened, and the only input of the checkers.
 
-#[cfg(test)]
-mod any_event;
 mod event;
 mod file;
 mod header;
 mod key_change;
-#[cfg(test)]
-mod reading;
 
 pub use event::{ClockShift, EndReason, Event, EventKind, LAST_LOOK, Misbehaviour};
 pub use file::{HistoryError, read_history, write_history};

@@ -29,6 +29,8 @@ pub struct Attempt {
     pub deadline_ns: u64,
     /// The lease runs no longer than until here; 0 before the grant.
     pub latest_deadline_ns: u64,
+    /// Between which times the lock said so.
+    pub said_ns: (u64, u64),
     /// The longest lease that was reported, counted from the report.
     pub(super) longest_told_ns: u64,
     /// The longest expiry that was written for it; 0: none was.
@@ -132,6 +134,7 @@ impl Attempt {
             begin_ns: None,
             deadline_ns: 0,
             latest_deadline_ns: 0,
+            said_ns: (at_ns, at_ns),
             longest_told_ns: 0,
             longest_written_ns: 0,
             told: false,
@@ -157,8 +160,12 @@ impl Attempt {
         let deadline = match valid_ms {
             Some(valid_ms) => self.reported(at_ns, valid_ms, elapsed_ms),
             None => {
-                self.answered(at_ns, elapsed_ms);
-                LeaseDeadline::of_ttl(self.acquire_ns, at_ns, self.ttl_ns)
+                let not_before_ns = self.answered(at_ns, elapsed_ms);
+                let deadline = LeaseDeadline::of_ttl(self.acquire_ns, at_ns, self.ttl_ns);
+                LeaseDeadline {
+                    said_ns: (not_before_ns.max(self.acquire_ns), at_ns),
+                    ..deadline
+                }
             }
         };
         self.set_deadline(at_ns, deadline);
@@ -247,7 +254,7 @@ impl Attempt {
         LeaseDeadline {
             earliest_ns: self.deadline_ns,
             latest_ns: self.latest_deadline_ns,
-            said_ns: (self.acquire_ns, self.acquire_ns),
+            said_ns: self.said_ns,
         }
     }
 
@@ -255,6 +262,7 @@ impl Attempt {
     pub(super) fn set_deadline(&mut self, at_ns: u64, deadline: LeaseDeadline) {
         self.deadline_ns = deadline.earliest_ns;
         self.latest_deadline_ns = deadline.latest_ns;
+        self.said_ns = deadline.said_ns;
         let lease_ns = deadline.latest_ns.saturating_sub(at_ns);
         self.longest_told_ns = self.longest_told_ns.max(lease_ns);
     }

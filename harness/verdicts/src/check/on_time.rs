@@ -1,0 +1,285 @@
+//! The run as it would have been, had the harness been on time.
+//!
+//! A violation must not rest on what the machine did. While the harness stands still ([`EventKind::Stalled`]),
+//! replies lie in its wire and releases are asked for late, and a hold that waits for a fault to strike
+//! ([`EventKind::FaultStruck`]) lasts longer than its scenario means. Leases run on meanwhile. So each hold is
+//! shortened here:
+//!
+//! - by all the time in which the harness stood still since the lock was taken: its release would have been
+//!   sent so much earlier;
+//! - to its lease, where the client's next move (its release, or the report of an extension) came after the
+//!   lease, and would have come in time without what the harness waited or stood still since the lease was
+//!   told.
+//!
+//! A grant that would have come after its lease anyway comes so much earlier as it lay in the harness. No other
+//! hold begins earlier, and all end earlier, if anything. So two that overlap here would have overlapped on a
+//! machine that is on time, and such a violation stands. One that shows only in the history itself proves nothing.
+
+use std::collections::BTreeMap;
+
+use crate::history::{Event, EventKind, History};
+use crate::timeline::{Attempt, AttemptTracker, Hold, Step, overlap};
+
+use super::delays::Delays;
+use super::standstill::STOOD_STILL;
+
+/// How the reason begins where a fault took too long to strike.
+pub(super) const STRUCK_LATE: &str = "a fault took too long to strike:";
+
+/// The shortened holds of a run.
+#[derive(Debug)]
+pub(super) struct OnTime {
+    /// The holds that were too long because of the harness, by attempt.
+    holds: BTreeMap<u64, Shortened>,
+    /// The first hold that outlived its lease because it waited for a fault to strike.
+    waited: Option<Shortened>,
+}
+
+/// A hold that was too long because of the harness.
+#[derive(Debug, Clone, Copy)]
+struct Shortened {
+    worker: usize,
+    /// When it begins.
+    begin_ns: u64,
+    /// When it ends. One that ends no later than it begins would have been over before it was seen.
+    end_ns: u64,
+    /// How much time the harness lost.
+    lost_ns: u64,
+    /// Until when.
+    until_ns: u64,
+    /// It waited for a fault to strike.
+    waited: bool,
+}
+
+/// A hold that is on.
+#[derive(Debug)]
+struct Open {
+    begin_ns: u64,
+    /// The earliest time at which the lock can have been taken.
+    taken_ns: u64,
+    /// The earliest time at which the lock can have told the latest end of the lease.
+    told_ns: u64,
+    earliest_deadline_ns: u64,
+    latest_deadline_ns: u64,
+    shortened: Option<Shortened>,
+}
+
+impl OnTime {
+    /// The holds of this history, shortened. `None`: the harness lost no time that a hold could have.
+    pub(super) fn of(history: &History) -> Option<OnTime> {
+        let delays = Delays::of(history)?;
+        let mut on_time = OnTime {
+            holds: BTreeMap::new(),
+            waited: None,
+        };
+        let mut open: BTreeMap<u64, Open> = BTreeMap::new();
+        let mut tracker = AttemptTracker::new(history.header.workers);
+        let mut end_ns = 0;
+        for event in &history.events {
+            end_ns = event.at_ns;
+            tracker.event(event, |attempt, step| {
+                on_time.step(end_ns, attempt, step, &mut open, &delays);
+            });
+        }
+        tracker.close(end_ns, |attempt, step| {
+            on_time.step(end_ns, attempt, step, &mut open, &delays);
+        });
+        Some(on_time)
+    }
+
+    fn step(
+        &mut self,
+        at_ns: u64,
+        attempt: &Attempt,
+        step: Step,
+        open: &mut BTreeMap<u64, Open>,
+        delays: &Delays,
+    ) {
+        match step {
+            Step::Begun => {
+                open.insert(attempt.op, Open::begun(at_ns, attempt, delays));
+            }
+            Step::LeaseMoved { said_ns, .. } => {
+                if let Some(hold) = open.get_mut(&attempt.op) {
+                    self.lapsed(at_ns, attempt.worker, hold, delays);
+                    hold.told_ns = said_ns.0;
+                    hold.earliest_deadline_ns = attempt.deadline_ns;
+                    hold.latest_deadline_ns = attempt.latest_deadline_ns;
+                }
+            }
+            Step::Ended(_) => {
+                if let Some(mut hold) = open.remove(&attempt.op) {
+                    self.lapsed(at_ns, attempt.worker, &mut hold, delays);
+                    self.ended(at_ns, attempt, &mut hold, delays);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The client moved: its lease may have been over by then, and would not have been without the delay.
+    fn lapsed(&mut self, at_ns: u64, worker: usize, hold: &mut Open, delays: &Delays) {
+        let lost_ns = delays.lost_ns(hold.told_ns, hold.begin_ns, at_ns);
+        let in_time = at_ns.saturating_sub(lost_ns) <= hold.latest_deadline_ns;
+        if at_ns <= hold.earliest_deadline_ns || !in_time {
+            return;
+        }
+        let shortened = Shortened {
+            worker,
+            begin_ns: hold.begin_ns,
+            end_ns: hold.earliest_deadline_ns,
+            lost_ns,
+            until_ns: at_ns,
+            waited: delays.paused_ns(hold.told_ns, at_ns) < lost_ns,
+        };
+        hold.shorten(shortened);
+        if shortened.waited {
+            self.waited.get_or_insert(shortened);
+        }
+    }
+
+    fn ended(&mut self, at_ns: u64, attempt: &Attempt, hold: &mut Open, delays: &Delays) {
+        let lost_ns = delays.paused_ns(hold.taken_ns, at_ns);
+        if lost_ns > 0 {
+            hold.shorten(Shortened {
+                worker: attempt.worker,
+                begin_ns: hold.begin_ns,
+                end_ns: at_ns.saturating_sub(lost_ns),
+                lost_ns,
+                until_ns: at_ns,
+                waited: false,
+            });
+        }
+        if let Some(shortened) = hold.shortened {
+            self.holds.insert(attempt.op, shortened);
+        }
+    }
+
+    /// True if two holds that overlap would overlap all the same.
+    pub(super) fn overlap(&self, one: &Hold, other: &Hold) -> bool {
+        let span = |hold: &Hold| match self.holds.get(&hold.op) {
+            Some(shortened) => shortened.span(),
+            None => Some(hold.span()),
+        };
+        span(one).is_some_and(|one| span(other).is_some_and(|other| overlap(one, other)))
+    }
+
+    /// The history with these holds. `None`: it is the history itself.
+    pub(super) fn history(&self, history: &History) -> Option<History> {
+        if self.holds.is_empty() {
+            return None;
+        }
+        let mut events = Vec::with_capacity(history.events.len() + self.holds.len());
+        for event in &history.events {
+            match event.what {
+                EventKind::Granted { worker, op, .. } if let Some(hold) = self.holds.get(&op) => {
+                    let Some((begin_ns, end_ns)) = hold.span() else {
+                        continue;
+                    };
+                    events.push(Event {
+                        at_ns: begin_ns,
+                        ..event.clone()
+                    });
+                    // The first release of a hold ends it.
+                    events.push(Event {
+                        at_ns: end_ns,
+                        what: EventKind::Release { worker, op },
+                    });
+                }
+                _ => events.push(event.clone()),
+            }
+        }
+        events.sort_by_key(|event| event.at_ns);
+        let header = history.header.clone();
+        Some(History { header, events })
+    }
+
+    /// Why the run was not what its scenario says although no violation shows it: a holder outlived its lease
+    /// only because it waited for a fault.
+    pub(super) fn waited_for_fault(&self, history: &History) -> Option<String> {
+        self.waited.map(|waited| struck_late(waited, history))
+    }
+
+    /// Why a violation by these attempts proves nothing.
+    pub(super) fn reason(&self, ops: [u64; 2], history: &History) -> String {
+        let mut shortened = ops.iter().filter_map(|op| self.holds.get(op));
+        match shortened.next() {
+            Some(waited) if waited.waited => struck_late(*waited, history),
+            Some(paused) => stood_still(*paused),
+            None => format!("{STOOD_STILL}, and without that this would not have happened"),
+        }
+    }
+}
+
+impl Shortened {
+    /// From and to. `None`: it would have been over before it was seen.
+    fn span(&self) -> Option<(u64, u64)> {
+        (self.begin_ns < self.end_ns).then_some((self.begin_ns, self.end_ns))
+    }
+}
+
+impl Open {
+    fn begun(at_ns: u64, attempt: &Attempt, delays: &Delays) -> Self {
+        let (earliest_ns, latest_ns) = attempt.said_ns;
+        let earlier_ns = |since_ns| at_ns.saturating_sub(delays.paused_ns(since_ns, at_ns));
+        let expired_anyway = earlier_ns(earliest_ns) > attempt.latest_deadline_ns;
+        let (begin_ns, taken_ns) = match expired_anyway {
+            true => (earlier_ns(latest_ns), latest_ns),
+            false => (at_ns, earliest_ns),
+        };
+        Open {
+            begin_ns,
+            taken_ns,
+            told_ns: attempt.said_ns.0,
+            earliest_deadline_ns: attempt.deadline_ns,
+            latest_deadline_ns: attempt.latest_deadline_ns,
+            shortened: None,
+        }
+    }
+
+    /// The reason that shortens the hold most is kept.
+    fn shorten(&mut self, to: Shortened) {
+        if self
+            .shortened
+            .is_none_or(|before| to.end_ns < before.end_ns)
+        {
+            self.shortened = Some(to);
+        }
+    }
+}
+
+fn stood_still(hold: Shortened) -> String {
+    format!(
+        "{STOOD_STILL} for {} ms in all while worker {} asked for the lock or held it, until {:.3} s: had it been \
+         on time, no two clients would have been seen inside at the same time; run it again on a machine that \
+         is less busy",
+        hold.lost_ns / 1_000_000,
+        hold.worker,
+        hold.until_ns as f64 / 1e9,
+    )
+}
+
+fn struck_late(hold: Shortened, history: &History) -> String {
+    let fault = last_fault_struck(history, hold.until_ns).unwrap_or("a fault");
+    format!(
+        "{STRUCK_LATE} worker {} held the lock and waited {:.3} s for {fault}, and so its lease ran out before \
+         its work was done: the lock was not put to the test that the scenario describes; run it again on a \
+         machine that is less busy, or with a longer lease (`--ttl`)",
+        hold.worker,
+        hold.lost_ns as f64 / 1e9,
+    )
+}
+
+/// The words for the fault of nodes that struck last before this time.
+fn last_fault_struck(history: &History, before_ns: u64) -> Option<&str> {
+    let events = history.events.iter().rev();
+    let mut events = events.skip_while(|event| event.at_ns > before_ns);
+    let struck = events.find_map(|event| match event.what {
+        EventKind::FaultStruck { id, .. } => Some(id),
+        _ => None,
+    })?;
+    history.events.iter().find_map(|event| match &event.what {
+        EventKind::FaultBegan { id, detail, .. } if *id == struck => Some(detail.as_str()),
+        _ => None,
+    })
+}

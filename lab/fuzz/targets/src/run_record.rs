@@ -1,0 +1,53 @@
+//! The documents of a run's directory, and those that are made from many runs.
+
+use picklock_reports::combine::of_run;
+use picklock_reports::documents::{Document, read};
+use picklock_reports::gate::Baseline;
+use picklock_reports::report_input::ReportInput;
+use picklock_reports::{matrix, run_document, terminal, wire_log};
+use picklock_verdicts::record::{MatrixRecord, RunRecord};
+
+use crate::reports_of;
+
+/// Reads `run.json`, `matrix.json`, `wire.jsonl` or a baseline.
+///
+/// # Panics
+/// A run reads differently after it was written.
+pub fn run(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return;
+    };
+    match read(text) {
+        Ok(Document::Run(record)) => run_of(*record),
+        Ok(Document::Matrix(record)) => matrix_of(*record),
+        Err(error) => drop(error.to_string()),
+    }
+    match wire_log::read(text) {
+        Ok(log) => drop(log.cost([(0, 0), (1, u64::MAX)])),
+        Err(error) => drop(error.to_string()),
+    }
+    match Baseline::parse(text) {
+        Ok(baseline) => drop(baseline.to_text()),
+        Err(error) => drop(error.to_string()),
+    }
+}
+
+fn run_of(record: RunRecord) {
+    let written = run_document::run_json(&record);
+    let again = run_document::parse(&written).expect("a record that was written can be read");
+    assert!(again == record, "it reads differently after it was written");
+    reports_of::write_all(&of_run(record, None));
+}
+
+fn matrix_of(record: MatrixRecord) {
+    for width in [1, 80, 300] {
+        drop(terminal::matrix(&record, width));
+    }
+    drop(matrix::matrix_json(&record));
+    reports_of::write_all(&ReportInput {
+        matrix: record,
+        evidence: Vec::new(),
+        skipped: Vec::new(),
+        sources: Vec::new(),
+    });
+}

@@ -1,0 +1,80 @@
+//! What was supposed about a library, and what runs say about it.
+
+use std::fmt::Write;
+
+use picklock_verdicts::record::Cell;
+
+use super::tally::{Seen, cell};
+use crate::library::{Hypothesis, Library};
+use picklock_reports::markdown::quoted::{code, prose};
+
+/// What runs say about a hypothesis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// What it predicts came out, in nine of ten runs or more.
+    Confirmed(Seen),
+    /// It came out in some runs, but in less than nine of ten.
+    Sometimes(Seen),
+    /// It came out in none.
+    Refuted(Seen),
+    /// No run could be judged.
+    NotJudged,
+    /// There is no such run.
+    NotRun,
+}
+
+impl Decision {
+    /// Decides a hypothesis by the runs of its lock under its scenario.
+    pub fn of(hypothesis: &Hypothesis, cells: &[Cell]) -> Decision {
+        let Some(cell) = cell(cells, &hypothesis.lock, &hypothesis.scenario) else {
+            return Decision::NotRun;
+        };
+        let predicted = &hypothesis.predicts;
+        let seen = Seen::of(cell, predicted.property, predicted.cause);
+        match seen {
+            Seen { judged: 0, .. } => Decision::NotJudged,
+            Seen { runs: 0, .. } => Decision::Refuted(seen),
+            _ if seen.is_repeated() => Decision::Confirmed(seen),
+            _ => Decision::Sometimes(seen),
+        }
+    }
+
+    fn in_words(self) -> String {
+        match self {
+            Decision::Confirmed(seen) => format!("**confirmed**, {}", seen.in_words()),
+            Decision::Sometimes(seen) => format!("not always: {}", seen.in_words()),
+            Decision::Refuted(seen) => format!("**refuted**, {}", seen.in_words()),
+            Decision::NotJudged => "not judged".to_owned(),
+            Decision::NotRun => "not run".to_owned(),
+        }
+    }
+}
+
+/// The table of a library's hypotheses, and the commands.
+pub fn section(text: &mut String, library: &Library, cells: &[Cell]) -> std::fmt::Result {
+    if library.hypothesis.is_empty() {
+        return Ok(());
+    }
+    writeln!(text, "### Hypotheses about {}\n", prose(&library.name))?;
+    writeln!(
+        text,
+        "| class | supposed | scenario | it predicts | result | what it means |"
+    )?;
+    writeln!(text, "|---|---|---|---|---|---|")?;
+    for one in &library.hypothesis {
+        let cause = one.predicts.cause;
+        let cause = cause.map_or(String::new(), |cause| format!(": {cause}"));
+        writeln!(
+            text,
+            "| {} | {} | {}, {} | {} violated{cause} | {} | {} |",
+            prose(&one.id),
+            prose(&one.says),
+            code(&one.scenario),
+            code(&one.lock),
+            one.predicts.property,
+            Decision::of(one, cells).in_words(),
+            prose(&one.means),
+        )?;
+    }
+    writeln!(text)
+}

@@ -1,0 +1,202 @@
+//! The page: an overview, then a section for each library.
+
+use std::fmt::Write;
+
+use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::record::Cell;
+
+use super::hypotheses;
+use super::tally::cells_of;
+use super::violations::{self, is_violated, quoted};
+use crate::library::{Library, LibraryLock};
+use picklock_reports::markdown::quoted::{code, prose};
+use picklock_reports::report_input::ReportInput;
+
+/// The page about these libraries: `input` has their runs.
+pub fn page(input: &ReportInput, libraries: &[Library]) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    overview(&mut text, input, libraries).unwrap_or_default();
+    for library in libraries {
+        section(&mut text, library, &input.matrix.cells).unwrap_or_default();
+    }
+    if !input.skipped.is_empty() {
+        text.push_str("## Skipped\n\n");
+        let lines = input.skipped.iter();
+        text.extend(lines.map(|reason| format!("- {}\n", prose(reason))));
+    }
+    text
+}
+
+fn overview(text: &mut String, input: &ReportInput, libraries: &[Library]) -> std::fmt::Result {
+    writeln!(
+        text,
+        "| library | lock | scenarios | held all | violated | not judged |"
+    )?;
+    writeln!(text, "|---|---|---:|---:|---:|---:|")?;
+    for library in libraries {
+        for lock in &library.locks {
+            let cells = cells_of(&input.matrix.cells, &lock.name);
+            let violated = cells.iter().filter(|cell| is_violated(cell)).count();
+            let unclear = cells.iter().filter(|cell| is_unclear(cell)).count();
+            writeln!(
+                text,
+                "| {} {} | {} | {} | {} | {violated} | {unclear} |",
+                prose(&library.name),
+                prose(&library.version),
+                code(&lock.name),
+                cells.len(),
+                cells.len() - violated - unclear,
+            )?;
+        }
+    }
+    let mut servers: Vec<String> = Vec::new();
+    for server in input
+        .matrix
+        .cells
+        .iter()
+        .filter_map(|cell| cell.redis.as_ref())
+    {
+        let words = server.to_string();
+        if !servers.contains(&words) {
+            servers.push(words);
+        }
+    }
+    if servers.is_empty() {
+        return writeln!(text);
+    }
+    writeln!(
+        text,
+        "\nServers: {}. Picklock {}.\n",
+        prose(&servers.join(", ")),
+        prose(&input.matrix.picklock)
+    )
+}
+
+/// True if nothing was violated, and something could not be judged in any run.
+fn is_unclear(cell: &Cell) -> bool {
+    let no_run_judged = |property: &Property| {
+        let tally = &cell.tally[property];
+        tally.unknown > 0 && tally.held + tally.violated + tally.not_applicable == 0
+    };
+    !is_violated(cell) && (cell.error.is_some() || cell.tally.keys().any(no_run_judged))
+}
+
+fn section(text: &mut String, library: &Library, cells: &[Cell]) -> std::fmt::Result {
+    writeln!(
+        text,
+        "## {} {}\n",
+        prose(&library.name),
+        prose(&library.version)
+    )?;
+    writeln!(text, "<{}>\n", library.home)?;
+    writeln!(text, "It promises: {}\n", quoted(&library.promise))?;
+    let mut first: Option<&LibraryLock> = None;
+    for lock in &library.locks {
+        one_lock(text, library, lock, first, cells)?;
+        first.get_or_insert(lock);
+    }
+    hypotheses::section(text, library, cells)
+}
+
+fn one_lock(
+    text: &mut String,
+    library: &Library,
+    lock: &LibraryLock,
+    first: Option<&LibraryLock>,
+    cells: &[Cell],
+) -> std::fmt::Result {
+    writeln!(text, "### The lock {}\n", code(&lock.name))?;
+    writeln!(text, "{}\n", prose(&lock.about))?;
+    let own = cells_of(cells, &lock.name);
+    versions(text, library, &own)?;
+    let held: Vec<&Cell> = own
+        .iter()
+        .copied()
+        .filter(|cell| !is_violated(cell) && !is_unclear(cell))
+        .collect();
+    list(text, "Everything held in", &held)?;
+    not_judged(text, &own)?;
+    let violated = own.iter().copied().filter(|cell| is_violated(cell));
+    let (mut same, mut others): (Vec<&Cell>, Vec<&Cell>) = (Vec::new(), Vec::new());
+    for cell in violated {
+        let twin = first.and_then(|first| super::tally::cell(cells, &first.name, &cell.scenario));
+        match twin.is_some_and(|twin| results(twin) == results(cell)) {
+            true => same.push(cell),
+            false => others.push(cell),
+        }
+    }
+    if let Some(first) = first {
+        list(
+            text,
+            &format!("The same violations as {} in", code(&first.name)),
+            &same,
+        )?;
+    }
+    for cell in others {
+        violations::section(text, library, cell)?;
+    }
+    Ok(())
+}
+
+/// The adapter must have run the version that the file is about.
+fn versions(text: &mut String, library: &Library, cells: &[&Cell]) -> std::fmt::Result {
+    let mut others: Vec<&str> = Vec::new();
+    for version in cells.iter().map(|cell| cell.lock.version.as_str()) {
+        if version != library.version && !version.is_empty() && !others.contains(&version) {
+            others.push(version);
+        }
+    }
+    match others.is_empty() {
+        true => Ok(()),
+        false => writeln!(
+            text,
+            "**The runs are of version {}.**\n",
+            prose(&others.join(", "))
+        ),
+    }
+}
+
+fn list(text: &mut String, what: &str, cells: &[&Cell]) -> std::fmt::Result {
+    if cells.is_empty() {
+        return Ok(());
+    }
+    let scenarios = if cells.len() == 1 {
+        "scenario"
+    } else {
+        "scenarios"
+    };
+    let names: Vec<String> = cells.iter().map(|cell| code(&cell.scenario)).collect();
+    writeln!(
+        text,
+        "{what} {} {scenarios}: {}.\n",
+        cells.len(),
+        names.join(", ")
+    )
+}
+
+fn not_judged(text: &mut String, cells: &[&Cell]) -> std::fmt::Result {
+    let unclear: Vec<&&Cell> = cells.iter().filter(|cell| is_unclear(cell)).collect();
+    if unclear.is_empty() {
+        return Ok(());
+    }
+    writeln!(text, "Not judged, or not wholly:\n")?;
+    for cell in unclear {
+        let verdicts = cell.verdicts.values();
+        let reason = verdicts
+            .filter(|verdict| verdict.status == Status::Unknown)
+            .find_map(|verdict| verdict.story.first());
+        let reason = cell.error.as_ref().or(reason);
+        let reason = reason.map_or("no reason is kept", String::as_str);
+        writeln!(text, "- {}: {}", code(&cell.scenario), prose(reason))?;
+    }
+    writeln!(text)
+}
+
+/// Which properties were violated, and for which causes.
+fn results(cell: &Cell) -> Vec<(Property, Vec<&str>)> {
+    let violated = cell.tally.iter().filter(|(_, tally)| tally.violated > 0);
+    violated
+        .map(|(property, tally)| (*property, tally.causes.keys().map(String::as_str).collect()))
+        .collect()
+}

@@ -1,0 +1,150 @@
+//! What a lock violated, scenario by scenario: how often, why, how it is to be read, and how to see it
+//! again.
+
+use std::fmt::Write;
+
+use picklock_verdicts::check::{Cause, Property, Status};
+use picklock_verdicts::record::Cell;
+
+use super::tally::Seen;
+use crate::library::{Kind, Library, Quotation, Reading};
+use picklock_reports::cell_status;
+use picklock_reports::markdown::quoted::{block, code, prose};
+
+/// A property that a cell violated, for one cause.
+struct Violation {
+    property: Property,
+    cause: Option<Cause>,
+    seen: Seen,
+}
+
+/// True if a property was violated in any run of the cell.
+pub fn is_violated(cell: &Cell) -> bool {
+    cell.tally.values().any(|tally| tally.violated > 0)
+}
+
+/// The section of a cell with violations.
+pub fn section(text: &mut String, library: &Library, cell: &Cell) -> std::fmt::Result {
+    writeln!(text, "#### {}\n", code(&cell.scenario))?;
+    writeln!(text, "{}\n", prose(&cell.summary))?;
+    for group in grouped(library, violations(cell), &cell.scenario) {
+        let names: Vec<String> = group.1.iter().map(words).collect();
+        writeln!(
+            text,
+            "- {}. {}",
+            names.join("; "),
+            read_as(cell, group.0, &group.1)
+        )?;
+    }
+    writeln!(text, "\n{}\n", custody(cell))?;
+    if let Some(story) = story(cell) {
+        writeln!(text, "{}\n", block(story))?;
+    }
+    writeln!(
+        text,
+        "See it again:\n\n{}\n",
+        block(std::slice::from_ref(&cell.reproduce))
+    )
+}
+
+fn violations(cell: &Cell) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (property, tally) in &cell.tally {
+        let causes = Cause::ALL.into_iter();
+        let named = causes.filter(|cause| tally.causes.contains_key(cause.word()));
+        let named: Vec<Option<Cause>> = named.map(Some).collect();
+        let causes = match named.is_empty() && tally.violated > 0 {
+            true => vec![None],
+            false => named,
+        };
+        found.extend(causes.into_iter().map(|cause| Violation {
+            property: *property,
+            cause,
+            seen: Seen::of(cell, *property, cause),
+        }));
+    }
+    found
+}
+
+/// Violations that are read alike, together.
+fn grouped<'a>(
+    library: &'a Library,
+    violations: Vec<Violation>,
+    scenario: &str,
+) -> Vec<(Option<&'a Reading>, Vec<Violation>)> {
+    let mut groups: Vec<(Option<&Reading>, Vec<Violation>)> = Vec::new();
+    for violation in violations {
+        let reading = library.reading(scenario, violation.property, violation.cause);
+        match groups.iter_mut().find(|(known, _)| *known == reading) {
+            Some((_, all)) => all.push(violation),
+            None => groups.push((reading, vec![violation])),
+        }
+    }
+    groups
+}
+
+fn words(violation: &Violation) -> String {
+    let cause = violation
+        .cause
+        .map_or(String::new(), |cause| format!(" ({cause})"));
+    let often = violation.seen.in_words();
+    let mut text = format!("**{}**{cause} in {often}", violation.property);
+    if !violation.seen.is_repeated() {
+        text.push_str(", which is less than nine of ten: it does not always come out");
+    }
+    text
+}
+
+fn read_as(cell: &Cell, reading: Option<&Reading>, violations: &[Violation]) -> String {
+    let Some(reading) = reading else {
+        return "Nobody has said yet how this is to be read.".to_owned();
+    };
+    let is_proven = violations
+        .iter()
+        .all(|one| one.cause.is_some_and(|cause| cause != Cause::Undetermined));
+    let word = match reading.kind {
+        Kind::Limit => "A known limit",
+        Kind::Defect if is_proven && has_custody(cell) => "A defect",
+        // No accusation without custody.
+        Kind::Defect => "Perhaps a defect, but the custody does not name the cause",
+    };
+    let mut text = format!("*{word}*: {}", prose(&reading.because));
+    if let Some(documented) = &reading.documented {
+        text.push_str(&format!(" {}", quoted(documented)));
+    }
+    text
+}
+
+/// Words of the authors, with their source.
+pub fn quoted(words: &Quotation) -> String {
+    format!("“{}” ({})", prose(&words.quote), prose(&words.source))
+}
+
+/// True if the custody was confirmed in every run.
+fn has_custody(cell: &Cell) -> bool {
+    cell.custody
+        .is_some_and(|custody| custody.runs > 0 && custody.confirmed_runs == custody.runs)
+}
+
+fn custody(cell: &Cell) -> String {
+    match cell.custody {
+        Some(custody) => format!(
+            "Custody: confirmed whole in {} of {} runs.",
+            custody.confirmed_runs, custody.runs
+        ),
+        None => "Custody: none.".to_owned(),
+    }
+}
+
+/// The story of the shown run: that of the lease where it is violated, for it says whose fault it was.
+fn story(cell: &Cell) -> Option<&[String]> {
+    let is_told = |property: &Property| {
+        let verdict = cell.verdicts.get(property);
+        verdict.is_some_and(|verdict| verdict.status == Status::Violated)
+    };
+    let first = [Property::Lease]
+        .into_iter()
+        .chain(Property::ALL)
+        .find(is_told)?;
+    Some(cell_status::story(cell, first))
+}

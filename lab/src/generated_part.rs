@@ -1,0 +1,28 @@
+//! The part of a page that is made anew: it stands between two markers.
+
+/// Before the generated part.
+pub const BEGIN: &str = "<!-- generated: begin -->";
+
+/// After it.
+pub const END: &str = "<!-- generated: end -->";
+
+/// The page with the text between the markers replaced; `None` if it does not have both markers.
+pub fn replaced_between(page: &str, generated: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n\n{generated}\n{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_around_the_markers_stays() {
+        let page = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
+        let once = replaced_between(&page, "new\n").unwrap();
+        assert_eq!(once, format!("before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"));
+        assert_eq!(replaced_between(&once, "new\n").unwrap(), once);
+        assert_eq!(replaced_between("no markers", "new"), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! `picklock-lab`: makes the pages about our own studies, and unpacks and packs the inputs for fuzzing.
+
+use std::error::Error;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use picklock_lab::generated_part::replaced_between;
+use picklock_lab::library::Library;
+use picklock_lab::{findings, fuzz_inputs, servers};
+use picklock_reports::combine::{merge, of_run};
+use picklock_reports::documents::{Document, read};
+use picklock_reports::report_input::ReportInput;
+
+/// Studies of Picklock: pages from matrices, and the inputs for fuzzing.
+#[derive(Parser)]
+enum Command {
+    /// What matrices say about libraries of other people.
+    Findings {
+        /// The matrix.json of each matrix, and a findings.toml for each library.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        target: PageTarget,
+    },
+    /// The same cells on several servers, and where those differ.
+    Servers {
+        /// The matrix.json of each server.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        target: PageTarget,
+    },
+    /// The inputs for fuzzing.
+    #[command(subcommand)]
+    Inputs(InputsCommand),
+}
+
+#[derive(clap::Args)]
+struct PageTarget {
+    /// The page to write it into, between its markers. Without it, the text is printed.
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum InputsCommand {
+    /// Writes each input of a target into a file of its own, named by its line.
+    Unpack { target: String, folder: PathBuf },
+    /// Replaces the inputs of a target by the files of a folder; kept ones stay.
+    Pack { target: String, folder: PathBuf },
+    /// Adds an input that has broken a target.
+    Keep {
+        target: String,
+        /// What it is, in a few words joined by hyphens.
+        name: String,
+        input: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Command::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to be told if this fails.
+            writeln!(std::io::stderr(), "picklock-lab: {error}").unwrap_or_default();
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Box<dyn Error>> {
+    match command {
+        Command::Findings { files, target } => {
+            let is_library = |path: &PathBuf| path.extension().is_some_and(|it| it == "toml");
+            let (words, matrices): (Vec<_>, Vec<_>) = files.into_iter().partition(is_library);
+            if words.is_empty() {
+                return Err(
+                    "findings: no library: name its findings.toml beside the matrices".into(),
+                );
+            }
+            let libraries: Vec<Library> = words
+                .iter()
+                .map(|path| Ok(Library::read(&text(path)?).map_err(|it| named(path, &it))?))
+                .collect::<Result<_, Box<dyn Error>>>()?;
+            target.write(&findings::page(&load(&matrices)?, &libraries))
+        }
+        Command::Servers { files, target } => target.write(&servers::by_server(&load(&files)?)?),
+        Command::Inputs(command) => inputs(command),
+    }
+}
+
+fn inputs(command: InputsCommand) -> Result<(), Box<dyn Error>> {
+    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    match command {
+        InputsCommand::Unpack { target, folder } => {
+            fuzz_inputs::unpack(&corpora, &target, &folder)?;
+        }
+        InputsCommand::Pack { target, folder } => {
+            let count = fuzz_inputs::pack(&corpora, &target, &folder)?;
+            writeln!(std::io::stdout(), "{target}: {count} inputs")?;
+        }
+        InputsCommand::Keep {
+            target,
+            name,
+            input,
+        } => fuzz_inputs::keep(&corpora, &target, &name, &input)?,
+    }
+    Ok(())
+}
+
+fn named(path: &Path, error: &dyn Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| named(path, &error))
+}
+
+/// The documents as one input of a report.
+fn load(paths: &[PathBuf]) -> Result<ReportInput, String> {
+    let one = |path: &PathBuf| {
+        let input = match read(&text(path)?).map_err(|error| named(path, &error))? {
+            Document::Run(record) => of_run(*record, None),
+            Document::Matrix(matrix) => ReportInput {
+                matrix: *matrix,
+                ..ReportInput::default()
+            },
+        };
+        Ok((path.display().to_string(), input))
+    };
+    Ok(merge(paths.iter().map(one).collect::<Result<_, String>>()?))
+}
+
+impl PageTarget {
+    fn write(&self, generated: &str) -> Result<(), Box<dyn Error>> {
+        let Some(path) = &self.page else {
+            return Ok(std::io::stdout().write_all(generated.as_bytes())?);
+        };
+        let page = replaced_between(&text(path)?, generated)
+            .ok_or_else(|| format!("{} does not have both markers", path.display()))?;
+        Ok(fs::write(path, page)?)
+    }
+}

@@ -1,0 +1,164 @@
+//! Which cell of each matrix is the same.
+
+use std::collections::BTreeMap;
+
+use picklock_verdicts::record::{Cell, Redis};
+
+use super::refusal::Refusal;
+use picklock_reports::cell_status;
+use picklock_reports::report_input::{ReportInput, Source};
+
+/// A matrix and its server.
+pub struct Column<'a> {
+    pub server: &'a Redis,
+    pub source: Source,
+    pub cells: &'a [Cell],
+}
+
+/// What one matrix has of a cell.
+#[derive(Clone, Copy)]
+pub enum Found<'a> {
+    /// The cell.
+    Cell(&'a Cell),
+    /// The cell with another content of the scenario.
+    OtherContent,
+    /// Nothing.
+    Missing,
+}
+
+/// A cell on all servers, in the order of the columns. At least one has it.
+pub struct Row<'a> {
+    /// The cell as the first of them has it that does.
+    pub cell: &'a Cell,
+    pub found: Vec<Found<'a>>,
+}
+
+/// Backend, scenario, lock and options.
+type Place<'a> = (&'a str, &'a str, &'a str, &'a BTreeMap<String, String>);
+
+/// The matrices with their servers.
+pub fn columns(input: &ReportInput) -> Result<Vec<Column<'_>>, Refusal> {
+    let matrices = input.matrices();
+    if matrices.len() < 2 {
+        return Err(Refusal::OneMatrix);
+    }
+    let mut columns: Vec<Column> = Vec::new();
+    for (source, cells) in matrices {
+        let server = server(&source, cells)?;
+        if let Some(known) = columns.iter().find(|known| known.server == server) {
+            return Err(Refusal::SameServer {
+                one: known.source.name.clone(),
+                other: source.name,
+                server: server.to_string(),
+            });
+        }
+        if let Some(first) = columns.first()
+            && (first.source.seed, first.source.seeds) != (source.seed, source.seeds)
+        {
+            return Err(Refusal::OtherSeeds {
+                one: first.source.name.clone(),
+                other: source.name,
+            });
+        }
+        columns.push(Column {
+            server,
+            source,
+            cells,
+        });
+    }
+    Ok(columns)
+}
+
+fn server<'a>(source: &Source, cells: &'a [Cell]) -> Result<&'a Redis, Refusal> {
+    let mut servers: Vec<&Redis> = Vec::new();
+    for server in cells.iter().filter_map(|cell| cell.redis.as_ref()) {
+        if !servers.contains(&server) {
+            servers.push(server);
+        }
+    }
+    match servers[..] {
+        [] => Err(Refusal::NoServer {
+            matrix: source.name.clone(),
+        }),
+        [only] => Ok(only),
+        _ => {
+            let words: Vec<String> = servers.iter().map(|server| server.to_string()).collect();
+            Err(Refusal::SeveralServers {
+                matrix: source.name.clone(),
+                servers: picklock_reports::escape::visible(&words.join(", ")).into_owned(),
+            })
+        }
+    }
+}
+
+/// All cells, in the order in which the matrices have them.
+pub fn rows<'a>(columns: &[Column<'a>]) -> Result<Vec<Row<'a>>, Refusal> {
+    let mut known: Vec<BTreeMap<Place, Vec<&Cell>>> = Vec::new();
+    for column in columns {
+        let mut by_place: BTreeMap<Place, Vec<&Cell>> = BTreeMap::new();
+        for cell in column.cells {
+            let there = by_place.entry(place(cell)).or_default();
+            if there.iter().any(|other| is_same_scenario(other, cell)) {
+                return Err(Refusal::Twice {
+                    matrix: column.source.name.clone(),
+                    cell: cell_status::title(cell),
+                });
+            }
+            there.push(cell);
+        }
+        known.push(by_place);
+    }
+    let find = |column: &BTreeMap<Place, Vec<&'a Cell>>, cell: &Cell| match column.get(&place(cell))
+    {
+        None => Found::Missing,
+        Some(there) => {
+            let same = there.iter().find(|other| is_same_scenario(other, cell));
+            same.map_or(Found::OtherContent, |same| Found::Cell(same))
+        }
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for (index, column) in columns.iter().enumerate() {
+        for cell in column.cells {
+            let found: Vec<Found> = known.iter().map(|column| find(column, cell)).collect();
+            let is_new = !found[..index].iter().any(|one| one.cell().is_some());
+            if is_new {
+                rows.push(Row { cell, found });
+            }
+        }
+    }
+    let is_shared = |row: &Row| row.cells().count() > 1;
+    match rows.iter().any(is_shared) {
+        true => Ok(rows),
+        false => Err(Refusal::NothingInCommon),
+    }
+}
+
+fn place(cell: &Cell) -> Place<'_> {
+    (
+        cell.backend.word(),
+        &cell.scenario,
+        &cell.lock.name,
+        &cell.options,
+    )
+}
+
+fn is_same_scenario(one: &Cell, other: &Cell) -> bool {
+    one.scenario_hash == other.scenario_hash
+}
+
+impl<'a> Found<'a> {
+    /// The cell, if it is there.
+    pub fn cell(&self) -> Option<&'a Cell> {
+        match self {
+            Found::Cell(cell) => Some(cell),
+            Found::OtherContent | Found::Missing => None,
+        }
+    }
+}
+
+impl<'a> Row<'a> {
+    /// The cell on each server that has it.
+    pub fn cells(&self) -> impl Iterator<Item = &'a Cell> {
+        self.found.iter().filter_map(Found::cell)
+    }
+}

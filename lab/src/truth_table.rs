@@ -1,0 +1,193 @@
+//! The truth table: each built-in lock under each scenario of the catalog, simulated once, and the
+//! generated part of `lab/pages/truth-table.md`.
+
+use std::fmt::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use picklock_impls::{BuiltInLock, LOCKS};
+use picklock_scenarios::{BackendName, Scenario, catalog};
+use picklock_verdicts::check::{Property, Status, Verdict, Verdicts, judge};
+use picklock_verdicts::expectation::{Expected, Tables};
+use picklock_verdicts::record::Surprise;
+
+use crate::simulated::simulate;
+
+/// What came out for one lock under one scenario.
+#[derive(Debug)]
+pub struct Cell {
+    /// The lock.
+    pub lock: &'static str,
+    /// The scenario.
+    pub scenario: String,
+    /// What happens in it, in one sentence.
+    pub summary: String,
+    /// What was found.
+    pub verdicts: Verdicts,
+    /// What the scenario expects otherwise.
+    pub surprises: Vec<Surprise>,
+}
+
+/// All cells, with seed 1, in the order of the catalog and of the table of locks. As many run at a time as
+/// there are processors.
+///
+/// # Panics
+/// A scenario of the catalog cannot be read, or a simulation gives no history.
+pub fn cells() -> Vec<Cell> {
+    let scenarios = catalog::names()
+        .map(|name| catalog::named(name).unwrap_or_else(|error| panic!("catalog/{name}: {error}")));
+    let pairs: Vec<(Scenario, &BuiltInLock)> = scenarios
+        .filter(|scenario| scenario.runs_in(BackendName::Sim))
+        .flat_map(|scenario| LOCKS.iter().map(move |lock| (scenario.clone(), lock)))
+        .collect();
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some((scenario, lock)) = pairs.get(place) else {
+                return;
+            };
+            if let (Some(cell), Ok(mut done)) = (cell(scenario, lock), done.lock()) {
+                done.push((place, cell));
+            }
+        }
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..processors).for_each(|_| drop(scope.spawn(work))));
+    let mut cells = done.into_inner().unwrap_or_default();
+    cells.sort_by_key(|(place, _)| *place);
+    cells.into_iter().map(|(_, cell)| cell).collect()
+}
+
+/// `None`: the scenario does not fit the lock.
+fn cell(scenario: &Scenario, lock: &'static BuiltInLock) -> Option<Cell> {
+    let verdicts = judge(&simulate(lock, scenario.clone(), 1)?.history);
+    let expected = Expected::of(scenario, lock.name, Tables::NamedOrAll);
+    Some(Cell {
+        lock: lock.name,
+        scenario: scenario.name.clone(),
+        summary: scenario.summary.clone(),
+        surprises: expected.surprises(&verdicts),
+        verdicts,
+    })
+}
+
+/// The cells as Markdown: one table with a mark for each cell, then the results of each scenario.
+/// Locks with equal results share a row.
+pub fn truth_table(cells: &[Cell]) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    overview(&mut text, cells).unwrap_or_default();
+    for scenario in once(cells.iter().map(|cell| cell.scenario.as_str())) {
+        details(&mut text, cells, scenario).unwrap_or_default();
+    }
+    text
+}
+
+fn overview(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
+    let locks = once(cells.iter().map(|cell| cell.lock));
+    let names: Vec<String> = locks.iter().map(|name| format!("`{name}`")).collect();
+    writeln!(text, "| scenario | {} |", names.join(" | "))?;
+    writeln!(text, "|---|{}", "---|".repeat(locks.len()))?;
+    for scenario in once(cells.iter().map(|cell| cell.scenario.as_str())) {
+        write!(text, "| [`{scenario}`](#{scenario}) |")?;
+        for lock in &locks {
+            let cell = cells
+                .iter()
+                .find(|c| c.scenario == scenario && c.lock == *lock);
+            write!(text, " {} |", cell.map_or("", short))?;
+        }
+        writeln!(text)?;
+    }
+    writeln!(
+        text,
+        "\n{} held · {} something was violated, as the scenario expects · ‼ not as it expects · {} could not be judged",
+        Status::Held.sign(),
+        Status::Violated.sign(),
+        Status::Unknown.sign()
+    )
+}
+
+fn short(cell: &Cell) -> &'static str {
+    let any = |status| cell.verdicts.values().any(|v| v.status == status);
+    if cell.surprises.iter().any(Surprise::is_judged) {
+        "‼"
+    } else if any(Status::Violated) {
+        Status::Violated.sign()
+    } else if any(Status::Unknown) {
+        Status::Unknown.sign()
+    } else {
+        Status::Held.sign()
+    }
+}
+
+fn details(text: &mut String, cells: &[Cell], scenario: &str) -> std::fmt::Result {
+    let of_scenario = cells.iter().filter(|cell| cell.scenario == scenario);
+    let cells: Vec<&Cell> = of_scenario.collect();
+    writeln!(text, "\n### {scenario}\n")?;
+    if let Some(first) = cells.first() {
+        writeln!(text, "{}\n", escaped(&first.summary))?;
+    }
+    let words = Property::ALL.map(Property::word);
+    writeln!(text, "| lock | {} |", words.join(" | "))?;
+    writeln!(text, "|---|{}", "---|".repeat(words.len()))?;
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    for cell in cells {
+        let row = row(cell);
+        let name = format!("`{}`", escaped(cell.lock));
+        match rows.iter_mut().find(|(known, _)| *known == row) {
+            Some((_, names)) => names.push(name),
+            None => rows.push((row, vec![name])),
+        }
+    }
+    for (row, names) in rows {
+        writeln!(text, "| {} |{row}", names.join(", "))?;
+    }
+    Ok(())
+}
+
+fn row(cell: &Cell) -> String {
+    let mut row = String::new();
+    for property in Property::ALL {
+        let verdict = cell.verdicts.get(&property).map(in_words);
+        let mut words = verdict.unwrap_or_default();
+        let surprise = cell.surprises.iter().find(|one| one.property == property);
+        if let Some(surprise) = surprise {
+            words.push_str(&format!(" ‼ expected {}", escaped(&surprise.expected)));
+        }
+        row.push_str(&format!(" {words} |"));
+    }
+    row
+}
+
+fn in_words(verdict: &Verdict) -> String {
+    match (verdict.status, verdict.cause) {
+        (Status::Violated, Some(cause)) => format!("**violated**: {cause}"),
+        (Status::Violated, None) => "**violated**".to_owned(),
+        (Status::NotApplicable, _) => Status::NotApplicable.sign().to_owned(),
+        (status, _) => status.word().to_owned(),
+    }
+}
+
+/// Escapes text for a cell of a Markdown table.
+fn escaped(text: &str) -> String {
+    let line = text.replace(['\n', '\r'], " ");
+    let mut escaped = String::new();
+    for c in line.chars() {
+        if "|<>*_`[]\\".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut once: Vec<&str> = Vec::new();
+    for name in names {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
+}

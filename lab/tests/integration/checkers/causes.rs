@@ -1,0 +1,289 @@
+//! Why two had one lock, straight from the definitions: what became of the first one's values on the
+//! nodes, looked up in the events for each question anew. Shares no code with the checkers.
+//!
+//! For histories in which every lease is told exactly, and no client's clock is wrong.
+
+use std::collections::BTreeSet;
+
+use picklock_scenarios::Phase;
+
+use super::claims::only_node;
+use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
+use super::pairs::{Hold, holds, overlapping, words};
+use picklock_verdicts::check::{Cause, Property};
+use picklock_verdicts::history::{Event, EventKind, History, KeyChange, KeyCommand};
+
+/// All causes that the first violation may have: several pairs may have met at that time.
+pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTreeSet<Cause> {
+    let holds = holds(history);
+    let mut causes = BTreeSet::new();
+    for (index, one) in holds.iter().enumerate() {
+        for other in &holds[index + 1..] {
+            let spans = |hold: &Hold| match property {
+                Property::Lease => hold.leases.clone(),
+                _ => vec![(hold.begin_ns, hold.end_ns)],
+            };
+            let met = |mine: &(u64, u64), theirs: &(u64, u64)| {
+                overlapping(*mine, *theirs) && mine.0.max(theirs.0) == at_ns
+            };
+            let meet = spans(one)
+                .iter()
+                .any(|mine| spans(other).iter().any(|theirs| met(mine, theirs)));
+            if one.key == other.key && meet {
+                causes.insert(why(history, one, other));
+                if one.begin_ns == other.begin_ns {
+                    causes.insert(why(history, other, one));
+                }
+            }
+        }
+    }
+    causes
+}
+
+/// Why these two were inside together; `first` began first.
+fn why(history: &History, first: &Hold, second: &Hold) -> Cause {
+    let meets = |span: (u64, u64)| first.leases.iter().any(|lease| overlapping(*lease, span));
+    let shared = second.leases.iter().any(|lease| meets(*lease));
+    // No lease ran when the grant arrived.
+    let late = |hold: &Hold| hold.leases.iter().all(|lease| lease.0 != hold.begin_ns);
+    if !shared && (late(first) || late(second)) {
+        return Cause::ExpiredGrant;
+    }
+    if !shared && !meets((second.begin_ns, second.end_ns)) {
+        return Cause::OutlivedLease;
+    }
+    of_values(history, first, second)
+}
+
+fn of_values(history: &History, one: &Hold, other: &Hold) -> Cause {
+    let events = &history.events;
+    let quorum = match only_node(events, one.key) {
+        Some(_) => 1,
+        None => history.header.nodes / 2 + 1,
+    };
+    let took = |hold: &Hold| {
+        let mut taken = votes(events, hold);
+        taken.sort_by_key(|vote| (events[vote.1].at_ns, vote.0.0));
+        let at_ns = taken.get(quorum - 1).map(|vote| events[vote.1].at_ns);
+        at_ns.map(|at_ns| (at_ns, taken))
+    };
+    let (Some(one_took), Some(other_took)) = (took(one), took(other)) else {
+        return Cause::UnbackedGrant;
+    };
+    let (earlier, later, votes) = match one_took.0 <= other_took.0 {
+        true => (one, other, other_took.1),
+        false => (other, one, one_took.1),
+    };
+    let mut ends: Vec<Cause> = Vec::new();
+    for (place, at) in &votes {
+        if let Some(begun) = last_of(events, earlier, *place, events[*at].at_ns) {
+            ends.push(end_of(
+                events,
+                (*place, begun),
+                earlier,
+                (later, *at),
+                quorum,
+            ));
+        }
+    }
+    // Which end could not have been spared?
+    let without = |cause: Option<Cause>| {
+        let spared = ends
+            .iter()
+            .filter(|end| Some(**end) == cause || cause.is_none());
+        votes.len() - spared.count() < quorum
+    };
+    if !without(None) {
+        return Cause::UnbackedGrant;
+    }
+    if let Some(end) = ends.iter().find(|end| without(Some(**end))) {
+        return *end;
+    }
+    let count = |cause: &Cause| ends.iter().filter(|end| *end == cause).count();
+    let most = ends.iter().map(count).max().unwrap_or(0);
+    let first_of_most = ends.iter().find(|end| count(end) == most);
+    first_of_most.copied().unwrap_or(Cause::Undetermined)
+}
+
+/// The values with which an attempt took the lock, one for each node: where, and which event wrote it.
+fn votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
+    let mut votes: Vec<(Place<'a>, usize)> = Vec::new();
+    for place in places(events) {
+        let begun = values_of(events, hold.op, place).filter(|(index, value)| {
+            let acquires = value
+                .author
+                .is_some_and(|author| author.phase == Phase::Acquire);
+            let undone = is_undone(events, (place, *index), hold);
+            acquires && events[*index].at_ns <= hold.begin_ns && !undone
+        });
+        let Some((index, _)) = begun.last() else {
+            continue;
+        };
+        let last = last_content(events, place, index);
+        if last.is_some_and(|last| is_lock(place.1, last.expires)) {
+            votes.push((place, index));
+        }
+    }
+    votes.sort_by_key(|(place, index)| (events[*index].at_ns, place.0, *index));
+    let mut nodes = BTreeSet::new();
+    votes.retain(|(place, _)| nodes.insert(place.0));
+    votes
+}
+
+/// Every value that an attempt wrote there: the event, and what it left.
+fn values_of<'a>(
+    events: &'a [Event],
+    op: u64,
+    place: Place<'a>,
+) -> impl Iterator<Item = (usize, Content<'a>)> {
+    (0..events.len()).filter_map(move |index| {
+        let here = change(&events[index])?.0 == place;
+        let now = content(events, index + 1, place)?;
+        let own = now.author.is_some_and(|author| author.op == op);
+        (here && own && now.begun == index).then_some((index, now))
+    })
+}
+
+/// The value that an event began, as it was last.
+fn last_content<'a>(events: &'a [Event], place: Place<'a>, begun: usize) -> Option<Content<'a>> {
+    let states = (begun..events.len()).map(|index| content(events, index + 1, place));
+    states.flatten().rfind(|now| now.begun == begun)
+}
+
+fn last_of<'a>(events: &'a [Event], hold: &Hold, place: Place<'a>, until_ns: u64) -> Option<usize> {
+    let values = values_of(events, hold.op, place).map(|(index, _)| index);
+    let standing = values.filter(|index| !is_undone(events, (place, *index), hold));
+    standing
+        .filter(|index| events[*index].at_ns <= until_ns)
+        .last()
+}
+
+/// Which event ended the value that another one began.
+fn ended(events: &[Event], (place, begun): (Place<'_>, usize)) -> Option<usize> {
+    let is_it = |count: usize| content(events, count, place).is_some_and(|now| now.begun == begun);
+    let gone = (begun + 1..=events.len()).find(|count| !is_it(*count));
+    gone.map(|count| count - 1)
+}
+
+/// The attempt took the value back before it was granted.
+fn is_undone(events: &[Event], value: (Place<'_>, usize), hold: &Hold) -> bool {
+    ended(events, value).is_some_and(|gone| {
+        let removed = change(&events[gone]).is_some_and(|(_, now, ..)| now.is_none());
+        let own =
+            command(&events[gone]).is_some_and(|by| by.op == hold.op && by.phase == Phase::Acquire);
+        removed && own && events[gone].at_ns <= hold.begin_ns
+    })
+}
+
+/// When the expiry of a value was to be over that was written last, if nothing had befallen it.
+fn due_ns(events: &[Event], (place, begun): (Place<'_>, usize)) -> Option<u64> {
+    let mut due_ns = None;
+    for index in begun..events.len() {
+        match content(events, index + 1, place) {
+            Some(now) if now.begun == begun => {
+                if let Some((there, _, ttl_ms, _)) = change(&events[index])
+                    && there == place
+                {
+                    due_ns = ttl_ms.map(|ttl_ms| events[index].at_ns + ttl_ms as u64 * 1_000_000);
+                }
+            }
+            _ => break,
+        }
+    }
+    due_ns
+}
+
+/// Had the earlier holder's lease run out when the later one was let in?
+fn lapsed(earlier: &Hold, later: &Hold) -> bool {
+    let at_ns = later.begin_ns;
+    let runs = |lease: &(u64, u64)| lease.0 <= at_ns && at_ns < lease.1;
+    earlier.begin_ns <= at_ns && !earlier.leases.iter().any(runs)
+}
+
+/// A clock of the node was set at any time.
+fn was_set(events: &[Event], node: usize) -> bool {
+    events.iter().any(|event| {
+        matches!(&event.what, EventKind::FaultBegan { nodes, clock: Some(_), .. } if nodes.contains(&node))
+    })
+}
+
+/// What the end of a value means for the lock that rested on it.
+fn end_of(
+    events: &[Event],
+    (place, begun): (Place<'_>, usize),
+    earlier: &Hold,
+    (later, taken): (&Hold, usize),
+    quorum: usize,
+) -> Cause {
+    let gone = ended(events, (place, begun));
+    let until_ns = |hold: &Hold| {
+        words(events, hold.op)
+            .first()
+            .map_or(0, |word| word.until_ns.0)
+    };
+    let apart = until_ns(earlier) <= later.begin_ns || until_ns(later) <= earlier.begin_ns;
+    // The lease that meets the other hold was told when the value was gone.
+    let of_running_out = |over_ns: u64| {
+        let span = (later.begin_ns, later.end_ns);
+        let mut leases = earlier.leases.iter();
+        let told = leases.find(|lease| overlapping(**lease, span));
+        match apart && told.is_some_and(|lease| over_ns <= lease.0) {
+            true => Cause::PhantomExtend,
+            false => Cause::WrongExpiry,
+        }
+    };
+    let due_ns = due_ns(events, (place, begun)).filter(|due| *due <= events[taken].at_ns);
+    let seen_ns = gone.map_or(events.last().map_or(0, |last| last.at_ns), |gone| {
+        events[gone].at_ns
+    });
+    let ran_out = || match (over_ns(events, place, gone.unwrap_or(events.len())), due_ns) {
+        ((_, true), None) => Cause::ClockJump,
+        ((_, true), Some(due_ns)) => of_running_out(due_ns),
+        ((over_ns, _), _) => of_running_out(over_ns.min(seen_ns)),
+    };
+    let was_over = over_ns(events, place, gone.unwrap_or(events.len())).0 < seen_ns;
+    let Some((_, value, _, why)) = gone.and_then(|gone| change(&events[gone])) else {
+        return if was_over {
+            ran_out()
+        } else {
+            Cause::Undetermined
+        };
+    };
+    let by = gone.and_then(|gone| command(&events[gone]));
+    match (why, by) {
+        (KeyChange::Expired, _) => ran_out(),
+        (_, Some(by)) if value.is_some() => match by.phase {
+            Phase::Idle | Phase::Extend => Cause::PhantomExtend,
+            Phase::Release if took_again(events, by, value) => Cause::PhantomExtend,
+            Phase::Release => Cause::StolenRelease,
+            _ if apart => Cause::PhantomExtend,
+            _ => Cause::Race,
+        },
+        (_, Some(by)) if by.op == earlier.op && by.phase == Phase::Acquire => Cause::UnbackedGrant,
+        (_, Some(by)) if by.op == earlier.op => Cause::Undetermined,
+        (_, Some(by)) if by.op == later.op && by.phase == Phase::Acquire => Cause::Race,
+        (_, Some(_)) => Cause::StolenRelease,
+        _ if was_over => ran_out(),
+        (
+            KeyChange::Evicted | KeyChange::Flushed | KeyChange::Restarted | KeyChange::FailedOver,
+            _,
+        ) if due_ns.is_some() && !was_set(events, place.0) => match lapsed(earlier, later) {
+            true => Cause::PhantomExtend,
+            false => of_running_out(due_ns.unwrap_or(0)),
+        },
+        (KeyChange::Evicted | KeyChange::Flushed, _) => Cause::Evicted,
+        (KeyChange::Restarted, _) if quorum > 1 => Cause::QuorumErosion,
+        (KeyChange::Restarted, _) => Cause::LostOnRestart,
+        (KeyChange::FailedOver, _) => Cause::LostOnFailover,
+        _ => Cause::Undetermined,
+    }
+}
+
+/// The attempt wrote this value before, in order to take the lock.
+fn took_again(events: &[Event], by: &KeyCommand, value: Option<&str>) -> bool {
+    events.iter().any(|event| {
+        let took =
+            command(event).is_some_and(|other| other.op == by.op && other.phase == Phase::Acquire);
+        took && change(event).is_some_and(|(_, written, ..)| written == value)
+    })
+}

@@ -1,0 +1,328 @@
+//! Claims, straight from the definitions: for each word of a lock the whole history is read again. Shares
+//! no code with the checkers.
+
+use picklock_scenarios::Phase;
+
+use super::contents::{Content, Place, change, command, content, is_lock, over_ns, places};
+use super::pairs::{asked, words};
+use picklock_verdicts::history::{Event, EventKind, History, KeyName};
+
+const MS: u64 = 1_000_000;
+const SLACK_NS: u64 = 2 * MS;
+
+/// The only node that the grants of a lock rest on, as far as the history goes.
+pub(super) fn only_node(events: &[Event], lock: u32) -> Option<usize> {
+    let mut only = None;
+    for (index, event) in events.iter().enumerate() {
+        let EventKind::Granted { op, .. } = event.what else {
+            continue;
+        };
+        if asked(events, op).is_none_or(|(_, key, _)| key != lock) {
+            continue;
+        }
+        for before in &events[..index] {
+            if let Some(by) = command(before)
+                && (by.op, by.phase) == (op, Phase::Acquire)
+            {
+                let node = change(before)?.0.0;
+                if only.is_some_and(|only| only != node) {
+                    return None;
+                }
+                only = Some(node);
+            }
+        }
+    }
+    only
+}
+
+/// A value that an attempt has written: where, when, with which expiry, and in order to acquire.
+#[derive(Debug, Clone, Copy)]
+struct Own<'a> {
+    place: Place<'a>,
+    set_ns: u64,
+    over_ns: u64,
+    ttl_ms: Option<i64>,
+    at_first: bool,
+}
+
+/// What an attempt has written by then, and not removed again.
+fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
+    let by = |index: &usize| command(&events[*index]).is_some_and(|by| by.op == op);
+    let last = |place: Place<'a>| {
+        let mut here = (0..count).rev().filter(by).filter(|index| {
+            let is_own = content(events, index + 1, place)
+                .is_none_or(|now| now.author.is_some_and(|author| author.op == op));
+            change(&events[*index]).is_some_and(|change| change.0 == place) && is_own
+        });
+        let index = here.next()?;
+        let (_, value, ttl_ms, _) = change(&events[index])?;
+        value?;
+        is_lock(place.1, ttl_ms.is_some()).then(|| Own {
+            place,
+            set_ns: events[index].at_ns,
+            over_ns: ttl_ms.map_or(u64::MAX, |ttl| events[index].at_ns + ttl as u64 * MS),
+            ttl_ms,
+            at_first: command(&events[index]).is_some_and(|by| by.phase == Phase::Acquire),
+        })
+    };
+    places(events).into_iter().filter_map(last).collect()
+}
+
+/// True if the attempt took away something that it had not written.
+fn took_away(events: &[Event], count: usize, op: u64) -> bool {
+    (0..count).any(|index| {
+        let Some((place, None, ..)) = change(&events[index]) else {
+            return false;
+        };
+        let by_op = command(&events[index]).is_some_and(|by| by.op == op);
+        let mut before = (0..index).rev().filter(|before| {
+            let (at, by) = (change(&events[*before]), command(&events[*before]));
+            let now = content(events, before + 1, place);
+            at.is_some_and(|at| at.0 == place)
+                && by.is_some_and(|by| by.op == op)
+                && now.is_none_or(|now| now.author.is_some_and(|author| author.op == op))
+        });
+        by_op
+            && before
+                .next()
+                .is_none_or(|before| change(&events[before]).is_some_and(|c| c.1.is_none()))
+    })
+}
+
+pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
+    let events = &history.events;
+    let nodes = history.header.nodes;
+    let mut found: Vec<u64> = Vec::new();
+    for (index, event) in events.iter().enumerate() {
+        match event.what {
+            EventKind::Granted { worker, op, .. } => {
+                // A lock that keeps its value has nothing to write; another lock's, or one that is over,
+                // is not it.
+                let there = there(events, index, worker, op);
+                let untrue = match there.is_empty() || wrote(events, index, op) {
+                    true => vec![
+                        wrong_expiry(events, index, op),
+                        too_few(events, index, op, nodes),
+                        too_long(events, index, op, nodes),
+                        shared(events, index, op),
+                    ],
+                    false => vec![too_long(events, index, op, nodes)],
+                };
+                found.extend(untrue.iter().filter(|untrue| **untrue).map(|_| event.at_ns));
+            }
+            EventKind::Extended { op, .. } if moved(events, index, op) => {
+                found.extend(too_long(events, index, op, nodes).then_some(event.at_ns));
+            }
+            EventKind::Released {
+                op,
+                released: Some(true),
+                ..
+            } if kept(history, index, op) => found.push(event.at_ns),
+            _ => {}
+        }
+    }
+    (found.len() as u64, found.into_iter().min())
+}
+
+/// True if the attempt has left something in a key, or taken something away.
+fn wrote(events: &[Event], index: usize, op: u64) -> bool {
+    let left = places(events).into_iter().any(|place| {
+        let last = (0..index).rev().find(|at| {
+            let by_op = command(&events[*at]).is_some_and(|by| by.op == op);
+            let now = content(events, at + 1, place);
+            let own = now.is_none_or(|now| now.author.is_some_and(|author| author.op == op));
+            change(&events[*at]).is_some_and(|change| change.0 == place) && by_op && own
+        });
+        last.is_some_and(|at| change(&events[at]).is_some_and(|change| change.1.is_some()))
+    });
+    left || took_away(events, index, op)
+}
+
+/// What stands in the keys of any attempt of this worker, and is not over, before an event.
+fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>> {
+    let lock = asked(events, op).map_or(0, |asked| asked.1);
+    let standing = |place: Place<'_>| {
+        let author = content(events, index, place).and_then(|now| now.author);
+        let of_another = matches!(place.1, KeyName::Lock(other) if *other != lock);
+        author.is_some_and(|author| author.worker == worker)
+            && over_ns(events, place, index).0 > events[index].at_ns
+            && !of_another
+    };
+    let places = places(events).into_iter();
+    let own = places.filter(|place| standing(*place)).filter_map(|place| {
+        let here = |event: &Event| change(event).is_some_and(|change| change.0 == place);
+        let set = events[..index].iter().rposition(here)?;
+        let (_, _, ttl_ms, _) = change(&events[set])?;
+        Some(Own {
+            place,
+            set_ns: events[set].at_ns,
+            over_ns: ttl_ms.map_or(u64::MAX, |ttl| events[set].at_ns + ttl as u64 * MS),
+            ttl_ms,
+            at_first: false,
+        })
+    });
+    own.collect()
+}
+
+fn wrong_expiry(events: &[Event], index: usize, op: u64) -> bool {
+    let own = own(events, index, op);
+    let asked_ns = asked(events, op).map_or(0, |asked| asked.0);
+    (0..3).any(|node| {
+        let here = own.iter().filter(|own| own.place.0 == node && own.at_first);
+        let given = here.filter_map(|own| Some((own.ttl_ms?, own.set_ns)));
+        let given: Vec<(i64, u64)> = given.collect();
+        // 40 ms was asked for, perhaps counted from the request; the next whole second is 1000.
+        let is_right = |(ttl, set_ns): &(i64, u64)| {
+            let past_ms = set_ns.saturating_sub(asked_ns).div_ceil(MS) as i64;
+            (39 - past_ms..=1001).contains(ttl)
+        };
+        !given.is_empty() && !given.iter().any(is_right)
+    })
+}
+
+fn nodes_of(own: &[Own<'_>]) -> Vec<usize> {
+    (0..3)
+        .filter(|node| own.iter().any(|own| own.place.0 == *node))
+        .collect()
+}
+
+fn too_few(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
+    let on = nodes_of(&own(events, index, op)).len();
+    let lock = asked(events, op).map_or(0, |asked| asked.1);
+    let alone = on > 0 && only_node(events, lock).is_some();
+    // Only a key that is no lock, or something that it took away.
+    let beside = on == 0 && wrote(events, index, op);
+    let promised = words(&events[..=index], op)
+        .last()
+        .is_some_and(|word| word.until_ns.0 > events[index].at_ns);
+    promised && !beside && on * 2 <= nodes && !took_away(events, index, op) && !alone
+}
+
+fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
+    let at_ns = events[index].at_ns;
+    let lock = asked(events, op).map_or(0, |asked| asked.1);
+    let quorum = match only_node(&events[..=index], lock) {
+        Some(_) => 1,
+        None => nodes / 2 + 1,
+    };
+    let mut own = own(events, index, op);
+    let worker = events.iter().find_map(|event| match event.what {
+        EventKind::Acquire { worker, op: o, .. } if o == op => Some(worker),
+        _ => None,
+    });
+    if !wrote(events, index, op) {
+        own = there(events, index, worker.unwrap_or(usize::MAX), op);
+        own.retain(|own| is_lock(own.place.1, own.ttl_ms.is_some()));
+    }
+    let Some(told_ns) = words(&events[..=index], op)
+        .last()
+        .map(|word| word.until_ns.0)
+    else {
+        return false;
+    };
+    // Is there a time, before the lease that was told is over, when fewer than a quorum are left?
+    let lives = |node: &usize, at: u64| {
+        own.iter()
+            .any(|own| own.place.0 == *node && own.over_ns >= at)
+    };
+    let worth = nodes_of(&own);
+    let left = worth
+        .iter()
+        .filter(|node| lives(node, told_ns.saturating_sub(SLACK_NS)))
+        .count();
+    worth.len() >= quorum && told_ns > at_ns && left < quorum
+}
+
+/// True if an extension changed the end of the lease.
+fn moved(events: &[Event], index: usize, op: u64) -> bool {
+    let words = words(&events[..=index], op);
+    let ends: Vec<_> = words.iter().map(|word| word.until_ns).collect();
+    ends.len() < 2 || ends[ends.len() - 1] != ends[ends.len() - 2]
+}
+
+/// True if everything that the attempt wrote had been written by another lock before.
+fn shared(events: &[Event], index: usize, op: u64) -> bool {
+    let lock_of = |op: u64| asked(events, op).map_or(0, |asked| asked.1);
+    let first_user = |place: Place<'_>| {
+        let uses = |grant: &usize| match events[*grant].what {
+            EventKind::Granted { op, .. } => {
+                let own = own(events, *grant, op);
+                own.iter()
+                    .any(|own| own.place == place)
+                    .then(|| lock_of(op))
+            }
+            _ => None,
+        };
+        (0..=index).collect::<Vec<_>>().iter().find_map(uses)
+    };
+    let own = own(events, index, op);
+    !own.is_empty()
+        && own
+            .iter()
+            .all(|own| first_user(own.place) != Some(lock_of(op)))
+}
+
+/// True if a release that claimed success left its lock where nobody else can get it.
+fn kept(history: &History, index: usize, op: u64) -> bool {
+    let events = &history.events;
+    let (lock, nodes) = (
+        asked(events, op).map_or(0, |asked| asked.1),
+        history.header.nodes,
+    );
+    let may_stay = match only_node(events, lock) {
+        Some(_) => 0,
+        None => nodes - (nodes / 2 + 1),
+    };
+    let removal = |at: &usize| removed_own(events, *at, op);
+    let released: Vec<usize> = (0..index)
+        .filter(removal)
+        .filter(|at| !is_restored(events, *at, index, op))
+        .filter_map(|at| Some(change(&events[at])?.0.0))
+        .collect();
+    let stays = |place: &Place<'_>| {
+        let content = content(events, index, *place);
+        let own = content.filter(|now| now.author.is_some_and(|author| author.op == op));
+        let later = (index..events.len())
+            .any(|at| removal(&at) && change(&events[at]).is_some_and(|change| change.0 == *place));
+        let lock = own.is_some_and(|now| is_lock(place.1, now.expires));
+        lock && !later && !released.contains(&place.0) && lives(events, index, *place)
+    };
+    let mut kept: Vec<usize> = (places(events).iter().filter(|place| stays(place)))
+        .map(|place| place.0)
+        .collect();
+    kept.dedup();
+    kept.len() > may_stay
+}
+
+/// True if this event takes the attempt's own value away in order to release it.
+fn removed_own(events: &[Event], index: usize, op: u64) -> bool {
+    let Some((place, value, ..)) = change(&events[index]) else {
+        return false;
+    };
+    let before = content(events, index, place);
+    let own = before.is_some_and(|before| before.author.is_some_and(|author| author.op == op));
+    let releases = command(&events[index])
+        .is_some_and(|by| by.op == op && matches!(by.phase, Phase::Release | Phase::Idle));
+    own && releases && before.is_some_and(|before| Some(before.value) != value)
+}
+
+/// True if the attempt has written the value anew since then.
+fn is_restored(events: &[Event], removal: usize, until: usize, op: u64) -> bool {
+    let place = change(&events[removal]).map(|change| change.0);
+    (removal + 1..until).any(|at| {
+        let here = change(&events[at]).is_some_and(|change| Some(change.0) == place);
+        let now = place.and_then(|place| content(events, at + 1, place));
+        let before = place.and_then(|place| content(events, at, place));
+        let is_own = |one: Option<Content<'_>>| {
+            one.is_some_and(|one| one.author.is_some_and(|author| author.op == op))
+        };
+        let rewritten = is_own(now);
+        let lost = is_own(before) && !is_own(now);
+        here && (rewritten || lost) && !removed_own(events, at, op)
+    })
+}
+
+/// True if the value there is not over yet, by the node's clock.
+fn lives(events: &[Event], index: usize, place: Place<'_>) -> bool {
+    over_ns(events, place, index).0 > events[index].at_ns + SLACK_NS
+}

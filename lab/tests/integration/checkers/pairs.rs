@@ -1,0 +1,326 @@
+//! Every pair of holds, by the definitions and nothing else. Quadratic, and shares no code with
+//! the checkers: holds are gathered by scanning the whole history for each attempt.
+
+use picklock_verdicts::history::{Event, EventKind, History};
+
+const MS: u64 = 1_000_000;
+
+#[derive(Debug, Clone)]
+pub(super) struct Hold {
+    pub(super) op: u64,
+    pub(super) key: u32,
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) deadline_ns: u64,
+    acquire_ns: u64,
+    first_deadline_ns: u64,
+    told: bool,
+    fence: Option<u64>,
+    /// Stretches in which the lease ran, cut at the end of the hold.
+    pub(super) leases: Vec<(u64, u64)>,
+    /// Stretches in which it may have run.
+    possible_leases: Vec<(u64, u64)>,
+    /// The earliest end of the lease by what was said after the grant.
+    kept_ns: u64,
+    /// When the release that claimed success was sent, and when its last command went out.
+    claimed_ns: Option<u64>,
+    forgotten: bool,
+}
+
+/// What the holder said about its lease: when that arrived, between which times it was said, and
+/// between which times the lease ends by it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word {
+    pub(super) arrived_ns: u64,
+    said_ns: (u64, u64),
+    pub(super) until_ns: (u64, u64),
+}
+
+/// All holds in the order of their grants.
+pub(super) fn holds(history: &History) -> Vec<Hold> {
+    let events = &history.events;
+    let grants = events.iter().enumerate();
+    grants
+        .filter_map(|(index, event)| hold_of(events, index, event))
+        .collect()
+}
+
+fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
+    let EventKind::Granted {
+        worker,
+        op,
+        fence,
+        valid_ms,
+        ..
+    } = granted.what
+    else {
+        return None;
+    };
+    let (acquire_ns, key, ttl_ms) = asked(events, op)?;
+    let words = words(events, op);
+    let deadline_ns = words.first()?.until_ns.0;
+    let later = &events[index..];
+    let end_ns = later
+        .iter()
+        .find_map(|event| match event.what {
+            EventKind::Release { op: ended, .. } if ended == op => Some(event.at_ns),
+            EventKind::WorkerDown { worker: down, .. } if down == worker => Some(event.at_ns),
+            _ => None,
+        })
+        .unwrap_or(events.last()?.at_ns);
+    Some(Hold {
+        op,
+        key,
+        begin_ns: granted.at_ns,
+        end_ns,
+        deadline_ns: words.last()?.until_ns.0,
+        acquire_ns,
+        first_deadline_ns: match valid_ms {
+            // Expired at an unknown time.
+            Some(0) => 0,
+            Some(valid) if valid > ttl_ms => acquire_ns + ttl_ms * MS,
+            _ => deadline_ns,
+        },
+        told: valid_ms.is_some(),
+        fence,
+        kept_ns: words[1..]
+            .iter()
+            // `lost` says nothing of the time before it.
+            .map(|word| word.until_ns.0.max(word.said_ns.0))
+            .fold(u64::MAX, u64::min),
+        leases: stretches(&words, end_ns, |word| (word.said_ns.1, word.until_ns.0)),
+        possible_leases: stretches(&words, end_ns, |word| (word.said_ns.0, word.until_ns.1)),
+        claimed_ns: later.iter().find_map(|event| match event.what {
+            EventKind::Released {
+                op: released_op,
+                released: Some(true),
+                last_command_ns,
+                ..
+            } if released_op == op => Some(last_command_ns.unwrap_or(end_ns)),
+            _ => None,
+        }),
+        forgotten: events[..index].iter().any(|event| {
+            event.at_ns >= acquire_ns && matches!(event.what, EventKind::FaultBegan { .. })
+        }),
+    })
+}
+
+/// When the attempt asked for which key, and for how long.
+pub(super) fn asked(events: &[Event], of: u64) -> Option<(u64, u32, u64)> {
+    events.iter().find_map(|event| match event.what {
+        EventKind::Acquire {
+            op, key, ttl_ms, ..
+        } if op == of => Some((event.at_ns, key, ttl_ms)),
+        _ => None,
+    })
+}
+
+/// What was said about the lease of an attempt, in the order in which it arrived.
+pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
+    let Some((acquire_ns, _, ttl_ms)) = asked(events, of) else {
+        return Vec::new();
+    };
+    let mut words: Vec<Word> = Vec::new();
+    // When each report arrived, and the earliest time at which it was written by its own account.
+    let mut reports: Vec<(u64, u64)> = Vec::new();
+    for event in events {
+        let (valid_ms, elapsed_ms) = match event.what {
+            EventKind::Granted {
+                op,
+                valid_ms,
+                elapsed_ms,
+                ..
+            } if op == of => (valid_ms, elapsed_ms),
+            EventKind::Extended {
+                op,
+                valid_ms,
+                elapsed_ms,
+                ..
+            } if op == of => (Some(valid_ms), elapsed_ms),
+            EventKind::Lost { op, .. } if op == of => {
+                let at_ns = event.at_ns;
+                let (early, late) = words.last().map_or((at_ns, at_ns), |word| word.until_ns);
+                words.push(Word {
+                    arrived_ns: at_ns,
+                    said_ns: (at_ns, at_ns),
+                    until_ns: (early.min(at_ns), late.min(at_ns)),
+                });
+                continue;
+            }
+            _ => continue,
+        };
+        let at_ns = event.at_ns;
+        let earlier = reports.iter();
+        let not_before_ns = earlier
+            .flat_map(|(arrived, written)| [(arrived < &at_ns).then_some(*arrived), Some(*written)])
+            .flatten()
+            .fold(acquire_ns, u64::max);
+        let own_ns = elapsed_ms.map(|elapsed| (acquire_ns + elapsed * MS).min(at_ns));
+        reports.push((at_ns, own_ns.unwrap_or(acquire_ns)));
+        let said_ns = match (valid_ms, own_ns) {
+            (None, _) => (acquire_ns, at_ns),
+            (_, Some(own_ns)) => (own_ns, own_ns),
+            (_, None) => (not_before_ns, at_ns),
+        };
+        let valid_ns = valid_ms.unwrap_or(ttl_ms) * MS;
+        words.push(Word {
+            arrived_ns: at_ns,
+            said_ns,
+            until_ns: (said_ns.0 + valid_ns, said_ns.1 + valid_ns),
+        });
+    }
+    words
+}
+
+/// The stretches that these words leave. `pick`: when a word counts as said, and its deadline.
+fn stretches(words: &[Word], end_ns: u64, pick: impl Fn(&Word) -> (u64, u64)) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for word in words {
+        let (said_ns, until_ns) = pick(word);
+        // Whatever was said before about later times is void.
+        all.retain(|(from_ns, _)| *from_ns <= until_ns);
+        let ran_until_ns = all.last().map(|last| last.1);
+        for stretch in &mut all {
+            stretch.1 = stretch.1.min(until_ns);
+        }
+        if ran_until_ns.is_some_and(|ran| ran > said_ns) {
+            all.last_mut().unwrap().1 = until_ns;
+        } else if until_ns > word.arrived_ns {
+            all.push((word.arrived_ns, until_ns));
+        }
+    }
+    let cut = |(from_ns, until_ns): (u64, u64)| (from_ns, until_ns.min(end_ns));
+    all.into_iter().map(cut).collect()
+}
+
+impl Hold {
+    /// True when the lock does not say when this was granted, but two had been let in whenever it was.
+    fn granted_in(&self, other: &Hold) -> bool {
+        let any_overlap = |span| other.leases.iter().any(|lease| overlapping(span, *lease));
+        // All times are whole milliseconds, so what is true is true of whole half milliseconds.
+        let mut moments = (self.acquire_ns..=self.begin_ns).step_by(500_000);
+        let end_ns = self.end_ns.min(self.kept_ns);
+        !self.told
+            && end_ns >= self.begin_ns
+            && moments.all(|granted_ns| {
+                let mut others = other.leases.iter();
+                let inside = others.any(|(from, until)| *from < granted_ns && granted_ns < *until);
+                let until_ns = (granted_ns + 5 * MS).min(end_ns);
+                let ran = granted_ns + 5 * MS > self.begin_ns;
+                let met = any_overlap((self.begin_ns, end_ns));
+                met && (inside || (ran && any_overlap((self.begin_ns, until_ns))))
+            })
+    }
+
+    /// True when this hold was provably granted after one that began at `begin_ns`.
+    fn came_after(&self, begin_ns: u64) -> bool {
+        let ttl_ns = 5 * MS;
+        let asked_after = self.acquire_ns > begin_ns;
+        let lease_began_after = self.told && self.first_deadline_ns > begin_ns + ttl_ns;
+        let lease_ran = !self.forgotten && self.first_deadline_ns > begin_ns;
+        self.begin_ns > begin_ns && (asked_after || lease_began_after || lease_ran)
+    }
+}
+
+/// They share more than one moment, or one of them is a moment strictly inside the other.
+pub(super) fn overlapping((b1, c1): (u64, u64), (b2, c2): (u64, u64)) -> bool {
+    let inside = |moment: u64, from: u64, to: u64| from < moment && moment < to;
+    let share = b1.max(b2) < c1.min(c2);
+    share || (b1 == c1 && inside(b1, b2, c2)) || (b2 == c2 && inside(b2, b1, c1))
+}
+
+fn overlaps<'a>(
+    holds: &'a [Hold],
+    intervals: impl Fn(&'a Hold) -> Vec<(u64, u64)>,
+) -> (u64, Option<u64>) {
+    let mut count = 0;
+    let mut onset: Option<u64> = None;
+    for (index, one) in holds.iter().enumerate() {
+        for other in &holds[index + 1..] {
+            for mine in intervals(one) {
+                for theirs in intervals(other) {
+                    if one.key == other.key && overlapping(mine, theirs) {
+                        count += 1;
+                        let began = mine.0.max(theirs.0);
+                        onset = Some(onset.map_or(began, |onset| onset.min(began)));
+                    }
+                }
+            }
+        }
+    }
+    (count, onset)
+}
+
+pub(super) fn exclusion(history: &History) -> (u64, Option<u64>) {
+    overlaps(&holds(history), |hold| vec![(hold.begin_ns, hold.end_ns)])
+}
+
+pub(super) fn lease(history: &History) -> (u64, Option<u64>) {
+    let holds = holds(history);
+    let (mut count, mut onset) = overlaps(&holds, |hold| hold.leases.clone());
+    for (index, one) in holds.iter().enumerate() {
+        for other in &holds[index + 1..] {
+            let both = [one.clone(), other.clone()];
+            let met = overlaps(&both, |hold| hold.leases.clone()).0 > 0;
+            if one.key == other.key && !met && (one.granted_in(other) || other.granted_in(one)) {
+                count += 1;
+                let began = one.begin_ns.max(other.begin_ns);
+                onset = Some(onset.map_or(began, |onset| onset.min(began)));
+            }
+        }
+    }
+    (count, onset)
+}
+
+/// The same by leases that may have run.
+pub(super) fn possible_lease(history: &History) -> (u64, Option<u64>) {
+    overlaps(&holds(history), |hold| hold.possible_leases.clone())
+}
+
+pub(super) fn ownership(history: &History) -> (u64, Option<u64>) {
+    let holds = holds(history);
+    let struck = |thief: &Hold| {
+        let struck_ns = thief.claimed_ns?;
+        let robbed = holds.iter().any(|other| {
+            other.op != thief.op
+                && other.key == thief.key
+                && other.begin_ns < struck_ns
+                && other.end_ns > struck_ns
+                && other.came_after(thief.begin_ns)
+        });
+        robbed.then_some(struck_ns)
+    };
+    let thefts: Vec<u64> = holds.iter().filter_map(struck).collect();
+    (thefts.len() as u64, thefts.into_iter().min())
+}
+
+pub(super) fn fencing(history: &History) -> (u64, Option<u64>) {
+    let holds = holds(history);
+    let numbered = holds.iter().enumerate();
+    let stale: Vec<u64> = numbered
+        .filter(|(index, hold)| {
+            let again = holds[..*index]
+                .iter()
+                .any(|other| other.key == hold.key && other.fence == hold.fence);
+            let no_higher = |other: &Hold| other.fence.is_some() && other.fence >= hold.fence;
+            let before = |other: &Hold| {
+                let asked_after = other.begin_ns < hold.acquire_ns;
+                // The grant arrived with its lease still running, and nothing was forgotten.
+                let fresh = hold.acquire_ns == hold.begin_ns
+                    || (!hold.forgotten && hold.first_deadline_ns >= hold.begin_ns)
+                    || (hold.told && hold.first_deadline_ns >= hold.begin_ns + 5 * MS);
+                asked_after || (fresh && other.end_ns < hold.begin_ns)
+            };
+            hold.fence.is_some()
+                && (again
+                    || holds.iter().any(|other| {
+                        other.op != hold.op
+                            && other.key == hold.key
+                            && no_higher(other)
+                            && before(other)
+                    }))
+        })
+        .map(|(_, hold)| hold.begin_ns)
+        .collect();
+    (stale.len() as u64, stale.into_iter().min())
+}

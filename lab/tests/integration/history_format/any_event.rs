@@ -1,0 +1,266 @@
+//! Tests: any event that a history can have.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use picklock_verdicts::history::{ClockShift, EndReason, EventKind, Misbehaviour};
+
+/// The header of the histories has so many workers, and so many keys.
+pub(super) const WORKERS: usize = 3;
+pub(super) const KEYS: u32 = 2;
+
+/// Any event. They need not make sense together.
+pub(super) fn any_event() -> impl Strategy<Value = EventKind> {
+    prop_oneof![
+        6 => asking(),
+        3 => extending(),
+        6 => working(),
+        2 => around(),
+        1 => loss(),
+        1 => arrivals(),
+    ]
+}
+
+fn asking() -> impl Strategy<Value = EventKind> {
+    let token = any::<String>();
+    let worker_op = || (0..WORKERS, 0..6_u64);
+    let times = (
+        option::of(0..5_u64),
+        option::of(any::<u64>()),
+        option::of(0..9_u64),
+    );
+    let intended = option::of(any::<u64>());
+    prop_oneof![
+        (worker_op(), 0..KEYS, any::<(u64, u64)>(), intended).prop_map(
+            |((worker, op), key, (ttl_ms, wait_ms), intended_ns)| EventKind::Acquire {
+                worker,
+                op,
+                key,
+                ttl_ms,
+                wait_ms,
+                intended_ns
+            }
+        ),
+        (worker_op(), token, times).prop_map(
+            |((worker, op), token, (fence, valid_ms, elapsed_ms))| EventKind::Granted {
+                worker,
+                op,
+                token,
+                fence,
+                valid_ms,
+                elapsed_ms
+            }
+        ),
+        worker_op().prop_map(|(worker, op)| EventKind::Refused { worker, op }),
+        (worker_op(), any::<String>(), any::<bool>()).prop_map(
+            |((worker, op), message, definite)| EventKind::AcquireFailed {
+                worker,
+                op,
+                message,
+                definite
+            }
+        ),
+        (worker_op(), any::<u64>(), option::of(any::<u64>())).prop_map(
+            |((worker, op), valid_ms, elapsed_ms)| EventKind::Extended {
+                worker,
+                op,
+                valid_ms,
+                elapsed_ms
+            }
+        ),
+        worker_op().prop_map(|(worker, op)| EventKind::Lost { worker, op }),
+    ]
+}
+
+fn extending() -> impl Strategy<Value = EventKind> {
+    let worker_op = || (0..WORKERS, 0..6_u64);
+    let times = (option::of(any::<u64>()), option::of(any::<u64>()));
+    prop_oneof![
+        (worker_op(), any::<u64>()).prop_map(|((worker, op), ttl_ms)| EventKind::Extend {
+            worker,
+            op,
+            ttl_ms
+        }),
+        (worker_op(), any::<String>(), times).prop_map(
+            |((worker, op), token, (valid_ms, elapsed_ms))| EventKind::ExtendGranted {
+                worker,
+                op,
+                token,
+                valid_ms,
+                elapsed_ms
+            }
+        ),
+        worker_op().prop_map(|(worker, op)| EventKind::ExtendRefused { worker, op }),
+        (worker_op(), any::<String>(), any::<bool>()).prop_map(
+            |((worker, op), message, definite)| EventKind::ExtendFailed {
+                worker,
+                op,
+                message,
+                definite
+            }
+        ),
+    ]
+}
+
+fn working() -> impl Strategy<Value = EventKind> {
+    let worker_op = || (0..WORKERS, 0..6_u64);
+    prop_oneof![
+        (worker_op(), 0..KEYS, any::<i64>()).prop_map(|((worker, op), key, stock)| {
+            EventKind::StockRead {
+                worker,
+                op,
+                key,
+                stock,
+            }
+        }),
+        (worker_op(), 0..KEYS, any::<i64>(), any::<i64>()).prop_map(
+            |((worker, op), key, from, to)| EventKind::StockChanged {
+                worker,
+                op,
+                key,
+                from,
+                to
+            }
+        ),
+        (worker_op(), 0..KEYS, any::<u64>(), any::<u64>()).prop_map(
+            |((worker, op), key, fence, highest)| EventKind::FencedOff {
+                worker,
+                op,
+                key,
+                fence,
+                highest
+            }
+        ),
+        worker_op().prop_map(|(worker, op)| EventKind::Release { worker, op }),
+        (worker_op(), any::<Option<bool>>(), option::of(any::<u64>())).prop_map(
+            |((worker, op), released, last_command_ns)| EventKind::Released {
+                worker,
+                op,
+                released,
+                last_command_ns
+            }
+        ),
+        (worker_op(), any::<String>(), any::<bool>()).prop_map(
+            |((worker, op), message, definite)| EventKind::ReleaseFailed {
+                worker,
+                op,
+                message,
+                definite
+            }
+        ),
+    ]
+}
+
+fn fault() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "failover",
+        "crash-node",
+        "pause-client",
+        "clock-skew",
+        "?",
+    ])
+}
+
+fn began() -> impl Strategy<Value = EventKind> {
+    let clock = (any::<i64>(), any::<bool>());
+    let clock = option::of(clock.prop_map(|(by_ns, for_good)| ClockShift { by_ns, for_good }));
+    (
+        0..4_u32,
+        fault(),
+        any::<String>(),
+        vec(0..WORKERS, 0..3),
+        clock,
+    )
+        .prop_map(
+            |(id, fault, detail, workers, clock)| EventKind::FaultBegan {
+                id,
+                fault: fault.into(),
+                detail,
+                workers,
+                nodes: Vec::new(),
+                clock,
+            },
+        )
+}
+
+fn around() -> impl Strategy<Value = EventKind> {
+    let kind = prop::sample::select(vec![
+        Misbehaviour::Garbage,
+        Misbehaviour::Hung,
+        Misbehaviour::OutOfTurn,
+    ]);
+    let reason = prop::sample::select(vec![EndReason::SoldOut, EndReason::Interrupted]);
+    let stocks = || vec(any::<i64>(), 0..4);
+    prop_oneof![
+        (0..WORKERS, any::<u32>()).prop_map(|(worker, incarnation)| EventKind::WorkerUp {
+            worker,
+            incarnation
+        }),
+        (0..WORKERS, any::<bool>(), any::<String>()).prop_map(|(worker, by_fault, reason)| {
+            EventKind::WorkerDown {
+                worker,
+                by_fault,
+                reason,
+            }
+        }),
+        (0..WORKERS, kind, any::<String>()).prop_map(|(worker, kind, detail)| {
+            EventKind::Misbehaved {
+                worker,
+                kind,
+                detail,
+            }
+        }),
+        began(),
+        (0..4_u32).prop_map(|id| EventKind::FaultEnded { id }),
+        (fault(), any::<String>(), any::<bool>()).prop_map(|(fault, reason, optional)| {
+            EventKind::FaultMissed {
+                fault: fault.into(),
+                reason,
+                optional,
+            }
+        }),
+        (0..KEYS, any::<bool>(), any::<u64>()).prop_map(|(key, granted, waited_ms)| {
+            EventKind::Probe {
+                key,
+                granted,
+                waited_ms,
+            }
+        }),
+        (any::<usize>(), 0..KEYS, -2..3_i64).prop_map(|(node, key, ttl_ms)| EventKind::KeyLeft {
+            node,
+            key,
+            ttl_ms
+        }),
+        (reason, stocks(), stocks()).prop_map(|(reason, stock_left, sold)| EventKind::End {
+            reason,
+            stock_left,
+            sold
+        }),
+    ]
+}
+
+fn loss() -> impl Strategy<Value = EventKind> {
+    let node_and_reason = (any::<usize>(), any::<String>());
+    prop_oneof![
+        node_and_reason.prop_map(|(node, reason)| EventKind::NodeLost { node, reason }),
+        any::<u64>().prop_map(|late_ms| EventKind::Stalled { late_ms }),
+        (0..4_u32, any::<u64>()).prop_map(|(id, took_ms)| EventKind::FaultStruck { id, took_ms }),
+        (0..4_u32, any::<u64>()).prop_map(|(id, late_ms)| EventKind::FaultOverran { id, late_ms }),
+        any::<String>().prop_map(|reason| EventKind::Shortage { reason }),
+        (0..4_u32, 0..WORKERS, option::of(0..5_usize), any::<u64>()).prop_map(
+            |(id, worker, node, came_ns)| EventKind::FaultEscaped {
+                id,
+                worker,
+                node,
+                came_ns
+            }
+        ),
+        (0..WORKERS, 0..6_u64, vec(any::<String>(), 0..3))
+            .prop_map(|(worker, op, nodes)| EventKind::GrantWithoutCommand { worker, op, nodes }),
+    ]
+}
+
+fn arrivals() -> impl Strategy<Value = EventKind> {
+    any::<(u64, u64)>().prop_map(|(came, unserved)| EventKind::Arrivals { came, unserved })
+}

@@ -1,0 +1,21 @@
+//! Comparisons: what the product says, beside what somebody else makes of the same data.
+//!
+//! - [`account`]: the account of the keys, made a second time from what simulated servers tell
+//! - [`checkers`]: the checkers, beside reference checkers that are slow and obviously correct
+//! - [`history_format`]: any events written to a history file, and read again
+//! - [`mutants`]: each mutant is caught by a scenario, and the page that says by which
+//! - [`pages`]: the pages about libraries and servers
+//! - [`truth_table`]: the page of the truth table is what the simulation gives
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "these are tests, which clippy only knows where they are marked, and they say what they compared"
+)]
+
+mod account;
+mod checkers;
+mod history_format;
+mod mutants;
+mod pages;
+mod truth_table;

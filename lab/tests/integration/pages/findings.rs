@@ -1,0 +1,242 @@
+//! What matrices and words say about a library.
+
+use picklock_lab::findings::{self, Decision, Seen};
+use picklock_lab::library::{Kind, Library};
+use picklock_reports::report_input::ReportInput;
+use picklock_verdicts::check::{Cause, Property, Verdict};
+use picklock_verdicts::record::{Cell, CustodyTally, MATRIX_FORMAT, MatrixRecord, Tally};
+
+use super::cells::{HOSTILE, cell, violated};
+
+const WORDS: &str = r#"
+format = "picklock-library/1"
+name = "some-lock"
+version = "1.2.3"
+home = "https://example.org/some-lock"
+
+[promise]
+quote = "Only one client has it"
+source = "its README"
+
+[[locks]]
+name = "mine"
+about = "As its users call it."
+
+[[locks]]
+name = "mine-too"
+about = "The same in another way."
+
+[[reading]]
+kind = "limit"
+causes = ["outlived-lease"]
+because = "A client that is slower than its lease loses it."
+documented = { quote = "a maximum life", source = "its manual" }
+
+[[reading]]
+kind = "defect"
+scenarios = ["stale-delete"]
+because = "It deletes what it does not own."
+
+[[hypothesis]]
+id = "S4"
+says = "It releases what another client owns."
+lock = "mine"
+scenario = "stale-delete"
+predicts = { property = "ownership", cause = "stolen-release" }
+means = "Do not use it."
+"#;
+
+/// A cell of ten runs, in so many of which the property was violated for this cause.
+fn ten(
+    lock: &str,
+    scenario: &str,
+    (property, cause): (Property, Cause),
+    runs: u64,
+    custody: u64,
+) -> Cell {
+    let verdict = match runs {
+        0 => Verdict::held(),
+        _ => violated(cause, &["worker 1 deleted what worker 2 had written"]),
+    };
+    let mut cell = cell(lock, scenario, &[(property, verdict)]);
+    "1.2.3".clone_into(&mut cell.lock.version);
+    cell.runs = 10;
+    cell.tally.insert(
+        property,
+        Tally {
+            held: 10 - runs,
+            violated: runs,
+            causes: [(cause.word().to_owned(), runs)]
+                .into_iter()
+                .filter(|(_, runs)| *runs > 0)
+                .collect(),
+            ..Tally::default()
+        },
+    );
+    cell.custody = Some(CustodyTally {
+        runs: 10,
+        confirmed_runs: custody,
+        ..CustodyTally::default()
+    });
+    cell
+}
+
+fn stolen(runs: u64, custody: u64) -> Cell {
+    let what = (Property::Ownership, Cause::StolenRelease);
+    ten("mine", "stale-delete", what, runs, custody)
+}
+
+fn input(cells: Vec<Cell>) -> ReportInput {
+    ReportInput {
+        matrix: MatrixRecord {
+            format: MATRIX_FORMAT.into(),
+            picklock: "0.1.0".into(),
+            cells,
+            ..MatrixRecord::default()
+        },
+        ..ReportInput::default()
+    }
+}
+
+fn about_a_library() -> ReportInput {
+    let outlived = (Property::Exclusion, Cause::OutlivedLease);
+    input(vec![
+        cell("mine", "calm", &[]),
+        ten("mine", "gc-pause", outlived, 10, 10),
+        ten("mine-too", "gc-pause", outlived, 10, 10),
+        stolen(10, 10),
+    ])
+}
+
+fn page_of(input: &ReportInput) -> String {
+    findings::page(input, &[Library::read(WORDS).unwrap()])
+}
+
+fn page(cells: Vec<Cell>) -> String {
+    page_of(&input(cells))
+}
+
+fn decision(cells: &[Cell]) -> Decision {
+    let library = Library::read(WORDS).unwrap();
+    Decision::of(&library.hypothesis[0], cells)
+}
+
+#[test]
+fn a_whole_page() {
+    let text = page_of(&about_a_library());
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_hypothesis_is_decided_by_nine_of_ten() {
+    let seen = |runs| Seen { runs, judged: 10 };
+    assert_eq!(decision(&[]), Decision::NotRun);
+    assert_eq!(decision(&[stolen(0, 10)]), Decision::Refuted(seen(0)));
+    assert_eq!(decision(&[stolen(8, 10)]), Decision::Sometimes(seen(8)));
+    assert_eq!(decision(&[stolen(9, 10)]), Decision::Confirmed(seen(9)));
+    let mut unknown = stolen(0, 10);
+    unknown.tally.insert(
+        Property::Ownership,
+        Tally {
+            unknown: 10,
+            ..Tally::default()
+        },
+    );
+    assert_eq!(decision(&[unknown]), Decision::NotJudged);
+    // Another cause is not what it predicts.
+    let other = (Property::Ownership, Cause::Race);
+    let other = ten("mine", "stale-delete", other, 10, 10);
+    assert_eq!(decision(&[other]), Decision::Refuted(seen(0)));
+}
+
+#[test]
+fn the_cell_with_the_most_runs_counts() {
+    let once = cell("mine", "stale-delete", &[]);
+    let cells = [once.clone(), stolen(10, 10), once];
+    assert_eq!(
+        decision(&cells),
+        Decision::Confirmed(Seen {
+            runs: 10,
+            judged: 10
+        })
+    );
+}
+
+#[test]
+fn nobody_is_accused_without_custody() {
+    assert!(page(vec![stolen(10, 10)]).contains("*A defect*"));
+    for confirmed in [0, 9] {
+        let page = page(vec![stolen(10, confirmed)]);
+        assert!(!page.contains("*A defect*"), "{page}");
+        assert!(page.contains("Perhaps a defect"), "{page}");
+    }
+}
+
+#[test]
+fn nobody_is_accused_without_a_cause() {
+    let unknown = (Property::Ownership, Cause::Undetermined);
+    let page = page(vec![ten("mine", "stale-delete", unknown, 10, 10)]);
+    assert!(!page.contains("*A defect*"), "{page}");
+}
+
+#[test]
+fn what_does_not_always_come_out_is_said_so() {
+    let always = page(vec![stolen(9, 10)]);
+    assert!(!always.contains("less than nine of ten"), "{always}");
+    let rare = page(vec![stolen(8, 10)]);
+    assert!(
+        rare.contains("8 of 10 runs, which is less than nine of ten"),
+        "{rare}"
+    );
+}
+
+#[test]
+fn a_violation_that_no_words_are_about_is_not_judged() {
+    let race = (Property::Lease, Cause::Race);
+    let page = page(vec![ten("mine", "calm", race, 10, 10)]);
+    assert!(page.contains("Nobody has said yet"), "{page}");
+}
+
+#[test]
+fn runs_of_another_version_are_named() {
+    let mut other = stolen(10, 10);
+    "9.9".clone_into(&mut other.lock.version);
+    assert!(page(vec![other]).contains("The runs are of version 9.9"));
+    assert!(!page(vec![stolen(10, 10)]).contains("The runs are of version"));
+}
+
+#[test]
+fn untrusted_text_stays_text() {
+    let mut hostile = stolen(10, 10);
+    hostile.summary = HOSTILE.to_owned();
+    hostile.reproduce = HOSTILE.to_owned();
+    let page = page(vec![hostile]);
+    assert!(!page.contains("<script"), "{page}");
+}
+
+#[test]
+fn wrong_words_are_refused_with_the_reason() {
+    let library = Library::read(WORDS).unwrap();
+    assert_eq!(library.reading[1].kind, Kind::Defect);
+    let cases = [
+        (
+            WORDS.replace("library/1", "library/2"),
+            "picklock-library/2",
+        ),
+        (
+            WORDS.replace("kind = \"limit\"", "kind = \"excuse\""),
+            "excuse",
+        ),
+        (
+            WORDS.replace("outlived-lease", "outlived-leese"),
+            "outlived-leese",
+        ),
+        (WORDS.replace("because", "becuase"), "becuase"),
+        (WORDS.replace("[[locks]]", "[[unused]]"), "unused"),
+        (String::new(), "missing field"),
+    ];
+    for (text, part) in cases {
+        let refused = Library::read(&text).unwrap_err().to_string();
+        assert!(refused.contains(part), "{refused}");
+    }
+}

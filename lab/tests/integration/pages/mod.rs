@@ -1,0 +1,6 @@
+//! The pages about libraries and servers.
+
+mod cells;
+mod findings;
+mod program;
+mod servers;

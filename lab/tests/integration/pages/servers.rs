@@ -1,0 +1,257 @@
+//! The same cells on several servers.
+
+use picklock_lab::servers::{Refusal, by_server};
+use picklock_reports::combine::merge;
+use picklock_reports::report_input::ReportInput;
+use picklock_verdicts::check::{Cause, Property, Verdict};
+use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, Redis, Surprise};
+
+use super::cells::{HOSTILE, cell, violated};
+
+/// Two locks under two scenarios.
+fn cells() -> Vec<Cell> {
+    let outlived = [(
+        Property::Exclusion,
+        violated(Cause::OutlivedLease, &["two were inside"]),
+    )];
+    vec![
+        cell("set-nx-px", "calm", &[]),
+        cell("redlock", "calm", &[]),
+        cell("set-nx-px", "gc-pause", &outlived),
+        cell("redlock", "gc-pause", &outlived),
+    ]
+}
+
+/// The matrix of a server.
+pub fn on(server: &str, version: &str, mut cells: Vec<Cell>) -> ReportInput {
+    for cell in &mut cells {
+        cell.redis = Some(Redis {
+            server: server.into(),
+            version: version.into(),
+        });
+    }
+    ReportInput {
+        matrix: MatrixRecord {
+            format: MATRIX_FORMAT.into(),
+            picklock: "0.1.0".into(),
+            seed: 1,
+            seeds: 1,
+            cells,
+            ..MatrixRecord::default()
+        },
+        evidence: Vec::new(),
+        skipped: Vec::new(),
+        sources: Vec::new(),
+    }
+}
+
+/// The matrices as `picklock report` combines them, under the names `m1`, `m2` and so on.
+fn together(parts: Vec<ReportInput>) -> ReportInput {
+    let named = parts.into_iter().enumerate();
+    merge(
+        named
+            .map(|(index, part)| (format!("m{}", index + 1), part))
+            .collect(),
+    )
+}
+
+fn on_two_servers() -> ReportInput {
+    together(vec![
+        on("redis", "7.0.15", cells()),
+        on("valkey", "9.1.2", cells()),
+    ])
+}
+
+#[track_caller]
+fn refusal(parts: Vec<ReportInput>) -> Refusal {
+    by_server(&together(parts)).expect_err("it is refused")
+}
+
+/// The part of a page from this heading to the next.
+fn below<'a>(page: &'a str, heading: &str) -> &'a str {
+    let rest = page.split_once(heading).map_or("", |(_, rest)| rest);
+    rest.split("\n### ").next().unwrap_or(rest)
+}
+
+/// Either result is right, so the servers do not differ.
+#[test]
+fn what_the_scenario_leaves_open_is_no_difference() {
+    let with = |expected: &str, verdict: Verdict| {
+        let mut cell = cell("getset", "gc-pause", &[(Property::Lease, verdict)]);
+        cell.expected.insert(Property::Lease, expected.to_owned());
+        vec![cell]
+    };
+    let page = |expected: &str| {
+        let race = violated(Cause::Race, &["two were granted it"]);
+        let parts = vec![
+            on("redis", "7.0.15", with(expected, Verdict::held())),
+            on("valkey", "9.1.2", with(expected, race)),
+        ];
+        by_server(&together(parts)).unwrap()
+    };
+    let none = "No cell that was compared differs";
+    assert!(page("any").contains(none), "{}", page("any"));
+    assert!(!page("held").contains(none), "{}", page("held"));
+}
+
+#[test]
+fn the_same_everywhere() {
+    insta::assert_snapshot!(by_server(&on_two_servers()).unwrap());
+}
+
+#[test]
+fn one_cell_differs_and_is_not_as_expected() {
+    let mut others = cells();
+    let race = violated(Cause::Race, &[]);
+    others[1] = cell("redlock", "calm", &[(Property::Lease, race)]);
+    others[1].surprises = vec![Surprise {
+        property: Property::Lease,
+        expected: "held".into(),
+        got: "violated: race".into(),
+        runs: 1,
+    }];
+    let parts = vec![
+        on("redis", "7.0.15", cells()),
+        on("redis", "8.0.2", cells()),
+        on("valkey", "9.1.2", others),
+    ];
+    insta::assert_snapshot!(by_server(&together(parts)).unwrap());
+}
+
+#[test]
+fn what_cannot_be_compared_is_named_and_is_no_difference() {
+    let mut others = cells();
+    // Not run, another content, not judged; one cell is missing, and one scenario.
+    others[0].error = Some("seed 1: the server ended\nmore".into());
+    others[0].verdicts.clear();
+    others[0].tally.clear();
+    others[1].scenario_hash = "1".repeat(40);
+    others.remove(2);
+    let unknown = [(Property::Exclusion, Verdict::unknown("it stood still"))];
+    others[2] = cell("redlock", "gc-pause", &unknown);
+    let mut matrix = on("valkey", "9.1.2", others);
+    matrix.matrix.interrupted = true;
+    matrix.skipped = vec!["m3: no such file or directory".into()];
+    let mut first = cells();
+    first.push(cell("redlock", "two-keys", &[]));
+    let parts = vec![on("redis", "7.0.15", first), matrix];
+    let page = by_server(&together(parts)).unwrap();
+    assert!(page.contains("No cell that was compared differs"), "{page}");
+    insta::assert_snapshot!(page);
+}
+
+#[test]
+fn several_backends_and_runs_and_options_are_kept_apart() {
+    let of = |violated_runs: u64| {
+        let mut cells = cells();
+        let mut other_backend = cells[0].clone();
+        other_backend.backend = picklock_scenarios::BackendName::Docker;
+        cells.push(other_backend);
+        let mut optional = cells[0].clone();
+        optional.options.insert("drift".into(), "2".into());
+        cells.push(optional);
+        for cell in &mut cells {
+            cell.runs = 20;
+            let tally = cell.tally.get_mut(&Property::Lease).unwrap();
+            tally.held = 20;
+        }
+        let tally = cells[0].tally.get_mut(&Property::Lease).unwrap();
+        tally.held = 20 - violated_runs;
+        tally.violated = violated_runs;
+        if violated_runs > 0 {
+            tally.causes.insert("race".into(), violated_runs);
+        }
+        cells
+    };
+    let parts = || {
+        let mut parts = vec![
+            on("redis", "7.0.15", of(3)),
+            on("redis", "8.0.2", of(5)),
+            on("valkey", "9.1.2", of(0)),
+        ];
+        parts.iter_mut().for_each(|part| part.matrix.seeds = 20);
+        parts
+    };
+    insta::assert_snapshot!(by_server(&together(parts())).unwrap());
+    // How often is no difference.
+    let two = parts().into_iter().take(2).collect();
+    let page = by_server(&together(two)).unwrap();
+    assert!(page.contains("No cell that was compared differs"), "{page}");
+}
+
+#[test]
+fn servers_are_compared_with_each_other_and_not_only_with_the_first() {
+    let with = |verdict: Verdict| vec![cell("redlock", "calm", &[(Property::Lease, verdict)])];
+    let parts = vec![
+        on("redis", "7.0.15", with(Verdict::unknown("it stood still"))),
+        on("redis", "8.0.2", with(Verdict::held())),
+        on("valkey", "9.1.2", with(violated(Cause::Race, &[]))),
+    ];
+    let page = by_server(&together(parts)).unwrap();
+    let differing = below(&page, "### Where the servers differ");
+    assert!(
+        differing.contains("| lease | unknown | held | **violated**: race |"),
+        "{page}"
+    );
+}
+
+#[test]
+fn names_of_strangers_stay_text() {
+    let hostile = || {
+        let mut cells = cells();
+        cells[0].lock.name = HOSTILE.into();
+        cells[0].scenario = HOSTILE.into();
+        cells[0].options.insert(HOSTILE.into(), HOSTILE.into());
+        cells
+    };
+    let mut others = hostile();
+    others[0].error = Some(HOSTILE.into());
+    let mut parts = vec![
+        on("redis", "7.0.15", hostile()),
+        on("valkey", HOSTILE, others),
+    ];
+    parts[1].matrix.picklock = HOSTILE.into();
+    parts[1].skipped = vec![HOSTILE.into()];
+    let page = by_server(&together(parts)).unwrap();
+    for raw in ["<script", "@team", "`c`", "\u{1b}", "a|b", "](#"] {
+        assert!(!page.contains(raw), "{raw:?} in {page}");
+    }
+    let tables = page.lines().filter(|line| line.starts_with('|'));
+    for line in tables {
+        let columns = line.matches('|').count();
+        assert!([4, 6, 10].contains(&columns), "{columns} in {line}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_apart_by_server_is_refused() {
+    let redis = || on("redis", "7.0.15", cells());
+    let valkey = || on("valkey", "9.1.2", cells());
+    let mut mixed = valkey();
+    mixed.matrix.cells[1].redis = redis().matrix.cells[1].redis.clone();
+    let mut nowhere = valkey();
+    nowhere
+        .matrix
+        .cells
+        .iter_mut()
+        .for_each(|cell| cell.redis = None);
+    let mut twice = valkey();
+    twice.matrix.cells.push(twice.matrix.cells[0].clone());
+    let mut seeded = valkey();
+    seeded.matrix.seed = 2;
+    let mut strange = valkey();
+    for cell in &mut strange.matrix.cells {
+        cell.lock.name = format!("my-{}", cell.lock.name);
+    }
+    let refusals = [
+        refusal(vec![redis()]),
+        refusal(vec![redis(), mixed]),
+        refusal(vec![redis(), nowhere]),
+        refusal(vec![redis(), valkey(), redis()]),
+        refusal(vec![redis(), twice]),
+        refusal(vec![redis(), seeded]),
+        refusal(vec![redis(), strange]),
+    ];
+    let words: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
+    insta::assert_snapshot!(words.join("\n"));
+}

@@ -1,0 +1,137 @@
+//! An independent judge of runs.
+//!
+//! It was written from the definitions of the properties and causes alone (the design's sections 4 and 5,
+//! and docs/explain), by somebody who had not read the checkers. It draws random scenarios, locks and
+//! seeds, simulates them, judges the history from its JSON lines with its own plain and quadratic code,
+//! and compares its answers with Picklock's, property by property and cause by cause.
+//!
+//! The default run is small, has a fixed seed and belongs to the quick tier. The long form is
+//!
+//! ```console
+//! $ PICKLOCK_JUDGE_RUNS=2000 PICKLOCK_JUDGE_SEED=7 cargo test -p picklock-lab --test judge -- --nocapture
+//! ```
+//!
+//! One run alone is judged with `PICKLOCK_JUDGE_RUN=SCENARIO,LOCK,SEED`; the scenario is one of the
+//! catalog, or a file.
+//!
+//! Each disagreement is printed with its scenario, lock, seed, both answers and what decided it; the
+//! history and the scenario are kept in `target/judge/`. What the definitions leave open, and how this
+//! judge reads it, stands in a table at the top of each file that decides it.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "the comparison is printed for those who asked for it"
+)]
+
+mod account;
+mod answer;
+mod attempt;
+mod cause;
+mod claims;
+mod compare;
+mod draw;
+mod line;
+mod overlaps;
+mod progress;
+mod settled;
+mod tokens;
+mod verdicts;
+
+use compare::Comparison;
+use draw::Dice;
+use picklock_impls::find;
+use picklock_scenarios::{Scenario, catalog};
+use serde_json::json;
+use settled::{Run, settled};
+
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is no number: {text}")),
+        Err(_) => default,
+    }
+}
+
+/// One run alone, by the environment: the scenario (of the catalog, or a file), the lock, the seed.
+fn one_run(text: &str) -> compare::Ran {
+    let [name, lock, seed] = text.split(',').collect::<Vec<_>>()[..] else {
+        panic!("PICKLOCK_JUDGE_RUN is SCENARIO,LOCK,SEED, not {text}");
+    };
+    let scenario = match std::fs::read_to_string(name) {
+        Ok(text) => Scenario::parse(&text, name),
+        Err(_) => catalog::named(name),
+    };
+    let scenario = scenario.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let lock = find(lock).unwrap_or_else(|| panic!("no built-in lock has the name {lock}"));
+    let seed = seed.parse().expect("a seed is a number");
+    compare::simulate(lock, scenario, seed).expect("the scenario fits the lock")
+}
+
+#[test]
+fn two_judges_agree() {
+    if let Ok(text) = std::env::var("PICKLOCK_JUDGE_RUN") {
+        let mut comparison = Comparison::default();
+        comparison.compare(&one_run(&text));
+        comparison.report();
+        assert!(comparison.disagreements.is_empty(), "the judges disagree");
+        return;
+    }
+    let mut dice = Dice::new(number("PICKLOCK_JUDGE_SEED", 1));
+    let mut comparison = Comparison::default();
+    let runs = number("PICKLOCK_JUDGE_RUNS", 60);
+    while comparison.runs < runs {
+        let (lock, scenario, seed) = dice.draw();
+        if let Some(ran) = compare::simulate(lock, scenario, seed) {
+            comparison.compare(&ran);
+        }
+    }
+    comparison.report();
+    assert!(comparison.disagreements.is_empty(), "the judges disagree");
+    let undecided = comparison.too_often_undecided();
+    assert!(undecided.is_empty(), "too often undecided: {undecided:?}");
+}
+
+#[test]
+fn what_was_settled_stays_settled() {
+    let runs = settled();
+    assert!(runs.len() > 30, "settled runs are missing");
+    let again = runs.iter().flat_map(Run::disagreements);
+    let again: Vec<String> = again.map(|one| one.text).collect();
+    assert!(again.is_empty(), "{}", again.join("\n"));
+}
+
+/// The positive control: verdicts that were altered are noticed.
+#[test]
+fn an_altered_verdict_is_noticed() {
+    let scenario = || catalog::named("gc-pause").expect("the catalog is valid");
+    let lock = find("set-nx-px").expect("a built-in lock");
+    let run = || compare::simulate(lock, scenario(), 1).expect("it fits");
+    let differs = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut ran = run();
+        change(&mut ran.verdicts);
+        let mut comparison = Comparison::default();
+        comparison.compare(&ran);
+        let all = comparison.disagreements.iter();
+        all.map(|one| one.property).collect::<Vec<_>>()
+    };
+    assert!(differs(&|_| {}).is_empty());
+    let violated = json!({"status": "violated", "cause": "race"});
+    assert_eq!(differs(&|v| v["lease"] = violated.clone()), ["lease"]);
+    assert_eq!(differs(&|v| v["claims"] = violated.clone()), ["claims"]);
+    let held = json!({"status": "held"});
+    assert_eq!(differs(&|v| v["exclusion"] = held.clone()), ["exclusion"]);
+    let cause = json!("expired-grant");
+    assert_eq!(
+        differs(&|v| v["exclusion"]["cause"] = cause.clone()),
+        ["exclusion"]
+    );
+    assert_eq!(
+        differs(&|v| v["resource"]["cause"] = cause.clone()),
+        ["resource"]
+    );
+    let unknown = json!({"status": "unknown"});
+    for property in ["ownership", "progress", "fencing"] {
+        assert_eq!(differs(&|v| v[property] = unknown.clone()), [property]);
+    }
+}

@@ -1,0 +1,449 @@
+//! Transcripts: what several clients say, carried out by the model and by a real server.
+
+mod comparison;
+mod delivery;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
+
+use crate::real_redis::{RealClient, RealServer};
+use comparison::same;
+
+/// A shorter wait is awaited. In microseconds.
+const LONGEST_NAP_US: i64 = 100_000;
+
+/// Clients of one transcript.
+pub const CLIENTS: usize = 3;
+
+/// Connections are renewed after so many transcripts; in between, RESET cleans them.
+const RENEW_EVERY: usize = 100;
+
+/// One command of one client.
+#[derive(Debug, Clone)]
+pub struct Step {
+    pub client: usize,
+    pub words: Vec<Vec<u8>>,
+}
+
+impl Step {
+    /// From words in one line, `0: SET a b`, each as [`word`] reads it.
+    pub fn parse(line: &str) -> Step {
+        let (client, words) = line.split_once(": ").expect("client: command");
+        Step {
+            client: client.parse().expect("a client's number"),
+            words: words.split(' ').map(word).collect(),
+        }
+    }
+
+    /// True if the script that it brings has this text in it, in any case.
+    fn mentions(&self, text: &str) -> bool {
+        let script = self.words.get(1);
+        script.is_some_and(|body| {
+            String::from_utf8_lossy(body)
+                .to_ascii_lowercase()
+                .contains(text)
+        })
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.words[0].eq_ignore_ascii_case(name.as_bytes())
+    }
+}
+
+/// A word as it is written in one line: `\\s` is a blank, `\\n` a line break, `\\e` nothing, and
+/// `\\binary` stands for bytes that are no text.
+pub fn word(text: &str) -> Vec<u8> {
+    if text == "\\binary" {
+        return BINARY.to_vec();
+    }
+    let text = text.replace("\\s", " ").replace("\\n", "\n");
+    text.replace("\\e", "").into_bytes()
+}
+
+/// A NUL, a line break, and what is not UTF-8.
+const BINARY: [u8; 5] = [0, 255, 13, 10, 128];
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:", self.client)?;
+        for word in &self.words {
+            if *word == BINARY {
+                write!(f, " \\binary")?;
+                continue;
+            }
+            let text = String::from_utf8_lossy(word);
+            let text = text.replace(' ', "\\s").replace('\n', "\\n");
+            write!(f, " {}", if text.is_empty() { "\\e" } else { &text })?;
+        }
+        Ok(())
+    }
+}
+
+/// The time, for the model.
+pub fn now() -> Now {
+    Now {
+        wall_us: i64::try_from(wall_clock().as_micros()).expect("a time that fits"),
+    }
+}
+
+/// How often a server is asked whether clients wait whose connections are closed.
+const MOST_LOOKS: usize = 100_000;
+
+/// A real server with connections that are used again and again.
+pub struct Bench {
+    server: RealServer,
+    version: ServerVersion,
+    control: RealClient,
+    clients: Vec<RealClient>,
+    /// Transcripts carried out so far.
+    pub transcripts: usize,
+    /// Scripts of an earlier transcript may still be cached.
+    scripts: bool,
+    /// Transcripts that ended early, because they came to what the model leaves out.
+    pub left_out: usize,
+    /// The server may have a setting that the model does not know, such as a password: it must be restarted.
+    pub is_spoilt: bool,
+}
+
+impl Bench {
+    /// Starts the program, of which the model is made.
+    pub fn start(version: ServerVersion, program: &Path) -> Bench {
+        let server = RealServer::start(program);
+        let control = server.connect();
+        Bench {
+            clients: (0..CLIENTS).map(|_| server.connect()).collect(),
+            server,
+            version,
+            control,
+            transcripts: 0,
+            scripts: true,
+            left_out: 0,
+            is_spoilt: false,
+        }
+    }
+
+    /// A new server that takes the place of this one, and goes on counting.
+    pub fn restart(&self, version: ServerVersion, program: &Path) -> Bench {
+        Bench {
+            transcripts: self.transcripts,
+            left_out: self.left_out,
+            ..Bench::start(version, program)
+        }
+    }
+
+    /// Ends the server, and returns the end of its log.
+    pub fn end(self) -> String {
+        self.server.end()
+    }
+
+    /// Carries out one transcript on both sides: the first difference, if any.
+    pub fn compare(&mut self, steps: &[Step]) -> Result<(), String> {
+        self.clean(steps);
+        let mut run = Run::new(self.version);
+        for step in steps {
+            if run.blocked[step.client]
+                || self.loses_the_answer(step)
+                || run.cannot_be_compared(step)
+            {
+                continue;
+            }
+            run.step(self, step)?;
+            if run.left_out {
+                self.left_out += 1;
+                self.is_spoilt = steps.iter().any(|step| step.is("CONFIG"));
+                break;
+            }
+        }
+        run.settle(self)?;
+        for client in 0..CLIENTS {
+            if run.blocked[client] || run.left_out {
+                self.clients[client] = self.server.connect();
+            } else {
+                let left = self.clients[client].ask(&["RESET"]);
+                if left != Reply::Simple("RESET".into()) {
+                    return Err(format!("{}client {client} also got {left:?}", run.log));
+                }
+            }
+        }
+        self.wait_until_nobody_waits();
+        Ok(())
+    }
+
+    /// The server has seen that the waiting clients are gone. It can hear of that later than of a command
+    /// that was sent afterwards on another connection, and one of them would take what the next transcript
+    /// adds.
+    fn wait_until_nobody_waits(&mut self) {
+        for _ in 0..MOST_LOOKS {
+            let said = self.control.ask(&["INFO", "clients"]);
+            let is_none = |text: &str| text.lines().any(|line| line.trim() == "blocked_clients:0");
+            if matches!(&said, Reply::Bulk(text) if is_none(&String::from_utf8_lossy(text))) {
+                return;
+            }
+        }
+        panic!("a client still waits whose connection is closed");
+    }
+
+    /// Redis 8.0.2 and Valkey 8.1.1 as Debian 13 has them send no answer to a failed AUTH that comes in
+    /// one packet with an earlier command: `SET a 1`, `AUTH nobody x`, `GET a` gets two answers.
+    fn loses_the_answer(&self, step: &Step) -> bool {
+        let auth = |word: &Vec<u8>| word.eq_ignore_ascii_case(b"AUTH");
+        matches!(
+            self.version,
+            ServerVersion::Redis80 | ServerVersion::Valkey81
+        ) && (step.is("AUTH") || step.is("HELLO"))
+            && step.words.iter().any(auth)
+    }
+
+    fn clean(&mut self, steps: &[Step]) {
+        self.transcripts += 1;
+        if self.transcripts.is_multiple_of(RENEW_EVERY) {
+            self.clients = (0..CLIENTS).map(|_| self.server.connect()).collect();
+        }
+        for client in &mut self.clients {
+            client.queue(&["RESET"]);
+            client.send();
+        }
+        for client in &mut self.clients {
+            client.read();
+        }
+        self.control.ask(&["FLUSHALL"]);
+        if self.scripts {
+            self.control.ask(&["SCRIPT", "FLUSH"]);
+        }
+        let scripts = ["EVAL", "EVAL_RO", "SCRIPT"];
+        self.scripts = steps
+            .iter()
+            .any(|step| scripts.iter().any(|name| step.is(name)));
+    }
+}
+
+/// An answer of the model that the real server has yet to give.
+struct Expected {
+    step: Step,
+    reply: Reply,
+    /// For EXEC: what was queued.
+    queued: Vec<Step>,
+}
+
+/// One transcript under way.
+struct Run {
+    version: ServerVersion,
+    model: Server,
+    ids: Vec<ClientId>,
+    queued: Vec<Option<Vec<Step>>>,
+    blocked: Vec<bool>,
+    /// The client whose batch is being gathered, and what must come back.
+    batch: (usize, Vec<Expected>),
+    /// The model has refused something because it does not know it.
+    left_out: bool,
+    log: String,
+}
+
+impl Run {
+    fn new(version: ServerVersion) -> Run {
+        let mut model = Server::new(version);
+        Run {
+            version,
+            ids: (0..CLIENTS).map(|_| model.connect()).collect(),
+            model,
+            queued: vec![None; CLIENTS],
+            blocked: vec![false; CLIENTS],
+            batch: (0, Vec::new()),
+            left_out: false,
+            log: String::new(),
+        }
+    }
+
+    fn step(&mut self, bench: &mut Bench, step: &Step) -> Result<(), String> {
+        if self.batch.0 != step.client {
+            self.settle(bench)?;
+            self.batch.0 = step.client;
+        }
+        if self.left_out {
+            return Ok(());
+        }
+        let words: Vec<&[u8]> = step.words.iter().map(Vec::as_slice).collect();
+        let reply = self.model.execute(self.ids[step.client], &words, now());
+        bench.clients[step.client].queue(&step.words);
+        let queued = self.note_transaction(step, &reply);
+        let messages = self.model.take_messages();
+        let own = |(id, message): &(ClientId, Reply)| {
+            *id == self.ids[step.client] && matches!(message, Reply::Push(_))
+        };
+        if delivery::own_messages_come_first(self.version) && messages.iter().any(own) {
+            if step.is("EXEC") {
+                // The messages stand among the replies, which is no RESP.
+                self.left_out = true;
+                return Ok(());
+            }
+            self.settle(bench)?;
+            self.deliver(bench, messages)?;
+            if self.left_out {
+                return Ok(());
+            }
+            let expected = Expected {
+                step: step.clone(),
+                reply,
+                queued,
+            };
+            return self.check(&expected, bench.clients[step.client].read());
+        }
+        if reply == Reply::Blocked {
+            self.settle(bench)?;
+            if self.left_out {
+                return Ok(());
+            }
+            bench.control.ask(&["PING"]);
+            self.blocked[step.client] = true;
+            writeln!(self.log, "{step} (waits)").expect("memory");
+            self.let_time_out(bench);
+        } else {
+            self.batch.1.push(Expected {
+                step: step.clone(),
+                reply,
+                queued,
+            });
+        }
+        self.deliver(bench, messages)?;
+        // A wait that has just ended by its time.
+        let late = self.model.take_messages();
+        self.deliver(bench, late)
+    }
+
+    /// Compares what clients get out of band.
+    fn deliver(
+        &mut self,
+        bench: &mut Bench,
+        messages: Vec<(ClientId, Reply)>,
+    ) -> Result<(), String> {
+        for (id, messages) in delivery::by_client(messages) {
+            self.settle(bench)?;
+            if self.left_out {
+                return Ok(());
+            }
+            let mut ids = self.ids.iter();
+            let client = ids.position(|other| *other == id).expect("a client");
+            // In RESP3 a blocked client may have subscriptions too, and goes on waiting.
+            self.blocked[client] &= messages.iter().all(|one| matches!(one, Reply::Push(_)));
+            let real = messages.iter().map(|_| bench.clients[client].read());
+            let real = delivery::without_order_of_patterns(real.collect());
+            let messages = delivery::without_order_of_patterns(messages);
+            for (reply, real) in messages.into_iter().zip(real) {
+                let expected = Expected {
+                    step: Step::parse(&format!("{client}: (served)")),
+                    reply,
+                    queued: Vec::new(),
+                };
+                self.check(&expected, real)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a wait of some milliseconds end. Others are so long that they end in no transcript.
+    fn let_time_out(&mut self, bench: &mut Bench) {
+        let Some(due) = self.model.next_timeout() else {
+            return;
+        };
+        if due.wall_us - now().wall_us > LONGEST_NAP_US {
+            return;
+        }
+        // A quiet server looks for expired waits ten times a second, and one that is asked something
+        // looks before it sleeps again.
+        while now() <= due {
+            bench.control.ask(&["PING"]);
+        }
+        bench.control.ask(&["PING"]);
+        self.model.time_out(now());
+    }
+
+    /// True where the answer of EXEC is no RESP: SUBSCRIBE puts one confirmation for each channel into
+    /// the place of one. And where Redis 6.2 looks at the words of a subcommand later, or not at all, which the
+    /// model leaves out.
+    fn cannot_be_compared(&self, step: &Step) -> bool {
+        let any = |names: &[&str]| names.iter().any(|name| step.is(name));
+        let is_queued = self.queued[step.client].is_some();
+        let is_old = self.version == ServerVersion::Redis62;
+        let several = any(&["SUBSCRIBE", "PSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE"]);
+        is_queued && several
+            || is_old && is_queued && any(&["CLIENT", "CONFIG", "SCRIPT"])
+            || is_old && step.is("SCRIPT") && step.words.len() == 2
+    }
+
+    /// Follows MULTI and EXEC, to know which reply belongs to which queued command.
+    fn note_transaction(&mut self, step: &Step, reply: &Reply) -> Vec<Step> {
+        let queued = &mut self.queued[step.client];
+        if step.is("MULTI") && !reply.is_error() {
+            queued.get_or_insert_default();
+        }
+        if *reply == Reply::Simple("QUEUED".into()) {
+            queued.get_or_insert_default().push(step.clone());
+            return Vec::new();
+        }
+        if step.is("MULTI") && !reply.is_error() {
+            queued.get_or_insert_default();
+        }
+        if step.is("EXEC") || step.is("DISCARD") || step.is("RESET") {
+            return queued.take().unwrap_or_default();
+        }
+        Vec::new()
+    }
+
+    /// Sends the batch and compares what comes back.
+    fn settle(&mut self, bench: &mut Bench) -> Result<(), String> {
+        let client = &mut bench.clients[self.batch.0];
+        client.send();
+        for expected in std::mem::take(&mut self.batch.1) {
+            if is_left_out(&expected.reply) {
+                // The server may never answer: `WAITAOF 0 10 0` waits for good. A run would be `unknown`, and
+                // from here on the two may differ.
+                self.left_out = true;
+            }
+            if self.left_out {
+                return Ok(());
+            }
+            let client = &mut bench.clients[self.batch.0];
+            let real = match &expected.reply {
+                Reply::Several(replies) => {
+                    Reply::Several(replies.iter().map(|_| client.read()).collect())
+                }
+                _ => client.read(),
+            };
+            self.check(&expected, real)?;
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, expected: &Expected, real: Reply) -> Result<(), String> {
+        let Expected {
+            step,
+            reply,
+            queued,
+        } = expected;
+        writeln!(self.log, "{step}").expect("memory");
+        let same = same(self.version, step, queued, reply, &real);
+        if same {
+            return Ok(());
+        }
+        if is_left_out(reply) {
+            self.left_out = true;
+            return Ok(());
+        }
+        Err(format!("{}model: {reply:?}\nreal:  {real:?}", self.log))
+    }
+}
+
+/// True where the model says that it leaves something out.
+fn is_left_out(reply: &Reply) -> bool {
+    format!("{reply:?}").contains("the model of Redis")
+}
+
+/// The wall clock that the real server reads too: the model is told the same time.
+#[allow(clippy::disallowed_methods)]
+fn wall_clock() -> std::time::Duration {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default()
+}
