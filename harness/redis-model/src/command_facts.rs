@@ -145,12 +145,19 @@ impl CommandKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::FAMILIES;
+    use crate::command::Spec;
+    use crate::commands;
     use crate::{HeldValue, Now, Server, ServerVersion};
+
+    /// The model's row of a command.
+    fn modelled(name: &str) -> Option<&'static Spec> {
+        let mut rows = commands::TABLE.iter();
+        rows.find(|spec| spec.name.eq_ignore_ascii_case(name))
+    }
 
     #[test]
     fn command_that_the_model_executes_is_known_and_writes_where_the_model_writes() {
-        for spec in FAMILIES.concat() {
+        for spec in commands::TABLE {
             let kind = CommandKind::of(&spec.name.to_ascii_uppercase(), "");
             assert_eq!(
                 kind.map(CommandKind::writes),
@@ -169,9 +176,7 @@ mod tests {
         for (kind, name) in rows {
             assert!(seen.insert(name), "{name}");
             assert_eq!(name, name.to_ascii_uppercase());
-            let known = FAMILIES.iter().flat_map(|family| family.iter());
-            let mut known = known.filter(|spec| spec.name.eq_ignore_ascii_case(name));
-            if let Some(spec) = known.next() {
+            if let Some(spec) = modelled(name) {
                 assert_eq!(kind.writes(), spec.write, "{name}");
             }
         }
@@ -243,6 +248,9 @@ mod tests {
         ];
         for line in lines {
             let name = line.split(' ').next().unwrap();
+            if modelled(name).is_none() {
+                continue;
+            }
             let kind = CommandKind::of(name, "").unwrap();
             for was_free in [false, true] {
                 let [before, after] = left(line, was_free);
